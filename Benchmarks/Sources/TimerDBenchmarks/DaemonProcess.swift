@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLimits
+import Foundation
+import TimerControl
+
+/// A running `timerd`, and what the kernel says of it.
+struct DaemonProcess: Sendable {
+    let pid: pid_t
+    let socket: String
+    /// From before its exec to its first answer to `daemon.status`.
+    let startTime: Duration
+
+    /// Starts the daemon on a database of the bench, and returns once it answers.
+    ///
+    /// - Throws: with the daemon's own words, where it ended instead.
+    static func start(on bench: Bench, database: String) async throws -> DaemonProcess {
+        let socket = bench.folder.file(database + ".sock")
+        let log = bench.folder.file(database + ".log")
+        let start = ContinuousClock.now
+        let pid = try spawn(
+            [
+                bench.timerd, "--database", bench.folder.file(database), "--socket", socket,
+                "--log-level", "notice",
+            ],
+            log: log
+        )
+        do {
+            try await firstAnswer(of: pid, at: socket, log: log)
+        } catch {
+            kill(pid, SIGKILL)
+            waitpid(pid, nil, 0)
+            throw error
+        }
+        return DaemonProcess(pid: pid, socket: socket, startTime: ContinuousClock.now - start)
+    }
+
+    /// Runs `body` with a daemon, which is stopped afterwards whatever happens.
+    static func with<T>(
+        _ bench: Bench,
+        database: String,
+        _ body: (DaemonProcess) async throws -> T
+    ) async throws -> T {
+        let daemon = try await start(on: bench, database: database)
+        do {
+            let value = try await body(daemon)
+            try daemon.stop()
+            return value
+        } catch {
+            // try?: the first error is the one to tell.
+            try? daemon.stop()
+            throw error
+        }
+    }
+
+    /// A connection of its own.
+    func connect() async throws -> ControlClient { try await ControlClient.connect(to: socket) }
+
+    /// Ends the daemon by SIGTERM, and waits for it.
+    ///
+    /// - Throws: where it did not exit with 0 within 20 s; then it has been killed.
+    func stop() throws {
+        kill(pid, SIGTERM)
+        let end = ContinuousClock.now + .seconds(20)
+        var status: Int32 = 0
+        while waitpid(pid, &status, WNOHANG) == 0 {
+            guard ContinuousClock.now < end else {
+                kill(pid, SIGKILL)
+                waitpid(pid, nil, 0)
+                throw BenchmarkError("timerd (pid \(pid)) did not end within 20 s of SIGTERM")
+            }
+            usleep(2000)
+        }
+        guard status == 0 else {
+            throw BenchmarkError("timerd (pid \(pid)) ended with wait status \(status), not 0")
+        }
+    }
+
+    // MARK: - What the kernel says
+
+    /// Resident memory in MB: all of it, and its share of what others map too.
+    var memory: (resident: Double, proportional: Double) {
+        let resident = ProcFile.number("VmRSS", in: "/proc/\(pid)/status") ?? 0
+        let share = ProcFile.number("Pss", in: "/proc/\(pid)/smaps_rollup") ?? 0
+        return (Double(resident) / 1024, Double(share) / 1024)
+    }
+
+    /// The processor time of all its threads so far, in seconds; whatever else the machine does
+    /// changes it little.
+    var processorTime: Double {
+        var clock = clockid_t()
+        var time = timespec()
+        guard clock_getcpuclockid(pid, &clock) == 0, clock_gettime(clock, &time) == 0 else {
+            return .nan
+        }
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    /// How often each thread has gone to sleep by itself, which is how often it was woken.
+    private var sleeps: [String: (name: String, count: Int)] {
+        let folder = "/proc/\(pid)/task/"
+        // try?: a process that has ended has no threads.
+        let threads = try? FileManager.default.contentsOfDirectory(atPath: folder)
+        let counts = (threads ?? []).map { thread in
+            let file = folder + thread
+            let name = ProcFile.lines(file + "/comm").first.map { String($0) } ?? "?"
+            let count = ProcFile.number("voluntary_ctxt_switches", in: file + "/status") ?? 0
+            return (thread, (name: name, count: count))
+        }
+        return Dictionary(uniqueKeysWithValues: counts)
+    }
+
+    /// The wake-ups during `duration`, by the name of the thread; those that slept are left out.
+    func wakeUps(during duration: Duration) async throws -> [String: Int] {
+        let before = sleeps
+        try await Task.sleep(for: duration)
+        var wakeUps: [String: Int] = [:]
+        for (thread, now) in sleeps {
+            let more = now.count - (before[thread]?.count ?? 0)
+            if more > 0 { wakeUps[now.name, default: 0] += more }
+        }
+        return wakeUps
+    }
+
+    // MARK: - Starting
+
+    private static func spawn(_ arguments: [String], log: String) throws -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // The benchmark ignores SIGINT and SIGTERM, which a child would inherit.
+        var signals = sigset_t()
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+
+        var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
+        words.append(nil)
+        defer { for word in words { free(word) } }
+        var pid: pid_t = 0
+        let failure = posix_spawn(&pid, arguments[0], &actions, &attributes, words, environ)
+        guard failure == 0 else {
+            let reason = String(cString: strerror(failure))
+            throw BenchmarkError("cannot start '\(arguments[0])': \(reason)")
+        }
+        return pid
+    }
+
+    private static func firstAnswer(of pid: pid_t, at socket: String, log: String) async throws {
+        let end = ContinuousClock.now + .seconds(60)
+        while ContinuousClock.now < end {
+            do {
+                let client = try await ControlClient.connect(to: socket)
+                _ = try await client.call(.status, as: JSONValue.self)
+                await client.close()
+                return
+            } catch let error as ClientError where error.reason == .noDaemon {
+                guard waitpid(pid, nil, WNOHANG) == 0 else {
+                    throw BenchmarkError(
+                        "timerd ended before it answered: "
+                            + ProcFile.lines(log).suffix(5).joined(separator: "; ")
+                    )
+                }
+                // Shorter than what is measured, longer than what would slow it down.
+                try await Task.sleep(for: .milliseconds(1))
+            }
+        }
+        throw BenchmarkError("timerd did not answer within 60 s")
+    }
+}

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make demo` and `make test` are all that a fresh machine with a Swift toolchain needs.
+
+SWIFT ?= swift
+PREFIX ?= /usr/local
+# The Swift runtime is linked in: the binaries need no toolchain where they run.
+RELEASE = -c release --static-swift-stdlib
+
+.PHONY: all demo test check format dependencies release install benchmarks clean
+
+all: release
+
+## Shows the program at work: builds a release, runs a session, stops what it started.
+demo: release
+	./examples/demo.sh
+
+## Runs every test.
+test: dependencies
+	$(SWIFT) build --build-tests
+	# One at a time: many of them measure that something is not late, or fill both cores.
+	$(SWIFT) test --skip-build --no-parallel
+
+## What CI checks beside the tests: format, warnings, tests that would never run, the one way of data.
+check: dependencies
+	./.ci/check
+
+## Formats every Swift file in place.
+format:
+	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources migrations
+
+release: dependencies
+	$(SWIFT) build $(RELEASE) --product timerd
+	$(SWIFT) build $(RELEASE) --product timerctl
+
+install: release
+	install -D -m 755 .build/release/timerd $(DESTDIR)$(PREFIX)/sbin/timerd
+	install -D -m 755 .build/release/timerctl $(DESTDIR)$(PREFIX)/bin/timerctl
+
+## Measures; see Benchmarks/README.md.
+benchmarks: release
+	$(SWIFT) run -c release --package-path Benchmarks timerd-benchmarks
+
+## Installs what the build needs and the machine lacks: SQLite's header.
+dependencies:
+	@./.ci/dependencies
+
+clean:
+	$(SWIFT) package clean

@@ -1,0 +1,143 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+
+import PackageDescription
+
+/// What every target is compiled with, beside Swift 6 language mode.
+let settings: [SwiftSetting] = [
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
+    .enableUpcomingFeature("ExistentialAny"),
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// What the tests are compiled with.
+///
+/// Without MemberImportVisibility: C structs such as `stat` are in several modules of a program
+/// (Glibc, CoreFoundation, CDispatch), and which of them counts changes with the imports of others.
+let testSettings = Array(settings.dropLast())
+
+let package = Package(
+    name: "timerd",
+    products: [
+        .executable(name: "timerd", targets: ["TimerDMain"]),
+        .executable(name: "timerctl", targets: ["timerctl"]),
+        .library(name: "RunLoopTimers", targets: ["RunLoopTimers"]),
+        .library(name: "TimerControl", targets: ["TimerControl"]),
+    ],
+    dependencies: [
+        // The command lines of both programs: parsing, help, completions, exit codes.
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        // Ordered and double-ended queues in front of the store, the runner and each connection.
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        // Structured log lines, so that a packager can choose where they go.
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        // The control socket and its client.
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        // Start and stop in order; SIGTERM and SIGINT.
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        // Spawning the commands of jobs.
+        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
+        // File descriptors and errno texts, without Foundation.
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CSQLite",
+            pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"])]
+        ),
+        .systemLibrary(name: "CLinux"),
+        .target(name: "RunLoopTimers", swiftSettings: settings),
+        .target(name: "Schedules", swiftSettings: settings),
+        .target(
+            name: "TimerControl",
+            dependencies: [
+                "Schedules",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "Migrations",
+            path: "migrations",
+            resources: [.embedInCode("sql")],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "TimerD",
+            dependencies: [
+                "CLinux", "CSQLite", "Migrations", "RunLoopTimers", "Schedules", "TimerControl",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "TimerDMain",
+            dependencies: [
+                "TimerControl", "TimerD",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "timerctl",
+            dependencies: [
+                "Schedules", "TimerControl",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "RunLoopTimersTests",
+            dependencies: ["RunLoopTimers"],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
+            name: "SchedulesTests",
+            dependencies: ["Schedules"],
+            resources: [.copy("Vectors")],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
+            name: "TimerControlTests",
+            dependencies: ["Schedules", "TimerControl"],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
+            name: "TimerctlTests",
+            dependencies: [
+                "Schedules", "TimerControl", "timerctl",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
+            name: "TimerDTests",
+            dependencies: [
+                "CSQLite", "Migrations", "RunLoopTimers", "Schedules", "TimerControl", "TimerD",
+                // The end-to-end tests run these; naming them here has them built first.
+                "TimerDMain", "timerctl",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: testSettings
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)

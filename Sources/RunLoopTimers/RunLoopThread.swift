@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// A thread with a run loop: it carries ``WeakTimer``s, and is an executor for actors.
+///
+/// An actor that lives on the thread enters itself from a timer's callout without a hop, and the
+/// compiler sees to it that nothing else touches the actor's state:
+///
+/// ```swift
+/// actor Heartbeat {
+///     private let thread = RunLoopThread(name: "heartbeat")
+///     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+///     private var beats = 0
+///
+///     func start() {
+///         let timer = WeakTimer(fireDate: .now + 1, interval: 1, repeats: true, target: self) {
+///             heart, timer in
+///             heart.assumeIsolated { $0.beats += 1 }
+///         }
+///         thread.add(timer)
+///     }
+/// }
+/// ```
+///
+/// Work given to ``perform(_:)`` and jobs of actors share one queue and run in the order in which
+/// they came, whatever their priority. In each pass of its loop the thread runs what was in the
+/// queue when the pass began, and then the timers that are due, so neither starves the other.
+/// With nothing to do the thread sleeps and nothing wakes it.
+///
+/// The run loop runs in its default mode. Whoever runs it in another mode, inside work or inside a
+/// callout, gets the timers of that mode; the queue waits until the work that does so has ended.
+///
+/// The thread lives until ``stop()``, or until the last reference to this object is gone. Timers
+/// do not keep it alive.
+public final class RunLoopThread: SerialExecutor {
+    /// What the thread itself keeps alive.
+    let loop: ThreadLoop
+
+    /// Starts the thread, and returns at once: what comes before the loop runs, waits for it.
+    ///
+    /// - Parameter name: What `ps -L` and `top -H` show; Linux keeps the first 15 bytes.
+    public init(name: String) {
+        loop = ThreadLoop(name: name)
+    }
+
+    deinit {
+        loop.stop()
+    }
+
+    /// Whether the caller is on the thread.
+    public var isCurrent: Bool {
+        loop.isCurrent
+    }
+
+    /// Runs `work` on the thread, soon, and returns at once; also when called on the thread.
+    ///
+    /// Wakes the loop, which `RunLoop.perform` alone does not do on Linux. After ``stop()``, see
+    /// there.
+    public func perform(_ work: @escaping @Sendable () -> Void) {
+        loop.perform(work)
+    }
+
+    /// Schedules `timer` on the thread, from any thread; it calls out there and nowhere else.
+    ///
+    /// The timer is kept until it is invalid. Its fire date counts from the wall clock of this
+    /// moment. A timer that has been added already is added for further modes of the same loop;
+    /// one that is invalid stays so. A stopped thread invalidates what it is given.
+    ///
+    /// - Parameters:
+    ///   - timer: Not yet added to another thread.
+    ///   - modes: The modes of the run loop in which the timer fires.
+    /// - Precondition: The timer has not been added to another thread.
+    public func add(_ timer: WeakTimer, forModes modes: [RunLoop.Mode] = [.default]) {
+        timer.schedule(on: loop, modes: modes)
+    }
+
+    /// Ends the loop and the thread, from any thread, and returns at once; idempotent.
+    ///
+    /// What was enqueued before still runs. Then every timer of the thread is invalidated. What
+    /// comes after that is not lost, since an actor on this executor may have a job left: it runs
+    /// in order, one at a time, on a thread made for it, without a run loop.
+    public func stop() {
+        loop.stop()
+    }
+
+    /// Returns when the thread has ended after ``stop()``: no timer is valid any more, and the
+    /// queue is empty.
+    public func waitUntilStopped() async {
+        await loop.waitUntilStopped()
+    }
+
+    // MARK: SerialExecutor
+
+    public func enqueue(_ job: consuming ExecutorJob) {
+        loop.enqueue(.run(UnownedJob(job), on: self))
+    }
+
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+        UnownedSerialExecutor(ordinary: self)
+    }
+
+    public func isIsolatingCurrentContext() -> Bool? {
+        isCurrent
+    }
+
+    public func checkIsolated() {
+        // The promise that `assumeIsolated` rests on: a caller elsewhere would race with the actor.
+        precondition(isCurrent, "not on the run loop thread that the actor lives on")
+    }
+}

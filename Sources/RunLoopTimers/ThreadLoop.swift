@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+@preconcurrency import CoreFoundation
+import Glibc
+import Synchronization
+
+/// The loop behind a `RunLoopThread`: its queue of work, its timers, its life.
+///
+/// Its thread keeps it alive; the `RunLoopThread` that the user holds is apart, so that dropping
+/// that one can end the loop.
+final class ThreadLoop: Sendable {
+    /// One thing to do on the thread.
+    enum Work: Sendable {
+        case perform(@Sendable () -> Void)
+        /// The thread's handle comes along, so that it outlives the job that runs on it.
+        case run(UnownedJob, on: RunLoopThread)
+    }
+
+    private enum Phase {
+        /// There is no run loop yet; the thread looks at the queue when it has made it.
+        case starting
+        case running(CFRunLoop, CFRunLoopSource)
+        /// The run loop is gone; work that still comes gets a thread of its own.
+        case ended
+    }
+
+    private struct State {
+        var phase = Phase.starting
+        var queue: [Work] = []
+        /// Somebody will look at the queue without being woken.
+        var isAttended = true
+        var isStopRequested = false
+        var isStopping = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+
+        var source: CFRunLoopSource? {
+            guard case .running(_, let source) = phase else { return nil }
+            return source
+        }
+
+        mutating func takeQueue() -> [Work] {
+            defer { queue = [] }
+            return queue
+        }
+    }
+
+    /// What the caller of `enqueue` has to do so that the queue is looked at.
+    private enum Summons {
+        case none
+        case wake(CFRunLoop, CFRunLoopSource)
+        case startThread
+    }
+
+    private let name: String
+    private let state = Locked(State())
+    /// The timers to invalidate when the loop ends; nil once it has.
+    private let timers = Locked<[ObjectIdentifier: WeakTimer]?>([:])
+    /// The thread that works for this loop at the moment, or 0.
+    private let owner = Atomic<pthread_t>(0)
+
+    init(name: String) {
+        self.name = name
+        DetachedThread.start(named: name) { self.main() }
+    }
+
+    /// Relaxed is enough: a thread finds its own id here only if it wrote it itself.
+    var isCurrent: Bool {
+        owner.load(ordering: .relaxed) == pthread_self()
+    }
+
+    /// Appends `work` to the queue, and sees to it that it is run.
+    ///
+    /// The run loop is woken only by the first work since it last looked, and never while it is
+    /// at work on the queue: then it looks again by itself.
+    func enqueue(_ work: Work) {
+        let summons = state.withLock { state -> Summons in
+            state.queue.append(work)
+            guard !state.isAttended else { return .none }
+            state.isAttended = true
+            return switch state.phase {
+            case .starting: .none
+            case .running(let loop, let source): .wake(loop, source)
+            case .ended: .startThread
+            }
+        }
+        switch summons {
+        case .none:
+            break
+        case .wake(let loop, let source):
+            CFRunLoopSourceSignal(source)
+            CFRunLoopWakeUp(loop)
+        case .startThread:
+            DetachedThread.start(named: name) { self.runRest() }
+        }
+    }
+
+    func perform(_ work: @escaping @Sendable () -> Void) {
+        enqueue(.perform(work))
+    }
+
+    // MARK: The life of the thread
+
+    private func main() {
+        owner.store(pthread_self(), ordering: .relaxed)
+        guard let loop = CFRunLoopGetCurrent(), let source = makeSource() else {
+            // Both return nil only when there is no memory for a few hundred bytes.
+            preconditionFailure("CoreFoundation has made no run loop for the thread '\(name)'")
+        }
+        // A source that stays also keeps the run loop from returning at once.
+        CFRunLoopAddSource(loop, source, kCFRunLoopCommonModes)
+        state.withLock { $0.phase = .running(loop, source) }
+        CFRunLoopSourceSignal(source)  // for what was enqueued before there was a source
+        while !state.withLock({ $0.isStopping }) {
+            CFRunLoopRun()
+        }
+        for timer in (timers.withLock { $0.take() } ?? [:]).values {
+            timer.invalidate()
+        }
+        CFRunLoopSourceInvalidate(source)
+        runRest()
+    }
+
+    /// Runs the queue until it is empty: the thread's last act, and all that a late one does.
+    private func runRest() {
+        owner.store(pthread_self(), ordering: .relaxed)
+        while let work = takeRest() {
+            run(work)
+        }
+        let waiters = state.withLock { state in
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters {
+            waiter.resume()
+        }
+    }
+
+    /// Takes what is in the queue, or ends the loop if there is nothing, and returns nil.
+    private func takeRest() -> [Work]? {
+        state.withLock { state in
+            guard state.queue.isEmpty else { return state.takeQueue() }
+            state.phase = .ended
+            state.isAttended = false
+            // Before the lock is gone: then a late thread may write its own id here.
+            owner.store(0, ordering: .relaxed)
+            return nil
+        }
+    }
+
+    /// Asks the loop to end once it has run what is in the queue; idempotent.
+    func stop() {
+        let isFirst = state.withLock { state in
+            defer { state.isStopRequested = true }
+            return !state.isStopRequested
+        }
+        if isFirst {
+            perform { self.state.withLock { $0.isStopping = true } }
+        }
+    }
+
+    /// Returns when the loop has ended, at once if it has.
+    func waitUntilStopped() async {
+        await withCheckedContinuation { waiter in
+            let hasEnded = state.withLock { state in
+                if case .ended = state.phase { return true }
+                state.waiters.append(waiter)
+                return false
+            }
+            if hasEnded {
+                waiter.resume()
+            }
+        }
+    }
+
+    // MARK: The queue
+
+    private func makeSource() -> CFRunLoopSource? {
+        var context = CFRunLoopSourceContext()
+        // Unretained: `main` holds the loop until it has invalidated the source.
+        context.info = Unmanaged.passUnretained(self).toOpaque()
+        context.perform = { info in
+            // The info of the context above, which is not null.
+            guard let info else { return }
+            Unmanaged<ThreadLoop>.fromOpaque(info).takeUnretainedValue().drain()
+        }
+        return CFRunLoopSourceCreate(nil, 0, &context)
+    }
+
+    /// Runs what is in the queue now; what comes meanwhile waits for the next pass of the loop,
+    /// after the timers that are due.
+    private func drain() {
+        run(state.withLock { $0.takeQueue() })
+        let (isStopping, next) = state.withLock { state in
+            // A stop ends one run of the loop. A second look ends the run outside that one, if
+            // somebody ran the loop inside a callout.
+            state.isAttended = state.isStopping || !state.queue.isEmpty
+            return (state.isStopping, state.isAttended ? state.source : nil)
+        }
+        if isStopping {
+            CFRunLoopStop(CFRunLoopGetCurrent())
+        }
+        if let next {
+            // No wake-up: a run loop that has served a source looks at its sources again before
+            // it sleeps.
+            CFRunLoopSourceSignal(next)
+        }
+    }
+
+    private func run(_ work: consuming [Work]) {
+        // Taken from the end of the reversed array, so that each piece is freed when it has run.
+        work.reverse()
+        while let next = work.popLast() {
+            switch next {
+            case .perform(let body): body()
+            case .run(let job, let thread):
+                job.runSynchronously(on: thread.asUnownedSerialExecutor())
+            }
+        }
+    }
+
+    // MARK: Timers
+
+    /// Keeps `timer` until it is forgotten, as a run loop does.
+    ///
+    /// - Returns: false if the loop has ended and takes no timer any more.
+    func keep(_ timer: WeakTimer) -> Bool {
+        timers.withLock { timers in
+            timers?[ObjectIdentifier(timer)] = timer
+            return timers != nil
+        }
+    }
+
+    func forget(_ timer: WeakTimer) {
+        // The value goes out of the lock alive: its end may run code of the user.
+        _ = timers.withLock { $0?.removeValue(forKey: ObjectIdentifier(timer)) }
+    }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+@preconcurrency import CoreFoundation
+public import Foundation
+
+/// A timer on a ``RunLoopThread`` that holds its target weakly and is freed.
+///
+/// ```swift
+/// let thread = RunLoopThread(name: "timers")
+/// let timer = WeakTimer(fireDate: .now + 5, interval: 5, repeats: true, target: cache) {
+///     cache, timer in
+///     cache.purge()
+/// }
+/// thread.add(timer)
+/// // cache gone: the timer invalidates itself, at the latest when it is due next.
+/// ```
+///
+/// **Clock.** Fire dates are wall dates. A date is turned into a distance from now when the timer
+/// is added or its date is set; from then on CLOCK_MONOTONIC counts. A step of the wall clock
+/// moves no timer, and time asleep does not count: whoever wants the wall date kept sets
+/// ``fireDate`` again after a step. A timer is never early. Dates are good to about a microsecond,
+/// up to a century ahead; a date that is not a number never comes.
+///
+/// **Rhythm.** A repeating timer fires on the grid of its first fire date, however late a callout
+/// comes or however long it takes. Of several dates that have passed only the latest is called
+/// out for; ``missed`` counts the others.
+///
+/// **Threads.** Every member may be used from any thread. What changes the run loop happens on the
+/// timer's thread: at once for a caller on it, soon for any other. Callouts come on that thread
+/// only, never two at a time.
+///
+/// **Life.** An added timer is kept by its thread until it is invalid; one not yet added is kept
+/// by whoever holds it. An invalid timer has let go of its target, its action and all that the
+/// action held.
+public final class WeakTimer: Sendable {
+    /// The distance between fire dates in seconds; 0 for a timer that does not repeat.
+    ///
+    /// At least 0.1 ms, which zero and negative ones become; at most a century, as does NaN.
+    public let interval: TimeInterval
+
+    /// Whether the timer fires again and again; else it is invalid after its first callout.
+    public let repeats: Bool
+
+    /// Whatever the creator attached; freed with the timer object.
+    public let userInfo: (any Sendable)?
+
+    let state: Locked<WeakTimerState>
+
+    /// A timer that calls `action` with its target, as long as there is one.
+    ///
+    /// - Parameters:
+    ///   - fireDate: The first date. In the past, it is due at once, and keeps its grid.
+    ///   - interval: In seconds; without meaning for a timer that does not repeat.
+    ///   - repeats: Whether it fires again and again.
+    ///   - tolerance: See ``tolerance``.
+    ///   - userInfo: See ``userInfo``.
+    ///   - target: Held weakly.
+    ///   - action: Called on the timer's thread. Holds strongly what it captures.
+    public convenience init<Target: AnyObject & Sendable>(
+        fireDate: Date,
+        interval: TimeInterval = 0,
+        repeats: Bool = false,
+        tolerance: TimeInterval = 0,
+        userInfo: (any Sendable)? = nil,
+        target: Target,
+        action: @escaping @Sendable (Target, WeakTimer) -> Void
+    ) {
+        self.init(fireDate, interval, repeats, tolerance, userInfo) { [weak target] timer in
+            guard let target else { return false }
+            action(target, timer)
+            return true
+        }
+    }
+
+    /// A timer that calls `block`, until it is invalidated.
+    ///
+    /// - Parameters:
+    ///   - fireDate: The first date. In the past, it is due at once, and keeps its grid.
+    ///   - interval: In seconds; without meaning for a timer that does not repeat.
+    ///   - repeats: Whether it fires again and again.
+    ///   - tolerance: See ``tolerance``.
+    ///   - userInfo: See ``userInfo``.
+    ///   - block: Called on the timer's thread. Holds strongly what it captures.
+    public convenience init(
+        fireDate: Date,
+        interval: TimeInterval = 0,
+        repeats: Bool = false,
+        tolerance: TimeInterval = 0,
+        userInfo: (any Sendable)? = nil,
+        block: @escaping @Sendable (WeakTimer) -> Void
+    ) {
+        self.init(fireDate, interval, repeats, tolerance, userInfo) { timer in
+            block(timer)
+            return true
+        }
+    }
+
+    private init(
+        _ fireDate: Date,
+        _ interval: TimeInterval,
+        _ repeats: Bool,
+        _ tolerance: TimeInterval,
+        _ userInfo: (any Sendable)?,
+        callout: @escaping @Sendable (WeakTimer) -> Bool
+    ) {
+        let state = WeakTimerState(
+            fireDate: fireDate,
+            interval: repeats ? Int64(nanosecondsIn: interval) : nil,
+            tolerance: Int64(nanosecondsIn: tolerance)
+        )
+        self.interval = Double(state.rhythm.interval ?? 0) / 1e9
+        self.repeats = repeats
+        self.userInfo = userInfo
+        self.state = Locked(state)
+        let proxy = WeakTimerProxy(timer: self, callout: callout)
+        self.state.withLock { $0.proxy = proxy }
+    }
+
+    /// The date at which the timer fires next; in a callout, the date that it is called for.
+    ///
+    /// Setting it moves the whole grid of a repeating timer. Set inside the timer's own callout,
+    /// earlier or later than the date that would come next, it is what comes next, and a timer
+    /// that does not repeat fires once more. Setting it on an invalid timer does nothing.
+    public var fireDate: Date {
+        get { state.withLock { $0.fireDate } }
+        set {
+            state.withLock { $0.move(to: newValue) }
+            arm()
+        }
+    }
+
+    /// How late the timer may fire, in seconds, to share a wake-up with others; 0 at first.
+    ///
+    /// CFRunLoop on Linux has no tolerance, so the timer itself picks the roundest instant of the
+    /// time it is given: others with tolerance pick the same. A repeating timer uses at most half
+    /// its interval. Negative ones count as 0.
+    public var tolerance: TimeInterval {
+        get { Double(state.withLock { $0.tolerance }) / 1e9 }
+        set {
+            state.withLock { $0.tolerance = Int64(nanosecondsIn: newValue) }
+            arm()
+        }
+    }
+
+    /// How many dates of a repeating timer passed without a callout just before the current or
+    /// last one; 0 as long as the thread keeps up.
+    public var missed: Int {
+        state.withLock { $0.rhythm.missed }
+    }
+
+    /// False from the moment at which ``invalidate()`` is called, a timer that does not repeat has
+    /// fired, the target is found gone, or the thread has stopped.
+    public var isValid: Bool {
+        state.withLock { $0.isValid }
+    }
+
+    /// Calls out now: at once on the timer's thread, soon from any other.
+    ///
+    /// A repeating timer keeps its rhythm; one that does not repeat is done, as after its date.
+    /// A timer not yet added calls out on the thread of the caller. An invalid one does nothing,
+    /// nor does a timer that is calling out already: no callout runs inside another of the same
+    /// timer.
+    public func fire() {
+        if let loop = state.withLock({ $0.loop }), !loop.isCurrent {
+            loop.perform { self.callOut(isDue: false) }
+        } else {
+            callOut(isDue: false)
+        }
+    }
+
+    /// Ends the timer for good, from any thread, without waiting for any; idempotent.
+    ///
+    /// When it has returned, ``isValid`` is false and no callout begins any more. On the timer's
+    /// own thread that is all there is to know. From another thread, a callout that has begun
+    /// already may still be running, or be about to take its first step: work that is given to
+    /// ``RunLoopThread/perform(_:)`` afterwards comes after it. Target and action are let go of on
+    /// the timer's thread.
+    public func invalidate() {
+        let (wasValid, loop) = state.withLock { state in
+            defer { state.isValid = false }
+            return (state.isValid, state.loop)
+        }
+        guard wasValid else { return }
+        if let loop, !loop.isCurrent {
+            loop.perform { self.retire() }
+        } else {
+            retire()
+        }
+    }
+
+    // MARK: On the timer's thread
+
+    /// Called by the alarm when it rings, which uses it up, whatever comes of it.
+    func ring() {
+        state.withLock { $0.alarm = nil }
+        callOut(isDue: true)
+    }
+
+    /// - Parameter isDue: False for a callout by hand, which leaves the rhythm alone.
+    private func callOut(isDue: Bool) {
+        let proxy = state.withLock { $0.beginCallout(isDue: isDue, now: .now) }
+        guard let proxy else {
+            arm()  // an alarm that was too early, or came during a callout
+            return
+        }
+        let isTargetAlive = proxy.callOut(self)
+        let goesOn = state.withLock { state in
+            state.endCallout(isDue: isDue, now: .now) && isTargetAlive
+        }
+        if goesOn {
+            arm()
+        } else {
+            invalidate()
+        }
+    }
+
+    /// Sets the alarm for the date that comes next; soon, if this is not the timer's thread.
+    private func arm() {
+        guard let loop = state.withLock({ $0.loop }) else { return }
+        guard loop.isCurrent else {
+            loop.perform { self.arm() }
+            return
+        }
+        guard let next = state.withLock({ $0.nextAlarm() }) else { return }
+        // Half a microsecond makes up for what the two clocks and CFAbsoluteTime round away: an
+        // alarm that is early by that has to be set twice.
+        let date = next.wakeUp.date.timeIntervalSinceReferenceDate + 0.5e-6
+        if let alarm = next.alarm {
+            CFRunLoopTimerSetNextFireDate(alarm, date)
+        } else if loop.keep(self) {
+            let alarm = next.proxy.makeAlarm(at: date)
+            for mode in next.modes {
+                CFRunLoopAddTimer(CFRunLoopGetCurrent(), alarm, mode.name)
+            }
+            state.withLock { $0.alarm = alarm }
+        } else {
+            invalidate()
+        }
+    }
+
+    /// Takes an invalid timer out of its loop.
+    private func retire() {
+        let (alarm, proxy, loop) = state.withLock { $0.retire() }
+        // The proxy goes last: what it holds may run code of the user as it is freed, and
+        // CoreFoundation invalidates under a lock.
+        withExtendedLifetime(proxy) {
+            if let alarm {
+                CFRunLoopTimerInvalidate(alarm)
+            }
+            loop?.forget(self)
+        }
+    }
+
+    /// Adds the timer to `loop`; see ``RunLoopThread/add(_:forModes:)``.
+    func schedule(on loop: ThreadLoop, modes: [RunLoop.Mode]) {
+        guard state.withLock({ $0.schedule(on: loop, modes: modes) }) else { return }
+        if loop.isCurrent {
+            install()
+        } else {
+            loop.perform { self.install() }
+        }
+    }
+
+    /// Arms the timer in all its modes.
+    private func install() {
+        let alarm = state.withLock { $0.alarm.take() }
+        if let alarm {
+            CFRunLoopTimerInvalidate(alarm)  // armed in fewer modes
+        }
+        arm()
+    }
+}
+
+extension RunLoop.Mode {
+    /// The mode as CoreFoundation knows it, which tells the common modes by address.
+    fileprivate var name: CFRunLoopMode? {
+        switch self {
+        case .default: kCFRunLoopDefaultMode
+        case .common: kCFRunLoopCommonModes
+        default: CFStringCreateWithCString(nil, rawValue, CFStringBuiltInEncodings.UTF8.rawValue)
+        }
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads the dates people write.
+///
+/// RFC 3339; `2026-12-01 09:00[:30[.5]] [ZONE]`, or the day alone for its midnight; `09:00`, the
+/// next one; `today`, `tomorrow`, `yesterday` or a weekday with a time; `+10m` or `now + 10m`;
+/// `@1700000000`; `now`. A zone is a name, an offset, or an abbreviation of the default zone. Case
+/// does not matter, but in zone names.
+public enum DateExpression {
+    /// The instant `text` means, and a note when its local time does not exist or comes twice.
+    ///
+    /// `zone` is that of a local time that names none.
+    ///
+    /// - Throws: `badDate`, or `badZone` for an unknown zone.
+    public static func parse(
+        _ text: String,
+        now: Timestamp,
+        zone: Zone
+    ) throws(ScheduleError) -> (date: Timestamp, note: String?) {
+        var words = text.split(whereSeparator: \.isWhitespace).map(String.init)
+        guard let first = words.first else {
+            throw ScheduleError(.badDate, "a date must not be empty; try '2026-12-01 09:00'")
+        }
+        if first.hasPrefix("@") { return (try unixTime(text, words), nil) }
+        let spoken = words.joined(separator: " ")
+        let ahead = spoken.lowercased().hasPrefix("now") ? spoken.dropFirst(3) : spoken[...]
+        if ahead.isEmpty { return (now, nil) }
+        let signed = ahead.drop { $0 == " " }
+        if signed.first == "+" { return try distance(text, signed.dropFirst(), from: now) }
+        if let date = Timestamp(rfc3339: spoken) {
+            return (try sinceEpoch(date, text), nil)
+        }
+        words = words.flatMap { splitAtT($0) }
+        var parts = DateParts(text: text)
+        try parts.read(words)
+        let (date, note) = try parts.resolve(now: now, zone: zone)
+        return (try sinceEpoch(date, text), note)
+    }
+
+    /// "@1700000000", with a fraction if wanted.
+    private static func unixTime(
+        _ text: String,
+        _ words: [String]
+    ) throws(ScheduleError) -> Timestamp {
+        var reader = DigitReader(words[0].utf8.dropFirst())
+        let limit = Int(Timestamp.distantFuture.microseconds / 1_000_000)
+        if words.count == 1, let seconds = reader.number(upTo: limit) {
+            let fraction = reader.skip(".") ? reader.fraction() : 0
+            if let fraction, reader.isAtEnd {
+                return Timestamp(microseconds: Int64(seconds) * 1_000_000 + Int64(fraction))
+            }
+        }
+        throw ScheduleError(
+            .badDate,
+            "date '\(text)' is not a Unix time, such as '@1700000000' or '@1700000000.5'"
+        )
+    }
+
+    /// The "10m" of "+10m"; noted when it counts in months or years, which calendars have in
+    /// several lengths.
+    private static func distance(
+        _ text: String,
+        _ words: Substring,
+        from now: Timestamp
+    ) throws(ScheduleError) -> (Timestamp, String?) {
+        // A second sign would pass for that of the time span.
+        if words.contains("+") {
+            throw ScheduleError(.badDate, "date '\(text)' is not a distance, such as '+10m'")
+        }
+        let span = try TimeSpan(parsing: String(words))
+        if span > .longestInterval {
+            throw ScheduleError(.badDate, "date '\(text)' is too far away; at most 100 years")
+        }
+        let units = words.split { !$0.isLetter }
+        let hasMonths = units.contains {
+            ["M", "month", "months", "y", "year", "years"].contains($0)
+        }
+        let note = "'\(text)' counts 30.4375 days as a month and 365.25 as a year"
+        return (now + span, hasMonths ? note : nil)
+    }
+
+    private static func sinceEpoch(
+        _ date: Timestamp,
+        _ text: String
+    ) throws(ScheduleError) -> Timestamp {
+        if date.microseconds < 0 {
+            throw ScheduleError(
+                .badDate,
+                "date '\(text)' lies before 1970; nothing can be due then"
+            )
+        }
+        return date
+    }
+
+    /// The day and the time of "2026-12-01T09:00"; any other word alone.
+    private static func splitAtT(_ word: String) -> [String] {
+        let parts = word.split(separator: "T", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[0].utf8.count == 10, parts[0].first?.isNumber == true else {
+            return [word]
+        }
+        return parts.map(String.init)
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Synchronization
+
+extension Zone {
+    /// The zone of that name: a file of the zone database, "UTC", or a POSIX TZ string such as
+    /// "CET-1CEST".
+    ///
+    /// The database is `$TZDIR`, else /usr/share/zoneinfo. A file is read once and again when it
+    /// has changed.
+    ///
+    /// - Throws: `badZone` for an unknown name.
+    public init(named name: String) throws(ScheduleError) {
+        if name.utf8.count == 3, name.uppercased() == "UTC" {
+            self = .utc
+        } else if Self.isFileName(name),
+            let table = ZoneCache.shared.table(path: Self.folder + "/" + name, name: name)
+        {
+            self.init(table: table)
+        } else if let zone = Self(posix: name) {
+            self = zone
+        } else {
+            throw ScheduleError(
+                .badZone,
+                "zone '\(name)' is unknown; accepted are 'UTC' and the names in \(Self.folder), "
+                    + "such as 'Europe/Berlin'"
+            )
+        }
+    }
+
+    /// The zone of this machine: `$TZ` if set (a name, a path or a POSIX TZ string), else
+    /// /etc/localtime, else UTC.
+    ///
+    /// Reads the environment and a file at each call. Not in the middle of `setenv` on another
+    /// thread.
+    public static var local: Zone {
+        if let value = environment("TZ") {
+            let name = value.hasPrefix(":") ? String(value.dropFirst()) : value
+            if name.hasPrefix("/") {
+                return ZoneCache.shared.table(path: name, name: Self.name(ofPath: name))
+                    .map(Zone.init(table:)) ?? .utc
+            }
+            // What cannot be read, or is empty, counts as UTC, as in the C library.
+            do { return try Zone(named: name) } catch { return .utc }
+        }
+        let path = "/etc/localtime"
+        return ZoneCache.shared.table(path: path, name: Self.name(ofPath: path))
+            .map(Zone.init(table:)) ?? .utc
+    }
+
+    private static var folder: String {
+        let folder = environment("TZDIR") ?? ""
+        return folder.isEmpty ? "/usr/share/zoneinfo" : folder
+    }
+
+    private init?(posix text: String) {
+        guard let named = ZoneRule.parse(text) else { return nil }
+        self.init(
+            table: ZoneTable(
+                name: text,
+                transitions: [],
+                offsets: [Int32(named.rule.offset)],
+                abbreviationIndices: [0],
+                abbreviations: named.abbreviations,
+                rule: named.rule
+            )
+        )
+    }
+
+    /// Whether the name stays inside the folder and can be one of the database's.
+    private static func isFileName(_ name: String) -> Bool {
+        let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+        return name.utf8.count <= 255
+            && parts.allSatisfy { part in
+                !part.isEmpty && part != "." && part != ".."
+                    && part.utf8.allSatisfy { byte in
+                        byte.isDigit || byte.isLetter || "+-_".utf8.contains(byte)
+                    }
+            }
+    }
+
+    /// The zone's name from the file a link ends in; "local" when that is not in a database.
+    private static func name(ofPath path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return "local" }
+        defer { free(resolved) }
+        let target = String(cString: resolved)
+        let folder = "/zoneinfo/"
+        guard let range = target.firstRange(of: folder) else { return "local" }
+        return String(target[range.upperBound...])
+    }
+
+    private static func environment(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+}
+
+/// The zone files read so far, so that ten thousand jobs share one table.
+///
+/// Bounded by the number of files in the database. Any thread.
+private final class ZoneCache: Sendable {
+    static let shared = ZoneCache()
+
+    private struct Entry {
+        var device: UInt
+        var inode: UInt
+        var modified: Int
+        var table: ZoneTable
+    }
+
+    private let entries = Mutex<[String: Entry]>([:])
+
+    /// The zone in a file; nil when there is none.
+    func table(path: String, name: String) -> ZoneTable? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        let cached = entries.withLock { $0[path] }
+        if let cached, cached.device == status.st_dev, cached.inode == status.st_ino,
+            cached.modified == status.st_mtim.tv_sec
+        {
+            return cached.table
+        }
+        guard let bytes = Self.read(path), let table = ZoneFile.parse(bytes, name: name) else {
+            return nil
+        }
+        let entry = Entry(
+            device: status.st_dev,
+            inode: status.st_ino,
+            modified: status.st_mtim.tv_sec,
+            table: table
+        )
+        entries.withLock { $0[path] = entry }
+        return table
+    }
+
+    /// The file's bytes; nil for an unreadable file or one too large for a zone.
+    private static func read(_ path: String) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        let limit = 1 << 20
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 16_384)
+        while bytes.count < limit {
+            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            if count == 0 { return bytes }
+            if count < 0 {
+                if errno == EINTR { continue }
+                return nil
+            }
+            bytes += chunk[..<count]
+        }
+        return nil
+    }
+}

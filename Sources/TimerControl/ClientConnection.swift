@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+
+/// A client's end of the socket: matches replies to calls by their ids, hands events on.
+///
+/// All of it on the channel's event loop.
+final class ClientConnection: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+    typealias Waiting = CheckedContinuation<JSONValue, any Error>
+
+    private let path: String
+    /// Nil once the events have ended.
+    private var events: EventStream.Producer.Source?
+    private var lines = LineDecoder(limit: .max)
+    private var context: ChannelHandlerContext?
+    private var waiting: [Int64: Waiting] = [:]
+    private var onEventsLost: (@Sendable (EventsLost) -> Void)?
+    /// Why no call can be answered any more; nil while they can.
+    private var end: (any Error)?
+    private var isFlushing = false
+    /// Whether the reader of events has enough to do.
+    private var isPaused = false
+    private var hasHeldRead = false
+
+    init(path: String) { self.path = path }
+
+    /// The stream that takes the events of this connection; to be asked for once.
+    func makeEvents(_ channel: any Channel) -> EventStream {
+        let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
+        let new = EventStream.Producer.makeSequence(
+            elementType: Event.self,
+            backPressureStrategy: .init(lowWatermark: 256, highWatermark: 1024),
+            finishOnDeinit: true,
+            delegate: ReadingGate {
+                // The loop may be gone when the channel is.
+                guard channel.isActive else { return }
+                channel.eventLoop.execute { connection.value.resumeReading() }
+            }
+        )
+        events = new.source
+        return EventStream(new.sequence)
+    }
+
+    /// Sends a request whose reply, or whatever keeps it from coming, resumes `waiting`.
+    func send(_ line: ByteBuffer, id: Int64, _ waiting: Waiting) {
+        guard end == nil, let context else {
+            waiting.resume(throwing: end ?? disconnected())
+            return
+        }
+        self.waiting[id] = waiting
+        context.write(wrapOutboundOut(line), promise: nil)
+        guard !isFlushing else { return }
+        isFlushing = true
+        // One system call for all that is sent in this turn of the loop.
+        context.eventLoop.assumeIsolated().execute {
+            self.isFlushing = false
+            context.flush()
+        }
+    }
+
+    /// Lets a call end whose reply is of no use any more; the request is carried out all the same.
+    func abandon(_ id: Int64) {
+        waiting.removeValue(forKey: id)?.resume(throwing: CancellationError())
+    }
+
+    func tellOfLostEvents(_ body: @escaping @Sendable (EventsLost) -> Void) { onEventsLost = body }
+
+    func close() {
+        finish(nil)
+        context?.close(promise: nil)
+    }
+
+    /// Goes on reading, once there is room for events again.
+    func resumeReading() {
+        isPaused = false
+        guard hasHeldRead else { return }
+        hasHeldRead = false
+        context?.read()
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    func read(context: ChannelHandlerContext) {
+        if isPaused { hasHeldRead = true } else { context.read() }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        lines.append(unwrapInboundIn(data))
+        while let line = lines.next() {
+            if case .line(let bytes) = line { receive(bytes) }
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        finish(disconnected())
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        finish(disconnected(": \(error)"))
+        context.close(promise: nil)
+    }
+
+    private func receive(_ bytes: [UInt8]) {
+        do {
+            let message = try JSONValue(parsing: bytes)
+            if case .string(let method) = message["method"] {
+                try receive(method, message["params"] ?? .null)
+            } else if case .integer(let id) = message["id"] {
+                guard let waiting = waiting.removeValue(forKey: id) else { return }
+                resume(waiting, with: message)
+            } else if let error = message["error"] {
+                // An error without an id is about the connection: it is refused or given up.
+                finish(try error.decoded(as: ControlError.self))
+            }
+        } catch {
+            finish(
+                ClientError(.badReply, "the daemon at '\(path)' sent what cannot be read: \(error)")
+            )
+            context?.close(promise: nil)
+        }
+    }
+
+    private func receive(_ method: String, _ parameters: JSONValue) throws {
+        switch method {
+        case "event":
+            // A newer daemon may have types of events that this client has no name for.
+            guard case .string(let type) = parameters["type"], Event.Kind(rawValue: type) != nil
+            else { return }
+            let event = try parameters.decoded(as: Event.self)
+            if case .stopProducing? = events?.yield(event) { isPaused = true }
+        case "events.lost":
+            onEventsLost?(try parameters.decoded(as: EventsLost.self))
+        default: break
+        }
+    }
+
+    private func resume(_ waiting: Waiting, with message: JSONValue) {
+        do {
+            if let error = message["error"] { throw try error.decoded(as: ControlError.self) }
+            waiting.resume(returning: message["result"] ?? .null)
+        } catch {
+            waiting.resume(throwing: error)
+        }
+    }
+
+    /// Ends every call and the events; the first reason stands.
+    ///
+    /// - Parameter error: nil for a client that was closed by its owner.
+    private func finish(_ error: (any Error)?) {
+        guard end == nil else { return }
+        let end = error ?? ClientError(.closed, "the connection to '\(path)' is closed")
+        self.end = end
+        let calls = waiting
+        waiting = [:]
+        for waiting in calls.values { waiting.resume(throwing: end) }
+        if let error { events?.finish(error) } else { events?.finish() }
+        events = nil
+    }
+
+    private func disconnected(_ cause: String = "") -> ClientError {
+        ClientError(.disconnected, "the daemon at '\(path)' has closed the connection\(cause)")
+    }
+}

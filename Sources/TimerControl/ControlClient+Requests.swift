@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The requests as functions, for programs; each throws as `call` does.
+extension ControlClient {
+    public func addJob(_ definition: JobDefinition, replace: Bool = false) async throws -> Job {
+        try await call(.addJobs(AddJobs(definition, replace: replace)), as: JobReply.self).job
+    }
+
+    /// Adds all of them or none.
+    public func addJobs(
+        _ definitions: [JobDefinition],
+        replace: Bool = false
+    ) async throws -> [Job] {
+        try await call(.addJobs(AddJobs(definitions, replace: replace)), as: JobsReply.self).jobs
+    }
+
+    public func job(_ job: JobReference) async throws -> Job {
+        try await call(.getJob(job), as: JobReply.self).job
+    }
+
+    /// One page; its `cursor` goes into the request for the next.
+    public func listJobs(_ request: ListJobs = ListJobs()) async throws -> JobsReply {
+        try await call(.listJobs(request))
+    }
+
+    @discardableResult
+    public func invalidateJobs(_ jobs: JobSelection) async throws -> [Job] {
+        try await call(.invalidateJobs(jobs), as: JobsReply.self).jobs
+    }
+
+    @discardableResult
+    public func setFireDate(of job: JobReference, to fireDate: String) async throws -> Job {
+        let request = SetFireDate(job: job, fireDate: fireDate)
+        return try await call(.setFireDate(request), as: JobReply.self).job
+    }
+
+    @discardableResult
+    public func fireJob(_ job: JobReference) async throws -> FireReply {
+        try await call(.fireJob(job))
+    }
+
+    @discardableResult
+    public func pauseJobs(_ jobs: JobSelection) async throws -> [Job] {
+        try await call(.pauseJobs(jobs), as: JobsReply.self).jobs
+    }
+
+    @discardableResult
+    public func resumeJobs(_ jobs: JobSelection) async throws -> [Job] {
+        try await call(.resumeJobs(jobs), as: JobsReply.self).jobs
+    }
+
+    /// One page; its `cursor` goes into the request for the next.
+    public func listRuns(_ request: ListRuns = ListRuns()) async throws -> RunsReply {
+        try await call(.listRuns(request))
+    }
+
+    public func run(_ id: RunID) async throws -> Run {
+        try await call(.getRun(RunReference(id: id)), as: RunReply.self).run
+    }
+
+    public func output(of id: RunID) async throws -> OutputReply {
+        try await call(.readOutput(RunReference(id: id)))
+    }
+
+    public func previewSchedule(_ request: PreviewSchedule) async throws -> PreviewReply {
+        try await call(.previewSchedule(request))
+    }
+
+    public func status() async throws -> StatusReply {
+        try await call(.status)
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+public import NIOCore
+public import NIOPosix
+import Synchronization
+
+/// A connection to a daemon's control socket.
+///
+/// May be used from many tasks at once: calls share the connection, are carried out in the order
+/// they were sent, and each gets its own reply. To be closed at the end.
+public final class ControlClient: Sendable {
+    /// The events that come once `subscribe` was called; for one reader.
+    public let events: EventStream
+
+    private let channel: any Channel
+    private let connection: NIOLoopBound<ClientConnection>
+    private let path: String
+    private let lastID = Atomic<Int64>(0)
+
+    private init(
+        channel: any Channel,
+        connection: NIOLoopBound<ClientConnection>,
+        events: EventStream,
+        path: String
+    ) {
+        self.channel = channel
+        self.connection = connection
+        self.events = events
+        self.path = path
+    }
+
+    deinit {
+        // Of one that is closed already the loop may be gone.
+        if channel.isActive { channel.close(promise: nil) }
+    }
+
+    /// Connects to the daemon that listens at a path.
+    ///
+    /// The threads of `group` do the work; by default those that the process shares.
+    ///
+    /// - Throws: `ClientError` `noDaemon` or `notPermitted`, which names the path.
+    public static func connect(
+        to path: String,
+        group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    ) async throws(ClientError) -> ControlClient {
+        let loop = group.any()
+        do {
+            return try await ClientBootstrap(group: loop)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(
+                            ClientConnection(path: path)
+                        )
+                    }
+                }
+                .connect(unixDomainSocketPath: path)
+                .flatMapThrowing { channel in
+                    let connection = try channel.pipeline.syncOperations.handler(
+                        type: ClientConnection.self
+                    )
+                    return ControlClient(
+                        channel: channel,
+                        connection: NIOLoopBound(connection, eventLoop: loop),
+                        events: connection.makeEvents(channel),
+                        path: path
+                    )
+                }
+                .get()
+        } catch {
+            throw refusal(error, path)
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// When the task is cancelled it throws at once; the daemon carries out what was sent all the
+    /// same.
+    ///
+    /// - Throws: the daemon's `ControlError`; `ClientError`; `CancellationError`.
+    public func call<Reply: Decodable>(
+        _ request: Request,
+        as type: Reply.Type = Reply.self
+    ) async throws -> Reply {
+        try Task.checkCancellation()
+        let id = lastID.add(1, ordering: .relaxed).newValue
+        var line = ByteBuffer(bytes: try request.line(id: .integer(id)))
+        line.writeInteger(UInt8(ascii: "\n"))
+        let result = try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                channel.eventLoop.execute { [line] in
+                    self.connection.value.send(line, id: id, continuation)
+                }
+            }
+        } onCancel: {
+            channel.eventLoop.execute { self.connection.value.abandon(id) }
+        }
+        do {
+            return try result.decoded(as: type)
+        } catch {
+            throw ClientError(
+                .badReply,
+                "the daemon at '\(path)' answered '\(request.method.rawValue)' with "
+                    + "what cannot be read: \(error)"
+            )
+        }
+    }
+
+    /// Asks for events, which then come through `events`.
+    ///
+    /// `onEventsLost` is called, on a thread of the client's, when events that were asked for are
+    /// no longer kept; those that follow come all the same.
+    ///
+    /// - Throws: as `call` does; `conflict` on a connection that has subscribed already.
+    @discardableResult
+    public func subscribe(
+        _ request: Subscribe = Subscribe(),
+        onEventsLost: @escaping @Sendable (EventsLost) -> Void = { _ in }
+    ) async throws -> SubscriptionReply {
+        try await channel.eventLoop.submit {
+            self.connection.value.tellOfLostEvents(onEventsLost)
+        }.get()
+        return try await call(.subscribe(request))
+    }
+
+    /// Closes the connection; calls without a reply throw `closed`, and `events` ends.
+    public func close() async {
+        channel.eventLoop.execute { self.connection.value.close() }
+        // try?: the future fails where closing found the connection gone, which is as good.
+        try? await channel.closeFuture.get()
+    }
+
+    private static func refusal(_ error: any Error, _ path: String) -> ClientError {
+        guard let error = error as? IOError else {
+            return ClientError(.noDaemon, "cannot connect to '\(path)': \(error)")
+        }
+        return switch error.errnoCode {
+        case ENOENT: ClientError(.noDaemon, "no daemon at '\(path)': no such file")
+        case ECONNREFUSED: ClientError(.noDaemon, "no daemon at '\(path)': nobody answers there")
+        case EACCES, EPERM:
+            ClientError(.notPermitted, "cannot connect to '\(path)': permission denied")
+        default:
+            ClientError(
+                .noDaemon,
+                "cannot connect to '\(path)': \(String(cString: strerror(error.errnoCode)))"
+            )
+        }
+    }
+}

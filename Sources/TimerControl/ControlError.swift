@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A request that was refused, or could not be carried out: a stable word and a sentence.
+///
+/// On the wire it is JSON-RPC's `error`: `code` is `reason.code`, `data.reason` the word itself.
+public struct ControlError: Error, Hashable, Sendable {
+    public var reason: Reason
+    /// One line: lower case, no full stop; names the thing, its value and what is accepted.
+    public var message: String
+
+    public init(_ reason: Reason, _ message: String) {
+        self.reason = reason
+        self.message = message
+    }
+
+    public enum Reason: String, Codable, Hashable, Sendable, CaseIterable {
+        /// The line is not JSON.
+        case parseError
+        /// It is JSON, but not a request.
+        case invalidRequest
+        case unknownMethod
+        /// A parameter is missing, unknown, of the wrong type or out of range.
+        case invalidParams
+        /// The fault is the daemon's.
+        case internalError
+        /// A schedule, date or duration that cannot be read, or can never fire.
+        case badSchedule
+        /// No such job or run, or none that the caller may see.
+        case notFound
+        /// The name belongs to another live job of the same owner.
+        case nameTaken
+        /// The job's state does not allow it.
+        case conflict
+        case notPermitted
+        /// A limit of `docs/protocol.md` was reached.
+        case limitReached
+        /// The database could not take it; nothing was changed.
+        case storageFailed
+        /// The daemon is stopping.
+        case stopping
+
+        /// The number of JSON-RPC 2.0, section 5.1; from -32000 downwards, timerd's own.
+        public var code: Int {
+            switch self {
+            case .parseError: -32700
+            case .invalidRequest: -32600
+            case .unknownMethod: -32601
+            case .invalidParams: -32602
+            case .internalError: -32603
+            case .badSchedule: -32000
+            case .notFound: -32001
+            case .nameTaken: -32002
+            case .conflict: -32003
+            case .notPermitted: -32004
+            case .limitReached: -32005
+            case .storageFailed: -32006
+            case .stopping: -32007
+            }
+        }
+    }
+}
+
+extension ControlError: Codable {
+    enum CodingKeys: String, CodingKey { case code, message, data }
+    private struct Detail: Codable { var reason: String }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        message = try container.decode(String.self, forKey: .message)
+        let word = try container.decode(Detail.self, forKey: .data).reason
+        // A newer daemon may know reasons that this client has no name for.
+        reason = Reason(rawValue: word) ?? .internalError
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(reason.code, forKey: .code)
+        try container.encode(message, forKey: .message)
+        try container.encode(Detail(reason: reason.rawValue), forKey: .data)
+    }
+}
+
+extension ControlError: CustomStringConvertible {
+    public var description: String { message }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Schedules
+
+/// Something that happened to a job, numbered and kept.
+///
+/// `seq` grows with each event and is never used again, across crashes too; numbers may be left
+/// out. Who has seen all up to `seq` asks for what follows with `since`.
+public struct Event: Codable, Hashable, Sendable {
+    public var seq: Int64
+    public var type: Kind
+    /// When it happened.
+    public var at: Timestamp
+    public var job: JobID
+    public var name: String?
+    public var fire: FireID?
+    public var fireDate: Timestamp?
+    /// The last date and the number of dates, where a range was skipped.
+    public var through: Timestamp?
+    public var dates: Int?
+    public var firedAt: Timestamp?
+    public var userInfo: JSONValue?
+    /// How many missed dates this fire stands for; nil for none.
+    public var missed: Int?
+    /// True where a crash left open whether watchers saw this; the fire's id is the same then.
+    public var redelivered: Bool?
+    /// Why: of a skipped fire, a manual one, or a job's end.
+    public var reason: String?
+    public var run: RunID?
+    public var attempt: Int?
+    public var outcome: Run.Outcome?
+    public var status: Int32?
+    public var signal: Int32?
+
+    public init(seq: Int64, type: Kind, at: Timestamp, job: JobID) {
+        self.seq = seq
+        self.type = type
+        self.at = at
+        self.job = job
+    }
+
+    public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {
+        case jobAdded = "job.added"
+        case jobRescheduled = "job.rescheduled"
+        case jobPaused = "job.paused"
+        case jobResumed = "job.resumed"
+        case jobInvalidated = "job.invalidated"
+        case jobFinished = "job.finished"
+        case fireFired = "fire.fired"
+        case fireSkipped = "fire.skipped"
+        case runStarted = "run.started"
+        case runFinished = "run.finished"
+    }
+}

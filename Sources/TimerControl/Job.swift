@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Schedules
+
+/// A job as the daemon tells of it: its definition, and where it stands.
+public struct Job: Hashable, Sendable {
+    public var id: JobID
+    /// The user name of who added it, or the decimal uid where no name is known.
+    public var owner: String
+    public var state: State
+    /// The next fire date; nil once there is none.
+    public var fireDate: Timestamp?
+    /// How many times it has fired.
+    public var fires: Int
+    public var addedAt: Timestamp
+    public var endedAt: Timestamp?
+    /// Why it ended, in a word: `once`, `count`, `until`, `invalidated`, `fired`, `replaced`.
+    public var endReason: String?
+    /// On the wire its fields stand beside the ones above.
+    public var definition: JobDefinition
+
+    public init(
+        id: JobID,
+        owner: String,
+        state: State,
+        fireDate: Timestamp?,
+        fires: Int,
+        addedAt: Timestamp,
+        endedAt: Timestamp?,
+        endReason: String?,
+        definition: JobDefinition
+    ) {
+        self.id = id
+        self.owner = owner
+        self.state = state
+        self.fireDate = fireDate
+        self.fires = fires
+        self.addedAt = addedAt
+        self.endedAt = endedAt
+        self.endReason = endReason
+        self.definition = definition
+    }
+
+    /// Where a job stands in its life; see `docs/architecture.md` for the drawing.
+    public enum State: String, Codable, Hashable, Sendable, CaseIterable {
+        case scheduled, paused, finished, invalidated
+
+        /// Whether the job may still fire, now or once it is resumed.
+        public var isLive: Bool { self == .scheduled || self == .paused }
+    }
+}
+
+extension Job: Codable {
+    enum CodingKeys: String, CodingKey {
+        case id, owner, state, fireDate, fires, addedAt, endedAt, endReason
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        id = try container.decode(JobID.self, forKey: .id)
+        owner = try container.decode(String.self, forKey: .owner)
+        state = try container.decode(State.self, forKey: .state)
+        fireDate = try container.decodeIfPresent(Timestamp.self, forKey: .fireDate)
+        fires = try container.decode(Int.self, forKey: .fires)
+        addedAt = try container.decode(Timestamp.self, forKey: .addedAt)
+        endedAt = try container.decodeIfPresent(Timestamp.self, forKey: .endedAt)
+        endReason = try container.decodeIfPresent(String.self, forKey: .endReason)
+        definition = try JobDefinition(from: decoder)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        try definition.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(id, forKey: .id)
+        try container.encode(owner, forKey: .owner)
+        try container.encode(state, forKey: .state)
+        try container.encodeIfPresent(fireDate, forKey: .fireDate)
+        try container.encode(fires, forKey: .fires)
+        try container.encode(addedAt, forKey: .addedAt)
+        try container.encodeIfPresent(endedAt, forKey: .endedAt)
+        try container.encodeIfPresent(endReason, forKey: .endReason)
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Schedules
+
+/// A job as its user states it: the parameters of `job.add`, in the words of the command line.
+///
+/// Durations and dates are text (`"1h 30min"`, `"tomorrow 09:00"`), so that every client may say
+/// what a person would type; the daemon checks them and answers with dates in RFC 3339.
+public struct JobDefinition: Codable, Hashable, Sendable {
+    public var schedule: ScheduleWords
+    /// Unique among the owner's live jobs; nil for a job known by its id alone.
+    public var name: String?
+    /// The program and its arguments, run as given; nil for a job that is an event alone.
+    public var command: [String]?
+    /// Handed to the command on stdin and to watchers in events, unread; at most 64 KiB as JSON.
+    public var userInfo: JSONValue?
+    public var tags: [String]?
+    /// The working directory of a run; nil for the owner's home.
+    public var cwd: String?
+    /// Added to the plain environment of a run.
+    public var env: [String: String]?
+    /// How many fires the job lives for; nil for no limit.
+    public var count: Int?
+    /// The date after which it no longer fires.
+    public var until: String?
+    /// How late a fire may be on purpose, to share a wake-up; never more than half the interval.
+    public var tolerance: String?
+    /// `once` (default), `skip` or `all`: what becomes of dates that passed without a fire.
+    public var misfire: Misfire?
+    /// How many missed dates `all` makes up for, the newest ones; default 100.
+    public var misfireLimit: Int?
+    /// How old the latest date may be to fire as late instead of being missed; default 1 min.
+    public var misfireAfter: String?
+    /// What was due longer ago than this is never made up for; nil for no bound.
+    public var misfireWindow: String?
+    /// Added without being armed; `job.resume` arms it.
+    public var paused: Bool?
+
+    public init(schedule: ScheduleWords) { self.schedule = schedule }
+
+    public enum Misfire: String, Codable, Hashable, Sendable, CaseIterable {
+        case once, skip, all
+    }
+
+    /// The names of all fields on the wire, for the refusal of those that are unknown.
+    public static let fieldNames: Set<String> = Set(CodingKeys.allCases.map(\.rawValue))
+
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case schedule, name, command, userInfo, tags, cwd, env, count, until, tolerance
+        case misfire, misfireLimit, misfireAfter, misfireWindow, paused
+    }
+}

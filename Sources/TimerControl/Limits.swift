@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How much a client may ask for; `docs/protocol.md` lists them, and each refusal names its own.
+///
+/// Sizes are in bytes of UTF-8.
+public enum Limits {
+    /// A line to the daemon, without the newline at its end.
+    public static let line = 1_048_576
+    /// Arrays and objects inside each other.
+    public static let depth = 64
+    /// Requests in one batch array.
+    public static let batch = 10_000
+    /// All replies to one batch array; requests beyond are refused without being carried out.
+    public static let batchReply = 16_777_216
+    /// Jobs in one `job.add`, ids in one request, jobs in the filter of a subscription.
+    public static let jobs = 10_000
+    /// A job's name, and each of its tags.
+    public static let name = 255
+    public static let tags = 64
+    /// A word of a schedule, a date or a duration.
+    public static let words = 1024
+    public static let arguments = 4096
+    /// A command: all its arguments with a NUL behind each; the kernel takes no longer one.
+    public static let command = 131_072
+    public static let variables = 1024
+    /// An environment: all its `NAME=value` with a NUL behind each.
+    public static let environment = 131_072
+    /// `userInfo` as JSON text without blanks.
+    public static let userInfo = 65_536
+    /// A path, with the NUL behind it (PATH_MAX).
+    public static let path = 4096
+    /// How many missed dates `misfire: all` may make up for.
+    public static let misfireLimit = 10_000
+    /// Jobs or runs on one page of a list, and dates of one preview.
+    public static let page = 1000
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import NIOCore
+
+/// Cuts a stream of bytes into lines, with bounded memory.
+///
+/// A line ends with a newline, or a carriage return and a newline; empty lines are left out. What
+/// is too long is reported once and dropped up to its end, so that the next line is whole again.
+package struct LineDecoder {
+    package enum Line: Hashable, Sendable {
+        /// The bytes without the newline; at least one.
+        case line([UInt8])
+        case tooLong
+    }
+
+    private static let newline = UInt8(ascii: "\n")
+
+    private let limit: Int
+    private var buffer = ByteBuffer()
+    /// How many readable bytes are known to hold no newline.
+    private var searched = 0
+    /// Whether the rest of a line that was too long is being dropped.
+    private var isDropping = false
+
+    /// - Parameter limit: how many bytes a line may have in front of its newline.
+    package init(limit: Int) { self.limit = limit }
+
+    /// How many bytes are held.
+    package var count: Int { buffer.readableBytes }
+
+    package mutating func append(_ bytes: ByteBuffer) {
+        guard buffer.readableBytes > 0 else {
+            buffer = bytes
+            return
+        }
+        // What was read is given back first, or a stream that never pauses would grow the buffer.
+        buffer.discardReadBytes()
+        var bytes = bytes
+        buffer.writeBuffer(&bytes)
+    }
+
+    /// The next line; nil until more bytes have come.
+    package mutating func next() -> Line? {
+        while true {
+            let rest = buffer.readableBytesView.dropFirst(searched)
+            guard let end = rest.firstIndex(of: Self.newline) else { return lineInProgress() }
+            let length = end - buffer.readerIndex
+            defer { searched = 0 }
+            if isDropping || length > limit {
+                let wasDropping = isDropping
+                isDropping = false
+                drop(length + 1)
+                if !wasDropping { return .tooLong }
+            } else if let line = take(length, newline: 1) {
+                return line
+            }
+        }
+    }
+
+    /// The line that the end of the stream ends in place of a newline; nil if there is none.
+    package mutating func finish() -> Line? {
+        if let line = next() { return line }
+        defer { self = Self(limit: limit) }
+        return isDropping ? nil : take(buffer.readableBytes, newline: 0)
+    }
+
+    /// Keeps the beginning of a line, unless it is too long already.
+    private mutating func lineInProgress() -> Line? {
+        if isDropping {
+            drop(buffer.readableBytes)
+        } else if buffer.readableBytes > limit {
+            isDropping = true
+            drop(buffer.readableBytes)
+            return .tooLong
+        }
+        searched = buffer.readableBytes
+        return nil
+    }
+
+    /// Takes a line out of the buffer; nil for an empty one.
+    private mutating func take(_ length: Int, newline: Int) -> Line? {
+        var line = buffer.readBytes(length: length) ?? []
+        drop(newline)
+        if line.last == UInt8(ascii: "\r") { line.removeLast() }
+        return line.isEmpty ? nil : .line(line)
+    }
+
+    private mutating func drop(_ length: Int) {
+        buffer.moveReaderIndex(forwardBy: length)
+        // Lets go of the memory of a long line as soon as it is done.
+        if buffer.readableBytes == 0 { buffer = ByteBuffer() }
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The lines that the daemon sends, without the newlines at their ends.
+public enum ReplyLine {
+    /// The answer to one request, with the id that it had; null where that is not known.
+    public static func reply(
+        id: JSONValue,
+        _ result: Result<any Encodable & Sendable, ControlError>
+    ) -> [UInt8] {
+        do {
+            let value = try JSONValue(encoding: try result.get())
+            return line(["id": id, "result": value])
+        } catch let error as ControlError {
+            return failure(id: id, error)
+        } catch {
+            return failure(
+                id: id,
+                ControlError(.internalError, "the reply cannot be written: \(error)")
+            )
+        }
+    }
+
+    /// A refusal, as JSON-RPC 2.0, section 5.1, wants it.
+    public static func failure(id: JSONValue, _ error: ControlError) -> [UInt8] {
+        let value: JSONValue = .object([
+            "code": .integer(Int64(error.reason.code)),
+            "data": .object(["reason": .string(error.reason.rawValue)]),
+            "message": .string(error.message),
+        ])
+        return line(["error": value, "id": id])
+    }
+
+    /// One event, for a connection that subscribed.
+    public static func event(_ event: Event) -> [UInt8] {
+        notification("event", event)
+    }
+
+    /// Tells a connection that subscribed what is no longer there to be sent.
+    public static func eventsLost(_ lost: EventsLost) -> [UInt8] {
+        notification("events.lost", lost)
+    }
+
+    private static func notification(_ method: String, _ value: some Encodable) -> [UInt8] {
+        do {
+            let parameters = try JSONValue(encoding: value)
+            return line(["method": .string(method), "params": parameters])
+        } catch {
+            return failure(
+                id: .null,
+                ControlError(.internalError, "'\(method)' cannot be written: \(error)")
+            )
+        }
+    }
+
+    private static func line(_ members: [String: JSONValue]) -> [UInt8] {
+        var members = members
+        members["jsonrpc"] = .string("2.0")
+        return JSONValue.object(members).jsonBytes
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Schedules
+
+/// Every request of the control protocol, one case each; `docs/protocol.md` tells them in full.
+public enum Request: Hashable, Sendable {
+    case addJobs(AddJobs)
+    case getJob(JobReference)
+    case listJobs(ListJobs)
+    case invalidateJobs(JobSelection)
+    case setFireDate(SetFireDate)
+    case fireJob(JobReference)
+    case pauseJobs(JobSelection)
+    case resumeJobs(JobSelection)
+    case listRuns(ListRuns)
+    case getRun(RunReference)
+    case readOutput(RunReference)
+    case subscribe(Subscribe)
+    case previewSchedule(PreviewSchedule)
+    case status
+
+    /// The name of each request on the wire.
+    public enum Method: String, CaseIterable, Sendable {
+        case addJobs = "job.add"
+        case getJob = "job.get"
+        case listJobs = "job.list"
+        case invalidateJobs = "job.invalidate"
+        case setFireDate = "job.setFireDate"
+        case fireJob = "job.fire"
+        case pauseJobs = "job.pause"
+        case resumeJobs = "job.resume"
+        case listRuns = "run.list"
+        case getRun = "run.get"
+        case readOutput = "run.output"
+        case subscribe = "events.subscribe"
+        case previewSchedule = "schedule.preview"
+        case status = "daemon.status"
+    }
+}
+
+/// `job.add`: one definition, or several under `jobs` of which all are added or none.
+public struct AddJobs: Hashable, Sendable {
+    public var definitions: [JobDefinition]
+    /// A live job of the same owner and name is invalidated in the same transaction.
+    public var replace: Bool
+    /// Whether they came as `jobs: [...]`, so that the answer is a list as well.
+    public var isList: Bool
+
+    public init(_ definition: JobDefinition, replace: Bool = false) {
+        self.definitions = [definition]
+        self.replace = replace
+        self.isList = false
+    }
+
+    public init(_ definitions: [JobDefinition], replace: Bool = false) {
+        self.definitions = definitions
+        self.replace = replace
+        self.isList = true
+    }
+}
+
+/// One job, by `id` or by the `name` of a live job of the caller.
+public enum JobReference: Hashable, Sendable {
+    case id(JobID)
+    case name(String)
+}
+
+/// Jobs by `id`, `ids`, `name` or `tag`; a tag may match none, each id and name has to.
+public enum JobSelection: Hashable, Sendable {
+    case ids([JobID])
+    case name(String)
+    case tag(String)
+}
+
+/// `job.setFireDate`.
+public struct SetFireDate: Hashable, Sendable {
+    public var job: JobReference
+    /// A date as on the command line: RFC 3339, `tomorrow 09:00`, `+10m`.
+    public var fireDate: String
+
+    public init(job: JobReference, fireDate: String) {
+        self.job = job
+        self.fireDate = fireDate
+    }
+}
+
+/// `job.list`: filters that must all hold, in pages by growing id.
+public struct ListJobs: Codable, Hashable, Sendable {
+    /// Ended jobs as well; without it, scheduled and paused ones.
+    public var all: Bool?
+    public var state: Job.State?
+    public var name: String?
+    public var tag: String?
+    /// 1 to 1000; default 100.
+    public var limit: Int?
+    /// From the answer before.
+    public var cursor: Int64?
+
+    public init() {}
+
+    static let fieldNames: Set<String> = ["all", "state", "name", "tag", "limit", "cursor"]
+}
+
+/// `run.list`: what became of the fires of one job or of all, newest first.
+public struct ListRuns: Codable, Hashable, Sendable {
+    public var job: JobID?
+    public var name: String?
+    /// 1 to 1000; default 20.
+    public var limit: Int?
+    /// From the answer before.
+    public var cursor: Int64?
+
+    public init() {}
+
+    static let fieldNames: Set<String> = ["job", "name", "limit", "cursor"]
+}
+
+/// `run.get` and `run.output`.
+public struct RunReference: Codable, Hashable, Sendable {
+    public var id: RunID
+
+    public init(id: RunID) { self.id = id }
+
+    static let fieldNames: Set<String> = ["id"]
+}
+
+/// `events.subscribe`: this connection gets events from now on, after those that follow `since`.
+public struct Subscribe: Codable, Hashable, Sendable {
+    /// The last `seq` already seen; 0 for all that are kept; nil for new ones alone.
+    public var since: Int64?
+    /// Only of these types; nil for all.
+    public var types: [Event.Kind]?
+    /// Only of these jobs; nil for all.
+    public var jobs: [JobID]?
+
+    public init() {}
+
+    static let fieldNames: Set<String> = ["since", "types", "jobs"]
+}
+
+/// `schedule.preview`: the coming fire dates of a schedule, without adding a job.
+public struct PreviewSchedule: Codable, Hashable, Sendable {
+    public var schedule: ScheduleWords
+    /// 1 to 1000; default 5.
+    public var count: Int?
+    /// Dates after this one; nil for now.
+    public var after: String?
+
+    public init(schedule: ScheduleWords) { self.schedule = schedule }
+
+    static let fieldNames: Set<String> = ["schedule", "count", "after"]
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+
+extension Request {
+    /// Reads the parameters of a method, an object; nil and null stand for an empty one.
+    ///
+    /// - Throws: `invalidParams`, for unknown ones too; `badSchedule`; `limitReached`.
+    init(_ method: Method, parameters value: JSONValue?) throws(ControlError) {
+        let parameters = try Parameters(value)
+        switch method {
+        case .addJobs: self = .addJobs(try AddJobs(parameters))
+        case .getJob: self = .getJob(try parameters.reference(besides: []))
+        case .listJobs:
+            let list = try parameters.decoded(ListJobs.self, fields: ListJobs.fieldNames)
+            if let limit = list.limit { try checkRange(limit, 1...Limits.page, "limit") }
+            self = .listJobs(list)
+        case .invalidateJobs: self = .invalidateJobs(try parameters.selection())
+        case .setFireDate:
+            let reference = try parameters.reference(besides: ["fireDate"])
+            guard let fireDate = try parameters.optional(String.self, "fireDate") else {
+                throw Parameters.missing("fireDate")
+            }
+            try checkSize(fireDate.utf8.count, Limits.words, "fireDate")
+            self = .setFireDate(SetFireDate(job: reference, fireDate: fireDate))
+        case .fireJob: self = .fireJob(try parameters.reference(besides: []))
+        case .pauseJobs: self = .pauseJobs(try parameters.selection())
+        case .resumeJobs: self = .resumeJobs(try parameters.selection())
+        case .listRuns:
+            let list = try parameters.decoded(ListRuns.self, fields: ListRuns.fieldNames)
+            if let limit = list.limit { try checkRange(limit, 1...Limits.page, "limit") }
+            if list.job != nil, list.name != nil {
+                throw ControlError(
+                    .invalidParams,
+                    "expected at most one of 'job', 'name'; both are given"
+                )
+            }
+            self = .listRuns(list)
+        case .getRun: self = .getRun(try parameters.run())
+        case .readOutput: self = .readOutput(try parameters.run())
+        case .subscribe: self = .subscribe(try parameters.subscription())
+        case .previewSchedule: self = .previewSchedule(try parameters.preview())
+        case .status:
+            try parameters.checkNames(among: [])
+            self = .status
+        }
+    }
+}
+
+extension AddJobs {
+    private static let fieldNames = JobDefinition.fieldNames.union(["jobs", "replace"])
+
+    /// One definition beside `replace`, or several under `jobs`.
+    fileprivate init(_ parameters: Parameters) throws(ControlError) {
+        let replace = try parameters.optional(Bool.self, "replace") ?? false
+        guard let list = parameters.members["jobs"] else {
+            try parameters.checkNames(among: Self.fieldNames)
+            let definition = try parameters.decoded(JobDefinition.self)
+            try definition.check()
+            self.init(definition, replace: replace)
+            return
+        }
+        try parameters.checkNames(among: ["jobs", "replace"])
+        guard case .array(let elements) = list else {
+            throw .wrong("jobs", list.kind, "an array of definitions")
+        }
+        guard !elements.isEmpty else { throw .wrong("jobs", "empty", "one definition or more") }
+        try checkCount(elements.count, Limits.jobs, "jobs", "jobs")
+        var definitions: [JobDefinition] = []
+        definitions.reserveCapacity(elements.count)
+        for (index, element) in elements.enumerated() {
+            let part = try Parameters(element, at: .index(.key(.root, "jobs"), index))
+            try part.checkNames(among: JobDefinition.fieldNames)
+            let definition = try part.decoded(JobDefinition.self)
+            try definition.check(at: "jobs[\(index)].")
+            definitions.append(definition)
+        }
+        self.init(definitions, replace: replace)
+    }
+}
+
+extension Parameters {
+    /// One job, by exactly one of `id` and `name`.
+    fileprivate func reference(besides others: Set<String>) throws(ControlError) -> JobReference {
+        try checkNames(among: others.union(["id", "name"]))
+        let field = try onlyField(of: ["id", "name"])
+        if field == "id" { return .id(try required(JobID.self, "id")) }
+        return .name(try required(String.self, "name"))
+    }
+
+    /// Jobs, by exactly one of `id`, `ids`, `name` and `tag`.
+    fileprivate func selection() throws(ControlError) -> JobSelection {
+        try checkNames(among: ["id", "ids", "name", "tag"])
+        switch try onlyField(of: ["id", "ids", "name", "tag"]) {
+        case "id": return .ids([try required(JobID.self, "id")])
+        case "ids":
+            let ids = try required([JobID].self, "ids")
+            guard !ids.isEmpty else { throw .wrong("ids", "empty", "one id or more") }
+            try checkCount(ids.count, Limits.jobs, "ids", "ids")
+            return .ids(ids)
+        case "name": return .name(try required(String.self, "name"))
+        default: return .tag(try required(String.self, "tag"))
+        }
+    }
+
+    fileprivate func run() throws(ControlError) -> RunReference {
+        try checkNames(among: RunReference.fieldNames)
+        return RunReference(id: try required(RunID.self, "id"))
+    }
+
+    fileprivate func subscription() throws(ControlError) -> Subscribe {
+        let subscribe = try decoded(Subscribe.self, fields: Subscribe.fieldNames)
+        if let since = subscribe.since, since < 0 {
+            throw .wrong("since", "\(since)", "a number from 0 upwards")
+        }
+        for (field, count) in [("types", subscribe.types?.count), ("jobs", subscribe.jobs?.count)] {
+            guard let count else { continue }
+            guard count > 0 else { throw .wrong(field, "empty", "one or more, or no field at all") }
+            try checkCount(count, Limits.jobs, field, field)
+        }
+        return subscribe
+    }
+
+    fileprivate func preview() throws(ControlError) -> PreviewSchedule {
+        let preview = try decoded(PreviewSchedule.self, fields: PreviewSchedule.fieldNames)
+        try preview.schedule.checkSizes(at: "schedule")
+        if let count = preview.count { try checkRange(count, 1...Limits.page, "count") }
+        if let after = preview.after { try checkSize(after.utf8.count, Limits.words, "after") }
+        return preview
+    }
+}

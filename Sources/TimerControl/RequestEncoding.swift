@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+
+extension Request {
+    /// The name on the wire.
+    public var method: Method {
+        switch self {
+        case .addJobs: .addJobs
+        case .getJob: .getJob
+        case .listJobs: .listJobs
+        case .invalidateJobs: .invalidateJobs
+        case .setFireDate: .setFireDate
+        case .fireJob: .fireJob
+        case .pauseJobs: .pauseJobs
+        case .resumeJobs: .resumeJobs
+        case .listRuns: .listRuns
+        case .getRun: .getRun
+        case .readOutput: .readOutput
+        case .subscribe: .subscribe
+        case .previewSchedule: .previewSchedule
+        case .status: .status
+        }
+    }
+
+    /// The request as one line without its newline.
+    ///
+    /// The reply repeats the id, a string or an integer; nil makes it a notification.
+    public func line(id: JSONValue?) throws -> [UInt8] {
+        var members: [String: JSONValue] = [
+            "jsonrpc": .string("2.0"), "method": .string(method.rawValue),
+        ]
+        if let id { members["id"] = id }
+        if let parameters = try parameters() { members["params"] = parameters }
+        return JSONValue.object(members).jsonBytes
+    }
+
+    private func parameters() throws -> JSONValue? {
+        switch self {
+        case .addJobs(let request): try request.parameters()
+        case .getJob(let job), .fireJob(let job): .object(job.members)
+        case .listJobs(let request): try JSONValue(encoding: request)
+        case .invalidateJobs(let jobs), .pauseJobs(let jobs), .resumeJobs(let jobs):
+            jobs.parameters
+        case .setFireDate(let request):
+            .object(request.job.members.merging(["fireDate": .string(request.fireDate)]) { $1 })
+        case .listRuns(let request): try JSONValue(encoding: request)
+        case .getRun(let run), .readOutput(let run): try JSONValue(encoding: run)
+        case .subscribe(let request): try JSONValue(encoding: request)
+        case .previewSchedule(let request): try JSONValue(encoding: request)
+        case .status: nil
+        }
+    }
+}
+
+extension AddJobs {
+    fileprivate func parameters() throws -> JSONValue {
+        var members: [String: JSONValue] = [:]
+        if isList {
+            let definitions = try definitions.map { try JSONValue(encoding: $0) }
+            members["jobs"] = .array(definitions)
+        } else if let definition = definitions.first,
+            case .object(let fields) = try JSONValue(encoding: definition)
+        {
+            members = fields
+        }
+        if replace { members["replace"] = .bool(true) }
+        return .object(members)
+    }
+}
+
+extension JobReference {
+    fileprivate var members: [String: JSONValue] {
+        switch self {
+        case .id(let id): ["id": .integer(id.rawValue)]
+        case .name(let name): ["name": .string(name)]
+        }
+    }
+}
+
+extension JobSelection {
+    fileprivate var parameters: JSONValue {
+        switch self {
+        case .ids(let ids): .object(["ids": .array(ids.map { .integer($0.rawValue) })])
+        case .name(let name): .object(["name": .string(name)])
+        case .tag(let tag): .object(["tag": .string(tag)])
+        }
+    }
+}

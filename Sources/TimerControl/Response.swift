@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Schedules
+
+/// `job.get`, `job.setFireDate`, and `job.add` of one.
+public struct JobReply: Codable, Hashable, Sendable {
+    public var job: Job
+    /// What the daemon made of the words, where it had to choose: a local time that did not exist.
+    public var notes: [String]?
+
+    public init(job: Job, notes: [String]? = nil) {
+        self.job = job
+        self.notes = notes
+    }
+}
+
+/// `job.list`, `job.invalidate`, `job.pause`, `job.resume`, and `job.add` of several.
+public struct JobsReply: Codable, Hashable, Sendable {
+    public var jobs: [Job]
+    /// To be given with the next request; nil on the last page.
+    public var cursor: Int64?
+
+    public init(jobs: [Job], cursor: Int64? = nil) {
+        self.jobs = jobs
+        self.cursor = cursor
+    }
+}
+
+/// `job.fire`.
+public struct FireReply: Codable, Hashable, Sendable {
+    public var job: Job
+    public var fire: FireID
+
+    public init(job: Job, fire: FireID) {
+        self.job = job
+        self.fire = fire
+    }
+}
+
+/// `run.list`.
+public struct RunsReply: Codable, Hashable, Sendable {
+    public var runs: [Run]
+    public var cursor: Int64?
+
+    public init(runs: [Run], cursor: Int64? = nil) {
+        self.runs = runs
+        self.cursor = cursor
+    }
+}
+
+/// `run.get`.
+public struct RunReply: Codable, Hashable, Sendable {
+    public var run: Run
+
+    public init(run: Run) { self.run = run }
+}
+
+/// `run.output`: the last 64 KiB that the command wrote to each stream.
+public struct OutputReply: Codable, Hashable, Sendable {
+    public var run: RunID
+    public var stdout: Stream
+    public var stderr: Stream
+
+    public init(run: RunID, stdout: Stream, stderr: Stream) {
+        self.run = run
+        self.stdout = stdout
+        self.stderr = stderr
+    }
+
+    public struct Stream: Codable, Hashable, Sendable {
+        /// The bytes as text, where they are UTF-8; else `base64` holds them.
+        public var text: String?
+        public var base64: String?
+        /// How many bytes came before the ones that were kept.
+        public var dropped: Int64
+
+        public init(text: String?, base64: String?, dropped: Int64) {
+            self.text = text
+            self.base64 = base64
+            self.dropped = dropped
+        }
+    }
+}
+
+/// `events.subscribe`; the events follow as notifications named `event`.
+public struct SubscriptionReply: Codable, Hashable, Sendable {
+    /// The newest sequence number at this moment.
+    public var seq: Int64
+
+    public init(seq: Int64) { self.seq = seq }
+}
+
+/// `schedule.preview`.
+public struct PreviewReply: Codable, Hashable, Sendable {
+    public var fireDates: [Timestamp]
+    public var notes: [String]?
+
+    public init(fireDates: [Timestamp], notes: [String]? = nil) {
+        self.fireDates = fireDates
+        self.notes = notes
+    }
+}
+
+/// `daemon.status`.
+public struct StatusReply: Codable, Hashable, Sendable {
+    public var version: String
+    public var pid: Int32
+    public var startedAt: Timestamp
+    public var now: Timestamp
+    public var database: String
+    public var socket: String
+    /// Jobs by state; live ones alone, so that the answer does not grow with history.
+    public var scheduled: Int
+    public var paused: Int
+    /// Jobs whose timers are in the loop.
+    public var armed: Int
+    /// Commands in progress, and those that wait for a place.
+    public var running: Int
+    public var connections: Int
+    public var watchers: Int
+    /// The newest event's number.
+    public var seq: Int64
+    /// The next fire date of all jobs; nil when nothing waits.
+    public var nextFireDate: Timestamp?
+    /// What keeps the database from taking writes; nil while it does.
+    public var trouble: String?
+
+    public init(
+        version: String,
+        pid: Int32,
+        startedAt: Timestamp,
+        now: Timestamp,
+        database: String,
+        socket: String,
+        scheduled: Int,
+        paused: Int,
+        armed: Int,
+        running: Int,
+        connections: Int,
+        watchers: Int,
+        seq: Int64,
+        nextFireDate: Timestamp?,
+        trouble: String?
+    ) {
+        self.version = version
+        self.pid = pid
+        self.startedAt = startedAt
+        self.now = now
+        self.database = database
+        self.socket = socket
+        self.scheduled = scheduled
+        self.paused = paused
+        self.armed = armed
+        self.running = running
+        self.connections = connections
+        self.watchers = watchers
+        self.seq = seq
+        self.nextFireDate = nextFireDate
+        self.trouble = trouble
+    }
+}

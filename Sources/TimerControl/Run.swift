@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Schedules
+
+/// What became of one fire of a job: a run of its command, an event, or the reason for neither.
+///
+/// `run.list` answers with one of these for each fire of a job, newest first.
+public struct Run: Codable, Hashable, Sendable {
+    /// The run's number; nil where the fire ran no command.
+    public var id: RunID?
+    public var job: JobID
+    public var fire: FireID
+    /// From 1; counts the retries of one fire.
+    ///
+    /// Nil where the fire ran no command.
+    public var attempt: Int?
+    public var state: State
+    /// The scheduled date; for a range of skipped dates, the first.
+    public var fireDate: Timestamp
+    /// The last date of a range of skipped dates; nil for a single one.
+    public var through: Timestamp?
+    /// How many dates a range of skipped dates holds; nil for a single one.
+    public var dates: Int?
+    /// How many missed dates this fire stands for; nil for none.
+    public var missed: Int?
+    /// Why a fire was skipped, or why it came out of turn (`manual`).
+    public var reason: FireReason?
+    public var firedAt: Timestamp?
+    public var outcome: Outcome?
+    /// The exit status, where `outcome` is `exited`.
+    public var status: Int32?
+    /// The signal's number, where `outcome` is `signalled`.
+    public var signal: Int32?
+    /// Why the command could not be started, where `outcome` is `notStarted`.
+    public var error: String?
+    public var startedAt: Timestamp?
+    public var endedAt: Timestamp?
+
+    public init(job: JobID, fire: FireID, state: State, fireDate: Timestamp) {
+        self.job = job
+        self.fire = fire
+        self.state = state
+        self.fireDate = fireDate
+    }
+
+    public enum State: String, Codable, Hashable, Sendable, CaseIterable {
+        /// The fire is committed ahead of its date.
+        case claimed
+        /// The event went out; there is no command.
+        case fired
+        case running
+        case done
+        case skipped
+    }
+
+    public enum Outcome: String, Codable, Hashable, Sendable, CaseIterable {
+        case exited, signalled, notStarted
+        /// The daemon ended while it ran; how far it came is unknown.
+        case interrupted
+    }
+
+    /// Whether the run ended as a failure; nil while that is not known, or for an event.
+    public var hasFailed: Bool? {
+        outcome.map { $0 != .exited || status != 0 }
+    }
+}
+
+/// Why a date did not become a fire, or became one out of turn.
+public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
+    /// The date passed while nobody could fire it; `misfire` decided against making up for it.
+    case misfire
+    /// The date was missed, and another fire stands for it.
+    case coalesced
+    /// More dates were missed than `misfireLimit` makes up for.
+    case misfireLimit
+    /// The date was missed longer ago than `misfireWindow`.
+    case misfireWindow
+    /// A run of the job was still in progress.
+    case overlap
+    /// Fired by `job.fire`, not by the schedule.
+    case manual
+
+    /// The reason in words, to follow "skipped: ".
+    public var sentence: String {
+        switch self {
+        case .misfire: "missed, and not made up for (misfire policy)"
+        case .coalesced: "missed; one later fire stands for it"
+        case .misfireLimit: "missed, and beyond the number that is made up for (misfire limit)"
+        case .misfireWindow: "missed too long ago to be made up for (misfire window)"
+        case .overlap: "the run before was still in progress"
+        case .manual: "fired by hand"
+        }
+    }
+}

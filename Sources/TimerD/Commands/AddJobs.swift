@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+extension CommandHandler {
+    /// `job.add`: checks every definition, then adds all of them or none.
+    func addJobs(_ request: AddJobs, _ caller: Caller) async throws -> Answer {
+        let moment = clock.now()
+        var jobs: [NewJob] = []
+        for (index, definition) in request.definitions.enumerated() {
+            do {
+                jobs.append(try NewJob(definition, owner: caller.uid, at: moment, zone: .local))
+            } catch {
+                guard request.isList else { throw error }
+                throw ControlError(error.reason, "jobs[\(index)]: \(error.message)")
+            }
+        }
+        try requireDistinctNames(request.definitions)
+        let added = try await scheduler.add(jobs, replace: request.replace, caller: caller)
+        let views = view(added)
+        guard !request.isList, let only = views.first else { return JobsReply(jobs: views) }
+        let notes = jobs[0].notes
+        return JobReply(job: only, notes: notes.isEmpty ? nil : notes)
+    }
+}
+
+/// Refuses a list in which two jobs have one name: the second would replace the first, or fail it.
+private func requireDistinctNames(_ definitions: [JobDefinition]) throws(ControlError) {
+    var seen: [String: Int] = [:]
+    for (index, definition) in definitions.enumerated() {
+        guard let name = definition.name else { continue }
+        if let first = seen.updateValue(index, forKey: name) {
+            throw ControlError(
+                .nameTaken,
+                "jobs[\(index)]: the name '\(name)' is that of jobs[\(first)] as well"
+            )
+        }
+    }
+}
+
+extension NewJob {
+    /// Checks a definition and fixes its schedule to `moment`.
+    ///
+    /// - Throws: `badSchedule` for words that cannot be read and for a schedule that can never
+    ///   fire; `invalidParams` for options out of range.
+    init(_ definition: JobDefinition, owner: UInt32, at moment: Moment, zone: Zone)
+        throws(ControlError)
+    {
+        let now = moment.wall
+        let policy = try JobPolicy(definition, now: now, zone: zone)
+        let resolved: ResolvedSchedule
+        do {
+            resolved = try definition.schedule.resolve(now: now, zone: zone)
+        } catch {
+            throw ControlError(.badSchedule, error.message)
+        }
+        try Self.requireToFire(resolved, definition, policy, now: now)
+
+        self.owner = owner
+        self.policy = policy
+        self.notes = resolved.notes
+        self.clock = resolved.clock
+        self.definition = definition
+        self.definition.until = policy.until?.rfc3339
+        // Only a length of time is elapsed; its dates were made from the wall clock's now.
+        self.firstFireDate = resolved.firstFireDate.map {
+            moment.date(ofWall: $0, on: resolved.clock)
+        }
+        self.schedule = resolved.schedule
+        if let anchor = resolved.schedule.anchor {
+            self.schedule = schedule.movingGrid(
+                to: moment.date(ofWall: anchor, on: resolved.clock)
+            )
+        }
+    }
+
+    private static func requireToFire(
+        _ resolved: ResolvedSchedule,
+        _ definition: JobDefinition,
+        _ policy: JobPolicy,
+        now: Timestamp
+    ) throws(ControlError) {
+        guard let first = resolved.firstFireDate else {
+            throw ControlError(.badSchedule, "the schedule has no fire date")
+        }
+        if let until = policy.until, first > until {
+            throw ControlError(
+                .badSchedule,
+                "the schedule never fires: its first date '\(first.rfc3339)' is after "
+                    + "until '\(until.rfc3339)'"
+            )
+        }
+        try requireNotMissed(first, definition.misfire, policy.misfire, now: now)
+    }
+}
+
+/// Refuses a date that has passed by more than counts as late, unless its misfire policy was
+/// stated and makes up for it: it is more often a slip than a wish.
+func requireNotMissed(
+    _ date: Timestamp,
+    _ stated: JobDefinition.Misfire?,
+    _ policy: MisfirePolicy,
+    now: Timestamp
+) throws(ControlError) {
+    guard now - date > policy.after else { return }
+    switch stated {
+    case .once, .all: return
+    case .skip, nil:
+        throw ControlError(
+            .badSchedule,
+            "the date '\(date.rfc3339)' has passed, \(now - date) ago; "
+                + "misfire 'once' would make up for it at once"
+        )
+    }
+}

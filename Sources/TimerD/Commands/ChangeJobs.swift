@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+extension CommandHandler {
+    /// `job.invalidate`, `job.pause`, `job.resume`: all that are named, or none.
+    func changeJobs(_ selection: JobSelection, _ change: JobChange, _ caller: Caller) async throws
+        -> Answer
+    {
+        JobsReply(jobs: view(try await scheduler.change(selection, change, caller: caller)))
+    }
+
+    /// `job.setFireDate`: a one-shot and a grid move as a whole.
+    func setFireDate(_ request: SetFireDate, _ caller: Caller) async throws -> Answer {
+        let now = clock.now().wall
+        let (date, note) = try reading(request.fireDate) { text throws(ScheduleError) in
+            try DateExpression.parse(text, now: now, zone: .local)
+        }
+        try requireNotMissed(date, nil, MisfirePolicy(), now: now)
+        let jobs = try await scheduler.change(
+            JobSelection(request.job),
+            .setFireDate(date),
+            caller: caller
+        )
+        guard let job = view(jobs).first else { throw ControlError.vanished }
+        return JobReply(job: job, notes: note.map { [$0] })
+    }
+
+    /// `job.fire`: now, whatever the schedule says.
+    func fireJob(_ reference: JobReference, _ caller: Caller) async throws -> Answer {
+        let (job, fire) = try await scheduler.fire(reference, caller: caller)
+        return FireReply(job: view(job, at: clock.now()), fire: fire)
+    }
+}
+
+extension ControlError {
+    /// What no request can bring about.
+    static let vanished = Self(.internalError, "the job that was changed is not there")
+}

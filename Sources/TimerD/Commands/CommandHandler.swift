@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import Schedules
+import TimerControl
+
+/// Carries out requests: checks, calls, answers.
+///
+/// The one switch from a request to a command.
+///
+/// Whatever a command changes goes through the scheduler; what it only reads comes from the
+/// store's second connection, after all that was asked for before it has been stored.
+struct CommandHandler: Sendable {
+    typealias Answer = any Encodable & Sendable
+
+    let scheduler: Scheduler
+    let reader: Reader
+    let clock: any WallClock
+    let owners: OwnerNames
+    let status: @Sendable () async -> StatusReply
+    let log: Logger
+    /// The uid that the daemon runs as.
+    let ownUID: UInt32
+
+    /// Carries out `request`; what it changes is durable when this returns.
+    func handle(_ request: Request, from uid: UInt32) async -> Result<Answer, ControlError> {
+        let caller = Caller(uid: uid, isAdministrator: uid == 0 || uid == ownUID)
+        do {
+            return .success(try await answer(request, caller))
+        } catch let error as ControlError {
+            return .failure(error)
+        } catch let error as DatabaseError {
+            return .failure(ControlError(.storageFailed, "\(error)"))
+        } catch {
+            log.error("request failed", metadata: ["error": "\(error)"])
+            return .failure(ControlError(.internalError, "\(error)"))
+        }
+    }
+
+    private func answer(_ request: Request, _ caller: Caller) async throws -> Answer {
+        switch request {
+        case .addJobs(let request): try await addJobs(request, caller)
+        case .getJob(let reference): try await getJob(reference, caller)
+        case .listJobs(let filter): try await listJobs(filter, caller)
+        case .invalidateJobs(let jobs): try await changeJobs(jobs, .invalidate, caller)
+        case .setFireDate(let request): try await setFireDate(request, caller)
+        case .fireJob(let reference): try await fireJob(reference, caller)
+        case .pauseJobs(let jobs): try await changeJobs(jobs, .pause, caller)
+        case .resumeJobs(let jobs): try await changeJobs(jobs, .resume, caller)
+        case .listRuns(let filter): try await listRuns(filter, caller)
+        case .getRun(let reference): try await getRun(reference, caller)
+        case .readOutput(let reference): try await readOutput(reference, caller)
+        case .previewSchedule(let request): try previewSchedule(request)
+        case .status: await status()
+        case .subscribe:
+            // The connection keeps it to itself: events go where the request came from.
+            throw ControlError(.internalError, "a subscription reached the command handler")
+        }
+    }
+
+    /// Reads what is stored, with all that was asked for before this.
+    func read<T: Sendable>(_ body: @escaping @Sendable (Queries) throws -> T) async throws -> T {
+        await scheduler.settle()
+        return try await reader.read { try body(Queries($0)) }
+    }
+
+    /// The jobs as they are told of.
+    func view(_ jobs: [StoredJob]) -> [Job] {
+        let moment = clock.now()
+        return jobs.map { view($0, at: moment) }
+    }
+
+    func view(_ job: StoredJob, at moment: Moment) -> Job {
+        Job(
+            id: job.id,
+            owner: owners.name(of: job.owner),
+            state: job.state,
+            fireDate: job.wallFireDate(at: moment),
+            fires: job.fires,
+            addedAt: job.addedAt,
+            endedAt: job.endedAt,
+            endReason: job.endReason?.rawValue,
+            definition: job.definition
+        )
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+extension CommandHandler {
+    /// `job.list`: a page of the jobs that match.
+    func listJobs(_ filter: ListJobs, _ caller: Caller) async throws -> Answer {
+        let limit = filter.limit ?? 100
+        let owner = caller.isAdministrator ? nil : caller.uid
+        let jobs = try await read { try $0.jobs(filter, owner: owner, limit: limit + 1) }
+        let page = jobs.prefix(limit)
+        return JobsReply(
+            jobs: view(Array(page)),
+            cursor: jobs.count > limit ? page.last?.id.rawValue : nil
+        )
+    }
+
+    /// `job.get`.
+    func getJob(_ reference: JobReference, _ caller: Caller) async throws -> Answer {
+        JobReply(job: view(try await job(reference, caller), at: clock.now()))
+    }
+
+    /// The job that the caller means and may see.
+    ///
+    /// - Throws: `notFound`, for one that belongs to somebody else as well.
+    func job(_ reference: JobReference, _ caller: Caller) async throws -> StoredJob {
+        switch reference {
+        case .id(let id):
+            guard let job = try await read({ try $0.job(id) }), caller.owns(job) else {
+                throw ControlError.noJob(id)
+            }
+            return job
+        case .name(let name):
+            let found = try await read { queries in
+                try queries.jobID(named: name, owner: caller.uid).flatMap { try queries.job($0) }
+            }
+            guard let found else { throw ControlError.noJob(named: name) }
+            return found
+        }
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+extension CommandHandler {
+    /// `schedule.preview`: the coming dates of a schedule that no job has.
+    func previewSchedule(_ request: PreviewSchedule) throws(ControlError) -> Answer {
+        // As if it were `after` now: a length of time counts from there, and so does "tomorrow".
+        var now = clock.now().wall
+        if let text = request.after {
+            now = try reading(text) { [now] text throws(ScheduleError) in
+                try DateExpression.parse(text, now: now, zone: .local).date
+            }
+        }
+        let resolved: ResolvedSchedule
+        do {
+            resolved = try request.schedule.resolve(now: now, zone: .local)
+        } catch {
+            throw ControlError(.badSchedule, error.message)
+        }
+        var dates: [Timestamp] = []
+        while dates.count < request.count ?? 5,
+            let next = resolved.schedule.nextFireDate(after: dates.last ?? now)
+        {
+            dates.append(next)
+        }
+        return PreviewReply(
+            fireDates: dates,
+            notes: resolved.notes.isEmpty ? nil : resolved.notes
+        )
+    }
+}

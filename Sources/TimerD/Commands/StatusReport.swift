@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Schedules
+import Synchronization
+import TimerControl
+
+/// Puts together what `daemon.status` answers; nothing in it takes longer with more jobs.
+struct StatusReport: Sendable {
+    let configuration: Configuration
+    let startedAt: Timestamp
+    let clock: any WallClock
+    let scheduler: Scheduler
+    let store: Store
+    let watchers: @Sendable () -> Int
+    let newestEvent: @Sendable () -> Int64
+    /// Known once the socket listens.
+    let connections = Source()
+
+    /// A number that is asked for where it is kept.
+    final class Source: Sendable {
+        private let body = Mutex<@Sendable () -> Int>({ 0 })
+        func set(_ new: @escaping @Sendable () -> Int) { body.withLock { $0 = new } }
+        var value: Int { body.withLock { $0 }() }
+    }
+
+    @Sendable func reply() async -> StatusReply {
+        let (armed, running, next) = await scheduler.standing()
+        // try?: a reader that cannot read is said in `trouble`, or by the next list.
+        let live = try? await store.reader.read { try Queries($0).liveJobs() }
+        return StatusReply(
+            version: timerdVersion,
+            pid: getpid(),
+            startedAt: startedAt,
+            now: clock.now().wall,
+            database: configuration.database,
+            socket: configuration.socket,
+            scheduled: live?.scheduled ?? 0,
+            paused: live?.paused ?? 0,
+            armed: armed,
+            running: running,
+            connections: connections.value,
+            watchers: watchers(),
+            seq: newestEvent(),
+            nextFireDate: next,
+            trouble: store.writer.statistics.trouble.map { "\($0)" }
+        )
+    }
+}
+
+extension Scheduler {
+    /// How many jobs are armed and how many runs are in progress, and the next fire date of all.
+    func standing() -> (armed: Int, running: Int, nextFireDate: Timestamp?) {
+        let moment = clock.now()
+        let soonest = armed.values.lazy.compactMap { $0.job.wallFireDate(at: moment) }.min()
+        let waiting = window.nextWaiting.map { moment.wallDate($0, on: .elapsed) }
+        return (armed.count, runCount, soonest ?? waiting)
+    }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+public import Logging
+import NIOCore
+import NIOPosix
+import RunLoopTimers
+import Schedules
+public import ServiceLifecycle
+import TimerControl
+
+/// The daemon: makes its parts in order, starts them, and stops them in reverse.
+public struct Daemon: Service {
+    private let configuration: Configuration
+    private let log: Logger
+
+    public init(_ configuration: Configuration, log: Logger) {
+        self.configuration = configuration
+        self.log = log
+    }
+
+    /// Runs until it is told to stop, by the service group or by cancellation.
+    ///
+    /// - Throws: `StartError` for what keeps it from starting: a database that is in use, cannot be
+    ///   read or is not ours, a socket that another daemon answers on.
+    public func run() async throws {
+        let parts: DaemonParts
+        do {
+            parts = try await DaemonParts.start(configuration, log: log)
+        } catch {
+            throw StartError(description: "\(error)")
+        }
+        log.info(
+            "ready",
+            metadata: [
+                "version": "\(timerdVersion)", "pid": "\(getpid())",
+                "database": "\(configuration.database)", "socket": "\(configuration.socket)",
+            ]
+        )
+        // try?: it throws when the task is cancelled, which means to stop as well.
+        try? await gracefulShutdown()
+        log.info("stopping", metadata: ["drain": "\(configuration.drainTime)"])
+        try await parts.stop(drainTime: configuration.drainTime)
+        log.info("stopped")
+    }
+}
+
+/// Why a daemon did not start: one line, for whoever started it.
+public struct StartError: Error, CustomStringConvertible {
+    public let description: String
+}
+
+/// Everything that a daemon consists of, once it runs.
+struct DaemonParts {
+    let lock: DatabaseLock
+    let store: Store
+    let thread: RunLoopThread
+    let scheduler: Scheduler
+    let watch: ClockWatch
+    let sockets: MultiThreadedEventLoopGroup
+    let socket: ControlSocket
+    let log: Logger
+
+    static func start(_ configuration: Configuration, log: Logger) async throws -> DaemonParts {
+        allowDescriptors()
+        let lock = try DatabaseLock(database: configuration.database)
+        let store = try Store(configuration.database, log: log)
+        let clock = try await resumeClock(store, log: log)
+        let sockets = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let bus = EventBus(newest: store.state.eventSequenceEnd - 1, loop: sockets.any())
+
+        let thread = RunLoopThread(name: "timerd-timers")
+        let runner = try SpawnRunner { clock.now().wall.microseconds }
+        let scheduler = Scheduler(
+            loop: thread,
+            clock: clock,
+            store: store.writer,
+            runner: runner,
+            events: bus,
+            eventSequenceEnd: store.state.eventSequenceEnd,
+            settings: Settings(
+                socket: configuration.socket,
+                account: Account(uid: geteuid()),
+                maxRuns: configuration.maxRuns
+            ),
+            log: log
+        )
+        let watch = try ClockWatch { signal in
+            Task { await scheduler.clockSignalled(signal) }
+        }
+        await scheduler.onLoadDateChange { watch.set($0) }
+        let recovered = try await scheduler.recover()
+        if recovered.interrupted > 0 || recovered.redelivered > 0 {
+            log.notice(
+                "recovered",
+                metadata: [
+                    "interrupted_runs": "\(recovered.interrupted)",
+                    "redelivered_fires": "\(recovered.redelivered)",
+                ]
+            )
+        }
+        let status = StatusReport(
+            configuration: configuration,
+            startedAt: clock.now().wall,
+            clock: clock,
+            scheduler: scheduler,
+            store: store,
+            watchers: { bus.watcherCount },
+            newestEvent: { bus.newest }
+        )
+        let handler = CommandHandler(
+            scheduler: scheduler,
+            reader: store.reader,
+            clock: clock,
+            owners: OwnerNames(),
+            status: status.reply,
+            log: log,
+            ownUID: geteuid()
+        )
+        let socket = try await ControlSocket.start(
+            ControlSocket.Settings(
+                path: configuration.socket,
+                admission: Admission(owner: geteuid())
+            ),
+            bus: bus,
+            source: store.events(after: scheduler),
+            logger: log
+        ) { request, peer in await handler.handle(request, from: peer.uid) }
+        status.connections.set { socket.connectionCount }
+        return DaemonParts(
+            lock: lock,
+            store: store,
+            thread: thread,
+            scheduler: scheduler,
+            watch: watch,
+            sockets: sockets,
+            socket: socket,
+            log: log
+        )
+    }
+
+    /// A connection is one descriptor, a run that starts eight: as many as the system allows.
+    private static func allowDescriptors() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+
+    /// Ties elapsed time to the machine's clocks, and says if the wall clock was stepped meanwhile.
+    private static func resumeClock(_ store: Store, log: Logger) async throws -> SystemClock {
+        let reading = SystemClock.read()
+        let (anchor, step) = store.state.anchor.resumed(
+            bootID: try SystemClock.bootID(),
+            sinceBoot: reading.sinceBoot,
+            wall: reading.wall
+        )
+        if step != .zero {
+            log.notice(
+                "the wall clock was stepped while no daemon ran",
+                metadata: ["step": "\(step)"]
+            )
+        }
+        try await store.writer.write { try DaemonState.write(anchor, to: $0) }
+        return SystemClock(anchor: anchor)
+    }
+
+    /// Answers what is in progress, ends the runs, gives back what was claimed, closes the store.
+    ///
+    /// - Throws: what could not be stored.
+    func stop(drainTime: Duration) async throws {
+        watch.stop()
+        await scheduler.stop(drainTime: drainTime)
+        await socket.stop(within: .seconds(1))
+        try await store.close()
+        thread.stop()
+        try await sockets.shutdownGracefully()
+        lock.release()
+    }
+}
+
+extension EventBus: EventPublisher {}
+
+extension Scheduler {
+    /// What the clock watch saw.
+    func clockSignalled(_ signal: ClockWatch.Signal) {
+        switch signal {
+        case .dateHasCome: windowDue()
+        case .clockWasStepped:
+            let step = clockStepped()
+            if step != .zero {
+                log.notice("the wall clock was stepped", metadata: ["step": "\(step)"])
+            }
+        }
+    }
+}
+
+extension Store {
+    /// Where watchers read what they have missed, once all that was told before is stored.
+    func events(after scheduler: Scheduler) -> EventSource {
+        { [reader] after, limit in
+            await scheduler.settle()
+            let events = try await reader.read {
+                try EventLog($0).events(after: after, limit: limit)
+            }
+            return EventPage(events: events, prunedThrough: 0)
+        }
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import TimerControl
+
+/// Hands each event to those who watch, without keeping whoever publishes it.
+final class EventBus: Sendable {
+    /// How many recent events are held for the step from the database to what happens now.
+    static let ringCapacity = 512
+
+    /// The loop of the control socket, where watchers live.
+    let loop: any EventLoop
+
+    private struct Inbox {
+        var newest: Int64
+        var watchers = 0
+        var events: [Event] = []
+    }
+
+    private struct Watching {
+        var ring: EventRing
+        var watchers: [ObjectIdentifier: Watcher] = [:]
+    }
+
+    private let inbox: Locked<Inbox>
+    private let watching: NIOLoopBoundBox<Watching>
+
+    /// No event published from now on has the number `newest` or a lower one, and none ever had a
+    /// higher one: after a crash it is the end of the last block of numbers that was begun.
+    init(newest: Int64, loop: any EventLoop) {
+        self.loop = loop
+        inbox = Locked(Inbox(newest: newest))
+        watching = NIOLoopBoundBox.makeBoxSendingValue(
+            Watching(ring: EventRing(capacity: Self.ringCapacity, newest: newest)),
+            as: Watching.self,
+            eventLoop: loop
+        )
+    }
+
+    /// The last number that has been published.
+    var newest: Int64 { inbox.withLock { $0.newest } }
+
+    /// How many connections have subscribed.
+    var watcherCount: Int { inbox.withLock { $0.watchers } }
+
+    /// Hands an event to all who watch, soon; costs well under a microsecond when nobody does.
+    ///
+    /// For the timer thread: waits for no disk and no socket. Numbers have to grow from call to
+    /// call.
+    func publish(_ event: Event) {
+        let isFirst = inbox.withLock { inbox in
+            inbox.newest = event.seq
+            guard inbox.watchers > 0 else { return false }
+            inbox.events.append(event)
+            return inbox.events.count == 1
+        }
+        // The loop is woken once for all that comes until it runs.
+        if isFirst { loop.execute { self.deliver() } }
+    }
+
+    /// The recent events; on the loop.
+    var ring: EventRing { watching.value.ring }
+
+    /// Takes in a watcher, which is live or can be; on the loop.
+    func add(_ watcher: Watcher) {
+        let newest = inbox.withLock { inbox in
+            inbox.watchers += 1
+            return inbox.newest
+        }
+        if watching.value.watchers.isEmpty {
+            // What nobody watched is not here; from this number on all will be.
+            watching.value.ring = EventRing(capacity: Self.ringCapacity, newest: newest)
+        }
+        watching.value.watchers[ObjectIdentifier(watcher)] = watcher
+    }
+
+    /// Lets go of a watcher; on the loop.
+    func remove(_ watcher: Watcher) {
+        guard watching.value.watchers.removeValue(forKey: ObjectIdentifier(watcher)) != nil else {
+            return
+        }
+        let newest = inbox.withLock { inbox in
+            inbox.watchers -= 1
+            return inbox.newest
+        }
+        if watching.value.watchers.isEmpty {
+            watching.value.ring = EventRing(capacity: Self.ringCapacity, newest: newest)
+        }
+    }
+
+    private func deliver() {
+        let events = inbox.withLock { inbox in
+            defer { inbox.events = [] }
+            return inbox.events
+        }
+        let watchers = watching.value.watchers.values
+        guard !watchers.isEmpty else { return }
+        for event in events {
+            let shared = SharedEvent(event)
+            watching.value.ring.append(shared)
+            for watcher in watchers { watcher.receive(shared) }
+        }
+        for watcher in watchers { watcher.flush() }
+    }
+}

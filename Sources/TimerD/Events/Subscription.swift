@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// Decides which events a watcher is sent, and where they come from: each once, in order, no gap.
+///
+/// It stands behind, at its cursor, until it is live. What is behind reads on from the database,
+/// page by page, until the ring of recent events reaches back to its cursor; then it takes those
+/// and is live. What is live and cannot keep up is behind again. So the memory for a slow watcher
+/// is its cursor.
+struct Subscription {
+    enum Phase: Equatable {
+        /// Its reply has not left yet, which the events must follow.
+        case waiting
+        case behind
+        /// A page was asked for when `newest` was the last number that had been published.
+        case reading(newest: Int64)
+        case live
+    }
+
+    /// What a watcher that is behind has to do.
+    enum Step {
+        /// Send these, and each event from now on.
+        case goLive([SharedEvent])
+        case read(after: Int64)
+    }
+
+    private let types: Set<Event.Kind>?
+    private let jobs: Set<JobID>?
+    /// All events up to this number were sent, or were not wanted.
+    private(set) var cursor: Int64
+    private(set) var phase = Phase.waiting
+    /// Whether events before the cursor were asked for by number, so that a gap must be told.
+    private let isResumed: Bool
+
+    /// `newest`: the last number that has been published.
+    init(_ request: Subscribe, newest: Int64) {
+        types = request.types.map(Set.init)
+        jobs = request.jobs.map(Set.init)
+        cursor = request.since ?? newest
+        isResumed = request.since != 0
+    }
+
+    /// Begins, once the reply to the subscription has left.
+    mutating func begin() {
+        if phase == .waiting { phase = .behind }
+    }
+
+    /// How to get on from behind; the answer is to be carried out at once.
+    ///
+    /// `newest`: the last number that has been published, or one before it.
+    mutating func step(ring: EventRing, newest: Int64) -> Step {
+        if let events = ring.events(after: cursor) {
+            phase = .live
+            return .goLive(events)
+        }
+        phase = .reading(newest: newest)
+        return .read(after: cursor)
+    }
+
+    /// Moves the cursor over an event; whether it is to be sent.
+    mutating func take(_ event: Event) -> Bool {
+        guard event.seq > cursor else { return false }
+        cursor = event.seq
+        return types?.contains(event.type) != false && jobs?.contains(event.job) != false
+    }
+
+    /// The watcher cannot take what comes now.
+    mutating func fallBehind() { phase = .behind }
+
+    /// Looks for a gap in front of a page; what is missing is passed over, and to be told.
+    mutating func missed(by page: EventPage) -> EventsLost? {
+        guard page.prunedThrough > cursor else { return nil }
+        defer { cursor = page.prunedThrough }
+        // Who asks for all that is kept is told of none that is not.
+        guard isResumed || cursor > 0 else { return nil }
+        return EventsLost(after: cursor, through: page.prunedThrough)
+    }
+
+    /// All events of a page have been taken.
+    ///
+    /// - Parameter isLast: whether the page was shorter than asked for.
+    mutating func pageTaken(isLast: Bool) {
+        // Nothing between the page's end and what was published when it was asked for: numbers are
+        // left out after a crash, and the ring does not reach back over them.
+        if case .reading(let newest) = phase, isLast { cursor = max(cursor, newest) }
+        phase = .behind
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import TimerControl
+
+/// Where a watcher's lines go; on the event loop.
+protocol EventSink: AnyObject {
+    /// Whether there is room for more; `Watcher.resume` is called when there is again.
+    var isWritable: Bool { get }
+    func write(_ line: ByteBuffer)
+    func flush()
+    /// Ends it all, with the reason as the last line.
+    func close(with error: ControlError)
+}
+
+/// Carries out what one connection's subscription decides; belongs to the event loop.
+final class Watcher {
+    /// Events on one page from the database.
+    static let pageSize = 128
+
+    private var subscription: Subscription
+    private let bus: EventBus
+    private let source: EventSource
+    private let channel: any Channel
+    private weak let sink: (any EventSink)?
+    /// Flushing can make room at once, which calls `resume` from inside itself.
+    private var isResuming = false
+
+    /// `newest` is the number that the reply to the subscription states, `channel` where the sink
+    /// writes to.
+    init(
+        _ request: Subscribe,
+        newest: Int64,
+        bus: EventBus,
+        source: @escaping EventSource,
+        channel: any Channel,
+        sink: any EventSink
+    ) {
+        subscription = Subscription(request, newest: newest)
+        self.bus = bus
+        self.source = source
+        self.channel = channel
+        self.sink = sink
+    }
+
+    /// Begins to send; to be called when the reply to the subscription has been written.
+    func begin() {
+        subscription.begin()
+        resume()
+    }
+
+    /// Goes on where it stopped for lack of room.
+    func resume() {
+        guard let sink, !isResuming else { return }
+        isResuming = true
+        defer { isResuming = false }
+        while subscription.phase == .behind, sink.isWritable {
+            switch subscription.step(ring: bus.ring, newest: bus.newest) {
+            case .goLive(let events):
+                for event in events { receive(event) }
+                sink.flush()
+            case .read(let after): read(after: after)
+            }
+        }
+    }
+
+    /// Sends an event that has just been published, unless older ones have to come first.
+    func receive(_ shared: SharedEvent) {
+        guard subscription.phase == .live, let sink else { return }
+        guard sink.isWritable else { return subscription.fallBehind() }
+        if subscription.take(shared.event) { sink.write(shared.line) }
+    }
+
+    /// Hands over to the socket what `receive` wrote.
+    func flush() { sink?.flush() }
+
+    private func read(after: Int64) {
+        let watcher = NIOLoopBound(self, eventLoop: bus.loop)
+        Self.read(from: source, after: after, for: channel) { page in
+            watcher.value.receive(page, after: after)
+        }
+    }
+
+    /// Reads a page, and hands it to `receive` on the channel's loop.
+    private static func read(
+        from source: @escaping EventSource,
+        after: Int64,
+        for channel: any Channel,
+        _ receive: @escaping @Sendable (Result<EventPage, any Error>) -> Void
+    ) {
+        Task {
+            let page = await page(from: source, after: after)
+            // The loop may be gone when the channel is.
+            if channel.isActive { channel.eventLoop.execute { receive(page) } }
+        }
+    }
+
+    private static func page(
+        from source: EventSource,
+        after: Int64
+    ) async -> Result<EventPage, any Error> {
+        do {
+            return .success(try await source(after, pageSize))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func receive(_ page: Result<EventPage, any Error>, after: Int64) {
+        guard let sink else { return }
+        switch page {
+        case .success(let page):
+            if let lost = subscription.missed(by: page) {
+                sink.write(.line(ReplyLine.eventsLost(lost)))
+            }
+            // What there is no room for is read again.
+            for event in page.events where sink.isWritable && subscription.take(event) {
+                sink.write(.line(ReplyLine.event(event)))
+            }
+            if sink.isWritable {
+                subscription.pageTaken(isLast: page.events.count < Self.pageSize)
+            } else {
+                subscription.fallBehind()
+            }
+            sink.flush()
+            resume()
+        case .failure(let error):
+            let reason = (error as? ControlError)?.reason ?? .storageFailed
+            sink.close(
+                with: ControlError(reason, "cannot read the events after \(after): \(error)")
+            )
+        }
+    }
+}

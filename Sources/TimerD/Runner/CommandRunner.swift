@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Carries out runs: the seam between the scheduler, which decides, and processes, which happen.
+protocol CommandRunner: Sendable {
+    /// Runs a command; returns once its own process has ended and nothing of its group is left.
+    ///
+    /// Whoever else holds the command's pipes does not delay that. `started` is called once, as
+    /// soon as the process exists, with its pid, which is also its process group and session; it
+    /// is not called for `notStarted`. Cancelling the task is `stop` with `Teardown.standard`:
+    /// the result still comes.
+    func run(
+        _ request: RunRequest,
+        started: @escaping @Sendable (_ pid: Int32) -> Void
+    ) async -> RunResult
+
+    /// Begins to end a run and returns at once; false if no such run is in progress.
+    ///
+    /// The first signal has been sent when this returns, or is sent as soon as there is a process.
+    /// How the run ended is in the answer of `run`.
+    @discardableResult
+    func stop(_ run: Int64, by teardown: Teardown) -> Bool
+}
+
+/// What to run, complete: nothing is inherited from the daemon.
+struct RunRequest: Sendable {
+    /// The run's number, which `stop` calls it by; no two runs in progress share one.
+    var run: Int64
+    /// Run as given; without a slash, the first is looked up in the PATH of `environment`.
+    var argv: [String]
+    var environment: [String: String]
+    /// Absolute.
+    var workingDirectory: String
+    /// What the command finds on its standard input, before the end of file.
+    var input: [UInt8] = []
+    /// How many bytes of each output stream are kept: the last ones.
+    var outputLimit = 65_536
+}
+
+/// How a run ended.
+enum RunOutcome: Sendable, Hashable {
+    case exited(Int32)
+    case signalled(Int32)
+    /// There was no process; the text names what was wrong: `cannot run '/no/such': no such file
+    /// or directory`.
+    case notStarted(String)
+    /// The daemon died, or lost sight of the process, while it ran: how it ended is unknown.
+    case interrupted
+}
+
+/// What is known of a run once it has ended.
+struct RunResult: Sendable {
+    var outcome: RunOutcome
+    /// µs since 1970 on the wall clock: just after the process began to exist.
+    var startedAtMicroseconds: Int64
+    /// µs since 1970 on the wall clock: when the run's own process ended, not what it left behind.
+    var endedAtMicroseconds: Int64
+    var output: CapturedOutput
+}
+
+/// The last bytes of a run's output, and how many came before them.
+struct CapturedOutput: Sendable, Hashable {
+    var stdout: [UInt8] = []
+    var stdoutDropped = 0
+    var stderr: [UInt8] = []
+    var stderrDropped = 0
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// The process group that a run leads, by its number: the pid of the run's own process.
+struct ProcessGroup: Sendable, Hashable {
+    let leader: pid_t
+
+    /// Sends a signal to every process of the group.
+    ///
+    /// Only while the leader has not been reaped, or `survives` is true: else the number may be
+    /// another's. A stopped process is continued, so that it can heed the signal.
+    func send(_ signal: Int32) {
+        kill(-leader, signal)
+        if signal != SIGKILL { kill(-leader, SIGCONT) }
+    }
+
+    /// Whether processes of the group live on, once its leader has been reaped.
+    ///
+    /// The kernel gives the number to no new process while the group has a member. So a process
+    /// that has it shows that the group is gone, and the number used again. Zombies are members
+    /// until somebody reaps them, which not every pid 1 does soon: what is left is looked at.
+    var survives: Bool {
+        guard !exists(leader) else { return false }
+        reapAdopted()
+        return exists(-leader) && hasLivingMember
+    }
+
+    /// Whether there is such a process, or, for a negative number, such a group.
+    private func exists(_ process: pid_t) -> Bool {
+        kill(process, 0) == 0 || errno == EPERM
+    }
+
+    /// Ends what survives of the group, its leader having been reaped.
+    ///
+    /// Gives up where even SIGKILL does not help: a process in uninterruptible sleep, or one of
+    /// another user.
+    func endSurvivors(by teardown: Teardown) async {
+        for step in teardown.signals {
+            guard survives else { return }
+            send(step.signal)
+            await waitForEnd(atMost: step.grace)
+        }
+    }
+
+    /// Looks again and again, rarer each time: nothing tells of the end of another's child.
+    private func waitForEnd(atMost limit: Duration) async {
+        let deadline = ContinuousClock.now + limit
+        var pause = Duration.milliseconds(1)
+        while survives, ContinuousClock.now < deadline {
+            // Cancellation shortens only the pause, and whoever ends survivors is not cancelled.
+            try? await Task.sleep(for: min(pause, deadline - ContinuousClock.now))
+            pause = min(pause * 2, .milliseconds(50))
+        }
+    }
+
+    /// Reaps those members of the group that have become the daemon's own children.
+    ///
+    /// Orphans do where the daemon is pid 1 of a container, or a subreaper.
+    private func reapAdopted() {
+        var info = siginfo_t()
+        while waitid(P_PGID, id_t(leader), &info, WEXITED | WNOHANG) == 0, info.si_signo != 0 {
+            info = siginfo_t()
+        }
+    }
+
+    /// Looks at every process there is; true if that is not possible.
+    private var hasLivingMember: Bool {
+        guard let processes = opendir("/proc") else { return true }
+        defer { closedir(processes) }
+        while let entry = readdir(processes) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { name in
+                String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if let pid = pid_t(name), getpgid(pid) == leader, !isZombie(pid) { return true }
+        }
+        return false
+    }
+
+    /// Whether a process has ended and waits to be reaped, or is gone.
+    private func isZombie(_ pid: pid_t) -> Bool {
+        let file = open("/proc/\(pid)/stat", O_RDONLY | O_CLOEXEC)
+        guard file != -1 else { return errno == ENOENT }
+        defer { close(file) }
+        // "pid (name) state ...", proc(5); the name is the only field with a parenthesis.
+        var bytes = [UInt8](repeating: 0, count: 128)
+        let count = read(file, &bytes, bytes.count)
+        let status = bytes[..<max(count, 0)]
+        guard let end = status.lastIndex(of: UInt8(ascii: ")")) else { return true }
+        return status[end...].starts(with: ") Z".utf8) || status[end...].starts(with: ") X".utf8)
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SystemPackage
+
+/// Why a run is refused or could not be started, as text for whoever asks what became of it.
+struct StartRefusal: Error, Hashable {
+    let message: String
+
+    init(_ message: String) {
+        self.message = message
+    }
+
+    /// `doing` something failed for the reason `cause`: `cannot run '/no/such': permission denied`.
+    init(_ doing: String, _ cause: Errno) {
+        self.init("\(doing): \(cause.text)")
+    }
+}
+
+extension StartRefusal {
+    /// A value in single quotes, cut where it is long, with control characters made visible.
+    static func quote(_ value: String) -> String {
+        let escaped = value.unicodeScalars.prefix(200).map { $0.escaped(asASCII: false) }.joined()
+        return "'\(escaped)\(value.unicodeScalars.count > 200 ? "..." : "")'"
+    }
+}
+
+extension Errno {
+    /// The errno's sentence as part of one of ours: `no such file or directory`.
+    var text: String {
+        let sentence = description
+        return sentence.prefix(1).lowercased() + sentence.dropFirst()
+    }
+}
+
+extension RunRequest {
+    /// Refuses what no process can be given.
+    func check() throws(StartRefusal) {
+        guard let command = argv.first, !command.isEmpty else {
+            throw StartRefusal("the command is empty")
+        }
+        for (index, argument) in argv.enumerated() where argument.utf8.contains(0) {
+            throw StartRefusal(
+                "argument \(index) \(StartRefusal.quote(argument)) contains a NUL byte"
+            )
+        }
+        guard workingDirectory.hasPrefix("/"), !workingDirectory.utf8.contains(0) else {
+            throw StartRefusal(
+                "working directory \(StartRefusal.quote(workingDirectory)) is not an absolute path"
+            )
+        }
+        for (name, value) in environment {
+            try Self.check(variable: name, value: value)
+        }
+    }
+
+    private static func check(variable name: String, value: String) throws(StartRefusal) {
+        let quoted = StartRefusal.quote(name)
+        guard let first = name.utf8.first, !name.utf8.contains(0), !name.utf8.contains(0x3D) else {
+            throw StartRefusal("variable \(quoted) is empty, or contains '=' or a NUL byte")
+        }
+        // swift-subprocess refuses these, after POSIX.
+        guard !(0x30...0x39).contains(first) else {
+            throw StartRefusal("variable \(quoted) begins with a digit")
+        }
+        guard !value.utf8.contains(0) else {
+            throw StartRefusal(
+                "variable \(quoted) has the value \(StartRefusal.quote(value)), with a NUL byte"
+            )
+        }
+    }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// How a process group is ended: signals, each with the time to heed it, and at last SIGKILL.
+struct Teardown: Sendable, Hashable {
+    /// A signal, and how long to wait for the group to end before the next one.
+    struct Step: Sendable, Hashable {
+        var signal: Int32
+        var grace: Duration
+    }
+
+    /// What is tried before SIGKILL, in order.
+    var steps: [Step]
+
+    /// SIGTERM, then SIGKILL after `killAfter`.
+    static func terminate(killAfter: Duration) -> Self {
+        Self(steps: [Step(signal: SIGTERM, grace: killAfter)])
+    }
+
+    /// SIGTERM, then SIGKILL after 5 s.
+    static let standard = terminate(killAfter: .seconds(5))
+    /// SIGKILL at once.
+    static let kill = Self(steps: [])
+
+    /// Every signal in order, SIGKILL included; the grace after SIGKILL is for the kernel.
+    var signals: [Step] {
+        steps + [Step(signal: SIGKILL, grace: .seconds(1))]
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A job that the window covers, and how far its next fire has come; decides, does nothing.
+struct ArmedJob: Sendable {
+    var job: StoredJob
+    var stage = Stage.waiting
+    /// Nil while a change of the job is under way, and from its fire to the next.
+    var timer: (any ArmedTimer)?
+
+    /// `before`: what was armed of the job until now; where it is about the same fire,
+    /// that has come as far as it had.
+    init(job: StoredJob, since before: ArmedJob?) {
+        self.job = job
+        guard let before, before.job.claim?.fire == job.claim?.fire else { return }
+        self.job.claim = before.job.claim
+        stage = before.stage
+    }
+
+    /// How far a fire has come.
+    ///
+    /// A fire without a command waits, and fires.
+    enum Stage: Hashable, Sendable {
+        case waiting
+        /// The run's row is on its way to disk.
+        case preparing(isDue: Bool)
+        /// The run's row is on disk: its command may be started without a further write.
+        case prepared(RunID)
+    }
+
+    /// How long ahead of the date a run's row is written, so that its commit is over by then.
+    static let preparationLead = TimeSpan.milliseconds(10)
+
+    /// When it wants to be called next, on the job's clock; nil if it waits for something else.
+    var wakeDate: Timestamp? {
+        guard let date = job.fireDate else { return nil }
+        switch stage {
+        case .waiting where job.definition.command != nil: return date - Self.preparationLead
+        case .waiting, .prepared: return date
+        case .preparing: return date
+        }
+    }
+
+    /// The fire whose run is stored, or about to be, and whose command has not been started.
+    var unstartedFire: FireID? {
+        stage == .waiting ? nil : job.claim?.fire
+    }
+
+    enum Step: Hashable, Sendable {
+        /// The date is still to come: be called again at it.
+        case wait
+        /// Write the run's row, ahead of the date.
+        case prepare
+        case fire
+        /// Dates have passed since the claim was made: the misfire policy decides.
+        case resettle
+        /// A run is in progress and the job does not overlap.
+        case skip
+        /// As above, for a date that is made up for: it waits for the run's end.
+        case waitForRun
+    }
+
+    /// What to do when called at `now` of the job's clock; `isRunning`: a run is in progress.
+    func step(at now: Timestamp, isRunning: Bool) -> Step {
+        guard let date = job.fireDate, let claim = job.claim else { return .wait }
+        guard now >= date else {
+            let isTime = now >= date - Self.preparationLead
+            let isCommand = job.definition.command != nil
+            return isCommand && isTime && stage == .waiting && !isRunning ? .prepare : .wait
+        }
+        if stage == .waiting, !claim.isSettled, !claim.isRedelivery, hasMissedDates(at: now) {
+            return .resettle
+        }
+        if isRunning {
+            // Dates that are made up for one by one are late already, and wait for each other.
+            return claim.isSettled && job.policy.misfire.mode == .all ? .waitForRun : .skip
+        }
+        return .fire
+    }
+
+    private func hasMissedDates(at now: Timestamp) -> Bool {
+        guard let date = job.fireDate else { return false }
+        if now - date > job.policy.misfire.after { return true }
+        return job.schedule.nextFireDate(after: date).map { $0 <= now } ?? false
+    }
+}
+
+extension StoredJob {
+    /// How late a timer of the job may be: at most half the interval.
+    var tolerance: TimeSpan {
+        guard case .every(let grid) = schedule else { return policy.tolerance }
+        return min(policy.tolerance, TimeSpan(microseconds: grid.interval.microseconds / 2))
+    }
+}

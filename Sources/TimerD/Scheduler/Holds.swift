@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// The jobs that a change is under way for: none of them may begin to fire; pure.
+///
+/// A change may name its jobs in a way that only the store can resolve, so what a window load
+/// brings meanwhile is checked against the change's own words.
+struct Holds: Sendable {
+    private var changes: [Int: (selection: JobSelection, caller: Caller)] = [:]
+    private var byID: [JobID: Int] = [:]
+    private var last = 0
+
+    /// Holds what `selection` names; `release` ends it.
+    mutating func hold(_ selection: JobSelection, caller: Caller) -> Int {
+        last += 1
+        if case .ids(let ids) = selection {
+            for id in ids { byID[id, default: 0] += 1 }
+        } else {
+            changes[last] = (selection, caller)
+        }
+        return last
+    }
+
+    mutating func release(_ hold: Int, _ selection: JobSelection) {
+        guard case .ids(let ids) = selection else {
+            changes[hold] = nil
+            return
+        }
+        for id in ids {
+            let count = byID[id, default: 1] - 1
+            byID[id] = count > 0 ? count : nil
+        }
+    }
+
+    func covers(_ job: StoredJob) -> Bool {
+        byID[job.id] != nil || changes.values.contains { $0.selection.matches(job, by: $0.caller) }
+    }
+}
+
+extension JobSelection {
+    /// Whether it names `job`, as far as that can be told without the store.
+    func matches(_ job: StoredJob, by caller: Caller) -> Bool {
+        switch self {
+        case .ids(let ids): ids.contains(job.id)
+        case .name(let name): job.definition.name == name && job.owner == caller.uid
+        case .tag(let tag): job.definition.tags?.contains(tag) == true && caller.owns(job)
+        }
+    }
+}

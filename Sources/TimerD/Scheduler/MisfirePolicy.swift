@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What to do with fire dates that have passed: pure, and the same on a busy host, after a stop and
+/// after sleep.
+///
+/// All passed dates but the latest are missed; the latest is late, and fires, if it is no older
+/// than `after`, else it is missed too. The mode says what becomes of those that are missed.
+struct MisfirePolicy: Hashable, Sendable {
+    var mode: JobDefinition.Misfire = .once
+    /// How many missed dates `all` makes up for: the newest.
+    var limit = 100
+    /// How old the latest date may be to count as late.
+    var after = TimeSpan.seconds(60)
+    /// What was due longer ago than this is never made up for; nil for no bound.
+    var window: TimeSpan?
+
+    /// A fire to be claimed.
+    struct DueFire: Hashable, Sendable {
+        var date: Timestamp
+        /// How many missed dates it stands for; one that is made up for by itself counts as one.
+        var missed: Int
+    }
+
+    /// Dates, next to each other, which do not become fires.
+    struct SkippedDates: Hashable, Sendable {
+        var first: Timestamp
+        var last: Timestamp
+        var count: Int
+        var reason: FireReason
+    }
+
+    struct Settlement: Hashable, Sendable {
+        /// Oldest first; each date that is neither here nor `fire` is later than both.
+        var skipped: [SkippedDates] = []
+        /// Nil where none of the passed dates fires.
+        var fire: DueFire?
+    }
+
+    /// Settles the dates of `schedule` from `first`, itself a date, through `now`.
+    ///
+    /// `until` is the last instant at which the schedule still has dates, nil for no such end.
+    /// Under `all` only the oldest date that is made up for is returned; the next settlement, from
+    /// the date that follows it, returns the next.
+    func settle(
+        _ schedule: Schedule,
+        from first: Timestamp,
+        until: Timestamp? = nil,
+        at now: Timestamp
+    ) -> Settlement {
+        let end = min(now, until ?? now)
+        var settlement = Settlement()
+        var eligible = first
+        if let window, let cutoff = expired(schedule, from: first, through: end, at: now, window) {
+            settlement.skipped.append(cutoff)
+            guard let next = schedule.nextFireDate(after: cutoff.last), next <= end else {
+                return settlement
+            }
+            eligible = next
+        }
+
+        let passed = schedule.passedDates(from: eligible, through: end, newest: 2)
+        let isLate = now - passed.last <= after
+        if isLate, passed.count == 1 {
+            settlement.fire = DueFire(date: passed.last, missed: 0)
+            return settlement
+        }
+        switch mode {
+        case .once:
+            settlement.fire = DueFire(
+                date: passed.last,
+                missed: isLate ? passed.count - 1 : passed.count
+            )
+            if passed.count > 1 {
+                settlement.skipped.append(
+                    SkippedDates(
+                        first: eligible,
+                        last: passed.newest[0],
+                        count: passed.count - 1,
+                        reason: .coalesced
+                    )
+                )
+            }
+        case .skip:
+            if isLate { settlement.fire = DueFire(date: passed.last, missed: 0) }
+            settlement.skipped.append(
+                SkippedDates(
+                    first: eligible,
+                    last: isLate ? passed.newest[0] : passed.last,
+                    count: isLate ? passed.count - 1 : passed.count,
+                    reason: .misfire
+                )
+            )
+        case .all:
+            settleAll(schedule, from: eligible, through: end, isLate: isLate, into: &settlement)
+        }
+        return settlement
+    }
+
+    private func settleAll(
+        _ schedule: Schedule,
+        from eligible: Timestamp,
+        through end: Timestamp,
+        isLate: Bool,
+        into settlement: inout Settlement
+    ) {
+        // One more than can fire, to know the last date that does not.
+        let keep = limit + (isLate ? 1 : 0)
+        let passed = schedule.passedDates(from: eligible, through: end, newest: keep + 1)
+        var newest = passed.newest
+        if passed.count > keep {
+            let last = newest.removeFirst()
+            settlement.skipped.append(
+                SkippedDates(
+                    first: eligible,
+                    last: last,
+                    count: passed.count - keep,
+                    reason: .misfireLimit
+                )
+            )
+        }
+        if let oldest = newest.first {
+            let isTheLateOne = isLate && newest.count == 1
+            settlement.fire = DueFire(date: oldest, missed: isTheLateOne ? 0 : 1)
+        }
+    }
+
+    /// The dates that were due longer ago than `window`; nil for none.
+    private func expired(
+        _ schedule: Schedule,
+        from first: Timestamp,
+        through end: Timestamp,
+        at now: Timestamp,
+        _ window: TimeSpan
+    ) -> SkippedDates? {
+        let cutoff = min(end, now - window - TimeSpan(microseconds: 1))
+        guard first <= cutoff else { return nil }
+        let passed = schedule.passedDates(from: first, through: cutoff, newest: 1)
+        return SkippedDates(
+            first: first,
+            last: passed.last,
+            count: passed.count,
+            reason: .misfireWindow
+        )
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+
+/// One reading of both clocks.
+///
+/// Elapsed time is what jobs of `--in` and `--every` live on: it goes on through suspend, and a
+/// step of the wall clock does not touch it. It is written as a date, so that it can be stored and
+/// compared as one: the wall clock's date had it never been stepped.
+struct Moment: Hashable, Sendable {
+    /// Now, in elapsed time.
+    var elapsed: Timestamp
+    /// What all steps of the wall clock add up to: wall time = elapsed time + shift.
+    var shift: TimeSpan
+
+    /// Now, by the wall clock.
+    var wall: Timestamp { elapsed + shift }
+
+    /// Now, by the clock that a job lives on.
+    func reading(of clock: ScheduleClock) -> Timestamp {
+        clock == .wall ? wall : elapsed
+    }
+
+    /// The wall clock's date at which `clock` shows `date`.
+    func wallDate(_ date: Timestamp, on clock: ScheduleClock) -> Timestamp {
+        clock == .wall ? date : date + shift
+    }
+
+    /// What `clock` shows at the wall clock's `date`.
+    func date(ofWall date: Timestamp, on clock: ScheduleClock) -> Timestamp {
+        clock == .wall ? date : date - shift
+    }
+}

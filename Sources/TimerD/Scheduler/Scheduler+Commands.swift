@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+extension Scheduler {
+    /// Adds `jobs`, all or none; returns them once they are stored and armed.
+    func add(_ jobs: [NewJob], replace: Bool, caller: Caller) async throws -> [StoredJob] {
+        let names = replace ? jobs.compactMap(\.definition.name) : []
+        return try await holding(names.map { .name($0) }, caller: caller) { scheduler in
+            try await scheduler.write { writer in try writer.add(jobs, replace: replace) }
+        }
+    }
+
+    /// Changes what `selection` names, all or none; returns the jobs as they stand.
+    ///
+    /// No fire of them begins from here to the answer; after an invalidation, none ever.
+    func change(_ selection: JobSelection, _ change: JobChange, caller: Caller) async throws
+        -> [StoredJob]
+    {
+        try await holding([selection], caller: caller) { scheduler in
+            let unstarted = scheduler.unstartedFires(of: selection, caller: caller)
+            return try await scheduler.write { writer in
+                try writer.change(selection, change, caller: caller, unstarted: unstarted)
+                return writer.outcome.jobs
+            }
+        }
+    }
+
+    /// Fires a job now; returns it, and the fire, once that is stored and in the loop.
+    func fire(_ reference: JobReference, caller: Caller) async throws -> (StoredJob, FireID) {
+        let selection = JobSelection(reference)
+        return try await holding([selection], caller: caller) { scheduler in
+            let unstarted = scheduler.unstartedFires(of: selection, caller: caller)
+            let busy = scheduler.runs
+            let (job, fire, run) = try await scheduler.write { writer in
+                let id = try writer.resolve(reference, caller: caller)
+                if let run = busy[id]?.first {
+                    throw ControlError(
+                        .conflict,
+                        "job \(id) is running (run \(run)); its runs do not overlap"
+                    )
+                }
+                return try writer.fireNow(id, caller: caller, unstarted: unstarted)
+            }
+            if !job.isOneShot { scheduler.fireByHand(job, fire, run) }
+            return (job, fire)
+        }
+    }
+
+    private func unstartedFires(of selection: JobSelection, caller: Caller) -> Set<FireID> {
+        if case .ids(let ids) = selection {
+            return Set(ids.compactMap { armed[$0]?.unstartedFire })
+        }
+        return Set(
+            armed.values.lazy.filter { selection.matches($0.job, by: caller) }
+                .compactMap(\.unstartedFire)
+        )
+    }
+
+    /// Takes the timers of what the selections name out of the loop, runs `body`, and puts back
+    /// those of the jobs that are still to fire.
+    private func holding<T: Sendable>(
+        _ selections: [JobSelection],
+        caller: Caller,
+        _ body: (isolated Scheduler) async throws -> T
+    ) async throws -> T {
+        guard !isStopping else {
+            throw ControlError(.stopping, "the daemon is stopping; try again once it is back")
+        }
+        let held = selections.map { ($0, holds.hold($0, caller: caller)) }
+        for (selection, _) in held { disarm(selection, caller: caller) }
+        defer {
+            for (selection, hold) in held { holds.release(hold, selection) }
+            for (selection, _) in held { rearm(selection, caller: caller) }
+        }
+        return try await body(self)
+    }
+
+    private func disarm(_ selection: JobSelection, caller: Caller) {
+        for id in armedJobs(of: selection, caller: caller) {
+            armed[id]?.timer?.invalidate()
+            armed[id]?.timer = nil
+        }
+    }
+
+    private func rearm(_ selection: JobSelection, caller: Caller) {
+        for id in armedJobs(of: selection, caller: caller) {
+            if let entry = armed[id], !holds.covers(entry.job) { arm(id) }
+        }
+    }
+
+    private func armedJobs(of selection: JobSelection, caller: Caller) -> [JobID] {
+        if case .ids(let ids) = selection { return ids.filter { armed[$0] != nil } }
+        return armed.values.filter { selection.matches($0.job, by: caller) }.map(\.job.id)
+    }
+}
+
+extension JobSelection {
+    init(_ reference: JobReference) {
+        switch reference {
+        case .id(let id): self = .ids([id])
+        case .name(let name): self = .name(name)
+        }
+    }
+}

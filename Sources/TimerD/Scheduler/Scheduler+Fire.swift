@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+extension Scheduler {
+    /// A job's timer fired, or what its fire waited for has come.
+    func timerFired(_ id: JobID) {
+        guard var entry = armed[id], !holds.covers(entry.job), !isStopping else { return }
+        entry.timer?.invalidate()
+        entry.timer = nil
+        armed[id] = entry
+        let now = clock.now().reading(of: entry.job.clock)
+        switch entry.step(at: now, isRunning: runs[id] != nil) {
+        case .wait: wait(for: id, at: now)
+        case .prepare: prepare(entry, isDue: false)
+        case .fire: fire(entry)
+        case .resettle: replace(entry) { try $0.resettle($1) }
+        case .skip:
+            replace(entry) { try $0.recordSkipped($1, .overlap) }
+        case .waitForRun: break
+        }
+    }
+
+    /// Called early: by a clock that was set back, or because its run could not be prepared yet.
+    private func wait(for id: JobID, at now: Timestamp) {
+        guard var entry = armed[id], let date = entry.job.fireDate else { return }
+        entry.timer = loop.arm(
+            id,
+            at: clock.now().wallDate(max(date, entry.wakeDate ?? date), on: entry.job.clock),
+            tolerance: entry.job.tolerance,
+            for: self
+        )
+        armed[id] = entry
+    }
+
+    /// Takes the job out and lets the store decide what comes next of it.
+    private func replace(
+        _ entry: ArmedJob,
+        _ body: @escaping @Sendable (inout JobWriter, StoredJob) throws -> Void
+    ) {
+        armed[entry.job.id] = nil
+        let job = entry.job
+        record { writer in try body(&writer, job) }
+    }
+
+    // MARK: - The effect
+
+    private func fire(_ entry: ArmedJob) {
+        guard let claim = entry.job.claim else { return }
+        guard let command = entry.job.definition.command else {
+            armed[entry.job.id] = nil
+            begin(entry.job, claim) { begun in { try $0.record(begun) } }
+            return
+        }
+        switch entry.stage {
+        case .waiting: prepare(entry, isDue: true)
+        case .preparing: armed[entry.job.id]?.stage = .preparing(isDue: true)
+        case .prepared(let run):
+            armed[entry.job.id] = nil
+            let firedAt = begin(entry.job, claim) { begun in { try $0.record(begun) } }
+            start(
+                RunningCommand(
+                    run: run,
+                    job: entry.job,
+                    fire: claim.fire,
+                    command: command,
+                    fireDate: entry.job.wallFireDate(at: clock.now()) ?? firedAt,
+                    firedAt: firedAt,
+                    missed: claim.missed
+                )
+            )
+        }
+    }
+
+    /// Stores that the run is about to start; goes on when that is durable and the date has come.
+    private func prepare(_ entry: ArmedJob, isDue: Bool) {
+        guard let fire = entry.job.claim?.fire else { return }
+        let id = entry.job.id
+        armed[id]?.stage = .preparing(isDue: isDue)
+        if !isDue { arm(id) }
+        record {
+            try $0.prepareRun(of: id, fire: fire, attempt: 1)
+        } durable: { scheduler, run in
+            guard case .preparing(let isDue) = scheduler.armed[id]?.stage,
+                scheduler.armed[id]?.job.claim?.fire == fire
+            else { return }
+            scheduler.armed[id]?.stage = .prepared(run)
+            if isDue { scheduler.timerFired(id) }
+        }
+    }
+
+    /// Fires out of turn; the job keeps its schedule.
+    ///
+    /// `run`: stored already, for a job with a command.
+    func fireByHand(_ job: StoredJob, _ fire: FireID, _ run: RunID?) {
+        let claim = StoredJob.Claim(fire: fire, missed: 0, isByHand: true)
+        guard let command = job.definition.command else {
+            begin(job, claim) { begun in { try $0.recordManual(begun) } }
+            return
+        }
+        let firedAt = begin(job, claim) { begun in
+            { try $0.recordManual(begun) }
+        }
+        guard let run else { return }
+        start(
+            RunningCommand(
+                run: run,
+                job: job,
+                fire: fire,
+                command: command,
+                fireDate: firedAt,
+                firedAt: firedAt,
+                missed: 0
+            )
+        )
+    }
+
+    /// Tells the watchers that a fire has begun, then the store; returns the wall clock's date.
+    @discardableResult
+    private func begin(
+        _ job: StoredJob,
+        _ claim: StoredJob.Claim,
+        _ write: @escaping @Sendable (BegunFire) -> @Sendable (inout JobWriter) throws -> Void
+    ) -> Timestamp {
+        let moment = clock.now()
+        var event = Event(seq: 0, type: .fireFired, at: moment.wall, job: job.id)
+        event.name = job.definition.name
+        event.fire = claim.fire
+        event.fireDate =
+            claim.isByHand ? moment.wall : job.wallFireDate(at: moment)
+        event.firedAt = moment.wall
+        event.userInfo = job.definition.userInfo
+        event.missed = claim.missed > 0 ? claim.missed : nil
+        event.redelivered = claim.isRedelivery ? true : nil
+        event.reason = claim.isByHand ? FireReason.manual.rawValue : nil
+        number(event) { scheduler, event in
+            let begun = BegunFire(
+                job: job,
+                fire: claim.fire,
+                firedAt: moment.wall,
+                events: [event]
+            )
+            scheduler.record(write(begun))
+            scheduler.events.publish(event)
+        }
+        return moment.wall
+    }
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Schedules
+import Synchronization
+import TimerControl
+
+/// Owns the jobs that are due soon: arms them as timers, fires them, and changes them.
+///
+/// An actor whose executor is the thread that installs the timers, so that to invalidate a timer
+/// elsewhere does not compile. The store is asked in the order in which things happen here, and
+/// answers in that order; what is due soon is in `armed`, all else in the store alone.
+///
+/// To change jobs, their timers are taken out first and put back as the store answers: so no fire
+/// of a job begins between a change and its reply.
+actor Scheduler {
+    nonisolated let loop: any TimerLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    let clock: any WallClock
+    let store: WriteQueue
+    let runner: any CommandRunner
+    let events: any EventPublisher
+    let settings: Settings
+    let log: Logger
+    /// How many commands run at once.
+    let slots: RunSlots
+
+    /// What the window covers, by job.
+    var armed: [JobID: ArmedJob] = [:]
+    var window: Window
+    var numbers: EventNumbers
+    /// What waits for its number, while the store does not take the end of the next block.
+    var unnumbered: [@Sendable (isolated Scheduler) -> Void] = []
+    var holds = Holds()
+    /// Runs in progress, by job: what a fire's overlap is decided by.
+    var runs: [JobID: Set<RunID>] = [:]
+    var tasks: [RunID: Task<Void, Never>] = [:]
+    /// Whether runs are being ended because the daemon stops.
+    var isEndingRuns = false
+    /// Whether what the daemon before left has been settled: before that, nothing is claimed.
+    var isRecovered = false
+    var isStopping = false
+    private var loadDateChanged: @Sendable (Timestamp?) -> Void = { _ in }
+    private var announcedLoadDate: Timestamp?
+    /// Resumed when the last run has ended, while stopping.
+    var idleWaiters: [CheckedContinuation<Void, Never>] = []
+
+    init(
+        loop: any TimerLoop,
+        clock: any WallClock,
+        store: WriteQueue,
+        runner: any CommandRunner,
+        events: any EventPublisher,
+        eventSequenceEnd: Int64,
+        settings: Settings,
+        log: Logger
+    ) {
+        self.loop = loop
+        self.clock = clock
+        self.store = store
+        self.runner = runner
+        self.events = events
+        self.settings = settings
+        self.log = log
+        slots = RunSlots(limit: settings.maxRuns)
+        window = Window(now: clock.now().elapsed)
+        numbers = EventNumbers(from: eventSequenceEnd)
+    }
+
+    /// How many runs are in progress.
+    var runCount: Int { runs.values.reduce(0) { $0 + $1.count } }
+
+    // MARK: - The store
+
+    /// Writes `body` and returns once it is durable and its outcome has been armed.
+    ///
+    /// The write takes its place in the store's queue before this suspends.
+    func write<T: Sendable>(
+        _ body: @escaping @Sendable (inout JobWriter) throws -> T
+    ) async throws -> T {
+        let moment = clock.now()
+        window.extend(now: moment.elapsed)
+        let horizon = window.horizon
+        let store = store
+        let (value, outcome) = try await withCheckedThrowingContinuation { continuation in
+            store.submit({ database in
+                var writer = JobWriter(database, at: moment, horizon: horizon)
+                let value = try body(&writer)
+                return (value, writer.outcome)
+            }) { continuation.resume(with: $0) }
+        }
+        apply(outcome)
+        return value
+    }
+
+    /// Tells the store what has happened: it is written as soon as the store can, in order.
+    ///
+    /// `durable` is called here once it is stored, after its outcome has been armed.
+    func record<T: Sendable>(
+        _ body: @escaping @Sendable (inout JobWriter) throws -> T,
+        durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
+    ) {
+        let moment = clock.now()
+        window.extend(now: moment.elapsed)
+        let horizon = window.horizon
+        let written = Mutex<(value: T, outcome: StoreOutcome)?>(nil)
+        let log = log
+        store.record { database in
+            do {
+                let result = try database.savepoint {
+                    var writer = JobWriter(database, at: moment, horizon: horizon)
+                    return (try body(&writer), writer.outcome)
+                }
+                written.withLock { $0 = result }
+            } catch  where !error.isStorageTrouble {
+                // Tried again it would fail again, and hold up whatever comes after it.
+                log.critical("a record was dropped", metadata: ["error": "\(error)"])
+            }
+        } durable: { [self] in
+            loop.perform {
+                self.assumeIsolated { scheduler in
+                    guard let (value, outcome) = written.withLock({ $0 }) else { return }
+                    scheduler.apply(outcome)
+                    durable(scheduler, value)
+                }
+            }
+        }
+    }
+
+    // MARK: - What the store says
+
+    /// Takes over the jobs as the store left them, and tells the watchers what has changed.
+    func apply(_ outcome: StoreOutcome) {
+        for job in outcome.jobs { take(job) }
+        tell(outcome.notices)
+        if window.isLoadDue(now: clock.now().elapsed, armed: armed.count) { loadWindow() }
+        announceLoadDate()
+    }
+
+    private func take(_ job: StoredJob) {
+        let before = armed.removeValue(forKey: job.id)
+        before?.timer?.invalidate()
+        guard job.state == .scheduled, !isStopping else { return }
+        if job.claim != nil {
+            armed[job.id] = ArmedJob(job: job, since: before)
+            if !holds.covers(job) { arm(job.id) }
+        } else if let date = job.fireDate {
+            window.waits(for: clock.now().elapsedDate(date, on: job.clock))
+        }
+    }
+
+    /// Installs the timer of a job that has none, for what comes next in its fire.
+    func arm(_ id: JobID) {
+        guard var entry = armed[id], entry.timer == nil, let date = entry.wakeDate else { return }
+        entry.timer = loop.arm(
+            id,
+            at: clock.now().wallDate(date, on: entry.job.clock),
+            tolerance: entry.job.tolerance,
+            for: self
+        )
+        armed[id] = entry
+    }
+
+    // MARK: - The window
+
+    /// Loads what is due in the coming window; nothing if a load is under way.
+    func loadWindow() {
+        guard !window.isLoading, isRecovered, !isStopping else { return }
+        let moment = clock.now()
+        window.beginLoad(now: moment.elapsed)
+        let horizon = window.horizon
+        let room = max(Window.capacity - armed.count, 0)
+        store.submit { database in
+            var writer = JobWriter(database, at: moment, horizon: horizon)
+            let isCrowded = try writer.loadWindow(room: room)
+            try DaemonState.write(moment, to: database)
+            return (writer.outcome, isCrowded, try writer.nextWaiting())
+        } completion: { [self] result in
+            loop.perform { self.assumeIsolated { $0.windowLoaded(result) } }
+        }
+    }
+
+    private func windowLoaded(_ result: Result<(StoreOutcome, Bool, Timestamp?), any Error>) {
+        let moment = clock.now()
+        switch result {
+        case .failure:
+            // The store has told of its trouble; the load is tried again.
+            window.loadFailed(now: moment.elapsed)
+            announceLoadDate()
+        case .success((let outcome, let isCrowded, let next)):
+            let last = outcome.jobs.compactMap { job in
+                job.fireDate.map { moment.elapsedDate($0, on: job.clock) }
+            }.max()
+            window.loaded(upTo: isCrowded ? last ?? moment.elapsed : nil, nextWaiting: next)
+            apply(outcome)
+        }
+    }
+
+    /// The next window is due, or may be.
+    func windowDue() {
+        if window.isLoadDue(now: clock.now().elapsed, armed: armed.count) { loadWindow() }
+        announceLoadDate()
+    }
+
+    /// The wall clock was stepped, or the machine slept: every timer is set anew.
+    ///
+    /// - Returns: the size of the step; zero after sleep.
+    func clockStepped() -> TimeSpan {
+        let step = clock.noteStep()
+        for (id, entry) in armed {
+            entry.timer?.invalidate()
+            armed[id]?.timer = nil
+            if !holds.covers(entry.job) { arm(id) }
+        }
+        window.waits(for: clock.now().elapsed)
+        announcedLoadDate = nil
+        windowDue()
+        return step
+    }
+
+    /// Calls `body` with the wall clock's date of the next window, whenever that changes; nil while
+    /// nothing waits.
+    func onLoadDateChange(_ body: @escaping @Sendable (Timestamp?) -> Void) {
+        loadDateChanged = body
+    }
+
+    /// Says when the next window is due, if that has changed.
+    func announceLoadDate() {
+        let moment = clock.now()
+        let date = window.loadDate.map { moment.wallDate($0, on: .elapsed) }
+        guard date != announcedLoadDate else { return }
+        announcedLoadDate = date
+        loadDateChanged(date)
+    }
+}
+
+extension Error {
+    /// Whether the database could not write for now: the disk is full, fails or is locked.
+    ///
+    /// Anything else that a write throws is a fault of the write, and stays one.
+    fileprivate var isStorageTrouble: Bool {
+        guard let error = self as? DatabaseError else { return false }
+        return error.isFull || error.isIOError || error.isBusy || error.isReadOnly
+            || error.isCorrupt || error.isOutOfMemory
+    }
+}

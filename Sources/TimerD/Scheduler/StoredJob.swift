@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A job as scheduler and store know it: what its user stated, read, and where it stands.
+struct StoredJob: Sendable {
+    var id: JobID
+    /// The uid of who added it.
+    var owner: UInt32
+    var state: Job.State
+    /// The clock that `fireDate` and the schedule's dates are on.
+    var clock: ScheduleClock
+    var schedule: Schedule
+    /// The next date; nil once there is none.
+    var fireDate: Timestamp?
+    /// The fire that is claimed for `fireDate`; nil while the job waits for a window.
+    var claim: Claim?
+    /// How many times it has fired.
+    var fires: Int
+    var addedAt: Timestamp
+    var endedAt: Timestamp?
+    var endReason: EndReason?
+    var definition: JobDefinition
+    var policy: JobPolicy
+
+    /// A fire whose row is stored, ahead of its date.
+    struct Claim: Hashable, Sendable {
+        var fire: FireID
+        /// How many missed dates it stands for.
+        var missed: Int
+        /// Whether its date had passed when it was claimed: then it fires whatever the time is.
+        var isSettled = false
+        /// Whether a daemon before this one may have carried it out.
+        var isRedelivery = false
+        /// Whether a user fired it, not the schedule.
+        var isByHand = false
+    }
+
+    /// Why a job ended.
+    enum EndReason: String, Sendable {
+        /// A one-shot's date has come.
+        case once
+        /// A one-shot was fired by hand.
+        case fired
+        case count
+        case until
+        /// The schedule has no further date.
+        case exhausted
+        case invalidated
+        /// Another job was added in its place.
+        case replaced
+    }
+
+    /// Where its `fireDate` stands on the wall clock.
+    func wallFireDate(at moment: Moment) -> Timestamp? {
+        fireDate.map { moment.wallDate($0, on: clock) }
+    }
+}
+
+/// What follows a date of a job.
+enum NextDate: Hashable, Sendable {
+    case date(Timestamp)
+    case ended(StoredJob.EndReason)
+}
+
+extension StoredJob {
+    /// What follows `date` once the job has fired `fires` times; pure.
+    ///
+    /// Comes from the scheduled date, never from the actual one: the grid does not drift.
+    func next(after date: Timestamp, fires: Int, at moment: Moment) -> NextDate {
+        if let count = policy.count, fires >= count { return .ended(.count) }
+        guard let next = schedule.nextFireDate(after: date) else {
+            if case .once = schedule { return .ended(.once) }
+            return .ended(.exhausted)
+        }
+        if let until = policy.until, moment.wallDate(next, on: clock) > until {
+            return .ended(.until)
+        }
+        return .date(next)
+    }
+
+    /// Whether a fire happens only once, by its schedule.
+    var isOneShot: Bool {
+        if case .once = schedule { true } else { false }
+    }
+}

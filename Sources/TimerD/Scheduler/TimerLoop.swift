@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RunLoopTimers
+import Schedules
+import TimerControl
+
+/// The thread that installs the timers of jobs, and the scheduler's executor: the time seam.
+///
+/// Work that is enqueued or performed runs in the order in which it came.
+protocol TimerLoop: SerialExecutor {
+    /// Runs `work` on the thread, soon, and returns at once.
+    func perform(_ work: @escaping @Sendable () -> Void)
+
+    /// Installs a timer for `job` that calls `scheduler` on the thread at `date` of the wall clock,
+    /// or up to `tolerance` later; call on the thread.
+    func arm(_ job: JobID, at date: Timestamp, tolerance: TimeSpan, for scheduler: Scheduler)
+        -> any ArmedTimer
+}
+
+/// A timer in the loop.
+protocol ArmedTimer: Sendable {
+    /// Takes it out; it calls nobody any more.
+    func invalidate()
+}
+
+extension WeakTimer: ArmedTimer {}
+
+extension RunLoopThread: TimerLoop {
+    func arm(_ job: JobID, at date: Timestamp, tolerance: TimeSpan, for scheduler: Scheduler)
+        -> any ArmedTimer
+    {
+        let timer = WeakTimer(
+            fireDate: date.date,
+            tolerance: Double(tolerance.microseconds) / 1_000_000,
+            userInfo: job,
+            target: scheduler
+        ) { scheduler, timer in
+            guard let job = timer.userInfo as? JobID else { return }
+            scheduler.assumeIsolated { $0.timerFired(job) }
+        }
+        add(timer)
+        return timer
+    }
+}

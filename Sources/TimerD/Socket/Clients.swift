@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import NIOCore
+import Synchronization
+import TimerControl
+
+/// Who is connected; decides who may come in.
+final class Clients: Sendable {
+    private struct Client {
+        var peer: Peer
+        var connection: Connection
+        var channel: any Channel
+    }
+
+    private let settings: ControlSocket.Settings
+    private let environment: Connection.Environment
+    private let loop: any EventLoop
+    private let logger: Logger
+    private let clients: NIOLoopBoundBox<[ObjectIdentifier: Client]>
+    private let total = Atomic<Int>(0)
+
+    init(
+        _ settings: ControlSocket.Settings,
+        _ environment: Connection.Environment,
+        loop: any EventLoop,
+        logger: Logger
+    ) {
+        self.settings = settings
+        self.environment = environment
+        self.loop = loop
+        self.logger = logger
+        clients = NIOLoopBoundBox.makeBoxSendingValue([:], eventLoop: loop)
+    }
+
+    var count: Int { total.load(ordering: .relaxed) }
+
+    /// Asks who has connected, and lets them in or sends them away with one line.
+    func admit(_ channel: any Channel) -> EventLoopFuture<Void> {
+        PeerCredentials.peer(of: channel).flatMapThrowing { peer in
+            guard let refusal = self.refusal(of: peer) else { return try self.add(channel, peer) }
+            self.logger.debug(
+                "connection refused",
+                metadata: ["pid": "\(peer.pid)", "error": "\(refusal)"]
+            )
+            try channel.pipeline.syncOperations.addHandler(RefusalHandler(refusal))
+        }
+    }
+
+    /// Has every connection end; those that take longer than the limit are cut off.
+    func stop(within limit: TimeAmount) async {
+        let closed = loop.flatSubmit {
+            let clients = self.clients.value.values
+            for client in clients { client.connection.stop() }
+            return EventLoopFuture.andAllComplete(
+                clients.map(\.channel.closeFuture),
+                on: self.loop
+            )
+        }
+        let cutOff = loop.scheduleTask(in: limit) {
+            for client in self.clients.value.values { client.channel.close(promise: nil) }
+        }
+        // try?: closing does not fail, whatever became of the connections.
+        try? await closed.get()
+        cutOff.cancel()
+    }
+
+    private func refusal(of peer: Peer) -> ControlError? {
+        if let refusal = settings.admission.refusal(of: peer) { return refusal }
+        let clients = clients.value.values
+        if clients.count >= settings.maxConnections {
+            return ControlError(
+                .limitReached,
+                "\(clients.count) connections are open, which is the limit"
+            )
+        }
+        let own = clients.count { $0.peer.uid == peer.uid }
+        if own >= settings.maxConnectionsPerUser {
+            return ControlError(
+                .limitReached,
+                "uid \(peer.uid) has \(own) connections open, which is the limit for one user"
+            )
+        }
+        return nil
+    }
+
+    private func add(_ channel: any Channel, _ peer: Peer) throws {
+        let connection = Connection(peer: peer, environment: environment)
+        try channel.pipeline.syncOperations.addHandler(connection)
+        let id = ObjectIdentifier(connection)
+        clients.value[id] = Client(peer: peer, connection: connection, channel: channel)
+        total.add(1, ordering: .relaxed)
+        channel.closeFuture.assumeIsolated().whenComplete { _ in
+            self.clients.value[id] = nil
+            self.total.subtract(1, ordering: .relaxed)
+        }
+    }
+}
+
+/// Sends one line to a client that may not come in, and closes.
+private final class RefusalHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let refusal: ControlError
+
+    init(_ refusal: ControlError) { self.refusal = refusal }
+
+    func channelActive(context: ChannelHandlerContext) {
+        let line = ByteBuffer.line(ReplyLine.failure(id: .null, refusal))
+        let written = context.eventLoop.makePromise(of: Void.self)
+        written.futureResult.assumeIsolated().whenComplete { _ in context.close(promise: nil) }
+        context.writeAndFlush(wrapOutboundOut(line), promise: written)
+    }
+
+    /// What such a client says is not read.
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
+}

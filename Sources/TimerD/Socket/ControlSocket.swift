@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import NIOCore
+import NIOPosix
+import TimerControl
+
+/// Listens for clients at a path of the file system, until it is stopped.
+final class ControlSocket: Sendable {
+    struct Settings: Sendable {
+        var path: String
+        var admission: Admission
+        var maxConnections = 1000
+        /// Fewer than all, so that root always finds a place to look after the daemon.
+        var maxConnectionsPerUser = 900
+        /// Requests of one connection that may be in progress.
+        var maxInFlight = 256
+    }
+
+    private let file: SocketFile
+    private let channel: any Channel
+    private let clients: Clients
+
+    private init(file: SocketFile, channel: any Channel, clients: Clients) {
+        self.file = file
+        self.channel = channel
+        self.clients = clients
+    }
+
+    /// Begins to listen; from now on clients are served.
+    ///
+    /// `bus`: its loop serves the socket and all its clients.
+    /// - Throws: `SocketError`, which names the path and what is in the way.
+    static func start(
+        _ settings: Settings,
+        bus: EventBus,
+        source: @escaping EventSource,
+        logger: Logger,
+        handle: @escaping RequestHandler
+    ) async throws -> ControlSocket {
+        let file = try SocketFile.listen(at: settings.path)
+        let environment = Connection.Environment(
+            handle: handle,
+            bus: bus,
+            source: source,
+            maxInFlight: settings.maxInFlight
+        )
+        let clients = Clients(settings, environment, loop: bus.loop, logger: logger)
+        do {
+            let channel = try await ServerBootstrap(group: bus.loop)
+                .serverChannelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(
+                            AcceptTrouble(logger: logger)
+                        )
+                    }
+                }
+                .childChannelOption(.allowRemoteHalfClosure, value: true)
+                .childChannelOption(
+                    .writeBufferWaterMark,
+                    value: .init(low: Connection.outboundLimit / 4, high: Connection.outboundLimit)
+                )
+                .childChannelInitializer { clients.admit($0) }
+                .withBoundSocket(file.descriptor)
+                .get()
+            return ControlSocket(file: file, channel: channel, clients: clients)
+        } catch {
+            file.remove()
+            throw SocketError(settings.path, "\(error)")
+        }
+    }
+
+    /// How many clients are connected.
+    var connectionCount: Int { clients.count }
+
+    /// Stops listening, answers the requests in progress, and closes all connections.
+    ///
+    /// - Parameter limit: how long the clients have to take their replies.
+    func stop(within limit: Duration) async {
+        file.remove()
+        // try?: fails where it is closed already, which is what is wanted.
+        try? await channel.close()
+        await clients.stop(within: TimeAmount(limit))
+    }
+}
+
+/// Waits a little where a connection cannot be accepted, most likely for want of descriptors.
+///
+/// NIO's own handler for this, `AcceptBackoffHandler`, does not help: a failed accept leaves the
+/// socket registered for reading, and the loop spins.
+private final class AcceptTrouble: ChannelInboundHandler {
+    typealias InboundIn = any Channel
+
+    private let logger: Logger
+    /// Whether it has been said, and nothing was accepted since.
+    private var isInTrouble = false
+
+    init(logger: Logger) { self.logger = logger }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        isInTrouble = false
+        context.fireChannelRead(data)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if !isInTrouble {
+            logger.warning("cannot accept a connection yet", metadata: ["error": "\(error)"])
+        }
+        isInTrouble = true
+        let channel = context.channel
+        channel.setOption(.autoRead, value: false).assumeIsolated().whenSuccess {
+            channel.eventLoop.scheduleTask(in: .milliseconds(100)) {
+                channel.setOption(.autoRead, value: true)
+            }
+        }
+    }
+}

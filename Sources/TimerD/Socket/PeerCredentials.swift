@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import NIOCore
+import TimerControl
+
+/// The process at the other end of a connection, as the kernel saw it connect.
+struct Peer: Hashable, Sendable {
+    var uid: UInt32
+    var gid: UInt32
+    var pid: Int32
+}
+
+enum PeerCredentials {
+    /// `struct ucred` of unix(7), which Glibc's module leaves out.
+    private struct Credentials {
+        var pid: Int32 = 0
+        var uid: UInt32 = 0
+        var gid: UInt32 = 0
+    }
+
+    /// Asks the kernel who is at the other end (SO_PEERCRED).
+    static func peer(of channel: any Channel) -> EventLoopFuture<Peer> {
+        guard let provider = channel as? any SocketOptionProvider else {
+            return channel.eventLoop.makeFailedFuture(ChannelError.operationUnsupported)
+        }
+        let credentials: EventLoopFuture<Credentials> = provider.unsafeGetSocketOption(
+            level: .socket,
+            name: NIOBSDSocket.Option(rawValue: SO_PEERCRED)
+        )
+        return credentials.map { Peer(uid: $0.uid, gid: $0.gid, pid: $0.pid) }
+    }
+}
+
+/// Who may use the socket, for now: the user that the daemon runs as, and root.
+struct Admission: Sendable {
+    /// The daemon's own uid.
+    var owner: UInt32
+
+    /// Why a peer is sent away; nil for one that may come in.
+    func refusal(of peer: Peer) -> ControlError? {
+        guard peer.uid != owner, peer.uid != 0 else { return nil }
+        return ControlError(
+            .notPermitted,
+            "uid \(peer.uid) may not use this daemon; accepted are uid \(owner) and root"
+        )
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A listening Unix socket and its file, which nobody but its owner may connect to.
+struct SocketFile: Sendable {
+    let path: String
+    /// Bound and listening; to be closed by whoever takes it over.
+    let descriptor: Int32
+    private let device: dev_t
+    private let inode: ino_t
+
+    /// How many bytes a path may have: `sun_path` of unix(7), without the NUL.
+    static let longestPath = 107
+
+    /// Makes the socket; a stale file at the path is replaced, a live socket never is.
+    ///
+    /// Directories that are missing are made for the owner alone. Of daemons that start at the
+    /// same time in one directory, one at a time is in here.
+    static func listen(at path: String) throws(SocketError) -> SocketFile {
+        guard !path.isEmpty, !path.utf8.contains(0), path.utf8.count <= longestPath else {
+            throw SocketError(
+                path,
+                "the path has \(path.utf8.count) bytes, a socket's has 1 to \(longestPath)"
+            )
+        }
+        let directory = parent(of: path)
+        try makeDirectory(directory, for: path)
+        let lock = try lockDirectory(directory, for: path)
+        defer { close(lock) }
+        try removeStaleFile(path)
+        return try bind(path)
+    }
+
+    /// Removes the file, if it is still the one that was made.
+    ///
+    /// To be called before the descriptor is closed: until then no other file has its inode.
+    func remove() {
+        guard let file = status(of: path), file.st_dev == device, file.st_ino == inode else {
+            return
+        }
+        unlink(path)
+    }
+
+    private static func bind(_ path: String) throws(SocketError) -> SocketFile {
+        let descriptor = try makeSocket(path)
+        // Nobody can connect before listen(2), and by then the mode is set.
+        let isBound = withAddress(of: path) { Glibc.bind(descriptor, $0, $1) } == 0
+        guard isBound, chmod(path, 0o600) == 0, let file = status(of: path),
+            Glibc.listen(descriptor, 512) == 0
+        else {
+            defer {
+                close(descriptor)
+                if isBound { unlink(path) }
+            }
+            throw .failed(path, "bind")
+        }
+        return SocketFile(
+            path: path,
+            descriptor: descriptor,
+            device: file.st_dev,
+            inode: file.st_ino
+        )
+    }
+
+    /// Removes a socket file that nobody answers at; throws for a live one, and for other files.
+    private static func removeStaleFile(_ path: String) throws(SocketError) {
+        guard let file = status(of: path) else {
+            guard errno == ENOENT else { throw .failed(path, "look at it") }
+            return
+        }
+        guard file.st_mode & S_IFMT == S_IFSOCK else {
+            throw SocketError(path, "there is a file that is no socket; it is left as it is")
+        }
+        let probe = try makeSocket(path)
+        defer { close(probe) }
+        // Does not wait: a Unix socket that is not accepted yet counts as connected.
+        guard withAddress(of: path, { connect(probe, $0, $1) }) != 0, errno != EAGAIN else {
+            throw SocketError(path, "another daemon answers on '\(path)'")
+        }
+        switch errno {
+        case ECONNREFUSED:
+            guard unlink(path) == 0 || errno == ENOENT else {
+                throw .failed(path, "remove the stale socket file")
+            }
+        case ENOENT: break
+        default: throw .failed(path, "tell whether another daemon answers there")
+        }
+    }
+
+    private static func makeSocket(_ path: String) throws(SocketError) -> Int32 {
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(AF_UNIX, type, 0)
+        guard descriptor >= 0 else { throw .failed(path, "make a socket") }
+        return descriptor
+    }
+
+    private static func withAddress(
+        of path: String,
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        return withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+}
+
+extension SocketFile {
+    private static func parent(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Makes a directory and those above it, for the owner alone (XDG Base Directory, "0700").
+    private static func makeDirectory(
+        _ directory: String,
+        for path: String
+    ) throws(SocketError) {
+        if mkdir(directory, 0o700) == 0 || errno == EEXIST { return }
+        let above = parent(of: directory)
+        if errno == ENOENT, above != directory {
+            try makeDirectory(above, for: path)
+            if mkdir(directory, 0o700) == 0 || errno == EEXIST { return }
+        }
+        throw .failed(path, "make the directory '\(directory)'")
+    }
+
+    /// Keeps others out of `listen(at:)` until the descriptor is closed.
+    private static func lockDirectory(
+        _ directory: String,
+        for path: String
+    ) throws(SocketError) -> Int32 {
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .failed(path, "open the directory '\(directory)'") }
+        // Whoever else is in here is out again within a millisecond; a stranger may hold the lock.
+        for _ in 0..<100 {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
+            guard errno == EWOULDBLOCK || errno == EINTR else { break }
+            usleep(10_000)
+        }
+        defer { close(descriptor) }
+        throw .failed(path, "lock the directory '\(directory)'")
+    }
+}
+
+/// What is at a path, itself and not what it links to; nil with errno set where there is nothing.
+private func status(of path: String) -> stat? {
+    var file = stat()
+    return lstat(path, &file) == 0 ? file : nil
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+
+/// The one row that is the daemon's own: its clock's anchor, and the numbers it has given out.
+struct DaemonState: Hashable, Sendable {
+    var anchor: ClockAnchor
+    /// Sequence numbers below this may have been used.
+    var eventSequenceEnd: Int64
+
+    static func read(_ database: Database) throws -> DaemonState {
+        let state = try database.prepare(SQL.read).first { row in
+            DaemonState(
+                anchor: ClockAnchor(
+                    bootID: try row.get(0),
+                    elapsedBase: try row.get(1),
+                    shift: try row.get(2),
+                    elapsed: try row.get(3)
+                ),
+                eventSequenceEnd: try row.get(4)
+            )
+        }
+        guard let state else { throw StoreError.unreadable("daemon_state is empty") }
+        return state
+    }
+
+    static func write(_ anchor: ClockAnchor, to database: Database) throws {
+        try database.prepare(SQL.writeAnchor).run(
+            anchor.bootID,
+            anchor.elapsedBase,
+            anchor.shift,
+            anchor.elapsed
+        )
+    }
+
+    /// Keeps how far the clocks have come, so that elapsed time never goes back behind it.
+    static func write(_ moment: Moment, to database: Database) throws {
+        try database.prepare(SQL.writeMoment).run(
+            moment.shift,
+            moment.elapsed
+        )
+    }
+
+    static func write(eventSequenceEnd end: Int64, to database: Database) throws {
+        try database.prepare(SQL.writeSequenceEnd).run(end)
+    }
+
+    enum SQL {
+        static let read = """
+            SELECT boot_id, elapsed_base_us, shift_us, elapsed_us,
+                max(event_seq_end, (SELECT coalesce(max(seq), 0) + 1 FROM events))
+            FROM daemon_state
+            """
+        static let writeAnchor = """
+            UPDATE daemon_state
+            SET boot_id = ?1, elapsed_base_us = ?2, shift_us = ?3, elapsed_us = ?4
+            """
+        static let writeMoment = "UPDATE daemon_state SET shift_us = ?1, elapsed_us = ?2"
+        static let writeSequenceEnd = "UPDATE daemon_state SET event_seq_end = ?1"
+    }
+}

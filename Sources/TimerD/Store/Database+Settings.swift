@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+
+extension Database {
+    /// Settings of the connection that writes.
+    ///
+    /// https://www.sqlite.org/pragma.html. Not among them `temp_store = MEMORY`: savepoints would
+    /// cost a quarter more of the processor, and a large sort memory without bound.
+    func configureWriter() throws(DatabaseError) {
+        // In a new file the application id comes before the write-ahead log: so it is in the file
+        // itself, where DatabaseFile looks for it, from the first commit on.
+        if try prepare("PRAGMA application_id").value(as: Int64.self) == 0 {
+            try execute("PRAGMA application_id = 0x746d7264")
+        }
+        try execute(
+            """
+            PRAGMA foreign_keys = ON;
+            PRAGMA cache_size = -2048; -- KiB
+            """
+        )
+        let mode = try prepare("PRAGMA journal_mode = WAL").value(as: String.self)
+        guard mode == "wal" else {
+            throw DatabaseError(
+                code: SQLITE_CANTOPEN,
+                message: "cannot keep a write-ahead log beside '\(path)':"
+                    + " its file system allows journal mode '\(mode ?? "none")' only",
+                path: path
+            )
+        }
+        try execute(
+            """
+            PRAGMA synchronous = FULL; -- a commit returns when its pages of the log are on disk
+            PRAGMA journal_size_limit = 16777216; -- bytes: what a burst leaves behind is given back
+            """
+        )
+    }
+
+    func configureReader() throws(DatabaseError) {
+        try execute(
+            """
+            PRAGMA query_only = ON;
+            PRAGMA cache_size = -1024; -- KiB
+            """
+        )
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import Glibc
+
+/// One SQLite connection: its settings, its statements and its transactions.
+///
+/// Not Sendable: it stays with the thread or actor that it was made on or sent to. Errors carry
+/// the SQL that was executed. What happens to a file before it is trusted is in `DatabaseFile`.
+final class Database {
+    enum Mode {
+        /// The one connection that writes; makes the file, mode 0600, if it is missing.
+        case readWriteCreate
+        /// Sees what is committed, changes nothing and never checkpoints.
+        case readOnly
+    }
+
+    let path: String
+    private let mode: Mode
+    private let handle: OpaquePointer
+    private var statements: [String: Statement] = [:]
+    private var isClosed = false
+    /// Pages in the write-ahead log after the last commit that wrote any.
+    private var loggedPages: Int32 = 0
+    /// Commits that wrote any: one that changed nothing touches no disk.
+    private(set) var loggedCommits = 0
+
+    /// Opens the database at `path`.
+    ///
+    /// - Throws: a sentence that names the path if it is a directory, cannot be read or written,
+    ///   is not an SQLite database, belongs to another program, or is corrupt. In all these cases
+    ///   the file and its neighbours are left as they were.
+    init(path: String, mode: Mode) throws(DatabaseError) {
+        self.path = path
+        self.mode = mode
+        handle = try DatabaseFile(path: path).open(mode)
+        do {
+            switch mode {
+            case .readWriteCreate:
+                try configureWriter()
+                takeOverCheckpoints()
+            case .readOnly: try configureReader()
+            }
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Copies the write-ahead log into the file and closes it; what is not committed is lost.
+    ///
+    /// Called twice, it does nothing the second time. No error: what was committed is durable in
+    /// the log, whether or not it can be copied now.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        for statement in statements.values {
+            statement.finish()
+        }
+        statements = [:]
+        rollback()
+        if mode == .readWriteCreate {
+            sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        }
+        sqlite3_close(handle)
+    }
+
+    // MARK: - Statements
+
+    /// The compiled form of `sql`, one statement; compiled on first use and kept until `close`.
+    func prepare(_ sql: String) throws(DatabaseError) -> Statement {
+        if let statement = statements[sql] { return statement }
+        // Using a closed connection is undefined in SQLite, so it must not get that far.
+        precondition(!isClosed, "the database is closed: \(path)")
+        var prepared: OpaquePointer?
+        let isWhole = sql.withCString { text in
+            var rest: UnsafePointer<CChar>?
+            let flags = UInt32(SQLITE_PREPARE_PERSISTENT)
+            sqlite3_prepare_v3(handle, text, -1, flags, &prepared, &rest)
+            return rest.map { strspn($0, " \n\t;") == strlen($0) } ?? true
+        }
+        guard let prepared else { throw DatabaseError(of: handle, sql: sql, path: path) }
+        // SQLite stops reading after the first statement, and the others would never be run.
+        precondition(isWhole, "more than one statement in: \(sql)")
+        let statement = Statement(owning: prepared, sql: sql, path: path)
+        statements[sql] = statement
+        return statement
+    }
+
+    /// Runs every statement of a script, and drops what rows they yield.
+    func execute(_ sql: String) throws(DatabaseError) {
+        precondition(!isClosed, "the database is closed: \(path)")
+        guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
+            throw DatabaseError(of: handle, sql: sql, path: path)
+        }
+    }
+
+    /// Rows that the last INSERT, UPDATE or DELETE changed.
+    var changes: Int64 { sqlite3_changes64(handle) }
+
+    /// The row id of the last INSERT that succeeded.
+    var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(handle) }
+
+    // MARK: - Transactions
+
+    /// Whether a transaction is open.
+    ///
+    /// False as well after SQLite has undone the whole of it by itself, as a full disk may make it
+    /// do: https://www.sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction
+    var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+    /// Begins a transaction that may write, and is refused now rather than later if it may not.
+    func begin() throws(DatabaseError) {
+        try prepare("BEGIN IMMEDIATE").run()
+    }
+
+    /// Begins a transaction whose reads all see the database as it is at the first of them.
+    func beginReading() throws(DatabaseError) {
+        try prepare("BEGIN DEFERRED").run()
+    }
+
+    /// Makes the transaction durable; after an error it may still be open.
+    func commit() throws(DatabaseError) {
+        try prepare("COMMIT").run()
+    }
+
+    /// Undoes the transaction, if there is one.
+    func rollback() {
+        guard isInTransaction else { return }
+        // ROLLBACK cannot fail in a transaction: SQLite drops its pages and reports trouble that
+        // the statement before it met, which has been thrown by now.
+        sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+    }
+
+    /// Runs `body` within the open transaction; if it throws, what it changed is undone, and
+    /// nothing else.
+    ///
+    /// May be nested. If undoing fails too, the whole transaction is undone: see `isInTransaction`.
+    func savepoint<T>(_ body: () throws -> T) throws -> T {
+        try prepare("SAVEPOINT step").run()
+        let result: T
+        do {
+            result = try body()
+        } catch {
+            undoSavepoint()
+            throw error
+        }
+        try prepare("RELEASE step").run()
+        return result
+    }
+
+    private func undoSavepoint() {
+        guard isInTransaction else { return }
+        do {
+            try prepare("ROLLBACK TO step").run()
+            try prepare("RELEASE step").run()
+        } catch {
+            rollback()
+        }
+    }
+
+    // MARK: - The write-ahead log
+
+    /// Copies the log into the file if it has grown to 1,000 pages (4 MiB).
+    ///
+    /// SQLite would do so within the commit that passes that size, and whoever waits for that
+    /// commit would wait for the copy too: the owner calls this once its callers have been told. No
+    /// error: what cannot be copied now stays in the log, and counts again at the next commit.
+    func checkpointIfDue() {
+        guard loggedPages >= 1000 else { return }
+        loggedPages = 0
+        sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+    }
+
+    /// Replaces SQLite's own hook, which checkpoints; this one counts.
+    private func takeOverCheckpoints() {
+        sqlite3_wal_hook(
+            handle,
+            { context, _, _, pages in
+                guard let context else { return SQLITE_OK }
+                let database = Unmanaged<Database>.fromOpaque(context).takeUnretainedValue()
+                database.loggedPages = pages
+                database.loggedCommits += 1
+                return SQLITE_OK
+            },
+            // Not retained: the connection that calls the hook is closed before its owner is freed.
+            Unmanaged.passUnretained(self).toOpaque()
+        )
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import Glibc
+
+/// What SQLite, or the file underneath it, refused to do.
+struct DatabaseError: Error, Sendable {
+    /// SQLite's extended result code: https://www.sqlite.org/rescode.html.
+    let code: Int32
+    /// `errno` of the call that failed underneath SQLite; 0 if none did.
+    let systemError: Int32
+    /// SQLite's words; a whole sentence that names the file where `sql` is nil.
+    let message: String
+    /// What was being executed; nil if the trouble is with the file as a whole.
+    let sql: String?
+    /// The database, as it was named when it was opened.
+    let path: String
+
+    init(code: Int32, systemError: Int32 = 0, message: String, sql: String? = nil, path: String) {
+        self.code = code
+        self.systemError = systemError
+        self.message = message
+        self.sql = sql
+        self.path = path
+    }
+
+    /// The error that `connection` reported last, while executing `sql`.
+    init(of connection: OpaquePointer?, sql: String?, path: String) {
+        let code = sqlite3_extended_errcode(connection)
+        // Elsewhere SQLite leaves the errno of some earlier call in place.
+        let isSystem = [SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_FULL].contains(code & 0xff)
+        let systemError = isSystem ? sqlite3_system_errno(connection) : 0
+        var message = String(cString: sqlite3_errmsg(connection))
+        if systemError != 0 {
+            message += " (\(Self.text(ofErrno: systemError)))"
+        }
+        self.init(code: code, systemError: systemError, message: message, sql: sql, path: path)
+    }
+
+    private var primaryCode: Int32 { code & 0xff }
+
+    /// There was no room: the disk, the quota or the largest size of the database.
+    var isFull: Bool {
+        primaryCode == SQLITE_FULL || systemError == ENOSPC || systemError == EDQUOT
+    }
+    /// Another connection held a lock for longer than this one waits.
+    var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
+    /// The file is damaged, or is no SQLite database at all.
+    var isCorrupt: Bool { primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB }
+    /// The operating system failed to read, write or sync.
+    var isIOError: Bool { primaryCode == SQLITE_IOERR }
+    /// The file, or its file system, may not be written.
+    var isReadOnly: Bool { primaryCode == SQLITE_READONLY }
+    /// The process may have no more memory, or no more descriptors.
+    var isOutOfMemory: Bool { primaryCode == SQLITE_NOMEM || primaryCode == SQLITE_CANTOPEN }
+    /// A row broke a rule of the schema: unique, check, not null, foreign key.
+    var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
+
+    /// `strerror`, in lower case as every message here.
+    static func text(ofErrno number: Int32) -> String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard strerror_r(number, &buffer, buffer.count) == 0 else { return "errno \(number)" }
+        let text = String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+        // "I/O error" keeps its capitals, "No such file" does not.
+        guard let second = text.dropFirst().first, second.isLowercase else { return text }
+        return text.prefix(1).lowercased() + text.dropFirst()
+    }
+}
+
+extension DatabaseError: CustomStringConvertible {
+    var description: String {
+        guard let sql else { return message }
+        let action = "while executing `\(Self.brief(sql))`"
+        return "SQLite error \(code) (\(codeName)): \(message) - \(action)"
+    }
+
+    /// `sql` on one line, and no longer than a log line bears.
+    private static func brief(_ sql: String) -> String {
+        let limit = 200
+        let line = sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        return line.count <= limit ? line : line.prefix(limit) + "..."
+    }
+
+    /// The constant in sqlite3.h; that of the primary code where the extended one is not listed.
+    var codeName: String {
+        Self.extendedNames[code] ?? Self.primaryNames[primaryCode] ?? "unknown"
+    }
+
+    private static let primaryNames: [Int32: String] = [
+        1: "SQLITE_ERROR", 2: "SQLITE_INTERNAL", 3: "SQLITE_PERM", 4: "SQLITE_ABORT",
+        5: "SQLITE_BUSY", 6: "SQLITE_LOCKED", 7: "SQLITE_NOMEM", 8: "SQLITE_READONLY",
+        9: "SQLITE_INTERRUPT", 10: "SQLITE_IOERR", 11: "SQLITE_CORRUPT", 12: "SQLITE_NOTFOUND",
+        13: "SQLITE_FULL", 14: "SQLITE_CANTOPEN", 15: "SQLITE_PROTOCOL", 16: "SQLITE_EMPTY",
+        17: "SQLITE_SCHEMA", 18: "SQLITE_TOOBIG", 19: "SQLITE_CONSTRAINT", 20: "SQLITE_MISMATCH",
+        21: "SQLITE_MISUSE", 22: "SQLITE_NOLFS", 23: "SQLITE_AUTH", 24: "SQLITE_FORMAT",
+        25: "SQLITE_RANGE", 26: "SQLITE_NOTADB",
+    ]
+
+    /// The extended codes a daemon may meet, as primary code + 256 x detail.
+    private static let extendedNames: [Int32: String] = [
+        261: "SQLITE_BUSY_RECOVERY", 517: "SQLITE_BUSY_SNAPSHOT", 773: "SQLITE_BUSY_TIMEOUT",
+        264: "SQLITE_READONLY_RECOVERY", 520: "SQLITE_READONLY_CANTLOCK",
+        776: "SQLITE_READONLY_ROLLBACK", 1032: "SQLITE_READONLY_DBMOVED",
+        1288: "SQLITE_READONLY_CANTINIT", 1544: "SQLITE_READONLY_DIRECTORY",
+        266: "SQLITE_IOERR_READ", 522: "SQLITE_IOERR_SHORT_READ", 778: "SQLITE_IOERR_WRITE",
+        1034: "SQLITE_IOERR_FSYNC", 1290: "SQLITE_IOERR_DIR_FSYNC",
+        1546: "SQLITE_IOERR_TRUNCATE", 1802: "SQLITE_IOERR_FSTAT", 3850: "SQLITE_IOERR_LOCK",
+        4618: "SQLITE_IOERR_SHMOPEN", 4874: "SQLITE_IOERR_SHMSIZE", 5386: "SQLITE_IOERR_SHMMAP",
+        8202: "SQLITE_IOERR_DATA", 8458: "SQLITE_IOERR_CORRUPTFS",
+        523: "SQLITE_CORRUPT_SEQUENCE", 779: "SQLITE_CORRUPT_INDEX",
+        526: "SQLITE_CANTOPEN_ISDIR", 782: "SQLITE_CANTOPEN_FULLPATH",
+        275: "SQLITE_CONSTRAINT_CHECK", 787: "SQLITE_CONSTRAINT_FOREIGNKEY",
+        1299: "SQLITE_CONSTRAINT_NOTNULL", 1555: "SQLITE_CONSTRAINT_PRIMARYKEY",
+        1811: "SQLITE_CONSTRAINT_TRIGGER", 2067: "SQLITE_CONSTRAINT_UNIQUE",
+        2579: "SQLITE_CONSTRAINT_ROWID", 3091: "SQLITE_CONSTRAINT_DATATYPE",
+    ]
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+// It holds `stat` where a module of the program imports it, and Glibc where none does.
+import CoreFoundation
+import Glibc
+
+/// The file of a database before it is trusted to be there, to be ours, and to be sound.
+///
+/// Until that is known only a connection that cannot write touches it, and one that has not yet
+/// executed any SQL: the first statement may already make files beside it or play back a log.
+struct DatabaseFile {
+    /// "tmrd": what timerd writes into byte 68 of its databases, so that it knows them again.
+    ///
+    /// https://www.sqlite.org/fileformat.html#application_id
+    static let applicationID: UInt32 = 0x746d_7264
+
+    let path: String
+
+    /// A connection to the file, in a state where SQL may be run on it.
+    func open(_ mode: Database.Mode) throws(DatabaseError) -> OpaquePointer {
+        let size = try size()
+        if size == nil {
+            guard mode == .readWriteCreate else {
+                throw refusal(SQLITE_CANTOPEN, "cannot open", because: Glibc.ENOENT)
+            }
+            try refuseLog(path + "-wal")
+            try create()
+        }
+        let reader = try connect(SQLITE_OPEN_READONLY)
+        var writer: OpaquePointer?
+        do throws(DatabaseError) {
+            // Before the reader has run any SQL, or the files that it may make beside one that
+            // cannot be written could not be written either, even once that was put right.
+            if mode == .readWriteCreate { writer = try connectForWriting() }
+            try verify(reader, size: size ?? 0)
+        } catch {
+            sqlite3_close(reader)
+            sqlite3_close(writer)
+            throw error
+        }
+        guard let writer else { return reader }
+        sqlite3_close(reader)
+        return writer
+    }
+
+    // MARK: - The file
+
+    /// In bytes; nil if there is no such file.
+    private func size() throws(DatabaseError) -> Int? {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            guard errno == ENOENT else {
+                throw refusal(SQLITE_CANTOPEN, "cannot open", because: errno)
+            }
+            return nil
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: return status.st_size
+        case S_IFDIR: throw refusal(SQLITE_CANTOPEN, "cannot open", because: EISDIR)
+        default: throw refusal(SQLITE_CANTOPEN, "cannot open '\(path)': not a regular file")
+        }
+    }
+
+    /// Makes the file, empty, so that it has the right mode before there is anything in it; SQLite
+    /// gives the files beside it the same one.
+    private func create() throws(DatabaseError) {
+        let descriptor = Glibc.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw refusal(SQLITE_CANTOPEN, "cannot create", because: errno)
+        }
+        // Closing a descriptor of a database drops the locks that this process holds on it
+        // (https://www.sqlite.org/howtocorrupt.html 2.2); this file is too new to have any.
+        Glibc.close(descriptor)
+    }
+
+    /// SQLite deletes the write-ahead log of a database that is missing or empty, and with it what
+    /// was committed last.
+    private func refuseLog(_ log: String) throws(DatabaseError) {
+        var status = stat()
+        guard stat(log, &status) == 0, status.st_size > 0 else { return }
+        throw refusal(
+            SQLITE_CANTOPEN,
+            "database '\(path)' is missing or empty, but '\(log)' holds \(status.st_size) bytes"
+                + " of it; restore the database, or move both away"
+        )
+    }
+
+    // MARK: - The connection
+
+    private func connect(_ access: Int32) throws(DatabaseError) -> OpaquePointer {
+        var handle: OpaquePointer?
+        let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        guard sqlite3_open_v2(path, &handle, flags, nil) == SQLITE_OK, let handle else {
+            let error = DatabaseError(of: handle, sql: nil, path: path)
+            sqlite3_close(handle)
+            guard error.systemError == 0 else {
+                throw refusal(error.code, "cannot open", because: error.systemError)
+            }
+            throw refusal(error.code, "cannot open '\(path)': \(error.message)")
+        }
+        // Nothing blocks in a database that one daemon owns; an administrator's sqlite3, or a
+        // backup, may for a moment. A command that failed at once for that would be a nuisance,
+        // and one that waits longer is better answered with "database is locked".
+        sqlite3_busy_timeout(handle, 1000)
+        return handle
+    }
+
+    private func connectForWriting() throws(DatabaseError) -> OpaquePointer {
+        let writer = try connect(SQLITE_OPEN_READWRITE)
+        // SQLite settles for reading where it may not write.
+        guard sqlite3_db_readonly(writer, "main") == 0 else {
+            sqlite3_close(writer)
+            throw refusal(SQLITE_READONLY, "cannot write", because: EACCES)
+        }
+        return writer
+    }
+
+    private func verify(_ reader: OpaquePointer, size: Int) throws(DatabaseError) {
+        guard size > 0 else {
+            // It lies beside the file itself, where `path` may be a symbolic link to it.
+            let file = sqlite3_db_filename(reader, "main")
+            return try refuseLog(String(cString: sqlite3_filename_wal(file)))
+        }
+        let header = size < 100 ? [] : try readHeader(reader)
+        guard header.starts(with: "SQLite format 3\0".utf8) else {
+            throw refusal(SQLITE_NOTADB, "'\(path)' is not an SQLite database, and was left alone")
+        }
+        let identifier = header[68..<72].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        guard identifier == Self.applicationID else {
+            throw refusal(
+                SQLITE_NOTADB,
+                "'\(path)' is a database of another program (application id \(identifier)),"
+                    + " and was left alone"
+            )
+        }
+        // Reads the schema, and with it the write-ahead log and the size of the file.
+        let probe = "SELECT count(*) FROM sqlite_schema"
+        guard sqlite3_exec(reader, probe, nil, nil, nil) != SQLITE_OK else { return }
+        let error = DatabaseError(of: reader, sql: nil, path: path)
+        // A crash left something to play back, which takes a connection that writes.
+        if error.isReadOnly { return }
+        guard error.isCorrupt else {
+            throw refusal(error.code, "cannot read '\(path)': \(error.message)")
+        }
+        throw refusal(
+            error.code,
+            "database '\(path)' is corrupt (\(error.message)), and was left alone;"
+                + " restore a backup, or move it away to begin anew"
+        )
+    }
+
+    /// The first 100 bytes: https://www.sqlite.org/fileformat.html#the_database_header.
+    ///
+    /// Through SQLite's own descriptor: closing one of ours would drop the locks of every
+    /// connection that this process has to the file.
+    private func readHeader(_ reader: OpaquePointer) throws(DatabaseError) -> [UInt8] {
+        var header = [UInt8](repeating: 0, count: 100)
+        var file: UnsafeMutablePointer<sqlite3_file>?
+        sqlite3_file_control(reader, "main", SQLITE_FCNTL_FILE_POINTER, &file)
+        guard let file, let methods = file.pointee.pMethods,
+            methods.pointee.xRead(file, &header, Int32(header.count), 0) == SQLITE_OK
+        else {
+            throw refusal(SQLITE_IOERR, "cannot read", because: sqlite3_system_errno(reader))
+        }
+        return header
+    }
+
+    // MARK: - Refusals
+
+    private func refusal(_ code: Int32, _ message: String) -> DatabaseError {
+        DatabaseError(code: code, message: message, path: path)
+    }
+
+    private func refusal(_ code: Int32, _ failed: String, because number: Int32) -> DatabaseError {
+        let text = DatabaseError.text(ofErrno: number)
+        return DatabaseError(
+            code: code,
+            systemError: number,
+            message: "\(failed) '\(path)': \(text)",
+            path: path
+        )
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import Glibc
+import Synchronization
+
+/// The right to be the one daemon of a database, held until `release`.
+///
+/// A lock on `<database>.lock` (flock(2)), which the kernel drops however its holder ends. The file
+/// stays: it is the lock that counts, and deleting the file would let two daemons each lock one of
+/// their own. In it is the holder's process id, for the message alone.
+final class DatabaseLock: Sendable {
+    /// Negative once released.
+    private let descriptor: Mutex<Int32>
+
+    /// Takes the lock of the database at `path`, which need not exist yet.
+    ///
+    /// - Throws: "database '/path' is in use by process 1234" if another has it; or what keeps the
+    ///   lock file from being opened.
+    init(database path: String) throws(DatabaseError) {
+        let lockPath = try Self.resolve(path) + ".lock"
+        // Not through a symbolic link: as root that would make or lock a file of someone's choice.
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
+        let file = open(lockPath, flags, 0o600)
+        guard file >= 0 else {
+            let reason = errno == ELOOP ? "is a symbolic link" : DatabaseError.text(ofErrno: errno)
+            throw Self.refusal(path, "cannot open lock file '\(lockPath)': \(reason)")
+        }
+        guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
+            let number = errno
+            let holder = Self.readHolder(file)
+            close(file)
+            guard number == EWOULDBLOCK else {
+                let reason = DatabaseError.text(ofErrno: number)
+                throw Self.refusal(path, "cannot lock '\(lockPath)': \(reason)")
+            }
+            // Empty for the instant between the holder's lock and its first write.
+            let name = holder.map { "process \($0)" } ?? "another process"
+            throw Self.refusal(path, "database '\(path)' is in use by \(name)", code: SQLITE_BUSY)
+        }
+        Self.writeHolder(file)
+        descriptor = Mutex(file)
+    }
+
+    deinit {
+        release()
+    }
+
+    /// Lets the next daemon have the database; called twice, it does nothing the second time.
+    func release() {
+        descriptor.withLock { file in
+            guard file >= 0 else { return }
+            close(file)
+            file = -1
+        }
+    }
+
+    /// The path without symbolic links, so that two names of one database are one lock.
+    private static func resolve(_ path: String) throws(DatabaseError) -> String {
+        if let real = realPath(path) { return real }
+        let (folder, name) =
+            switch path.lastIndex(of: "/") {
+            case let slash?: (String(path[...slash]), String(path[path.index(after: slash)...]))
+            case nil: (".", path)
+            }
+        guard let folder = realPath(folder) else {
+            let reason = DatabaseError.text(ofErrno: errno)
+            throw refusal(path, "cannot open the folder of '\(path)': \(reason)")
+        }
+        return folder == "/" ? "/" + name : folder + "/" + name
+    }
+
+    private static func realPath(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    private static func readHolder(_ descriptor: Int32) -> Int32? {
+        var buffer = [UInt8](repeating: 0, count: 16)
+        let count = pread(descriptor, &buffer, buffer.count, 0)
+        guard count > 0 else { return nil }
+        return Int32(String(decoding: buffer.prefix(count).prefix { $0 != 0x0a }, as: UTF8.self))
+    }
+
+    /// Failing, on a full disk say, costs the message its number and nothing else.
+    private static func writeHolder(_ descriptor: Int32) {
+        var text = "\(getpid())\n"
+        ftruncate(descriptor, 0)
+        text.withUTF8 { _ = pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+    }
+
+    private static func refusal(
+        _ path: String,
+        _ message: String,
+        code: Int32 = SQLITE_CANTOPEN
+    ) -> DatabaseError {
+        DatabaseError(code: code, message: message, path: path)
+    }
+}

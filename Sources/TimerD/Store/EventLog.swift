@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// The events table: what watchers were told, and what they are told again from.
+struct EventLog {
+    let database: Database
+
+    init(_ database: Database) { self.database = database }
+
+    /// Keeps an event that has its number.
+    func insert(_ event: Event) throws {
+        try database.prepare(SQL.insert).run(
+            event.seq,
+            event.type,
+            event.at,
+            event.job,
+            event.fire,
+            event.run,
+            event.redelivered == true,
+            event.reason,
+            event.fire == nil ? event.fireDate : nil
+        )
+    }
+
+    /// Keeps an event that came from the outbox, and takes it out there.
+    func insert(_ event: Event, fromOutbox row: Int64) throws {
+        try insert(event)
+        try database.prepare(SQL.deleteNotice).run(row)
+    }
+
+    /// The events after `seq`, in order, as watchers saw them; at most `limit`.
+    func events(after seq: Int64, limit: Int) throws -> [Event] {
+        try database.prepare(SQL.after).all(seq, limit) { try Self.event($0) }
+    }
+
+    /// What the outbox holds: told by nobody, or by a daemon that died before it could say so.
+    func outbox() throws -> [Notice] {
+        try database.prepare(SQL.outbox).all {
+            var event = try Self.event($0)
+            event.redelivered = true
+            let row = event.seq
+            event.seq = 0
+            return Notice(outbox: row, event: event)
+        }
+    }
+
+    private static func event(_ row: borrowing Row) throws -> Event {
+        var event = Event(
+            seq: try row.get(0),
+            type: try row.get(1),
+            at: try row.get(2),
+            job: try row.get(3)
+        )
+        event.fire = try row.get(4)
+        event.run = try row.get(5)
+        event.redelivered = try row.get(6, as: Bool.self) ? true : nil
+        event.reason = try row.get(7)
+        event.name = try row.get(8)
+        event.attempt = try row.get(15)
+        event.fireDate = try row.get(event.fire == nil ? 18 : 10)
+        switch event.type {
+        case .fireFired:
+            let userInfo: String? = try row.get(9)
+            event.userInfo = try userInfo.map { try JSONValue(parsing: $0) }
+            event.firedAt = try row.get(11)
+            event.missed = try row.count(12, above: 0)
+        case .fireSkipped:
+            event.dates = try row.count(13, above: 1)
+            event.through = try row.get(14)
+        case .runFinished:
+            event.outcome = try row.get(16)
+            let code: Int32? = try row.get(17)
+            event.status = event.outcome == .exited ? code : nil
+            event.signal = event.outcome == .signalled ? code : nil
+        default: break
+        }
+        return event
+    }
+
+    enum SQL {
+        static let insert = """
+            INSERT INTO events (seq, type, at_us, job_id, fire_id, run_id, redelivered, reason,
+                fire_date_us)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            """
+        static let deleteNotice = "DELETE FROM outbox WHERE id = ?1"
+        static let after = """
+            SELECT e.seq, e.type, e.at_us, e.job_id, e.fire_id, e.run_id, e.redelivered, e.reason,
+                \(details)
+            WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2
+            """
+            .replacing("EVENTS", with: "events")
+        static let outbox = """
+            SELECT e.id, e.type, e.at_us, e.job_id, e.fire_id, e.run_id, 0, e.reason, \(details)
+            ORDER BY e.id
+            """
+            .replacing("EVENTS", with: "outbox")
+        /// What an event tells beside its own row, from the rows that it is about.
+        private static let details = """
+            job_definitions.name, job_definitions.user_info, fires.wall_date_us, fires.fired_at_us,
+                fires.missed, fires.dates, fires.last_date_us, runs.attempt, runs.outcome, runs.code,
+                e.fire_date_us
+            FROM EVENTS AS e
+            LEFT JOIN job_definitions ON job_definitions.job_id = e.job_id
+            LEFT JOIN fires ON fires.id = e.fire_id
+            LEFT JOIN runs ON runs.id = e.run_id
+            """
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A job that has been checked and waits to be stored.
+struct NewJob: Sendable {
+    var owner: UInt32
+    var clock: ScheduleClock
+    var schedule: Schedule
+    /// On the job's clock.
+    var firstFireDate: Timestamp?
+    var definition: JobDefinition
+    var policy: JobPolicy
+    /// What its user should know of how the words were understood.
+    var notes: [String]
+}
+
+extension JobWriter {
+    /// Adds `jobs`, in order, and returns them as they stand.
+    ///
+    /// - Throws: `ControlError.nameTaken`, and what the database throws; then none is added.
+    mutating func add(_ jobs: [NewJob], replace: Bool) throws -> [StoredJob] {
+        try jobs.map { try add($0, replace: replace) }
+    }
+
+    private mutating func add(_ new: NewJob, replace: Bool) throws -> StoredJob {
+        if let name = new.definition.name, let holder = try jobID(named: name, owner: new.owner) {
+            guard replace, var old = try job(holder) else {
+                throw ControlError(
+                    .nameTaken,
+                    "job \(holder) has the name '\(name)'; --replace puts the new job in its place"
+                )
+            }
+            try end(&old, .invalidated, .replaced)
+            try put(old)
+        }
+        let state: Job.State = new.definition.paused == true ? .paused : .scheduled
+        try database.prepare(SQL.insertJob).run(
+            new.owner,
+            state,
+            new.clock,
+            new.schedule.anchor,
+            new.firstFireDate
+        )
+        let id = JobID(rawValue: database.lastInsertRowID)
+        try insertDefinition(new.definition, of: id, owner: new.owner)
+        try count(leaving: nil, entering: state)
+        let job = StoredJob(
+            id: id,
+            owner: new.owner,
+            state: state,
+            clock: new.clock,
+            schedule: new.schedule,
+            fireDate: new.firstFireDate,
+            claim: nil,
+            fires: 0,
+            addedAt: moment.wall,
+            endedAt: nil,
+            endReason: nil,
+            definition: new.definition,
+            policy: new.policy
+        )
+        let date = job.wallFireDate(at: moment)
+        try note(.jobAdded, job) { $0.fireDate = date }
+        guard state == .scheduled, let date = job.fireDate,
+            date < moment.date(ofElapsed: horizon, on: job.clock)
+        else {
+            outcome.jobs.append(job)
+            return job
+        }
+        return try settleAndPut(job)
+    }
+
+    private func insertDefinition(_ definition: JobDefinition, of id: JobID, owner: UInt32) throws {
+        var kept = definition
+        kept.userInfo = nil
+        try database.prepare(SQL.insertDefinition).run(
+            id,
+            moment.wall,
+            definition.name,
+            try JSONText.encode(kept),
+            definition.userInfo?.jsonText
+        )
+        if let name = definition.name {
+            try database.prepare(SQL.insertName).run(owner, name, id)
+        }
+        for tag in definition.tags ?? [] {
+            try database.prepare(SQL.insertTag).run(tag, id)
+        }
+    }
+}
+
+extension JobWriter.SQL {
+    static let insertJob = """
+        INSERT INTO jobs (owner_uid, state, clock, anchor_us, fire_date_us)
+        VALUES (?1, ?2, ?3, ?4, ?5)
+        """
+    static let insertDefinition = """
+        INSERT INTO job_definitions (job_id, added_at_us, name, definition, user_info)
+        VALUES (?1, ?2, ?3, ?4, ?5)
+        """
+    static let insertName = "INSERT INTO job_names (owner_uid, name, job_id) VALUES (?1, ?2, ?3)"
+    static let insertTag = "INSERT OR IGNORE INTO job_tags (tag, job_id) VALUES (?1, ?2)"
+}

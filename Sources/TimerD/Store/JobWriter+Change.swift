@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What a command does to jobs that exist.
+enum JobChange: Sendable {
+    case invalidate
+    /// A date of the wall clock.
+    case setFireDate(Timestamp)
+    case pause
+    case resume
+}
+
+/// Who asks: what is visible and changeable depends on it.
+struct Caller: Hashable, Sendable {
+    var uid: UInt32
+    /// Root, and the daemon's own user.
+    var isAdministrator: Bool
+
+    func owns(_ job: StoredJob) -> Bool { isAdministrator || job.owner == uid }
+}
+
+extension JobWriter {
+    /// Applies `change` to each job of `selection`, all or none.
+    ///
+    /// `unstarted`: fires whose run is stored as running and has not been started.
+    /// - Throws: `ControlError` `notFound` or `conflict`, and what the database throws.
+    mutating func change(
+        _ selection: JobSelection,
+        _ change: JobChange,
+        caller: Caller,
+        unstarted: Set<FireID>
+    ) throws {
+        for id in try resolve(selection, caller: caller) {
+            guard let job = try job(id), caller.owns(job) else { throw ControlError.noJob(id) }
+            try apply(change, to: job, unstarted: unstarted)
+        }
+    }
+
+    /// The id of a job that is named, as the caller sees names.
+    func resolve(_ reference: JobReference, caller: Caller) throws -> JobID {
+        switch reference {
+        case .id(let id): return id
+        case .name(let name):
+            guard let id = try jobID(named: name, owner: caller.uid) else {
+                throw ControlError.noJob(named: name)
+            }
+            return id
+        }
+    }
+
+    private func resolve(_ selection: JobSelection, caller: Caller) throws -> [JobID] {
+        switch selection {
+        case .ids(let ids): return ids
+        case .tag(let tag):
+            return try jobIDs(tagged: tag).filter { try job($0).map(caller.owns) ?? false }
+        case .name(let name): return [try resolve(.name(name), caller: caller)]
+        }
+    }
+
+    private mutating func apply(_ change: JobChange, to job: StoredJob, unstarted: Set<FireID>)
+        throws
+    {
+        var job = job
+        switch (change, job.state) {
+        case (.invalidate, .finished), (.invalidate, .invalidated):
+            outcome.jobs.append(job)
+        case (.invalidate, _):
+            try takeBack(&job, unstarted)
+            try end(&job, .invalidated, .invalidated)
+            try put(job)
+        case (_, .finished), (_, .invalidated):
+            throw ControlError(
+                .conflict,
+                "job \(job.id) is \(job.state); only a job that is scheduled or paused can change"
+            )
+        case (.setFireDate(let date), _):
+            try takeBack(&job, unstarted)
+            try move(&job, to: moment.date(ofWall: date, on: job.clock))
+        case (.pause, .paused), (.resume, .scheduled):
+            outcome.jobs.append(job)
+        case (.pause, _):
+            try takeBack(&job, unstarted)
+            try count(leaving: job.state, entering: .paused)
+            job.state = .paused
+            try note(.jobPaused, job)
+            try put(job)
+        case (.resume, _):
+            try count(leaving: job.state, entering: .scheduled)
+            job.state = .scheduled
+            let date = job.wallFireDate(at: moment)
+            try note(.jobResumed, job) { $0.fireDate = date }
+            try settleAndPut(job)
+        }
+    }
+
+    /// A one-shot's date and a grid move as a whole; on cron and calendar, the next fire alone.
+    private mutating func move(_ job: inout StoredJob, to date: Timestamp) throws {
+        let isUsed = try database.prepare(SQL.fireAtDate).first(job.id, date) {
+            try $0.get(0, as: FireID.self)
+        }
+        guard isUsed == nil else {
+            throw ControlError(
+                .conflict,
+                "job \(job.id) has had its fire of '\(moment.wallDate(date, on: job.clock).rfc3339)'; no date fires twice"
+            )
+        }
+        job.schedule = job.schedule.movingGrid(to: date)
+        job.fireDate = date
+        let wallDate = moment.wallDate(date, on: job.clock)
+        try note(.jobRescheduled, job) { $0.fireDate = wallDate }
+        try settleAndPut(job)
+    }
+
+    /// Removes what was claimed for the job's next date, and the run that was made ready for it.
+    func takeBack(_ job: inout StoredJob, _ unstarted: Set<FireID>) throws {
+        guard let claim = job.claim else { return }
+        let state = try database.prepare(SQL.fireState).first(claim.fire) {
+            try $0.get(0, as: Run.State.self)
+        }
+        // A running fire that is still the job's claim was prepared; only the scheduler knows
+        // whether its command has been started since.
+        guard state == .claimed || unstarted.contains(claim.fire) else { return }
+        try removeClaim(of: &job)
+    }
+}
+
+extension ControlError {
+    static func noJob(_ id: JobID) -> Self {
+        Self(.notFound, "there is no job \(id); 'timerctl list --all' shows those that are kept")
+    }
+
+    static func noJob(named name: String) -> Self {
+        Self(.notFound, "there is no live job named '\(name)'; 'timerctl list' shows them")
+    }
+}
+
+extension JobWriter.SQL {
+    static let fireAtDate = """
+        SELECT id FROM fires WHERE job_id = ?1 AND fire_date_us = ?2 AND state <> 'claimed'
+        """
+    static let fireState = "SELECT state FROM fires WHERE id = ?1"
+}

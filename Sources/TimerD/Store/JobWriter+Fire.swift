@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A fire that has begun: a fact that the store is told of, not asked about.
+struct BegunFire: Sendable {
+    /// The job as it stood when the fire began, claim included.
+    var job: StoredJob
+    var fire: FireID
+    /// By the wall clock.
+    var firedAt: Timestamp
+    /// The events that went out for it, numbered.
+    var events: [Event]
+}
+
+extension JobWriter {
+    /// Loads what is due before the horizon, soonest first, and claims it; at most `room` jobs.
+    ///
+    /// - Returns: whether more was due than there was room for.
+    mutating func loadWindow(room: Int) throws -> Bool {
+        var due: [(wallDate: Timestamp, id: JobID)] = []
+        for clock in [ScheduleClock.wall, .elapsed] {
+            let end = moment.date(ofElapsed: horizon, on: clock)
+            let select = try database.prepare(SQL.waitingJobs)
+            try select.forEach(clock, end, room + 1) { row in
+                let date: Timestamp = try row.get(1)
+                due.append((moment.wallDate(date, on: clock), try row.get(0)))
+            }
+        }
+        due.sort { ($0.wallDate, $0.id) < ($1.wallDate, $1.id) }
+        for (_, id) in due.prefix(room) {
+            if let job = try job(id) { try settleAndPut(job) }
+        }
+        return due.count > room
+    }
+
+    /// The first date of all jobs that wait for a window, in elapsed time; nil for none.
+    func nextWaiting() throws -> Timestamp? {
+        let select = try database.prepare(SQL.nextWaiting)
+        let dates = try [ScheduleClock.wall, .elapsed].compactMap { clock in
+            try select.first(clock) { row in
+                moment.elapsedDate(try row.get(0), on: clock)
+            }
+        }
+        return dates.min()
+    }
+
+    /// Records a fire that has begun by its schedule, and moves the job on.
+    mutating func record(_ begun: BegunFire) throws {
+        var job = begun.job
+        try markFired(begun)
+        job.claim = nil
+        job.fires += 1
+        if job.isOneShot, begun.job.claim?.isByHand == true {
+            try end(&job, .finished, .fired)
+        } else {
+            try advance(&job, past: begun.job.fireDate ?? begun.firedAt)
+        }
+        try settleAndPut(job)
+    }
+
+    /// Records that a fire which was claimed did not become one, and moves the job on.
+    mutating func recordSkipped(_ skipped: StoredJob, _ reason: FireReason) throws {
+        guard let fire = skipped.claim?.fire, let date = skipped.fireDate else { return }
+        try database.prepare(SQL.markSkipped).run(fire, reason)
+        var job = skipped
+        let wallDate = moment.wallDate(date, on: job.clock)
+        try note(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = wallDate }
+        job.claim = nil
+        try advance(&job, past: date)
+        try settleAndPut(job)
+    }
+
+    /// Settles again the dates of a job whose claimed date is not the one to fire any more.
+    mutating func resettle(_ job: StoredJob) throws {
+        var job = job
+        try removeClaim(of: &job)
+        try settleAndPut(job)
+    }
+
+    /// Fires the job now: a claimed fire out of turn, or the only one of a one-shot.
+    ///
+    /// - Returns: the job, the fire, and for a command out of turn its run, about to be started.
+    mutating func fireNow(_ id: JobID, caller: Caller, unstarted: Set<FireID>) throws
+        -> (StoredJob, FireID, RunID?)
+    {
+        guard var job = try job(id), caller.owns(job) else { throw ControlError.noJob(id) }
+        guard job.state.isLive else {
+            throw ControlError(
+                .conflict,
+                "job \(id) is \(job.state); it fires no more"
+            )
+        }
+        let now = moment.reading(of: job.clock)
+        try database.prepare(SQL.insertManual).run(
+            id,
+            now,
+            moment.wall
+        )
+        guard database.changes == 1 else {
+            throw ControlError(.conflict, "job \(id) fires at this moment")
+        }
+        let fire = FireID(rawValue: database.lastInsertRowID)
+        var run: RunID?
+        if job.isOneShot {
+            try takeBack(&job, unstarted)
+            try count(leaving: job.state, entering: .scheduled)
+            job.state = .scheduled
+            job.schedule = job.schedule.movingGrid(to: now)
+            job.fireDate = now
+            job.claim = StoredJob.Claim(fire: fire, missed: 0, isSettled: true, isByHand: true)
+        } else {
+            if job.definition.command != nil {
+                run = try prepareRun(of: id, fire: fire, attempt: 1)
+            }
+            job.fires += 1
+            if let count = job.policy.count, job.fires >= count {
+                try takeBack(&job, unstarted)
+                try end(&job, .finished, .count)
+            }
+        }
+        try put(job)
+        return (job, fire, run)
+    }
+
+    /// Records the effect of a fire by hand on a repeating job, which keeps its schedule.
+    func recordManual(_ begun: BegunFire) throws {
+        try markFired(begun)
+    }
+
+    private func markFired(_ begun: BegunFire) throws {
+        let isRun = begun.job.definition.command != nil
+        try database.prepare(SQL.markFired).run(
+            begun.fire,
+            isRun ? "running" : "fired",
+            begun.firedAt
+        )
+        for event in begun.events { try EventLog(database).insert(event) }
+    }
+}
+
+extension Moment {
+    /// Elapsed time when `clock` shows `date`.
+    func elapsedDate(_ date: Timestamp, on clock: ScheduleClock) -> Timestamp {
+        clock == .wall ? date - shift : date
+    }
+}
+
+extension JobWriter.SQL {
+    /// Uses jobs_waiting.
+    static let waitingJobs = """
+        SELECT id, fire_date_us FROM jobs
+        WHERE clock = ?1 AND fire_date_us < ?2 AND state = 'scheduled' AND claim_id IS NULL
+        ORDER BY fire_date_us LIMIT ?3
+        """
+    /// Uses jobs_waiting.
+    static let nextWaiting = """
+        SELECT fire_date_us FROM jobs
+        WHERE clock = ?1 AND fire_date_us IS NOT NULL AND state = 'scheduled' AND claim_id IS NULL
+        ORDER BY fire_date_us LIMIT 1
+        """
+    static let markFired = "UPDATE fires SET state = ?2, fired_at_us = ?3 WHERE id = ?1"
+    static let markSkipped = """
+        UPDATE fires SET state = 'skipped', reason = ?2 WHERE id = ?1
+        """
+    static let insertManual = """
+        INSERT INTO fires (job_id, fire_date_us, wall_date_us, state, reason)
+        VALUES (?1, ?2, ?3, 'claimed', 'manual') ON CONFLICT (job_id, fire_date_us) DO NOTHING
+        """
+}

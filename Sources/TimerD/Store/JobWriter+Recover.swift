@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What the daemon before this one left half done, settled.
+struct Recovered: Sendable {
+    /// Events whose row was claimed and whose date has passed: perhaps told, told again.
+    var redelivered: Int = 0
+    /// Runs that were in progress, or about to be.
+    var interrupted: Int = 0
+    /// Events by hand that were stored and told by nobody, for all we know.
+    var untoldByHand: [(job: StoredJob, fire: FireID)] = []
+}
+
+extension JobWriter {
+    /// Settles each fire that is claimed or running, by what it was: see `LeftFire.verdict`.
+    ///
+    /// Bounded by the window and the number of runs at a time, whatever the number of jobs.
+    mutating func recover(keepingRuns keep: Int) throws -> Recovered {
+        var recovered = Recovered()
+        let left = try database.prepare(SQL.openFires).all { row in
+            LeftFire(
+                id: try row.get(0),
+                job: try row.get(1),
+                wallDate: try row.get(2),
+                isRunning: try row.get(3, as: Run.State.self) == .running,
+                isManual: try row.get(4, as: FireReason?.self) == .manual,
+                missed: try row.get(5)
+            )
+        }
+        for fire in left {
+            guard var job = try job(fire.job) else { continue }
+            let isClaim = job.claim?.fire == fire.id
+            switch fire.verdict(of: job, isClaim: isClaim, at: moment) {
+            case .keep, .redeliver:
+                let isRedelivery = fire.wallDate <= moment.wall
+                recovered.redelivered += isRedelivery ? 1 : 0
+                job.claim = StoredJob.Claim(
+                    fire: fire.id,
+                    missed: fire.missed,
+                    isSettled: isRedelivery,
+                    isRedelivery: isRedelivery,
+                    isByHand: fire.isManual
+                )
+                outcome.jobs.append(job)
+            case .carryOut:
+                recovered.untoldByHand.append((job, fire.id))
+            case .resettle:
+                try resettle(job)
+            case .interrupt:
+                recovered.interrupted += try interrupt(fire, of: job, keepingRuns: keep)
+                if isClaim, let date = job.fireDate {
+                    job.claim = nil
+                    job.fires += 1
+                    try advance(&job, past: date)
+                    try settleAndPut(job)
+                }
+            }
+        }
+        return recovered
+    }
+
+    private mutating func interrupt(
+        _ fire: LeftFire,
+        of job: StoredJob,
+        keepingRuns keep: Int
+    ) throws -> Int {
+        let runs = try database.prepare(SQL.runsInProgress).all(fire.id) { row in
+            (id: try row.get(0, as: RunID.self), attempt: try row.get(1, as: Int.self))
+        }
+        for run in runs {
+            let ended = EndedRun(
+                fire: fire.id,
+                fireDate: fire.wallDate,
+                attempt: run.attempt,
+                outcome: .interrupted,
+                startedAt: nil,
+                endedAt: moment.wall,
+                output: CapturedOutput()
+            )
+            try recordFinished(run.id, of: job, ended, keep: keep)
+        }
+        return runs.count
+    }
+
+    /// Takes back every claim that was not carried out, as the last write of a daemon that stops.
+    ///
+    /// `unstarted`: fires whose run is stored as running and has not been started.
+    mutating func releaseClaims(unstarted: Set<FireID>) throws {
+        for fire in unstarted { try database.prepare(SQL.unprepare).run(fire) }
+        try database.prepare(SQL.releaseJobs).run()
+        try database.prepare(SQL.deleteClaims).run()
+    }
+}
+
+/// A fire that was open when a daemon ended.
+struct LeftFire: Hashable, Sendable {
+    var id: FireID
+    var job: JobID
+    var wallDate: Timestamp
+    /// Its command may have been started.
+    var isRunning: Bool
+    var isManual: Bool
+    var missed: Int
+
+    enum Verdict: Hashable, Sendable {
+        /// Its date is still to come.
+        case keep
+        /// An event that may have been told: it is told again, under the same id.
+        case redeliver
+        /// An event by hand, which no later date makes up for; a command by hand is running.
+        case carryOut
+        /// A command that was not started: it follows the misfire rule like any date.
+        case resettle
+        /// A command that may have been started: at most once.
+        case interrupt
+    }
+
+    /// What design.md section 6 says of it; pure.
+    func verdict(of job: StoredJob, isClaim: Bool, at moment: Moment) -> Verdict {
+        if isRunning { return .interrupt }
+        guard isClaim else { return .carryOut }
+        guard wallDate <= moment.wall else { return .keep }
+        return job.definition.command == nil ? .redeliver : .resettle
+    }
+}
+
+extension JobWriter.SQL {
+    /// Uses fires_open.
+    static let openFires = """
+        SELECT id, job_id, wall_date_us, state, reason, missed FROM fires
+        WHERE state IN ('claimed', 'running') ORDER BY id
+        """
+    static let runsInProgress =
+        "SELECT id, attempt FROM runs WHERE fire_id = ?1 AND outcome IS NULL"
+    static let unprepare = "UPDATE fires SET state = 'claimed' WHERE id = ?1"
+    /// Finds the claims by fires_open, not by a look at all jobs.
+    static let releaseJobs = """
+        UPDATE jobs SET claim_id = NULL WHERE id IN (
+            SELECT job_id FROM fires WHERE state IN ('claimed', 'running') AND state = 'claimed')
+        """
+    static let deleteClaims = """
+        DELETE FROM fires WHERE state IN ('claimed', 'running') AND state = 'claimed'
+        """
+}

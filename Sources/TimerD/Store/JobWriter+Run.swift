@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What one write does to runs.
+extension JobWriter {
+    /// Stores that the fire's command is about to be started: after a crash it may have been.
+    func prepareRun(of job: JobID, fire: FireID, attempt: Int) throws -> RunID {
+        try database.prepare(SQL.markRunning).run(fire)
+        try database.prepare(SQL.insertRun).run(job, fire, attempt)
+        return RunID(rawValue: database.lastInsertRowID)
+    }
+
+    /// Records that the run's process exists.
+    func recordStarted(_ run: RunID, pid: Int32, at date: Timestamp, _ event: Event) throws {
+        try database.prepare(SQL.markStarted).run(run, pid, date)
+        try EventLog(database).insert(event)
+    }
+
+    /// Records how a run ended, and forgets the runs of its job beyond the newest `keep`.
+    mutating func recordFinished(_ run: RunID, of job: StoredJob, _ ended: EndedRun, keep: Int)
+        throws
+    {
+        let (outcome, code, error) = ended.outcome.columns
+        try database.prepare(SQL.markFinished).run(
+            run,
+            outcome,
+            code.map(Int64.init),
+            error,
+            ended.startedAt,
+            ended.endedAt
+        )
+        try database.prepare(SQL.markDone).run(ended.fire)
+        for (stream, bytes, dropped) in [
+            ("stdout", ended.output.stdout, ended.output.stdoutDropped),
+            ("stderr", ended.output.stderr, ended.output.stderrDropped),
+        ] where !bytes.isEmpty {
+            try database.prepare(SQL.insertOutput).run(
+                run,
+                stream,
+                bytes,
+                dropped
+            )
+        }
+        try database.prepare(SQL.forgetRuns).run(job.id, keep)
+        try note(.runFinished, job, fire: ended.fire, run: run) {
+            $0.fireDate = ended.fireDate
+            $0.attempt = ended.attempt
+            $0.outcome = outcome
+            $0.status = outcome == .exited ? code : nil
+            $0.signal = outcome == .signalled ? code : nil
+            $0.reason = error
+        }
+    }
+}
+
+/// How a run ended, for the record.
+struct EndedRun: Sendable {
+    var fire: FireID
+    /// The fire's date by the wall clock.
+    var fireDate: Timestamp
+    var attempt: Int
+    var outcome: RunOutcome
+    /// Nil where no process was started.
+    var startedAt: Timestamp?
+    var endedAt: Timestamp
+    var output: CapturedOutput
+}
+
+extension RunOutcome {
+    /// Whether there ever was a process.
+    var wasStarted: Bool {
+        if case .notStarted = self { false } else { true }
+    }
+
+    /// As `runs` keeps it: the word, the status or signal, and the text of what kept it from starting.
+    var columns: (outcome: Run.Outcome, code: Int32?, error: String?) {
+        switch self {
+        case .exited(let status): (.exited, status, nil)
+        case .signalled(let signal): (.signalled, signal, nil)
+        case .notStarted(let text): (.notStarted, nil, text)
+        case .interrupted: (.interrupted, nil, nil)
+        }
+    }
+}
+
+extension JobWriter.SQL {
+    static let markRunning = "UPDATE fires SET state = 'running' WHERE id = ?1"
+    static let insertRun = "INSERT INTO runs (job_id, fire_id, attempt) VALUES (?1, ?2, ?3)"
+    static let markStarted = "UPDATE runs SET pid = ?2, started_at_us = ?3 WHERE id = ?1"
+    static let markFinished = """
+        UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
+            started_at_us = coalesce(started_at_us, ?5), ended_at_us = ?6
+        WHERE id = ?1
+        """
+    static let markDone = "UPDATE fires SET state = 'done' WHERE id = ?1"
+    static let insertOutput = """
+        INSERT INTO run_output (run_id, stream, bytes, dropped) VALUES (?1, ?2, ?3, ?4)
+        """
+    static let forgetRuns = """
+        DELETE FROM runs WHERE job_id = ?1 AND id <= (
+            SELECT id FROM runs WHERE job_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
+        """
+}

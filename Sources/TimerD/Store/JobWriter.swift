@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What one write does to jobs and fires: made inside the write, at one moment, and thrown away.
+///
+/// It keeps one promise for all who use it: each scheduled job that it touches and that is due
+/// before `horizon` leaves with a claim, so whatever the window covers is in the scheduler's hands.
+struct JobWriter {
+    let database: Database
+    let moment: Moment
+    /// The end of the window, in elapsed time.
+    let horizon: Timestamp
+    /// What the scheduler is to be told once the write is durable.
+    var outcome = StoreOutcome()
+
+    init(_ database: Database, at moment: Moment, horizon: Timestamp) {
+        self.database = database
+        self.moment = moment
+        self.horizon = horizon
+    }
+
+    // MARK: - Reading
+
+    func job(_ id: JobID) throws -> StoredJob? {
+        try database.prepare(SQL.jobByID).first(id) { try JobRow.job(from: $0) }
+    }
+
+    func jobID(named name: String, owner: UInt32) throws -> JobID? {
+        try database.prepare(SQL.jobIDByName).first(owner, name) {
+            try $0.get(0)
+        }
+    }
+
+    func jobIDs(tagged tag: String) throws -> [JobID] {
+        try database.prepare(SQL.liveJobIDsByTag).all(tag) { try $0.get(0) }
+    }
+
+    // MARK: - Writing
+
+    /// Writes back where the job stands, and hands it to the outcome.
+    mutating func put(_ job: StoredJob) throws {
+        try database.prepare(SQL.updateJob).run(
+            job.id,
+            job.state,
+            job.schedule.anchor,
+            job.fireDate,
+            job.claim?.fire,
+            job.fires,
+            job.endedAt,
+            job.endReason
+        )
+        outcome.jobs.append(job)
+    }
+
+    /// Takes back a claim that was not carried out: as if it had never been made.
+    func removeClaim(of job: inout StoredJob) throws {
+        guard let claim = job.claim else { return }
+        try database.prepare(SQL.deleteFire).run(claim.fire)
+        job.claim = nil
+    }
+
+    /// Ends the job for good; `put` writes it.
+    mutating func end(_ job: inout StoredJob, _ state: Job.State, _ reason: StoredJob.EndReason)
+        throws
+    {
+        try count(leaving: job.state, entering: state)
+        try removeClaim(of: &job)
+        job.state = state
+        job.fireDate = nil
+        job.endedAt = moment.wall
+        job.endReason = reason
+        if let name = job.definition.name {
+            try database.prepare(SQL.deleteName).run(job.owner, name)
+        }
+        try note(state == .invalidated ? .jobInvalidated : .jobFinished, job, reason.rawValue)
+    }
+
+    /// Keeps the numbers of live jobs by state.
+    func count(leaving: Job.State?, entering: Job.State) throws {
+        func change(_ state: Job.State) -> Int64 {
+            (entering == state ? 1 : 0) - (leaving == state ? 1 : 0)
+        }
+        let scheduled = change(.scheduled)
+        let paused = change(.paused)
+        guard scheduled != 0 || paused != 0 else { return }
+        try database.prepare(SQL.countJobs).run(scheduled, paused)
+    }
+
+    /// Puts an event into the outbox: it is told once this write is durable, or after a crash.
+    mutating func note(
+        _ type: Event.Kind,
+        _ job: StoredJob,
+        _ reason: String? = nil,
+        fire: FireID? = nil,
+        run: RunID? = nil,
+        _ complete: (inout Event) -> Void = { _ in }
+    ) throws {
+        var event = Event(seq: 0, type: type, at: moment.wall, job: job.id)
+        event.name = job.definition.name
+        event.reason = reason
+        event.fire = fire
+        event.run = run
+        complete(&event)
+        try database.prepare(SQL.insertNotice).run(
+            type,
+            event.at,
+            job.id,
+            fire,
+            run,
+            reason,
+            fire == nil ? event.fireDate : nil
+        )
+        outcome.notices.append(Notice(outbox: database.lastInsertRowID, event: event))
+    }
+}
+
+/// What a write did, for the scheduler: the jobs as they stand, and what watchers are to be told.
+struct StoreOutcome: Sendable {
+    var jobs: [StoredJob] = []
+    var notices: [Notice] = []
+}
+
+/// An event that is stored but has no number yet.
+struct Notice: Sendable {
+    /// Its row in `outbox`.
+    var outbox: Int64
+    /// Complete but for `seq`.
+    var event: Event
+}
+
+extension JobWriter {
+    enum SQL {
+        static let jobByID = """
+            SELECT \(JobRow.columns) FROM \(JobRow.source) WHERE jobs.id = ?1
+            """
+        static let jobIDByName = """
+            SELECT job_id FROM job_names WHERE owner_uid = ?1 AND name = ?2
+            """
+        static let liveJobIDsByTag = """
+            SELECT job_tags.job_id FROM job_tags JOIN jobs ON jobs.id = job_tags.job_id
+            WHERE job_tags.tag = ?1 AND jobs.state IN ('scheduled', 'paused')
+            """
+        static let updateJob = """
+            UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, claim_id = ?5,
+                fires = ?6, ended_at_us = ?7, end_reason = ?8
+            WHERE id = ?1
+            """
+        static let deleteFire = "DELETE FROM fires WHERE id = ?1"
+        static let deleteName = "DELETE FROM job_names WHERE owner_uid = ?1 AND name = ?2"
+        static let countJobs = """
+            UPDATE daemon_state SET scheduled = scheduled + ?1, paused = paused + ?2
+            """
+        static let insertNotice = """
+            INSERT INTO outbox (type, at_us, job_id, fire_id, run_id, reason, fire_date_us)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            """
+    }
+}

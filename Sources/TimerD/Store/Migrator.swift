@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One step of the schema: a file of `migrations/sql`.
+struct Migration: Sendable {
+    /// 1 for the first, and one more for each that follows.
+    let number: Int
+    let name: String
+    /// A script without BEGIN and COMMIT: it runs in a transaction that is not its own.
+    let sql: String
+}
+
+/// Brings the schema of a database up to the newest migration.
+struct Migrator: Sendable {
+    private let migrations: [Migration]
+
+    /// `migrations` in order, all that were ever released.
+    init(_ migrations: [Migration]) {
+        // They are part of the binary: a gap would be applied in one release and not in the next.
+        precondition(
+            migrations.enumerated().allSatisfy { $0.element.number == $0.offset + 1 },
+            "migrations are numbered from 1 without a gap: \(migrations.map(\.number))"
+        )
+        self.migrations = migrations
+    }
+
+    /// Applies what is missing, each migration in a transaction of its own.
+    ///
+    /// The database's `user_version` is the number of the last one applied.
+    ///
+    /// - Throws: if the database is newer than this program, or a migration fails, which leaves it
+    ///   as the one before made it. The connection is then good for nothing but `close`.
+    func migrate(_ database: Database) throws(DatabaseError) {
+        let version = try database.prepare("PRAGMA user_version").value(as: Int.self) ?? 0
+        guard version <= migrations.count else {
+            throw DatabaseError(
+                code: 0,
+                message: "database '\(database.path)' has schema version \(version), and this"
+                    + " timerd knows versions up to \(migrations.count); run a newer timerd",
+                path: database.path
+            )
+        }
+        guard version < migrations.count else { return }
+        // A table is altered by making it anew, and dropping the old one must not delete the rows
+        // that refer to it (https://www.sqlite.org/lang_altertable.html, part 7). No effect within
+        // a transaction, so it is set around them.
+        try database.execute("PRAGMA foreign_keys = OFF")
+        for migration in migrations[version...] {
+            try apply(migration, to: database)
+        }
+        try database.execute("PRAGMA foreign_keys = ON")
+    }
+
+    private func apply(_ migration: Migration, to database: Database) throws(DatabaseError) {
+        try database.begin()
+        do throws(DatabaseError) {
+            try database.execute(migration.sql)
+            // A pragma takes no bound value; this is a number of our own.
+            try database.execute("PRAGMA user_version = " + String(migration.number))
+            try checkForeignKeys(database, after: migration)
+            try database.commit()
+        } catch {
+            database.rollback()
+            throw DatabaseError(
+                code: error.code,
+                systemError: error.systemError,
+                message: "cannot migrate database '\(database.path)' to version"
+                    + " \(migration.number) ('\(migration.name)'): \(error.message)",
+                path: database.path
+            )
+        }
+    }
+
+    private func checkForeignKeys(
+        _ database: Database,
+        after migration: Migration
+    ) throws(DatabaseError) {
+        let check = "SELECT \"table\" FROM pragma_foreign_key_check LIMIT 1"
+        guard let table = try database.prepare(check).value(as: String.self) else { return }
+        throw DatabaseError(
+            code: 0,
+            message: "a row of '\(table)' refers to one that is missing",
+            path: database.path
+        )
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What may be asked of the database without changing it; runs on the reader's connection.
+struct Queries {
+    let database: Database
+
+    init(_ database: Database) { self.database = database }
+
+    /// Jobs by growing id, after `filter.cursor`; those of `owner` alone unless it is nil.
+    func jobs(_ filter: ListJobs, owner: UInt32?, limit: Int) throws -> [StoredJob] {
+        let select = try database.prepare(filter.tag == nil ? SQL.jobs : SQL.jobsByTag)
+        let all = filter.all == true || filter.state != nil
+        let after = filter.cursor ?? 0
+        // The tag comes last, where there is one: a statement takes as many values as it names.
+        if let tag = filter.tag {
+            return try select.all(after, filter.state, all, filter.name, owner, limit, tag) {
+                try JobRow.job(from: $0)
+            }
+        }
+        return try select.all(after, filter.state, all, filter.name, owner, limit) {
+            try JobRow.job(from: $0)
+        }
+    }
+
+    func job(_ id: JobID) throws -> StoredJob? {
+        try database.prepare(JobWriter.SQL.jobByID).first(id) { try JobRow.job(from: $0) }
+    }
+
+    /// The live job of that name.
+    func jobID(named name: String, owner: UInt32) throws -> JobID? {
+        try database.prepare(JobWriter.SQL.jobIDByName).first(owner, name) {
+            try $0.get(0)
+        }
+    }
+
+    /// What became of the fires of a job, newest first; of all jobs where `job` is nil.
+    ///
+    /// `cursor`: of the page before; the fires' own order, by date or by number.
+    func runs(of job: JobID?, owner: UInt32?, cursor: Int64?, limit: Int) throws -> [RunOnPage] {
+        let before = cursor ?? .max
+        if let job {
+            return try database.prepare(SQL.runsOfJob).all(
+                job,
+                before,
+                limit
+            ) { try RunRow.run(from: $0) }
+        }
+        return try database.prepare(SQL.runs).all(
+            owner,
+            before,
+            limit
+        ) { try RunRow.run(from: $0) }
+    }
+
+    func run(_ id: RunID) throws -> Run? {
+        try database.prepare(SQL.run).first(id) { try RunRow.run(from: $0).run }
+    }
+
+    /// The bytes that were kept of each stream, and how many came before them.
+    func output(of run: RunID) throws -> CapturedOutput {
+        var output = CapturedOutput()
+        try database.prepare(SQL.output).forEach(run) { row in
+            if try row.get(0, as: String.self) == "stdout" {
+                output.stdout = try row.get(1)
+                output.stdoutDropped = try row.get(2)
+            } else {
+                output.stderr = try row.get(1)
+                output.stderrDropped = try row.get(2)
+            }
+        }
+        return output
+    }
+
+    func liveJobs() throws -> (scheduled: Int, paused: Int) {
+        try database.prepare(SQL.liveJobs).first { (try $0.get(0), try $0.get(1)) } ?? (0, 0)
+    }
+
+    enum SQL {
+        static let jobs = """
+            SELECT \(JobRow.columns) FROM \(JobRow.source)
+            WHERE jobs.id > ?1
+                AND (jobs.state = ?2 OR ?2 IS NULL)
+                AND (?3 = 1 OR jobs.state IN ('scheduled', 'paused'))
+                AND (job_definitions.name = ?4 OR ?4 IS NULL)
+                AND (jobs.owner_uid = ?5 OR ?5 IS NULL)
+            ORDER BY jobs.id LIMIT ?6
+            """
+        static let jobsByTag = jobs.replacing(
+            "WHERE",
+            with: "JOIN job_tags ON job_tags.job_id = jobs.id AND job_tags.tag = ?7 WHERE"
+        )
+        static let runsOfJob = """
+            SELECT \(RunRow.columns), fires.fire_date_us FROM \(RunRow.source)
+            WHERE fires.job_id = ?1 AND fires.fire_date_us < ?2 AND fires.state <> 'claimed'
+            ORDER BY fires.fire_date_us DESC, runs.id DESC LIMIT ?3
+            """
+        static let runs = """
+            SELECT \(RunRow.columns), fires.id FROM \(RunRow.source)
+            WHERE fires.id < ?2 AND fires.state <> 'claimed'
+                AND (?1 IS NULL OR EXISTS (
+                    SELECT 1 FROM jobs WHERE jobs.id = fires.job_id AND jobs.owner_uid = ?1))
+            ORDER BY fires.id DESC, runs.id DESC LIMIT ?3
+            """
+        static let run = """
+            SELECT \(RunRow.columns), fires.id FROM \(RunRow.source) WHERE runs.id = ?1
+            """
+        static let output = "SELECT stream, bytes, dropped FROM run_output WHERE run_id = ?1"
+        static let liveJobs = "SELECT scheduled, paused FROM daemon_state"
+    }
+}

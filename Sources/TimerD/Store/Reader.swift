@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+
+/// Reads the database while the store writes: a connection and a thread of its own.
+actor Reader {
+    private nonisolated let thread: StoreThread
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    private nonisolated let path: String
+    private let database: Database
+    private var isClosed = false
+
+    /// Opens the database at `path`, which a writer has made.
+    init(path: String) throws(DatabaseError) {
+        self.path = path
+        database = try Database(path: path, mode: .readOnly)
+        thread = StoreThread(name: "timerd-reader")
+    }
+
+    /// What `body` makes of the database as it is now, one state from its first query to its last.
+    ///
+    /// It sees every write whose completion has been called. The log cannot be shortened while it
+    /// runs, so it should be brief: a page of a list, not the whole of it.
+    ///
+    /// - Throws: what `body` throws; `DatabaseError` once the reader is closed.
+    nonisolated(nonsending) func read<T: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> T
+    ) async throws -> T {
+        try await withCheckedThrowingContinuation { continuation in
+            let isQueued = thread.perform {
+                let result = self.assumeIsolated { reader in
+                    Result { try reader.readNow(body) }
+                }
+                continuation.resume(with: result)
+            }
+            if !isQueued { continuation.resume(throwing: closedError) }
+        }
+    }
+
+    /// Closes the connection and ends the thread, after the reads that were asked for before.
+    nonisolated(nonsending) func close() async {
+        thread.perform { self.assumeIsolated { $0.closeDatabase() } }
+        await thread.stop()
+    }
+
+    private func readNow<T>(_ body: (Database) throws -> T) throws -> T {
+        guard !isClosed else { throw closedError }
+        try database.beginReading()
+        // It has changed nothing; ending it just lets go of that state.
+        defer { database.rollback() }
+        return try body(database)
+    }
+
+    private func closeDatabase() {
+        isClosed = true
+        database.close()
+    }
+
+    private nonisolated var closedError: DatabaseError {
+        DatabaseError(code: SQLITE_MISUSE, message: "the database is closed: '\(path)'", path: path)
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A fire with its run, and what the next page is asked with.
+struct RunOnPage: Sendable {
+    var run: Run
+    var cursor: Int64
+}
+
+/// Rows of `fires` with their `runs`, as values.
+enum RunRow {
+    /// What `run(from:)` reads, in its order; one more column follows, the cursor.
+    static let columns = """
+        fires.id, fires.job_id, fires.wall_date_us, fires.state, fires.reason, fires.missed,
+        fires.dates, fires.last_date_us, fires.fired_at_us,
+        runs.id, runs.attempt, runs.outcome, runs.code, runs.error,
+        runs.started_at_us, runs.ended_at_us
+        """
+    static let source = "fires LEFT JOIN runs ON runs.fire_id = fires.id"
+
+    static func run(from row: borrowing Row) throws -> RunOnPage {
+        var run = Run(
+            job: try row.get(1),
+            fire: try row.get(0),
+            state: try row.get(3),
+            fireDate: try row.get(2)
+        )
+        run.reason = try row.get(4)
+        run.missed = try row.count(5, above: 0)
+        run.dates = try row.count(6, above: 1)
+        run.through = try row.get(7)
+        run.firedAt = try row.get(8)
+        run.id = try row.get(9)
+        run.attempt = try row.get(10)
+        run.outcome = try row.get(11)
+        let code: Int32? = try row.get(12)
+        run.status = run.outcome == .exited ? code : nil
+        run.signal = run.outcome == .signalled ? code : nil
+        run.error = try row.get(13)
+        run.startedAt = try row.get(14)
+        run.endedAt = try row.get(15)
+        return RunOnPage(run: run, cursor: try row.get(16))
+    }
+}
+
+extension Row {
+    /// A number that is worth telling above `least` alone; nil for NULL as well.
+    borrowing func count(_ column: Int, above least: Int) throws -> Int? {
+        let count: Int? = try get(column)
+        return count.flatMap { $0 > least ? $0 : nil }
+    }
+}

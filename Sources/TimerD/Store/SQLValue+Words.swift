@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Stored as µs since 1970.
+extension Timestamp: SQLBindable, SQLReadable {
+    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+        microseconds.bind(to: statement, at: index)
+    }
+
+    static func read(_ statement: OpaquePointer, _ column: Int32) -> Timestamp? {
+        Int64.read(statement, column).map(Timestamp.init(microseconds:))
+    }
+}
+
+/// Stored as µs.
+extension TimeSpan: SQLBindable, SQLReadable {
+    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+        microseconds.bind(to: statement, at: index)
+    }
+
+    static func read(_ statement: OpaquePointer, _ column: Int32) -> TimeSpan? {
+        Int64.read(statement, column).map(TimeSpan.init(microseconds:))
+    }
+}
+
+extension Identifier: SQLBindable, SQLReadable {
+    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+        rawValue.bind(to: statement, at: index)
+    }
+
+    static func read(_ statement: OpaquePointer, _ column: Int32) -> Self? {
+        Int64.read(statement, column).map(Self.init(rawValue:))
+    }
+}
+
+extension Int32: SQLBindable, SQLReadable {
+    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+        Int64(self).bind(to: statement, at: index)
+    }
+
+    static func read(_ statement: OpaquePointer, _ column: Int32) -> Int32? {
+        Int64.read(statement, column).flatMap(Int32.init(exactly:))
+    }
+}
+
+extension UInt32: SQLBindable, SQLReadable {
+    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+        Int64(self).bind(to: statement, at: index)
+    }
+
+    static func read(_ statement: OpaquePointer, _ column: Int32) -> UInt32? {
+        Int64.read(statement, column).flatMap(UInt32.init(exactly:))
+    }
+}
+
+/// A word of a fixed vocabulary, stored as its text: what the schema lists in a CHECK.
+protocol SQLWord: SQLBindable, SQLReadable, RawRepresentable<String> {}
+
+extension SQLWord {
+    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+        rawValue.bind(to: statement, at: index)
+    }
+
+    static func read(_ statement: OpaquePointer, _ column: Int32) -> Self? {
+        String.read(statement, column).flatMap(Self.init(rawValue:))
+    }
+}
+
+extension Job.State: SQLWord {}
+extension Run.State: SQLWord {}
+extension Run.Outcome: SQLWord {}
+extension FireReason: SQLWord {}
+extension Event.Kind: SQLWord {}
+extension ScheduleClock: SQLWord {}
+extension StoredJob.EndReason: SQLWord {}

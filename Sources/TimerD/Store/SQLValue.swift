@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+
+/// A value that can stand for a `?` in SQL.
+protocol SQLBindable {
+    /// Binds this value to the parameter at `index`, from 1, and returns SQLite's result code.
+    func bind(to statement: OpaquePointer, at index: Int32) -> Int32
+}
+
+/// A value that a column of a result can be read as.
+protocol SQLReadable {
+    /// The value in `column`, from 0; nil if what is stored there is of another type.
+    static func read(_ statement: OpaquePointer, _ column: Int32) -> Self?
+}
+
+extension Int64: SQLBindable, SQLReadable {
+    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+        sqlite3_bind_int64(statement, index, self)
+    }
+
+    static func read(_ statement: OpaquePointer, _ column: Int32) -> Int64? {
+        guard sqlite3_column_type(statement, column) == SQLITE_INTEGER else { return nil }
+        return sqlite3_column_int64(statement, column)
+    }
+}
+
+extension Int: SQLBindable, SQLReadable {
+    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+        Int64(self).bind(to: statement, at: index)
+    }
+
+    static func read(_ statement: OpaquePointer, _ column: Int32) -> Int? {
+        Int64.read(statement, column).flatMap(Int.init(exactly:))
+    }
+}
+
+/// Stored as 0 and 1; any other integer reads as true.
+extension Bool: SQLBindable, SQLReadable {
+    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+        sqlite3_bind_int64(statement, index, self ? 1 : 0)
+    }
+
+    static func read(_ statement: OpaquePointer, _ column: Int32) -> Bool? {
+        Int64.read(statement, column).map { $0 != 0 }
+    }
+}
+
+extension String: SQLBindable, SQLReadable {
+    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+        var text = self
+        return text.withUTF8 { utf8 in
+            utf8.withMemoryRebound(to: CChar.self) { characters in
+                guard let start = characters.baseAddress else {
+                    return sqlite3_bind_text(statement, index, "", 0, csqlite_transient())
+                }
+                return sqlite3_bind_text64(
+                    statement,
+                    index,
+                    start,
+                    UInt64(characters.count),
+                    csqlite_transient(),
+                    UInt8(SQLITE_UTF8)
+                )
+            }
+        }
+    }
+
+    static func read(_ statement: OpaquePointer, _ column: Int32) -> String? {
+        guard sqlite3_column_type(statement, column) == SQLITE_TEXT else { return nil }
+        // The text first: asking for it may convert, and the count is of what was asked for last.
+        let start = sqlite3_column_text(statement, column)
+        let count = Int(sqlite3_column_bytes(statement, column))
+        return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+}
+
+extension [UInt8]: SQLBindable, SQLReadable {
+    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
+        // A null pointer would bind NULL; an empty array may have no other.
+        guard !isEmpty else { return sqlite3_bind_zeroblob(statement, index, 0) }
+        return withUnsafeBytes { bytes in
+            sqlite3_bind_blob64(
+                statement,
+                index,
+                bytes.baseAddress,
+                UInt64(bytes.count),
+                csqlite_transient()
+            )
+        }
+    }
+
+    static func read(_ statement: OpaquePointer, _ column: Int32) -> [UInt8]? {
+        guard sqlite3_column_type(statement, column) == SQLITE_BLOB else { return nil }
+        let start = sqlite3_column_blob(statement, column)
+        let count = Int(sqlite3_column_bytes(statement, column))
+        return Array(UnsafeRawBufferPointer(start: start, count: count))
+    }
+}
+
+/// NULL is nil, on the way in and out.
+extension Optional: SQLReadable where Wrapped: SQLReadable {
+    static func read(_ statement: OpaquePointer, _ column: Int32) -> Wrapped?? {
+        guard sqlite3_column_type(statement, column) != SQLITE_NULL else { return .some(nil) }
+        return Wrapped.read(statement, column).map(Optional.some)
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+
+/// One SQL statement, compiled once and run many times.
+///
+/// Made by `Database.prepare`, confined to its database's thread, and useless once that is closed.
+/// Values are bound by position, as many as the statement has parameters. After each use, failed
+/// ones too, the statement is reset and its bindings cleared, so it holds neither a lock nor a copy.
+final class Statement {
+    private let handle: OpaquePointer
+    private let sql: String
+    private let path: String
+    private var state = State.idle
+
+    private enum State {
+        case idle
+        case running
+        case finished
+    }
+
+    /// Takes ownership of `handle`, which `finish` frees.
+    init(owning handle: OpaquePointer, sql: String, path: String) {
+        self.handle = handle
+        self.sql = sql
+        self.path = path
+    }
+
+    /// Runs the statement to its end and drops what rows it yields.
+    func run(_ values: (any SQLBindable)?...) throws(DatabaseError) {
+        try start(values)
+        defer { reset() }
+        while try step() {}
+    }
+
+    /// The first column of the first row; nil if there is none.
+    func value<T: SQLReadable>(
+        _ values: (any SQLBindable)?...,
+        as _: T.Type = T.self
+    ) throws(DatabaseError) -> T? {
+        try start(values)
+        defer { reset() }
+        return try step() ? row.get(0, as: T.self) : nil
+    }
+
+    /// `body` of the first row; nil if there is none.
+    func first<T>(
+        _ values: (any SQLBindable)?...,
+        row body: (borrowing Row) throws -> T
+    ) throws -> T? {
+        try start(values)
+        defer { reset() }
+        return try step() ? body(row) : nil
+    }
+
+    /// `body` of each row, in order.
+    func all<T>(
+        _ values: (any SQLBindable)?...,
+        row body: (borrowing Row) throws -> T
+    ) throws -> [T] {
+        try start(values)
+        defer { reset() }
+        var result: [T] = []
+        while try step() {
+            result.append(try body(row))
+        }
+        return result
+    }
+
+    /// Calls `body` with each row, in order; an error that it throws ends the loop.
+    func forEach(
+        _ values: (any SQLBindable)?...,
+        row body: (borrowing Row) throws -> Void
+    ) throws {
+        try start(values)
+        defer { reset() }
+        while try step() {
+            try body(row)
+        }
+    }
+
+    /// Frees the statement; called by the database when it closes.
+    func finish() {
+        sqlite3_finalize(handle)
+        state = .finished
+    }
+
+    private var row: Row { Row(handle: handle, sql: sql, path: path) }
+
+    private func start(_ values: [(any SQLBindable)?]) throws(DatabaseError) {
+        // A row's closure that runs its own statement again would lose the rows still to come.
+        precondition(state != .running, "a statement was run inside itself: \(sql)")
+        // What the handle points to is freed by then.
+        precondition(state != .finished, "a statement was run after its database closed: \(sql)")
+        // SQLite would read a missing value as NULL, and the row would be wrong without a word.
+        let expected = Int(sqlite3_bind_parameter_count(handle))
+        precondition(values.count == expected, "\(values.count) values for \(expected) in: \(sql)")
+        state = .running
+        for (offset, value) in values.enumerated() {
+            let index = Int32(offset + 1)
+            let result = value?.bind(to: handle, at: index) ?? sqlite3_bind_null(handle, index)
+            guard result == SQLITE_OK else {
+                let error = failure()
+                reset()
+                throw error
+            }
+        }
+    }
+
+    /// True when there is a row to read, false at the end.
+    private func step() throws(DatabaseError) -> Bool {
+        switch sqlite3_step(handle) {
+        case SQLITE_ROW: true
+        case SQLITE_DONE: false
+        default: throw failure()
+        }
+    }
+
+    /// Its result is that of the last step, which has been thrown by now.
+    private func reset() {
+        sqlite3_reset(handle)
+        sqlite3_clear_bindings(handle)
+        state = .idle
+    }
+
+    private func failure() -> DatabaseError {
+        DatabaseError(of: sqlite3_db_handle(handle), sql: sql, path: path)
+    }
+}
+
+/// The row that a statement stands on; it cannot be kept beyond the closure that is given it.
+struct Row: ~Copyable {
+    fileprivate let handle: OpaquePointer
+    fileprivate let sql: String
+    fileprivate let path: String
+
+    /// The value in `column`, from 0.
+    ///
+    /// - Throws: `SQLITE_MISMATCH` if it is of another type, or NULL and `T` is not optional: the
+    ///   file was edited by hand, or is damaged.
+    func get<T: SQLReadable>(_ column: Int, as _: T.Type = T.self) throws(DatabaseError) -> T {
+        guard let value = T.read(handle, Int32(column)) else {
+            let name = sqlite3_column_name(handle, Int32(column)).map(String.init(cString:)) ?? "?"
+            let type = Self.typeName(sqlite3_column_type(handle, Int32(column)))
+            throw DatabaseError(
+                code: SQLITE_MISMATCH,
+                message: "column \(column) ('\(name)') holds \(type), not \(T.self)",
+                sql: sql,
+                path: path
+            )
+        }
+        return value
+    }
+
+    private static func typeName(_ type: Int32) -> String {
+        switch type {
+        case SQLITE_INTEGER: "an integer"
+        case SQLITE_FLOAT: "a float"
+        case SQLITE_TEXT: "a text"
+        case SQLITE_BLOB: "a blob"
+        default: "NULL"
+        }
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Migrations
+import Schedules
+
+/// The open database: one connection that writes, one that reads, and what the daemon keeps of
+/// itself.
+struct Store: Sendable {
+    let thread: StoreThread
+    let writer: WriteQueue
+    let reader: Reader
+    /// As the daemon before this one left it.
+    let state: DaemonState
+
+    /// Opens `path`, which it creates where there is none, and brings its schema up to date.
+    ///
+    /// - Throws: `DatabaseError` for a file that is not ours, cannot be read, or is newer.
+    init(_ path: String, log: Logger) throws {
+        let database = try Database(path: path, mode: .readWriteCreate)
+        let migrations = Migrations.all.map {
+            Migration(number: $0.number, name: $0.name, sql: $0.sql)
+        }
+        try Migrator(migrations).migrate(database)
+        state = try DaemonState.read(database)
+        thread = StoreThread(name: "timerd-store")
+        writer = WriteQueue(
+            database: database,
+            thread: thread,
+            onTrouble: { log.error("the database takes no writes", metadata: ["error": "\($0)"]) },
+            onRecovered: { log.notice("the database takes writes again") }
+        )
+        reader = try Reader(path: path)
+    }
+
+    /// Stores what is queued and closes the database.
+    ///
+    /// - Throws: what could not be stored.
+    func close() async throws {
+        defer { Task { [thread] in await thread.stop() } }
+        await reader.close()
+        try await writer.close()
+    }
+}

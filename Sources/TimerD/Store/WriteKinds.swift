@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A write that may be refused: it runs once, and its caller is told what became of it.
+struct WriteCommand: Sendable {
+    /// Writes, and returns what is to be called with the fate of the transaction.
+    let body: @Sendable (Database) throws -> @Sendable (DatabaseError?) -> Void
+    /// What is to be called if `body` threw, or was never run.
+    let refuse: @Sendable (any Error) -> Void
+
+    init<T: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> T,
+        completion: @escaping @Sendable (Result<T, any Error>) -> Void
+    ) {
+        self.body = { database in
+            let value = try body(database)
+            return { error in
+                completion(error.map { .failure($0) } ?? .success(value))
+            }
+        }
+        refuse = { completion(.failure($0)) }
+    }
+}
+
+/// A fact to be stored: it is tried until it is, and may run several times.
+struct WriteRecord: Sendable {
+    let body: @Sendable (Database) throws -> Void
+    let durable: (@Sendable () -> Void)?
+}

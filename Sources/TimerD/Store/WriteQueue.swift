@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import Synchronization
+
+/// Runs writes in shared transactions and tells each of them when it is durable.
+///
+/// What is queued together is committed together: the first write of a batch of the thread opens a
+/// transaction, each is undone alone if it throws, and one commit makes the others durable. Then
+/// their completions are called, in the order of submission, on the thread of the store.
+///
+/// There are two kinds of write. A *command* may be refused: if the disk is full it gets the error,
+/// and is not tried again. A *record* is a fact that has happened: it is kept, and tried until it
+/// is stored. Commands run only after the records that were submitted before them are applied, and
+/// fail with their error as long as that cannot be.
+actor WriteQueue {
+    private enum Batch {
+        /// Nothing has failed but single commands, which are undone.
+        case open
+        /// A record was not applied; what came before it may still be committed.
+        case blocked(DatabaseError)
+        /// The transaction is lost.
+        case failed(DatabaseError)
+
+        var error: DatabaseError? {
+            switch self {
+            case .open: nil
+            case .blocked(let error), .failed(let error): error
+            }
+        }
+    }
+
+    nonisolated let thread: StoreThread
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    private nonisolated let path: String
+    private let database: Database
+    private let onTrouble: @Sendable (DatabaseError) -> Void
+    private let onRecovered: @Sendable () -> Void
+    private let published = Mutex(WriteStatistics())
+    private var isClosed = false
+
+    private var batch = Batch.open
+    /// Who waits for the commit of this batch, in order of submission.
+    private var completions: [@Sendable (DatabaseError?) -> Void] = []
+    /// Applied in the open transaction.
+    private var appliedRecords: [WriteRecord] = []
+    /// Not stored yet, and applied in no transaction.
+    private var heldRecords: [WriteRecord] = []
+    private var writes = 0
+    private var isRetryQueued = false
+    private var retryDelay = WriteQueue.firstRetryDelay
+
+    private static let firstRetryDelay = Duration.milliseconds(250)
+    private static let longestRetryDelay = Duration.seconds(5)
+
+    /// Takes over `database`, and the hook of `thread`.
+    ///
+    /// `onTrouble` is called once when writes begin to fail, `onRecovered` once when they are all
+    /// stored again; both on the thread of the store.
+    init(
+        database: sending Database,
+        thread: StoreThread,
+        onTrouble: @escaping @Sendable (DatabaseError) -> Void,
+        onRecovered: @escaping @Sendable () -> Void
+    ) {
+        path = database.path
+        self.database = database
+        self.thread = thread
+        self.onTrouble = onTrouble
+        self.onRecovered = onRecovered
+        thread.onBatchEnd { [weak self] in
+            self?.assumeIsolated { $0.finishBatch() }
+        }
+    }
+
+    // MARK: - From any thread
+
+    /// What has been written so far, and whether writing works; asks no thread, so that it answers
+    /// while the disk does not.
+    nonisolated var statistics: WriteStatistics { published.withLock { $0 } }
+
+    /// Queues a command; `completion` is called when it is durable, or has failed and is undone.
+    nonisolated func submit<T: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> T,
+        completion: @escaping @Sendable (Result<T, any Error>) -> Void
+    ) {
+        let command = WriteCommand(body, completion: completion)
+        let isQueued = thread.perform { self.assumeIsolated { $0.run(command) } }
+        if !isQueued { completion(.failure(closedError)) }
+    }
+
+    /// Queues a command, before it suspends, and returns when it is durable.
+    ///
+    /// It runs on its caller's executor: calls made in some order by one actor, or one thread, are
+    /// queued in that order. A cancelled task waits all the same, for the write is on its way.
+    nonisolated(nonsending) func write<T: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> T
+    ) async throws -> T {
+        try await withCheckedThrowingContinuation { continuation in
+            submit(body) { continuation.resume(with: $0) }
+        }
+    }
+
+    /// Queues a record, and calls `durable` when it is stored.
+    ///
+    /// `body` runs again, in a later transaction, each time that it or the commit failed. With a
+    /// `delay` the record wakes no disk for itself: it shares the next commit, or is stored at the
+    /// latest after that time.
+    nonisolated func record(
+        within delay: Duration = .zero,
+        _ body: @escaping @Sendable (Database) throws -> Void,
+        durable: (@Sendable () -> Void)? = nil
+    ) {
+        let record = WriteRecord(body: body, durable: durable)
+        let work: @Sendable () -> Void = { self.assumeIsolated { $0.run(record) } }
+        if delay > .zero {
+            thread.performDeferred(within: delay, work)
+        } else {
+            thread.perform(work)
+        }
+    }
+
+    /// Returns when everything submitted before is durable, or has failed.
+    ///
+    /// - Throws: if a record submitted before is not.
+    nonisolated(nonsending) func barrier() async throws {
+        try await write { _ in }
+    }
+
+    /// Commits what is queued, tries what is held once more, checkpoints and closes the database.
+    ///
+    /// Commands submitted later fail, and records are dropped. Called twice, it does nothing the
+    /// second time.
+    ///
+    /// - Throws: why a record could not be stored, and is lost with this process.
+    nonisolated(nonsending) func close() async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            let isQueued = thread.perform {
+                continuation.resume(with: self.assumeIsolated { $0.closeDatabase() })
+            }
+            if !isQueued { continuation.resume() }
+        }
+    }
+
+    // MARK: - On the thread of the store
+
+    private func run(_ command: WriteCommand) {
+        guard !isClosed else { return command.refuse(closedError) }
+        applyRecords()
+        if let error = batch.error {
+            completions.append { _ in command.refuse(error) }
+            return
+        }
+        do {
+            completions.append(try apply(command.body))
+        } catch {
+            completions.append { _ in command.refuse(error) }
+        }
+    }
+
+    private func run(_ record: WriteRecord) {
+        guard !isClosed else { return }
+        heldRecords.append(record)
+        applyRecords()
+    }
+
+    /// Applies the records that are held, up to the first that fails.
+    private func applyRecords() {
+        var applied = 0
+        for record in heldRecords {
+            guard batch.error == nil else { break }
+            do {
+                try apply(record.body)
+            } catch {
+                if batch.error == nil { batch = .blocked(asDatabaseError(error)) }
+                break
+            }
+            appliedRecords.append(record)
+            completions.append { if $0 == nil { record.durable?() } }
+            applied += 1
+        }
+        heldRecords.removeFirst(applied)
+    }
+
+    private func closeDatabase() -> Result<Void, any Error> {
+        guard !isClosed else { return .success(()) }
+        finishBatch()
+        applyRecords()
+        finishBatch()
+        isClosed = true
+        database.close()
+        guard !heldRecords.isEmpty, let trouble = statistics.trouble else { return .success(()) }
+        return .failure(trouble)
+    }
+
+    /// Runs `body` in the open transaction, or a new one, so that it is undone alone if it throws.
+    private func apply<T>(_ body: (Database) throws -> T) throws -> T {
+        let isFirst = !database.isInTransaction
+        if isFirst {
+            do {
+                try database.begin()
+            } catch {
+                batch = .failed(error)
+                throw error
+            }
+        }
+        do {
+            // With nothing before it in the transaction, it is undone with that.
+            let result = try isFirst ? body(database) : database.savepoint { try body(database) }
+            guard database.isInTransaction else { throw failure("a write ended its transaction") }
+            writes += 1
+            return result
+        } catch {
+            if isFirst {
+                database.rollback()
+            } else if !database.isInTransaction {
+                batch = .failed(asDatabaseError(error))
+            }
+            throw error
+        }
+    }
+
+    /// Commits, tells who waits for it, and sees to what failed.
+    private func finishBatch() {
+        let duration = commit()
+        let outcome = batch
+        let told = completions
+        var lost: DatabaseError?
+        if case .failed(let error) = outcome {
+            lost = error
+            heldRecords.insert(contentsOf: appliedRecords, at: 0)
+        }
+        publish(outcome, committedIn: duration)
+        batch = .open
+        completions = []
+        appliedRecords = []
+        writes = 0
+        for completion in told {
+            completion(lost)
+        }
+        guard !isClosed else { return }
+        database.checkpointIfDue()
+        if !heldRecords.isEmpty { retryLater() }
+    }
+
+    /// How long it took; nil if it failed, or nothing had been changed.
+    private func commit() -> Duration? {
+        guard database.isInTransaction else { return nil }
+        let start = ContinuousClock.now
+        let before = database.loggedCommits
+        do {
+            try database.commit()
+            return database.loggedCommits > before ? ContinuousClock.now - start : nil
+        } catch {
+            database.rollback()
+            batch = .failed(error)
+            return nil
+        }
+    }
+
+    private func publish(_ outcome: Batch, committedIn duration: Duration?) {
+        let (writes, held) = (writes, heldRecords.count)
+        let turn = published.withLock {
+            $0.note(writes: writes, committedIn: duration, held: held, error: outcome.error)
+        }
+        switch turn {
+        case nil: break
+        case .trouble(let error): onTrouble(error)
+        case .recovery:
+            retryDelay = Self.firstRetryDelay
+            onRecovered()
+        }
+    }
+
+    private func retryLater() {
+        guard !isRetryQueued else { return }
+        isRetryQueued = true
+        thread.performDeferred(within: retryDelay) { self.assumeIsolated { $0.retry() } }
+        retryDelay = min(retryDelay * 2, Self.longestRetryDelay)
+    }
+
+    private func retry() {
+        isRetryQueued = false
+        if !isClosed { applyRecords() }
+    }
+
+    // MARK: - Errors
+
+    private nonisolated var closedError: DatabaseError { failure("the database is closed") }
+
+    private nonisolated func failure(_ message: String) -> DatabaseError {
+        DatabaseError(code: SQLITE_MISUSE, message: "\(message): '\(path)'", path: path)
+    }
+
+    private nonisolated func asDatabaseError(_ error: any Error) -> DatabaseError {
+        error as? DatabaseError
+            ?? DatabaseError(code: SQLITE_ERROR, message: "\(error)", path: path)
+    }
+}

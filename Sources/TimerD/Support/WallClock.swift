@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Schedules
+import Synchronization
+
+/// The clock seam: whoever needs to know the time is given one of these.
+protocol WallClock: Sendable {
+    /// Both clocks, read at once.
+    func now() -> Moment
+    /// Takes note of a step of the wall clock; returns its size, zero for none.
+    func noteStep() -> TimeSpan
+}
+
+/// The machine's clocks: CLOCK_REALTIME, and CLOCK_BOOTTIME, which counts suspend and never steps.
+final class SystemClock: WallClock {
+    /// Elapsed time = CLOCK_BOOTTIME + this, while the machine is up.
+    let elapsedBase: TimeSpan
+    private let shift: Mutex<TimeSpan>
+
+    /// A difference below this is the distance between two readings, not a step of the clock.
+    private static let noise = TimeSpan(microseconds: 500)
+
+    init(anchor: ClockAnchor) {
+        elapsedBase = anchor.elapsedBase
+        shift = Mutex(anchor.shift)
+    }
+
+    func now() -> Moment {
+        let reading = Self.read()
+        let elapsed = reading.sinceBoot + elapsedBase
+        let known = shift.withLock { $0 }
+        let measured = reading.wall - elapsed
+        let isNoise = (measured - known).magnitude < Self.noise
+        return Moment(elapsed: elapsed, shift: isNoise ? known : measured)
+    }
+
+    func noteStep() -> TimeSpan {
+        let reading = Self.read()
+        let measured = reading.wall - (reading.sinceBoot + elapsedBase)
+        return shift.withLock { known in
+            let step = measured - known
+            guard step.magnitude >= Self.noise else { return .zero }
+            known = measured
+            return step
+        }
+    }
+
+    /// The kernel's name of this boot, random(4).
+    static func bootID() throws(SystemError) -> String {
+        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw SystemError("cannot read the id of this boot") }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 36)
+        guard Glibc.read(descriptor, &bytes, bytes.count) == bytes.count else {
+            throw SystemError("cannot read the id of this boot")
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// CLOCK_REALTIME, and CLOCK_BOOTTIME as if the machine had been started in 1970.
+    struct Reading {
+        var wall: Timestamp
+        var sinceBoot: Timestamp
+    }
+
+    /// Reads both clocks within 100 µs of each other, or as near as ten attempts come.
+    static func read() -> Reading {
+        var wall = read(CLOCK_REALTIME)
+        for _ in 0..<10 {
+            let sinceBoot = read(CLOCK_BOOTTIME)
+            let after = read(CLOCK_REALTIME)
+            let gap = after - wall
+            if gap >= .zero, gap.microseconds < 100 {
+                return Reading(
+                    wall: wall + TimeSpan(microseconds: gap.microseconds / 2),
+                    sinceBoot: sinceBoot
+                )
+            }
+            wall = after
+        }
+        return Reading(wall: wall, sinceBoot: read(CLOCK_BOOTTIME))
+    }
+
+    private static func read(_ clock: clockid_t) -> Timestamp {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
+    }
+}
+
+extension TimeSpan {
+    /// The length without its direction; saturates.
+    var magnitude: TimeSpan {
+        TimeSpan(microseconds: microseconds == .min ? .max : abs(microseconds))
+    }
+}

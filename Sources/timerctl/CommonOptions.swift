@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import TimerControl
+
+/// What every command that asks the daemon accepts.
+struct CommonOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The daemon's socket.",
+            discussion: """
+                Default: $TIMERD_SOCKET; else /run/timerd/timerd.sock for root, and for a user \
+                timerd/timerd.sock in $XDG_RUNTIME_DIR, /run/user/UID or $XDG_STATE_HOME.
+                """,
+            valueName: "path"
+        ),
+        completion: .file()
+    )
+    var socket: String?
+
+    @Flag(help: "Print the wire's JSON objects, one a line, as they came.")
+    var json = false
+
+    /// The socket to connect to: what was said, else the environment, else the default.
+    var socketPath: String {
+        if let socket { return socket }
+        if let path = getenv("TIMERD_SOCKET"), path.pointee != 0 { return String(cString: path) }
+        return DefaultPaths.current.socket
+    }
+}
+
+/// One job or several: ids, or one name.
+struct JobArguments: ParsableArguments {
+    @Argument(
+        help: ArgumentHelp("The ids of jobs.", valueName: "id"),
+        transform: { try jobID($0) }
+    )
+    var ids: [JobID] = []
+
+    @Option(help: "The name of a live job, instead of an id.")
+    var name: String?
+
+    mutating func validate() throws {
+        guard ids.isEmpty != (name == nil) else {
+            throw ValidationError("say which job: its id, or --name with its name")
+        }
+    }
+
+    var references: [JobReference] { name.map { [.name($0)] } ?? ids.map { .id($0) } }
+}
+
+/// Jobs by ids, by one name, or by a tag that they share.
+struct JobSelectionArguments: ParsableArguments {
+    @Argument(
+        help: ArgumentHelp("The ids of jobs.", valueName: "id"),
+        transform: { try jobID($0) }
+    )
+    var ids: [JobID] = []
+
+    @Option(help: "The name of a live job, instead of an id.")
+    var name: String?
+
+    @Option(help: "All live jobs with this tag, instead of an id.")
+    var tag: String?
+
+    mutating func validate() throws {
+        guard [!ids.isEmpty, name != nil, tag != nil].filter(\.self).count == 1 else {
+            throw ValidationError(
+                "say which jobs: their ids, --name with a name, or --tag with a tag"
+            )
+        }
+    }
+
+    /// One for each id, so that one that is refused keeps no other from being done.
+    var selections: [JobSelection] {
+        if let name { return [.name(name)] }
+        if let tag { return [.tag(tag)] }
+        return ids.map { .ids([$0]) }
+    }
+}
+
+/// The id in an argument.
+func jobID(_ argument: String) throws -> JobID {
+    guard let number = Int64(argument), number > 0 else {
+        throw ValidationError(
+            "'\(argument)' is no id, a number from 1; a job's name goes with --name"
+        )
+    }
+    return JobID(rawValue: number)
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// The daemon at the other end of the socket, as commands talk to it; all trouble is a `Failure`.
+struct Daemon {
+    let client: ControlClient
+
+    static func connect(_ common: CommonOptions) async throws(Failure) -> Self {
+        do {
+            return Self(client: try await ControlClient.connect(to: common.socketPath))
+        } catch {
+            throw Failure(error)
+        }
+    }
+
+    /// Asks, and keeps the answer as it came beside what it means.
+    func ask<Value: Decodable>(
+        _ request: Request,
+        for type: Value.Type
+    ) async throws(Failure) -> Answer<Value> {
+        do {
+            let json = try await client.call(request, as: JSONValue.self)
+            return Answer(value: try json.decoded(), json: json)
+        } catch {
+            throw Failure(answering: error)
+        }
+    }
+
+    /// Connects for one request.
+    static func ask<Value: Decodable>(
+        _ common: CommonOptions,
+        _ request: Request,
+        for type: Value.Type
+    ) async throws(Failure) -> Answer<Value> {
+        try await connect(common).ask(request, for: type)
+    }
+
+    /// Does the same with each item; one that is refused is told of and keeps no other from it.
+    ///
+    /// - Throws: the status of the first refusal, once all is done; at once what is no refusal.
+    static func forEach<Item>(
+        _ items: [Item],
+        _ common: CommonOptions,
+        _ body: (Daemon, Item) async throws -> Void
+    ) async throws {
+        let daemon = try await connect(common)
+        var refusals: [Failure] = []
+        for item in items {
+            do {
+                try await body(daemon, item)
+            } catch let error as Failure where error.isRefusal {
+                Output.complain(error.message)
+                refusals.append(error)
+            }
+        }
+        if let first = refusals.first { throw Failure(first.status, "") }
+    }
+
+    /// Changes the selected jobs and prints a line for each.
+    static func change(
+        _ jobs: JobSelectionArguments,
+        _ common: CommonOptions,
+        _ request: (JobSelection) -> Request,
+        _ sentence: (Job) -> String
+    ) async throws {
+        try await forEach(jobs.selections, common) { daemon, selection in
+            let answer = try await daemon.ask(request(selection), for: JobsReply.self)
+            if common.json { return try Output.write(answer.jsonLines("jobs")) }
+            try Output.write(answer.value.jobs.map { sentence($0) + "\n" }.joined())
+            if answer.value.jobs.isEmpty, let tag = jobs.tag {
+                Output.tell("no live job has the tag '\(tag)'")
+            }
+        }
+    }
+}
+
+/// A result: what it means, and the JSON it came as.
+struct Answer<Value> {
+    var value: Value
+    var json: JSONValue
+
+    /// The result as a line.
+    var jsonLine: String { json.jsonText + "\n" }
+
+    /// A member of the result as a line.
+    func jsonLine(_ key: String) -> String { (json[key] ?? .null).jsonText + "\n" }
+
+    /// The elements of a member, a line each.
+    func jsonLines(_ key: String) -> String {
+        guard case .array(let elements) = json[key] else { return "" }
+        return elements.map { $0.jsonText + "\n" }.joined()
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// An event as one line: time, type, job, name, and what happened.
+struct EventLine {
+    var time: String
+    var type: String
+    var job: String
+    var name: String
+    var what: String
+    var style: Terminal.Style?
+
+    init(_ event: Event, dates: LocalDate) {
+        time = dates.stamp(event.at)
+        type = event.type.rawValue
+        job = "\(event.job)"
+        name = Printable.escaped(event.name ?? "-")
+        what = Printable.escaped(Self.what(event, dates).joined(separator: "; "))
+        style = Self.style(event)
+    }
+
+    /// The line for a terminal, or for a pipe; with its newline.
+    ///
+    /// The columns are as wide as all types and most names and ids: a stream cannot be measured first.
+    func text(for terminal: Terminal) -> String {
+        let head = "\(time)  \(padded(type, to: 15))  \(padded(job, to: 4))  "
+        let line = head + (what.isEmpty ? name : "\(padded(name, to: 12))  \(what)")
+        guard let width = terminal.width else { return terminal.styled(line, style) + "\n" }
+        return terminal.styled(Printable.cut(line, to: width), style) + "\n"
+    }
+
+    private func padded(_ text: String, to columns: Int) -> String {
+        text + String(repeating: " ", count: max(0, columns - Printable.width(text)))
+    }
+
+    private static func what(_ event: Event, _ dates: LocalDate) -> [String] {
+        var parts: [String] = []
+        switch event.type {
+        case .jobAdded, .jobRescheduled, .jobResumed:
+            parts = [next(event.fireDate, dates)]
+        case .jobPaused:
+            break
+        case .jobInvalidated, .jobFinished:
+            parts = [event.reason.map(endSentence)].compactMap(\.self)
+        case .fireFired:
+            parts = fired(event)
+        case .fireSkipped:
+            parts = [skipped(event, dates)]
+        case .runStarted:
+            parts = [run(event)]
+        case .runFinished:
+            let outcome = RunSentence.outcome(
+                event.outcome,
+                status: event.status,
+                signal: event.signal,
+                error: event.reason
+            )
+            parts = ["\(run(event)): \(outcome)"]
+        }
+        if event.redelivered == true { parts.append("redelivered") }
+        if let userInfo = event.userInfo { parts.append(userInfo.jsonText) }
+        return parts
+    }
+
+    private static func next(_ date: Timestamp?, _ dates: LocalDate) -> String {
+        date.map { "next fire \(dates.dayAndTime($0))" } ?? "no fire date"
+    }
+
+    private static func run(_ event: Event) -> String {
+        let number = event.run.map { "run \($0)" } ?? "run"
+        guard let attempt = event.attempt, attempt > 1 else { return number }
+        return "\(number), attempt \(attempt)"
+    }
+
+    private static func fired(_ event: Event) -> [String] {
+        var parts: [String] = []
+        if event.reason == FireReason.manual.rawValue {
+            parts.append("by hand")
+        } else if let date = event.fireDate {
+            let lateness = (event.firedAt ?? event.at) - date
+            // A fire is never early; below a millisecond it is on time for any reader.
+            parts.append(
+                lateness < .milliseconds(1) ? "on time" : "\(RelativeTime.length(lateness)) late"
+            )
+        }
+        if let missed = event.missed, missed > 0 { parts.append(RunSentence.missedDates(missed)) }
+        return parts
+    }
+
+    private static func skipped(_ event: Event, _ dates: LocalDate) -> String {
+        guard let fire = event.fire, let first = event.fireDate else { return "skipped" }
+        var run = Run(job: event.job, fire: fire, state: .skipped, fireDate: first)
+        run.through = event.through
+        run.dates = event.dates
+        run.reason = event.reason.flatMap(FireReason.init(rawValue:))
+        return RunSentence(run, dates: dates).text
+    }
+
+    /// Why a job ended, for the words of `Job.endReason`; a newer daemon's word stays as it is.
+    static func endSentence(_ word: String) -> String {
+        switch word {
+        case "once": "its one date has passed"
+        case "count": "it has fired as often as it was to"
+        case "until": "its last date has passed"
+        case "invalidated": "by request"
+        case "fired": "it was fired by hand"
+        case "replaced": "another job took its name"
+        default: word
+        }
+    }
+
+    private static func style(_ event: Event) -> Terminal.Style? {
+        switch event.type {
+        case .fireSkipped: .yellow
+        case .runFinished where event.outcome != .exited || event.status != 0: .red
+        default: nil
+        }
+    }
+}

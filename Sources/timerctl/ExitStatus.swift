@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// How the program ends: 0, 1, and sysexits(3) for the rest.
+enum ExitStatus: Int32 {
+    /// The daemon, or the schedule itself, refused.
+    case refused = 1
+    case usage = 64
+    /// `--user-info` is not JSON.
+    case badData = 65
+    /// No daemon, or one that went away.
+    case unavailable = 69
+    case inputOutput = 74
+    /// The other end does not speak the protocol.
+    case protocolBroken = 76
+    case notPermitted = 77
+}
+
+/// The end of a command that did not do what it was asked for.
+struct Failure: Error, Hashable {
+    var status: ExitStatus
+    /// One line: lower case, no full stop.
+    var message: String
+
+    init(_ status: ExitStatus, _ message: String) {
+        self.status = status
+        self.message = message
+    }
+
+    /// Whether the daemon understood, and will not; another request may fare better.
+    var isRefusal: Bool { status == .refused || status == .notPermitted }
+
+    /// What an answer, or its absence, comes to.
+    init(answering error: any Error) {
+        switch error {
+        case let error as ControlError: self.init(error)
+        case let error as ClientError: self.init(error)
+        default: self.init(.protocolBroken, "the daemon's answer cannot be read: \(error)")
+        }
+    }
+
+    init(_ error: ClientError) {
+        switch error.reason {
+        case .noDaemon:
+            self.init(
+                .unavailable,
+                "\(error.message); start timerd, or say where it is with --socket"
+            )
+        case .notPermitted: self.init(.notPermitted, error.message)
+        case .disconnected, .closed: self.init(.unavailable, error.message)
+        case .badReply: self.init(.protocolBroken, error.message)
+        }
+    }
+
+    init(_ error: ControlError) {
+        self.init(error.reason == .notPermitted ? .notPermitted : .refused, error.message)
+    }
+
+    init(_ error: ScheduleError) {
+        self.init(.refused, error.message)
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+
+/// `timerctl fire`: fires jobs now.
+struct Fire: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Fire jobs now.",
+        discussion: """
+            A job that repeats keeps its schedule; a one-shot is finished by it. Does not wait for \
+            the command: 'timerctl runs' tells what became of it, and 'timerctl watch' waits.
+
+            Examples:
+              timerctl fire 2
+              seq=$(timerctl status --json | jq .seq)
+              timerctl fire 2
+              timerctl watch --since "$seq" --job 2 --type run.finished -n 1
+            """
+    )
+
+    @OptionGroup var jobs: JobArguments
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await Daemon.forEach(jobs.references, common) { daemon, job in
+            let answer = try await daemon.ask(.fireJob(job), for: FireReply.self)
+            try Output.write(
+                common.json
+                    ? answer.jsonLine
+                    : "\(answer.value.job.title): fired, fire \(answer.value.fire)\n"
+            )
+        }
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A file or folder that an argument names.
+enum InputFile {
+    /// The daemon takes 64 KiB of userInfo; a line of the protocol, 1 MiB.
+    private static let largest = 1 << 20
+
+    /// The path from the root, since the daemon works in another folder; symbolic links stay.
+    static func absolutePath(_ path: String) -> String {
+        if path.hasPrefix("/") { return path }
+        guard let current = getcwd(nil, 0) else { return path }
+        defer { free(current) }
+        return absolutePath(path, from: String(cString: current))
+    }
+
+    static func absolutePath(_ path: String, from folder: String) -> String {
+        if path.isEmpty || path.hasPrefix("/") { return path }
+        if path == "." { return folder }
+        return (folder == "/" ? "" : folder) + "/" + path
+    }
+
+    /// All bytes of the file; "-" is standard input.
+    ///
+    /// - Throws: 74 for what cannot be read, 65 for more than 1 MiB.
+    static func bytes(of path: String) throws(Failure) -> [UInt8] {
+        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw Failure(.inputOutput, "cannot open '\(path)': \(errorText(errno))")
+        }
+        defer { if descriptor != STDIN_FILENO { close(descriptor) } }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(descriptor, &chunk, chunk.count)
+            if count == 0 { return bytes }
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw Failure(.inputOutput, "cannot read '\(path)': \(errorText(errno))")
+            }
+            bytes += chunk[..<count]
+            guard bytes.count <= largest else {
+                throw Failure(.badData, "'\(path)' is longer than 1 MiB")
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+
+/// `timerctl invalidate`: ends jobs for good.
+struct Invalidate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "End jobs for good.",
+        discussion: """
+            Once this has answered, no fire of them begins any more; a run in progress goes on. \
+            A job that has ended already stays as it is. 'timerctl list --all' still shows them.
+
+            Examples:
+              timerctl invalidate 2 3
+              timerctl invalidate --name heartbeat
+              timerctl invalidate "$TIMERD_JOB_ID"   # in a job's own command
+            """
+    )
+
+    @OptionGroup var jobs: JobSelectionArguments
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await Daemon.change(jobs, common, Request.invalidateJobs) { job in
+            "\(job.title): \(job.state.rawValue)"
+        }
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A job as `show` prints it: its fields, its last fires, its coming dates.
+struct JobPage {
+    var job: Job
+    /// Newest first.
+    var runs: [Run]
+    var dates: LocalDate
+
+    func text(for terminal: Terminal) -> String {
+        let title = terminal.styled(job.title, .bold) + "\n"
+        let width = fields.reduce(0) { max($0, $1.label.count) }
+        let lines = fields.map { field in
+            let label = field.label + String(repeating: " ", count: width - field.label.count)
+            let value = terminal.styled(Printable.escaped(field.value), field.style)
+            return "  \(label)  \(value)\n"
+        }
+        return title + lines.joined() + section("last fires", lastFires, terminal)
+            + section("coming dates", comingDates.map { ($0, nil) }, terminal)
+    }
+
+    struct Field {
+        var label: String
+        var value: String
+        var style: Terminal.Style?
+    }
+
+    /// What is set, in the order of a reader's questions; what is not set has no line.
+    var fields: [Field] {
+        let definition = job.definition
+        let all: [Field?] = [
+            Field(label: "state", value: state, style: job.state.style),
+            nextFire,
+            Field(label: "schedule", value: definition.schedule.words(dates)),
+            Field(
+                label: "command",
+                value: definition.command.map(ShellWords.joined) ?? "none: each fire is an event"
+            ),
+            definition.cwd.map { Field(label: "directory", value: $0) },
+            definition.env.map { Field(label: "environment", value: environment($0)) },
+            definition.userInfo.map { Field(label: "userInfo", value: $0.jsonText) },
+            definition.tags.map { Field(label: "tags", value: $0.joined(separator: ", ")) },
+            Field(label: "fires", value: fires),
+            definition.until.map { Field(label: "until", value: dates.local($0)) },
+            definition.tolerance.map { Field(label: "tolerance", value: $0) },
+            misfire.map { Field(label: "misfire", value: $0) },
+            Field(label: "owner", value: job.owner),
+            Field(label: "added", value: moment(job.addedAt)),
+        ]
+        return all.compactMap(\.self)
+    }
+
+    private var state: String {
+        guard !job.state.isLive else {
+            return job.state == .paused
+                ? "paused; 'timerctl resume \(job.id)' arms it" : job.state.rawValue
+        }
+        let when = job.endedAt.map { " \(dates.distance($0)), \(dates.full($0))" } ?? ""
+        let why = job.endReason.map { ": \(EventLine.endSentence($0))" } ?? ""
+        return job.state.rawValue + when + why
+    }
+
+    private var nextFire: Field? {
+        guard job.state.isLive else { return nil }
+        guard let date = job.fireDate else { return Field(label: "next fire", value: "none") }
+        if job.state == .paused {
+            return Field(label: "next fire", value: "none while paused; due \(moment(date))")
+        }
+        let isOverdue = dates.now - date >= .seconds(1)
+        return Field(
+            label: "next fire",
+            value: isOverdue ? "overdue: \(moment(date))" : moment(date),
+            style: isOverdue ? .red : nil
+        )
+    }
+
+    private var fires: String {
+        job.definition.count.map { "\(job.fires) of \($0)" } ?? "\(job.fires)"
+    }
+
+    private var misfire: String? {
+        let definition = job.definition
+        let parts = [
+            definition.misfire?.rawValue,
+            definition.misfireLimit.map { "at most \($0)" },
+            definition.misfireAfter.map { "late up to \($0)" },
+            definition.misfireWindow.map { "none due longer ago than \($0)" },
+        ].compactMap(\.self)
+        return parts.isEmpty ? nil : parts.joined(separator: "; ")
+    }
+
+    private func environment(_ variables: [String: String]) -> String {
+        variables.sorted { $0.key < $1.key }
+            .map { "\($0.key)=\(ShellWords.joined([$0.value]))" }.joined(separator: " ")
+    }
+
+    /// "in 4 min, 2026-12-01 09:00:05 CET".
+    private func moment(_ date: Timestamp) -> String {
+        "\(dates.distance(date)), \(dates.full(date))"
+    }
+
+    private var lastFires: [(text: String, style: Terminal.Style?)] {
+        let begun = runs.filter { $0.state != .claimed }
+        if begun.isEmpty { return [("none yet", nil)] }
+        return begun.map { run in
+            let sentence = RunSentence(run, dates: dates)
+            let number = run.id.map { "  (run \($0))" } ?? ""
+            return ("\(dates.full(run.fireDate))  \(sentence.text)\(number)", sentence.style)
+        }
+    }
+
+    /// The dates after now, as they stand: moved grids, the count and the last date are heeded.
+    private var comingDates: [String] {
+        guard job.state == .scheduled, let first = job.fireDate else { return [] }
+        let schedule: Schedule
+        do {
+            schedule = try job.definition.schedule.schedule(anchor: first, zone: dates.zone)
+        } catch {
+            // A newer daemon knows a kind that this program does not; its next date stands above.
+            return []
+        }
+        let left = job.definition.count.map { $0 - job.fires } ?? .max
+        let until = job.definition.until.flatMap { Timestamp(rfc3339: $0) } ?? .distantFuture
+        var coming: [String] = []
+        var date = first > dates.now ? first : schedule.nextFireDate(after: dates.now)
+        while let next = date, coming.count < min(left, 5), next <= until {
+            coming.append(
+                "\(dates.weekday(next)) \(dates.full(next))  \(dates.distance(next))"
+            )
+            date = schedule.nextFireDate(after: next)
+        }
+        return coming
+    }
+
+    private func section(
+        _ title: String,
+        _ lines: [(text: String, style: Terminal.Style?)],
+        _ terminal: Terminal
+    ) -> String {
+        guard !lines.isEmpty else { return "" }
+        let body = lines.map { "  \(terminal.styled(Printable.escaped($0.text), $0.style))\n" }
+        return "\n\(terminal.styled(title, .bold))\n\(body.joined())"
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What a job is and does, in the words of the command line.
+extension Job {
+    /// "job 2 (standup)", or "job 2".
+    var title: String {
+        definition.name.map { "job \(id) (\(Printable.escaped($0)))" } ?? "job \(id)"
+    }
+
+    /// Its command as it would be typed; "(event)" and the userInfo where it has none.
+    var action: String {
+        if let command = definition.command { return ShellWords.joined(command) }
+        return definition.userInfo.map { "(event) \($0.jsonText)" } ?? "(event)"
+    }
+}
+
+extension ScheduleWords {
+    /// "every 5s from 2026-12-01 09:00:00 CET"; fixed dates on the reader's clock.
+    func words(_ dates: LocalDate) -> String {
+        let parts = [
+            self.in.map { "in \($0)" }, at.map { "at \(dates.local($0))" },
+            every.map { "every \($0)" }, from.map { "from \(dates.local($0))" },
+            cron.map { "cron \($0)" }, calendar.map { "calendar \($0)" }, tz,
+        ]
+        return parts.compactMap(\.self).joined(separator: " ")
+    }
+}
+
+extension LocalDate {
+    /// A date from the wire on the reader's clock; words that are no RFC 3339 stay as they are.
+    func local(_ text: String) -> String {
+        Timestamp(rfc3339: text).map(full) ?? text
+    }
+}

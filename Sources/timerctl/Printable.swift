@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Text of others made harmless for a terminal, and its width there.
+///
+/// Names, commands and messages come from whoever added the job: an escape sequence among them
+/// must neither colour, hide nor reorder what the reader sees.
+enum Printable {
+    /// Control characters in caret notation ("^[" for ESC); other invisible ones as "\u{202e}".
+    static func escaped(_ text: String) -> String {
+        if text.unicodeScalars.allSatisfy({ !isHidden($0) }) { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            if !isHidden(scalar) {
+                result.unicodeScalars.append(scalar)
+            } else if scalar.value < 0x20 || scalar.value == 0x7f {
+                result += "^"
+                result.unicodeScalars.append(Unicode.Scalar(UInt8(scalar.value ^ 0x40)))
+            } else {
+                result += "\\u{\(String(scalar.value, radix: 16))}"
+            }
+        }
+        return result
+    }
+
+    /// Whether the scalar shows nothing of itself but changes what is shown, or starts a new line.
+    static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7f }
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: return true
+        // The two joiners build emoji and the scripts of half of Asia; the rest of this category
+        // turns text around or hides in it.
+        case .format: return scalar.value != 0x200c && scalar.value != 0x200d
+        default: return false
+        }
+    }
+
+    /// How many columns of a terminal the text fills; it must be free of control characters.
+    static func width(_ text: String) -> Int {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
+        return text.reduce(0) { $0 + width($1) }
+    }
+
+    /// The text cut to `columns`, an ellipsis in its last one, if it is wider.
+    static func cut(_ text: String, to columns: Int) -> String {
+        if width(text) <= columns { return text }
+        var room = columns - 1
+        var result = ""
+        for character in text {
+            room -= width(character)
+            if room < 0 { break }
+            result.append(character)
+        }
+        return result + "…"
+    }
+
+    private static func width(_ character: Character) -> Int {
+        guard let first = character.unicodeScalars.first, !first.isASCII else { return 1 }
+        if isWide(first) || character.unicodeScalars.contains("\u{fe0f}") { return 2 }
+        switch first.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format: return 0
+        default: return 1
+        }
+    }
+
+    /// The blocks that Unicode's UAX #11 calls Wide or Fullwidth, by their bounds.
+    private static let wideBlocks: [ClosedRange<UInt32>] = [
+        0x1100...0x115f, 0x2e80...0x303e, 0x3041...0x4dbf, 0x4e00...0xa4cf, 0xa960...0xa97f,
+        0xac00...0xd7a3, 0xf900...0xfaff, 0xfe30...0xfe6f, 0xff01...0xff60, 0xffe0...0xffe6,
+        0x17000...0x18cff, 0x1b000...0x1b2ff, 0x20000...0x3fffd,
+    ]
+
+    private static func isWide(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.isEmojiPresentation || wideBlocks.contains { $0 ~= scalar.value }
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What became of a fire, in words: the answer to "why did it not run?".
+struct RunSentence {
+    var text: String
+    /// Red for what went wrong, yellow for what did not take place.
+    var style: Terminal.Style?
+
+    init(_ run: Run, dates: LocalDate) {
+        switch run.state {
+        case .claimed:
+            text = run.fireDate > dates.now ? "due \(dates.distance(run.fireDate))" : "starting"
+        case .fired:
+            text = "fired"
+        case .running:
+            text = "running"
+            if let start = run.startedAt {
+                text += " for \(RelativeTime.length(dates.now - start))"
+            }
+        case .done:
+            text = Self.outcome(
+                run.outcome,
+                status: run.status,
+                signal: run.signal,
+                error: run.error
+            )
+            if let start = run.startedAt, let end = run.endedAt {
+                text += " after \(RelativeTime.length(end - start))"
+            }
+            if run.hasFailed == true { style = .red }
+        case .skipped:
+            text = Self.skipped(run, dates)
+            style = .yellow
+            return
+        }
+        text += Self.circumstances(run).map { "; \($0)" }.joined()
+    }
+
+    /// How a command ended: "exit 0", "signal 9 (KILL)", "not started: no such file …".
+    static func outcome(
+        _ outcome: Run.Outcome?,
+        status: Int32?,
+        signal: Int32?,
+        error: String?
+    ) -> String {
+        switch outcome {
+        case .exited: "exit \(status ?? 0)"
+        case .signalled: "signal \(SignalName.words(signal ?? 0))"
+        case .notStarted: "not started" + (error.map { ": \($0)" } ?? "")
+        case .interrupted: "interrupted: the daemon ended while it ran"
+        case nil: "done"
+        }
+    }
+
+    /// Why a date was skipped; the sentences of missed dates say that they were.
+    static func skipped(_ reason: String) -> String {
+        reason.hasPrefix("missed") ? reason : "skipped: \(reason)"
+    }
+
+    private static func skipped(_ run: Run, _ dates: LocalDate) -> String {
+        let reason = run.reason?.sentence ?? "the reason is not known"
+        guard let count = run.dates, count > 1, let last = run.through else {
+            return skipped(reason)
+        }
+        let range =
+            "\(count) dates from \(dates.dayAndTime(run.fireDate)) to \(dates.dayAndTime(last))"
+        return run.reason == .coalesced
+            ? "\(range) missed; one later fire stands for them" : "\(range) \(skipped(reason))"
+    }
+
+    /// What was out of the ordinary about a fire that took place.
+    private static func circumstances(_ run: Run) -> [String] {
+        var all: [String] = []
+        if run.reason == .manual { all.append("by hand") }
+        if let attempt = run.attempt, attempt > 1 { all.append("attempt \(attempt)") }
+        if let missed = run.missed, missed > 0 { all.append(missedDates(missed)) }
+        // A second is what a reader of this line might notice; `--json` has the exact dates.
+        if run.reason != .manual, let begun = run.firedAt ?? run.startedAt {
+            let lateness = begun - run.fireDate
+            if lateness >= .seconds(1) { all.append("\(RelativeTime.length(lateness)) late") }
+        }
+        return all
+    }
+
+    /// "for 239 missed dates too".
+    static func missedDates(_ count: Int) -> String {
+        "for \(count) missed \(count == 1 ? "date" : "dates") too"
+    }
+}

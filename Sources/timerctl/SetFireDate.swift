@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import TimerControl
+
+/// `timerctl set-fire-date`: moves a job's next fire.
+struct SetFireDate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Move a job's next fire to a date.",
+        discussion: """
+            The whole grid of a job that repeats by an interval moves along. Dates: RFC 3339, \
+            '2026-12-01 09:00', 09:00 (the next one), 'tomorrow 09:00', 'mon 09:00', +10m, \
+            @1700000000; read in your own time zone where they name none.
+
+            Examples:
+              timerctl set-fire-date 2 tomorrow 09:00
+              timerctl set-fire-date --name heartbeat +10m
+            """
+    )
+
+    @Option(help: "The name of a live job, instead of an id.")
+    var name: String?
+
+    @OptionGroup var common: CommonOptions
+
+    @Argument(
+        help: ArgumentHelp(
+            "The job's id, unless --name is given, and the date.",
+            valueName: "id> <date"
+        )
+    )
+    var words: [String]
+
+    mutating func validate() throws {
+        if name == nil { _ = try jobID(words[0]) }
+        guard words.count > (name == nil ? 1 : 0) else {
+            throw ValidationError("no date; try 'tomorrow 09:00' or '+10m'")
+        }
+    }
+
+    func run() async throws {
+        let (request, note) = try request(now: .now, local: .local)
+        let answer = try await Daemon.ask(common, request, for: JobReply.self)
+        for note in [note].compactMap(\.self) + (answer.value.notes ?? []) {
+            Output.complain("note: \(note)")
+        }
+        if common.json { return try Output.write(answer.jsonLine("job")) }
+        let dates = LocalDate(now: .now, zone: .local)
+        try Output.write("\(answer.value.job.nextFireSentence(dates))\n")
+    }
+
+    func request(now: Timestamp, local: Zone) throws -> (request: Request, note: String?) {
+        let job: JobReference = try name.map { .name($0) } ?? .id(jobID(words[0]))
+        let text = words.dropFirst(name == nil ? 1 : 0).joined(separator: " ")
+        let (date, note) = try DateExpression.parse(text, now: now, zone: local)
+        return (.setFireDate(TimerControl.SetFireDate(job: job, fireDate: date.rfc3339)), note)
+    }
+}
+
+extension Job {
+    /// "job 2 (standup): next fire in 14 h, tomorrow at 09:00:00".
+    func nextFireSentence(_ dates: LocalDate) -> String {
+        guard state.isLive, let fireDate else { return "\(title): \(state.rawValue)" }
+        let when = "\(dates.distance(fireDate)), \(dates.phrase(fireDate))"
+        return state == .paused
+            ? "\(title): paused; once resumed, next fire \(when)" : "\(title): next fire \(when)"
+    }
+}

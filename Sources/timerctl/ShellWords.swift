@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A command as it would be typed into a shell.
+enum ShellWords {
+    /// The words quoted where a shell would read something else into them, and joined.
+    static func joined(_ words: [String]) -> String {
+        words.enumerated().map { index, word in
+            // "A=b" as the first word is an assignment to a shell, not a program.
+            quoted(word, isProgram: index == 0)
+        }.joined(separator: " ")
+    }
+
+    private static func quoted(_ word: String, isProgram: Bool) -> String {
+        if word.unicodeScalars.contains(where: Printable.isHidden) { return dollarQuoted(word) }
+        let isPlain =
+            !word.isEmpty && word.unicodeScalars.allSatisfy(isPlain) && word.first != "#"
+            && !(isProgram && word.contains("="))
+        if isPlain { return word }
+        let parts = word.split(separator: "'", omittingEmptySubsequences: false)
+        return "'" + parts.joined(separator: #"'\''"#) + "'"
+    }
+
+    private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+        guard scalar.isASCII else { return scalar.properties.isAlphabetic }
+        return scalar.properties.isAlphabetic || ("0"..."9").contains(scalar)
+            || "_@%+=:,./-".unicodeScalars.contains(scalar)
+    }
+
+    /// "$'…'", which bash, zsh and ksh read: what a terminal would obey is spelled out.
+    private static func dollarQuoted(_ word: String) -> String {
+        var result = "$'"
+        for scalar in word.unicodeScalars {
+            switch scalar {
+            case "\n": result += #"\n"#
+            case "\t": result += #"\t"#
+            case "\r": result += #"\r"#
+            case "\\", "'": result += "\\\(scalar)"
+            case _ where !Printable.isHidden(scalar): result.unicodeScalars.append(scalar)
+            case _ where scalar.isASCII: result += #"\x"# + hex(scalar, digits: 2)
+            case _ where scalar.value <= 0xffff: result += #"\u"# + hex(scalar, digits: 4)
+            default: result += #"\U"# + hex(scalar, digits: 8)
+            }
+        }
+        return result + "'"
+    }
+
+    private static func hex(_ scalar: Unicode.Scalar, digits: Int) -> String {
+        let text = String(scalar.value, radix: 16)
+        return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+    }
+}

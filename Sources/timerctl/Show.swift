@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import TimerControl
+
+/// `timerctl show`: everything about a job.
+struct Show: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show a job: all that is set, its last fires and the reasons, its coming dates.",
+        discussion: """
+            Examples:
+              timerctl show 2
+              timerctl show --name heartbeat
+              timerctl show 2 --json | jq .schedule
+            """
+    )
+
+    @OptionGroup var jobs: JobArguments
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        var isFirst = true
+        try await Daemon.forEach(jobs.references, common) { daemon, reference in
+            let answer = try await daemon.ask(.getJob(reference), for: JobReply.self)
+            if common.json { return try Output.write(answer.jsonLine("job")) }
+            let job = answer.value.job
+            var request = ListRuns()
+            request.job = job.id
+            request.limit = 10
+            let runs = try await daemon.ask(.listRuns(request), for: RunsReply.self).value.runs
+            let page = JobPage(job: job, runs: runs, dates: LocalDate(now: .now, zone: .local))
+            try Output.write((isFirst ? "" : "\n") + page.text(for: .current))
+            isFirst = false
+        }
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import TimerControl
+
+/// `timerctl status`: the daemon in a few lines.
+struct Status: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Tell how the daemon is.",
+        discussion: """
+            Ends with 0 when a daemon answers, with 69 when none does.
+
+            Examples:
+              timerctl status
+              timerctl status --json | jq .seq
+            """
+    )
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        let answer = try await Daemon.ask(common, .status, for: StatusReply.self)
+        if common.json { return try Output.write(answer.jsonLine) }
+        try Output.write(Self.text(of: answer.value, zone: .local))
+    }
+
+    /// Counted from the daemon's own clock: the answer is as old as that.
+    static func text(of status: StatusReply, zone: Zone) -> String {
+        let dates = LocalDate(now: status.now, zone: zone)
+        let age = RelativeTime.length(status.now - status.startedAt)
+        let next = status.nextFireDate.map {
+            "; next fire \(dates.distance($0)), \(dates.phrase($0))"
+        }
+        var lines = [
+            "timerd \(status.version), process \(status.pid), up \(age)",
+            "jobs      \(status.scheduled) scheduled, \(status.paused) paused, "
+                + "\(status.armed) armed\(next ?? "")",
+            "runs      \(status.running) in progress or waiting",
+            "clients   \(status.connections) connected, \(status.watchers) watching",
+            "events    the newest has number \(status.seq)",
+            "database  \(status.database)",
+            "socket    \(status.socket)",
+        ]
+        if let trouble = status.trouble { lines.append("trouble   \(trouble)") }
+        if status.version != timerdVersion {
+            lines.append("timerctl is \(timerdVersion), another version")
+        }
+        return lines.map { Printable.escaped($0) + "\n" }.joined()
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Rows below each other in aligned columns, two blanks apart.
+struct Table {
+    struct Column {
+        var title: String
+        var isRightAligned = false
+    }
+
+    struct Cell: ExpressibleByStringInterpolation {
+        /// Without control characters.
+        var text: String
+        var style: Terminal.Style?
+
+        init(_ text: String, _ style: Terminal.Style? = nil) {
+            self.text = Printable.escaped(text)
+            self.style = style
+        }
+
+        init(stringLiteral text: String) { self.init(text) }
+    }
+
+    var columns: [Column]
+    /// Each with a cell for each column.
+    var rows: [[Cell]] = []
+
+    /// The narrowest that the last column is cut to; a terminal without even that wraps its lines.
+    private static let narrowest = 12
+
+    /// The lines, each with its newline.
+    ///
+    /// Only the last column is cut, and only for a terminal: what is piped away stays whole.
+    func text(for terminal: Terminal) -> String {
+        let titles = columns.map { Cell($0.title, .bold) }
+        let lines = [titles] + rows
+        let widths = columns.indices.dropLast().map { column in
+            lines.reduce(0) { max($0, Printable.width($1[column].text)) }
+        }
+        let lastWidth = terminal.width.map { width in
+            max(Self.narrowest, width - widths.reduce(0) { $0 + $1 + 2 })
+        }
+        return lines.map { cells in
+            line(cells, widths: widths, lastWidth: lastWidth, terminal) + "\n"
+        }.joined()
+    }
+
+    private func line(
+        _ cells: [Cell],
+        widths: [Int],
+        lastWidth: Int?,
+        _ terminal: Terminal
+    ) -> String {
+        var line = ""
+        for (index, cell) in cells.enumerated() {
+            guard index < widths.count else {
+                let text = lastWidth.map { Printable.cut(cell.text, to: $0) } ?? cell.text
+                line += terminal.styled(text, cell.style)
+                continue
+            }
+            let padding = String(
+                repeating: " ",
+                count: widths[index] - Printable.width(cell.text)
+            )
+            let text = terminal.styled(cell.text, cell.style)
+            line += (columns[index].isRightAligned ? padding + text : text + padding) + "  "
+        }
+        return line
+    }
+}

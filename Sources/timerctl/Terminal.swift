@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// What standard output is: how wide, if it is a terminal, and whether it may be coloured.
+struct Terminal: Hashable {
+    /// Columns; nil when the output is no terminal, or one that does not know.
+    var width: Int?
+    var hasColour: Bool
+
+    /// What a file or a pipe gets: whole lines, plain.
+    static let plain = Terminal(width: nil, hasColour: false)
+
+    /// Of this process's standard output.
+    static var current: Self {
+        guard isatty(STDOUT_FILENO) == 1 else { return .plain }
+        var size = winsize()
+        let isKnown = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
+        return Self(
+            width: isKnown ? Int(size.ws_col) : nil,
+            hasColour: allowsColour(
+                noColour: getenv("NO_COLOR").map { String(cString: $0) },
+                term: getenv("TERM").map { String(cString: $0) }
+            )
+        )
+    }
+
+    /// Whether a terminal may be coloured: NO_COLOR, by no-color.org, counts unless it is empty.
+    static func allowsColour(noColour: String?, term: String?) -> Bool {
+        guard noColour ?? "" == "" else { return false }
+        return !["", "dumb"].contains(term ?? "")
+    }
+
+    /// The text in a style, for a terminal that has colours.
+    func styled(_ text: String, _ style: Style?) -> String {
+        guard hasColour, let style, !text.isEmpty else { return text }
+        return "\u{1b}[\(style.rawValue)m\(text)\u{1b}[0m"
+    }
+
+    /// The parameter of the control sequence that selects it (ECMA-48, SGR).
+    enum Style: Int {
+        case bold = 1
+        case dim = 2
+        case red = 31
+        case green = 32
+        case yellow = 33
+    }
+}

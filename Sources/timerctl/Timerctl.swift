@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import Schedules
+import TimerControl
+
+/// The command line of timerd: parses, runs one command, and ends with its status.
+@main
+struct Timerctl: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "timerctl",
+        abstract: "Add, watch, move and end the jobs of timerd.",
+        discussion: """
+            A job fires at its dates: it runs a command, or is an event for whoever watches. It \
+            survives crashes and reboots. Answers go to standard output, all else to standard error.
+
+            Examples:
+              timerctl add --every 5s --name heartbeat -- curl -fsS http://localhost/
+              timerctl list
+              timerctl runs --name heartbeat   # why did it not run?
+              timerctl watch
+
+            Exit status: 0 done, 1 refused, 64 wrong usage, 65 bad data, 69 no daemon, 74 \
+            input or output failed, 76 protocol broken, 77 not permitted.
+            """,
+        version: "timerctl \(timerdVersion)",
+        subcommands: [
+            Add.self, List.self, Show.self, SetFireDate.self, Fire.self, Pause.self, Resume.self,
+            Invalidate.self, Runs.self, Logs.self, Watch.self, Status.self, Next.self,
+        ]
+    )
+
+    static func main() async {
+        do {
+            var command = try parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            end(with: error)
+        }
+    }
+
+    /// Says what went wrong, in one line, and ends with its status; prints help where it was asked for.
+    private static func end(with error: any Error) -> Never {
+        switch error {
+        case let error as Failure:
+            if !error.message.isEmpty { Output.complain(error.message) }
+            Glibc.exit(error.status.rawValue)
+        case let error as ScheduleError:
+            end(with: Failure(error))
+        default:
+            if let status = error as? ExitCode { Glibc.exit(status.rawValue) }
+            guard exitCode(for: error).isSuccess else {
+                Output.complain(
+                    UsageSentence.text(message(for: error), fullMessage: fullMessage(for: error))
+                )
+                Glibc.exit(ExitStatus.usage.rawValue)
+            }
+            do {
+                try Output.write(fullMessage(for: error) + "\n")
+            } catch {
+                end(with: error)
+            }
+            Glibc.exit(0)
+        }
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import TimerControl
+
+/// `timerctl watch`: events as they happen.
+struct Watch: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print events as they happen, a line each.",
+        discussion: """
+            --since first prints what followed that event, without a gap; --since 0 all that is \
+            kept. --json prints the events as JSON with their numbers (seq). When the daemon goes \
+            away it ends with 69 and says how to go on from there.
+
+            Examples:
+              timerctl watch
+              timerctl watch --type run.finished --job 2 3
+              timerctl watch --json --since 0 -n 10 | jq -c '[.seq, .type, .job]'
+            """
+    )
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The number of the last event already seen.", valueName: "seq")
+    )
+    var since: Int64?
+
+    @Option(
+        name: .customLong("type"),
+        parsing: .upToNextOption,
+        help: ArgumentHelp("Only events of these types, such as fire.fired.", valueName: "type"),
+        completion: .list(Event.Kind.allCases.map(\.rawValue)),
+        transform: { try eventKind($0) }
+    )
+    var types: [Event.Kind] = []
+
+    @Option(
+        name: .customLong("job"),
+        parsing: .upToNextOption,
+        help: ArgumentHelp("Only events of the jobs with these ids.", valueName: "id"),
+        transform: { try jobID($0) }
+    )
+    var jobs: [JobID] = []
+
+    @Option(
+        name: .customShort("n"),
+        parsing: .unconditional,
+        help: ArgumentHelp("End after that many events.", valueName: "number")
+    )
+    var number: Int?
+
+    @OptionGroup var common: CommonOptions
+
+    mutating func validate() throws {
+        if let number, number < 1 { throw ValidationError("-n \(number) is not a number from 1") }
+        if let since, since < 0 { throw ValidationError("--since \(since) is not a number from 0") }
+    }
+
+    func run() async throws {
+        let client = try await Daemon.connect(common).client
+        var last: Int64 = 0
+        do {
+            let subscription = try await client.subscribe(request) { lost in
+                Output.complain("events \(lost.after + 1) to \(lost.through) are no longer kept")
+            }
+            last = since ?? subscription.seq
+        } catch {
+            throw Failure(answering: error)
+        }
+        var left = number ?? .max
+        do {
+            for try await event in client.events {
+                try Output.write(line(event))
+                last = event.seq
+                left -= 1
+                if left == 0 { break }
+            }
+        } catch let error as Failure {
+            throw error
+        } catch {
+            throw Failure(
+                .unavailable,
+                "\(error); the last event was \(last), go on with: \(resumption(after: last))"
+            )
+        }
+        // Not before: a client that nobody holds hangs up.
+        await client.close()
+    }
+
+    private func line(_ event: Event) throws -> String {
+        if common.json { return try JSONValue(encoding: event).jsonText + "\n" }
+        return EventLine(event, dates: LocalDate(now: .now, zone: .local)).text(for: .current)
+    }
+
+    var request: Subscribe {
+        var request = Subscribe()
+        request.since = since
+        request.types = types.isEmpty ? nil : types
+        request.jobs = jobs.isEmpty ? nil : jobs
+        return request
+    }
+
+    /// The command that goes on behind the event with that number.
+    func resumption(after seq: Int64) -> String {
+        var words = ["timerctl", "watch", "--since", "\(seq)"]
+        if !types.isEmpty { words += ["--type"] + types.map(\.rawValue) }
+        if !jobs.isEmpty { words += ["--job"] + jobs.map(\.description) }
+        if common.json { words.append("--json") }
+        if let socket = common.socket { words += ["--socket", socket] }
+        return ShellWords.joined(words)
+    }
+}
+
+private func eventKind(_ argument: String) throws -> Event.Kind {
+    guard let kind = Event.Kind(rawValue: argument) else {
+        let kinds = Event.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+        throw ValidationError("--type '\(argument)' is none of \(kinds)")
+    }
+    return kind
+}

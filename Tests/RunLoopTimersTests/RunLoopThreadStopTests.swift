@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreFoundation
+import Foundation
+import Glibc
+import Testing
+
+@testable import RunLoopTimers
+
+@Suite("RunLoopThread, stopping", .timeLimit(.minutes(5)))
+struct RunLoopThreadStopTests {
+    @Test("What was enqueued before the stop runs before the thread ends")
+    func rest() async {
+        let thread = RunLoopThread(name: "test")
+        let log = Log<Int>()
+        for number in 0..<1000 {
+            thread.perform { log.note(number) }
+        }
+        thread.stop()
+        thread.stop()
+        await thread.waitUntilStopped()
+        #expect(log.all == Array(0..<1000))
+        await thread.waitUntilStopped()
+    }
+
+    @Test("A thread that has only just been made can be stopped", arguments: 0..<50)
+    func atOnce(round: Int) async {
+        let thread = RunLoopThread(name: "test")
+        let timer = WeakTimer(fireDate: .now) { _ in }
+        thread.add(timer)
+        thread.stop()
+        await thread.waitUntilStopped()
+        #expect(!timer.isValid)
+    }
+
+    @Test("A stop frees all timers, and all that they held")
+    func frees() async {
+        let thread = RunLoopThread(name: "test")
+        let freed = Log<Int>()
+        let loop = WeakReference(thread.loop)
+        var timers: [WeakReference<WeakTimer>] = []
+        var proxies: [WeakReference<WeakTimerProxy>] = []
+        for number in 0..<1000 {
+            let held = Target { freed.note(number) }
+            let timer = WeakTimer(
+                fireDate: .now + Double(number % 2) * 1000,
+                interval: 1000,
+                repeats: true,
+                userInfo: Target { freed.note(number) }
+            ) { timer in
+                _ = (held, timer)
+            }
+            thread.add(timer)
+            timers.append(WeakReference(timer))
+            proxies.append(WeakReference(timer.state.withLock { $0.proxy }))
+        }
+        thread.stop()
+        await thread.waitUntilStopped()
+        #expect(timers.allSatisfy { $0.object == nil })
+        #expect(proxies.allSatisfy { $0.object == nil })
+        #expect(freed.count == 2000)
+        #expect(loop.object != nil)
+    }
+
+    @Test("Whoever holds a timer of a stopped thread finds it invalid, and its target let go of")
+    func heldTimer() async {
+        let thread = RunLoopThread(name: "test")
+        let freed = Log<Int>()
+        let timer = {
+            let held = Target { freed.note(1) }
+            return WeakTimer(fireDate: .distantFuture) { _ in _ = held }
+        }()
+        thread.add(timer)
+        thread.stop()
+        await thread.waitUntilStopped()
+        #expect(!timer.isValid)
+        #expect(freed.count == 1)
+    }
+
+    @Test("A stopped thread invalidates the timer it is given")
+    func addAfterwards() async {
+        let thread = RunLoopThread(name: "test")
+        thread.stop()
+        await thread.waitUntilStopped()
+        let timer = WeakTimer(fireDate: .now) { _ in }
+        thread.add(timer)
+        await eventually("the timer is invalid") { !timer.isValid }
+    }
+
+    @Test("What comes after the stop runs too, in order and one at a time, on no run loop")
+    func afterwards() async {
+        let thread = RunLoopThread(name: "test")
+        let resident = Resident(on: thread)
+        await resident.visit()
+        thread.stop()
+        await thread.waitUntilStopped()
+        #expect(!thread.isCurrent)
+        let log = Log<Int>()
+        await withTaskGroup { group in
+            for source in 0..<4 {
+                group.addTask {
+                    for number in 0..<500 {
+                        thread.perform { log.note(source * 500 + number) }
+                        await resident.visit()
+                    }
+                }
+            }
+        }
+        #expect(await resident.visits == 2001)
+        #expect(await thread.run { thread.isCurrent })
+        for source in 0..<4 {
+            #expect(
+                log.all.filter { $0 / 500 == source } == Array(source * 500..<(source + 1) * 500)
+            )
+        }
+    }
+
+    @Test("A stop ends the loop also while somebody runs it inside a callout")
+    func nested() async {
+        let thread = RunLoopThread(name: "test")
+        let log = Log<Int>()
+        thread.add(
+            WeakTimer(fireDate: .now) { _ in
+                log.note(1)
+                CFRunLoopRunInMode(kCFRunLoopDefaultMode, 20, false)
+                log.note(2)
+            }
+        )
+        await eventually("the callout has begun") { log.count == 1 }
+        thread.stop()
+        await thread.waitUntilStopped()
+        #expect(log.all == [1, 2])
+    }
+
+    @Test("A CFRunLoopStop by somebody else does not end the thread")
+    func foreignStop() async {
+        let thread = RunLoopThread(name: "test")
+        await thread.run { CFRunLoopStop(CFRunLoopGetCurrent()) }
+        let fires = Log<Int>()
+        thread.add(WeakTimer(fireDate: .now + 0.01) { _ in fires.note(1) })
+        await eventually("the timer has fired") { fires.count == 1 }
+    }
+
+    @Test("A thread that is dropped ends by itself, with the timers that are armed on it")
+    func dropped() async {
+        let timer = WeakTimer(fireDate: .distantFuture) { _ in }
+        let loop = {
+            let thread = RunLoopThread(name: "test")
+            thread.add(timer)
+            return WeakReference(thread.loop)
+        }()
+        await eventually("the loop is freed") { loop.object == nil }
+        #expect(!timer.isValid)
+    }
+
+    @Test("A thread may be dropped by its own work")
+    func droppedInside() async {
+        let log = Log<Int>()
+        let loop = {
+            let thread = RunLoopThread(name: "test")
+            let gate = Gate()
+            thread.perform { [thread] in
+                gate.pass()
+                log.note(thread.isCurrent ? 1 : 0)
+            }
+            gate.open()
+            return WeakReference(thread.loop)
+        }()
+        await eventually("the loop is freed") { loop.object == nil }
+        #expect(log.all == [1])
+    }
+
+    @Test("An actor that owns its thread can be dropped while its job runs")
+    func droppedActor() async {
+        let resident = WeakReference(await Self.visited())
+        await eventually("the actor is freed") { resident.object == nil }
+    }
+
+    private static func visited() async -> Resident {
+        let resident = Resident(on: RunLoopThread(name: "test"))
+        await resident.visit()
+        return resident
+    }
+
+    @Test("Threads, their run loops and their descriptors are gone when they have stopped")
+    func descriptors() async throws {
+        await #expect(processExitsWith: .success) {
+            func open() throws -> Int {
+                try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+            }
+            func threads() throws -> Int {
+                try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count
+            }
+            var before = 0
+            for round in 0..<200 {
+                let thread = RunLoopThread(name: "test")
+                thread.add(WeakTimer(fireDate: .now + 1000) { _ in })
+                thread.stop()
+                await thread.waitUntilStopped()
+                if round == 20 {
+                    before = try open()
+                }
+            }
+            // The concurrency runtime and Dispatch may have started a few threads meanwhile.
+            await eventually("no more than 20 threads are left") { (try? threads()) ?? 99 <= 20 }
+            await eventually("no more than 8 further files are open") {
+                (try? open()) ?? 99 <= before + 8
+            }
+        }
+    }
+}

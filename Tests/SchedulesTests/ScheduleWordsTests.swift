@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Schedules
+import Testing
+
+@Suite("ScheduleWords") struct ScheduleWordsTests {
+    private static let now = Timestamp(microseconds: 1_796_112_000_000_000)  // 2026-12-01T08:00Z
+
+    private func resolve(_ words: ScheduleWords) throws -> ResolvedSchedule {
+        try words.resolve(now: Self.now, zone: Zone(named: "Europe/Berlin"))
+    }
+
+    @Test("A delay and an interval count from now, on the elapsed clock")
+    func elapsed() throws {
+        let delay = try resolve(ScheduleWords(in: "30m"))
+        #expect(delay.schedule == .once(Self.now + .seconds(1800)))
+        #expect(delay.clock == .elapsed)
+        #expect(delay.firstFireDate == Self.now + .seconds(1800))
+        let interval = try resolve(ScheduleWords(every: "5s"))
+        let grid = IntervalGrid(first: Self.now + .seconds(5), interval: .seconds(5))
+        #expect(interval.schedule == .every(grid))
+        #expect(interval.clock == .elapsed)
+        #expect(interval.firstFireDate == grid.first)
+    }
+
+    @Test("A date and a grid from a date are on the wall clock")
+    func wall() throws {
+        let once = try resolve(ScheduleWords(at: "2026-12-24 18:00"))
+        #expect(once.firstFireDate == (try instant("2026-12-24T17:00:00Z")))
+        #expect(once.clock == .wall)
+        let tokyo = try resolve(ScheduleWords(at: "2026-12-24 18:00", tz: "Asia/Tokyo"))
+        #expect(tokyo.firstFireDate == (try instant("2026-12-24T09:00:00Z")))
+        // The grid began in the past: its next date is the first.
+        let grid = try resolve(ScheduleWords(every: "1h", from: "2026-11-30 10:15"))
+        #expect(grid.schedule.anchor == (try instant("2026-11-30T09:15:00Z")))
+        #expect(grid.firstFireDate == (try instant("2026-12-01T08:15:00Z")))
+        #expect(grid.clock == .wall)
+        let ahead = try resolve(ScheduleWords(every: "1h", from: "tomorrow 00:00", tz: "UTC"))
+        #expect(ahead.firstFireDate == (try instant("2026-12-02T00:00:00Z")))
+    }
+
+    @Test("Cron and calendar words are read in their zone, else in the default one")
+    func expressions() throws {
+        let cron = try resolve(ScheduleWords(cron: "0 12 * * *"))
+        #expect(cron.firstFireDate == (try instant("2026-12-01T11:00:00Z")))
+        #expect(cron.clock == .wall)
+        let zoned = try resolve(ScheduleWords(cron: "0 12 * * *", tz: "America/New_York"))
+        #expect(zoned.firstFireDate == (try instant("2026-12-01T17:00:00Z")))
+        let calendar = try resolve(ScheduleWords(calendar: "12:00", tz: "UTC"))
+        #expect(calendar.firstFireDate == (try instant("2026-12-01T12:00:00Z")))
+        let own = try resolve(ScheduleWords(calendar: "12:00 Asia/Tokyo", tz: "UTC"))
+        #expect(own.firstFireDate == (try instant("2026-12-02T03:00:00Z")))
+    }
+
+    @Test("@reboot has no date of its own")
+    func reboot() throws {
+        let resolved = try resolve(ScheduleWords(cron: " @Reboot "))
+        #expect(resolved.schedule == .reboot)
+        #expect(resolved.firstFireDate == nil)
+        #expect(resolved.schedule.nextFireDate(after: .distantPast) == nil)
+    }
+
+    @Test("A date that has passed is returned, and refused on request")
+    func past() throws {
+        let resolved = try resolve(ScheduleWords(at: "2026-11-30 09:00"))
+        #expect(resolved.firstFireDate == (try instant("2026-11-30T08:00:00Z")))
+        let error = #expect(throws: ScheduleError.self) {
+            try resolved.requireFuture(after: Self.now)
+        }
+        #expect(error?.code == .neverFires)
+        try resolved.requireFuture(after: instant("2026-11-30T07:59:59Z"))
+        try resolve(ScheduleWords(cron: "@reboot")).requireFuture(after: Self.now)
+    }
+
+    @Test("A local time that does not exist is noted")
+    func notes() throws {
+        let resolved = try resolve(ScheduleWords(at: "2027-03-28 02:30"))
+        #expect(
+            resolved.notes == [
+                "2027-03-28 02:30:00 does not exist in Europe/Berlin; "
+                    + "it becomes 2027-03-28 03:00:00 CEST"
+            ]
+        )
+        #expect(try resolve(ScheduleWords(at: "2027-03-28 03:30")).notes.isEmpty)
+    }
+
+    @Test(
+        "Words that do not go together are refused",
+        arguments: [
+            (
+                ScheduleWords(), ScheduleError.Code.badSchedule,
+                "a schedule is exactly one of 'in', 'at', 'every', 'cron' and 'calendar'; "
+                    + "none is given"
+            ),
+            (
+                ScheduleWords(in: "5s", every: "5s"), .badSchedule,
+                "a schedule is exactly one of 'in', 'at', 'every', 'cron' and 'calendar'; "
+                    + "'in' and 'every' are given"
+            ),
+            (
+                ScheduleWords(from: "now", cron: "* * * * *"), .badSchedule,
+                "'from' belongs to 'every'; 'cron' has no grid"
+            ),
+            (
+                ScheduleWords(every: "5s", tz: "UTC"), .badSchedule,
+                "'tz' belongs to 'at', 'from', 'cron' and 'calendar'; a length of time has no zone"
+            ),
+            (
+                ScheduleWords(in: "0"), .badDuration,
+                "duration '0' is too short; accepted are 1ms to 100 years"
+            ),
+            (
+                ScheduleWords(calendar: "2025-01-01"), .neverFires,
+                "calendar '2025-01-01' never fires: "
+                    + "no date after '2026-12-01T08:00:00.000000Z' matches"
+            ),
+            (
+                ScheduleWords(cron: "0 0 30 2 *"), .neverFires,
+                "cron '0 0 30 2 *' never fires: no date after '2026-12-01T08:00:00.000000Z' matches"
+            ),
+        ]
+    )
+    func refused(words: ScheduleWords, code: ScheduleError.Code, message: String) {
+        #expect(throws: ScheduleError(code, message)) { try resolve(words) }
+    }
+
+    @Test(
+        "An unknown zone, cron or calendar keeps its own code",
+        arguments: [
+            (ScheduleWords(at: "09:00", tz: "Mars/Base"), ScheduleError.Code.badZone),
+            (ScheduleWords(cron: "nonsense"), .badCron),
+            (ScheduleWords(calendar: "nonsense"), .badCalendar),
+            (ScheduleWords(at: "nonsense"), .badDate),
+            (ScheduleWords(every: "nonsense"), .badDuration),
+            (ScheduleWords(every: "5s", from: "nonsense"), .badDate),
+        ]
+    )
+    func codes(words: ScheduleWords, code: ScheduleError.Code) {
+        let error = #expect(throws: ScheduleError.self) { try resolve(words) }
+        #expect(error?.code == code)
+    }
+
+    @Test(
+        "What the store kept makes the same schedule again",
+        arguments: [
+            ScheduleWords(in: "30m"), ScheduleWords(at: "tomorrow 09:00"),
+            ScheduleWords(every: "5s"),
+            ScheduleWords(every: "1h", from: "2020-01-01 00:00"),
+            ScheduleWords(cron: "*/5 * * * *"),
+            ScheduleWords(calendar: "Mon 09:00"), ScheduleWords(cron: "@reboot"),
+        ]
+    )
+    func again(words: ScheduleWords) throws {
+        let resolved = try resolve(words)
+        let anchor = resolved.schedule.anchor ?? .distantPast
+        let zone = try Zone(named: "Europe/Berlin")
+        #expect(try words.schedule(anchor: anchor, zone: zone) == resolved.schedule)
+    }
+
+    @Test("Moving the grid moves once and every, and nothing else")
+    func moving() throws {
+        let date = try instant("2027-01-01T00:00:00Z")
+        for words in [ScheduleWords(in: "30m"), ScheduleWords(every: "5s")] {
+            let moved = try resolve(words).schedule.movingGrid(to: date)
+            #expect(moved.anchor == date)
+            #expect(moved.nextFireDate(after: date - .seconds(1)) == date)
+        }
+        let cron = try resolve(ScheduleWords(cron: "* * * * *")).schedule
+        #expect(cron.movingGrid(to: date) == cron)
+        #expect(cron.anchor == nil)
+    }
+
+    @Test("On the wire only the words that were given appear")
+    func coding() throws {
+        let words = ScheduleWords(every: "5s", from: "2026-12-01 09:00", tz: "UTC")
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let data = try encoder.encode(words)
+        #expect(
+            String(decoding: data, as: UTF8.self)
+                == #"{"every":"5s","from":"2026-12-01 09:00","tz":"UTC"}"#
+        )
+        #expect(try JSONDecoder().decode(ScheduleWords.self, from: data) == words)
+        let delay = try JSONDecoder().decode(
+            ScheduleWords.self,
+            from: Data(#"{"in": "5s", "at": null}"#.utf8)
+        )
+        #expect(delay == ScheduleWords(in: "5s"))
+    }
+
+    @Test("An unknown key, or a value that is no string, is refused")
+    func badCoding() {
+        let error = #expect(throws: ScheduleError.self) {
+            try JSONDecoder().decode(
+                ScheduleWords.self,
+                from: Data(#"{"every": "5s", "evry": "5s"}"#.utf8)
+            )
+        }
+        #expect(
+            error?.message
+                == "a schedule has no field 'evry'; its fields are 'in', 'at', 'every', 'from', "
+                + "'cron', 'calendar', 'tz'"
+        )
+        #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode(ScheduleWords.self, from: Data(#"{"every": 5}"#.utf8))
+        }
+    }
+}

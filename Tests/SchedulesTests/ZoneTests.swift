@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+
+@Suite("Zone") struct ZoneTests {
+    @Test(
+        "A zone knows its offset and its name at any time, also beyond the file's table",
+        arguments: [
+            ("Europe/Berlin", "2026-01-01T00:00:00Z", 3600, "CET"),
+            ("Europe/Berlin", "2026-03-29T00:59:59Z", 3600, "CET"),
+            ("Europe/Berlin", "2026-03-29T01:00:00Z", 7200, "CEST"),
+            ("Europe/Berlin", "2199-07-01T00:00:00Z", 7200, "CEST"),
+            ("Europe/Berlin", "2199-12-01T00:00:00Z", 3600, "CET"),
+            ("Europe/Berlin", "9999-07-01T00:00:00Z", 7200, "CEST"),
+            ("America/New_York", "1800-01-01T00:00:00Z", -17_762, "LMT"),
+            ("America/New_York", "2050-03-13T06:59:59Z", -18_000, "EST"),
+            ("America/New_York", "2050-03-13T07:00:00Z", -14_400, "EDT"),
+            ("Australia/Lord_Howe", "2026-01-01T00:00:00Z", 39_600, "+11"),
+            ("Australia/Lord_Howe", "2100-07-01T00:00:00Z", 37_800, "+1030"),
+            ("Pacific/Apia", "2011-12-30T09:59:59Z", -36_000, "-10"),
+            ("Pacific/Apia", "2011-12-30T10:00:00Z", 50_400, "+14"),
+            ("Europe/Dublin", "2060-07-01T00:00:00Z", 3600, "IST"),
+            ("Europe/Dublin", "2060-01-01T00:00:00Z", 0, "GMT"),
+            ("Asia/Kathmandu", "2026-01-01T00:00:00Z", 20_700, "+0545"),
+            ("utc", "2026-01-01T00:00:00Z", 0, "UTC"),
+        ]
+    )
+    func offsets(name: String, date: String, offset: Int, abbreviation: String) throws {
+        let zone = try Zone(named: name)
+        #expect(zone.offset(at: try instant(date)) == offset)
+        #expect(zone.abbreviation(at: try instant(date)) == abbreviation)
+    }
+
+    @Test(
+        "POSIX TZ strings are zones",
+        arguments: [
+            ("UTC0", "2026-07-01T00:00:00Z", 0, "UTC"),
+            ("<+0530>-5:30", "2026-07-01T00:00:00Z", 19_800, "+0530"),
+            ("EST5EDT,M3.2.0,M11.1.0", "2026-03-08T06:59:59Z", -18_000, "EST"),
+            ("EST5EDT,M3.2.0,M11.1.0", "2026-03-08T07:00:00Z", -14_400, "EDT"),
+            ("AEST-10AEDT,M10.1.0,M4.1.0/3", "2026-01-01T00:00:00Z", 39_600, "AEDT"),
+            ("IST-1GMT0,M10.5.0,M3.5.0/1", "2026-01-01T00:00:00Z", 0, "GMT"),
+            ("XXX3EDT4,0/0,J365/23", "2026-12-31T23:00:00Z", -14_400, "EDT"),
+            ("AAA0BBB,J60/0,J300/0", "2028-02-29T12:00:00Z", 0, "AAA"),
+            ("AAA0BBB,J60/0,J300/0", "2028-03-01T00:00:00Z", 3600, "BBB"),
+            ("AAA0BBB,59/0,J300/0", "2028-02-29T00:00:00Z", 3600, "BBB"),
+            ("AAA0BBB,M3.5.0/-24,J300/0", "2026-03-28T00:00:00Z", 3600, "BBB"),
+        ]
+    )
+    func posix(text: String, date: String, offset: Int, abbreviation: String) throws {
+        let zone = try Zone(named: text)
+        #expect(zone.offset(at: try instant(date)) == offset)
+        #expect(zone.abbreviation(at: try instant(date)) == abbreviation)
+    }
+
+    @Test(
+        "An unknown name is refused, and no name leads out of the database",
+        arguments: [
+            "", "Mars/Base", "Europe", "/etc/localtime", "../zoneinfo/Europe/Berlin",
+            "Europe/../Europe/Berlin", "Europe//Berlin", "tzdata.zi", "zone.tab", "EST5EDT,M13.1.0",
+            "AB5", "Europe/Berlin ", "right/UTC",
+        ]
+    )
+    func unknown(name: String) {
+        let error = #expect(throws: ScheduleError.self) { try Zone(named: name) }
+        #expect(error?.code == .badZone)
+        #expect(error?.message.contains("'\(name)'") == true)
+    }
+
+    @Test("One zone read twice is equal to itself, and to no other")
+    func equality() throws {
+        #expect(try Zone(named: "Europe/Berlin") == Zone(named: "Europe/Berlin"))
+        #expect(try Zone(named: "Europe/Berlin") != Zone(named: "Europe/Paris"))
+        #expect(try Zone(named: "CET-1") == Zone(named: "CET-1"))
+        #expect(try Zone(named: "UTC") == .utc)
+    }
+
+    @Test("The local zone is there, whatever the machine's is")
+    func local() {
+        #expect(!Zone.local.name.isEmpty)
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@Suite("RequestLine") struct RequestLineTests {
+    static let everyRequest: [Request] = {
+        var list = ListJobs()
+        list.all = true
+        list.state = .paused
+        list.name = "a"
+        list.tag = "b"
+        list.limit = 1000
+        list.cursor = 5
+        var runs = ListRuns()
+        runs.job = JobID(rawValue: 3)
+        runs.limit = 1
+        runs.cursor = 9
+        var subscribe = Subscribe()
+        subscribe.since = 0
+        subscribe.types = [.fireFired, .runFinished]
+        subscribe.jobs = [JobID(rawValue: 1), JobID(rawValue: 2)]
+        var preview = PreviewSchedule(schedule: ScheduleWords(cron: "*/5 * * * *", tz: "UTC"))
+        preview.count = 3
+        preview.after = "2026-12-01T00:00:00Z"
+        let plain = JobDefinition(schedule: ScheduleWords(at: "tomorrow 09:00"))
+        let run = RunReference(id: RunID(rawValue: 8))
+        return [
+            .addJobs(AddJobs(Samples.fullDefinition, replace: true)),
+            .addJobs(AddJobs(plain)),
+            .addJobs(AddJobs([plain, Samples.fullDefinition], replace: true)),
+            .addJobs(AddJobs([plain])),
+            .getJob(.id(JobID(rawValue: 1))), .getJob(.name("a")),
+            .listJobs(list), .listJobs(ListJobs()),
+            .invalidateJobs(.ids([JobID(rawValue: 1), JobID(rawValue: 2)])),
+            .invalidateJobs(.name("a")), .invalidateJobs(.tag("b")),
+            .setFireDate(SetFireDate(job: .id(JobID(rawValue: 1)), fireDate: "+10m")),
+            .setFireDate(SetFireDate(job: .name("a"), fireDate: "09:00")),
+            .fireJob(.name("a")), .pauseJobs(.tag("b")), .resumeJobs(.ids([JobID(rawValue: 4)])),
+            .listRuns(runs), .listRuns(ListRuns()), .getRun(run), .readOutput(run),
+            .subscribe(subscribe), .subscribe(Subscribe()), .previewSchedule(preview), .status,
+        ]
+    }()
+
+    @Test("Every request is read as it was written", arguments: everyRequest)
+    func roundTrip(request: Request) throws {
+        let line = try RequestLine(parsing: try request.line(id: .integer(7)))
+        #expect(line == .single(RequestEnvelope(id: .integer(7), request: .success(request))))
+    }
+
+    @Test("The requests above are of every method")
+    func completeness() {
+        #expect(Set(Self.everyRequest.map(\.method)) == Set(Request.Method.allCases))
+    }
+
+    @Test(
+        "Parameters may be left out, empty or null where none is needed",
+        arguments: ["", #","params":{}"#, #","params":null"#]
+    )
+    func noParameters(parameters: String) throws {
+        let text = #"{"jsonrpc":"2.0","id":1,"method":"job.list""# + parameters + "}"
+        let line = try RequestLine(parsing: Array(text.utf8))
+        let request = Request.listJobs(ListJobs())
+        #expect(line == .single(RequestEnvelope(id: .integer(1), request: .success(request))))
+    }
+
+    @Test(
+        "An id may be a string, an integer or null; without one it is a notification",
+        arguments: [
+            (#""id":"a","#, .string("a")), (#""id":-5,"#, .integer(-5)), (#""id":null,"#, .null),
+            ("", nil),
+        ] as [(String, JSONValue?)]
+    )
+    func ids(field: String, id: JSONValue?) throws {
+        let text = "{" + field + #""jsonrpc":"2.0","method":"daemon.status"}"#
+        let line = try RequestLine(parsing: Array(text.utf8))
+        #expect(line == .single(RequestEnvelope(id: id, request: .success(.status))))
+    }
+
+    @Test("A batch keeps the order, and each element has its own error")
+    func batch() throws {
+        let text = #"""
+            [{"jsonrpc":"2.0","id":1,"method":"daemon.status"}, 7,
+             {"jsonrpc":"2.0","method":"job.add","params":{}},
+             {"jsonrpc":"2.0","id":2,"method":"job.got"}]
+            """#
+        guard case .batch(let envelopes) = try RequestLine(parsing: Array(text.utf8)) else {
+            Issue.record("an array is a batch")
+            return
+        }
+        #expect(envelopes.map(\.id) == [.integer(1), .null, nil, .integer(2)])
+        let reasons = envelopes.map { envelope -> ControlError.Reason? in
+            if case .failure(let error) = envelope.request { error.reason } else { nil }
+        }
+        #expect(reasons == [nil, .invalidRequest, .invalidParams, .unknownMethod])
+    }
+
+    @Test(
+        "A line that is no request is refused as a whole",
+        arguments: [
+            ("nonsense", .parseError, "the line is not JSON: expected a value at byte 0"),
+            (
+                #"{"jsonrpc":"2.0","id":1"#, .parseError,
+                "the line is not JSON: expected ',' or '}' at byte 23"
+            ),
+            (
+                #"{"id":1,"id":2}"#, .parseError,
+                "the line is not JSON: expected a key other than 'id', again at byte 8"
+            ),
+            ("[]", .invalidRequest, "a batch is empty, expected one request or more"),
+        ] as [(String, ControlError.Reason, String)]
+    )
+    func refusesLine(text: String, reason: ControlError.Reason, message: String) {
+        let error = #expect(throws: ControlError.self) {
+            try RequestLine(parsing: Array(text.utf8))
+        }
+        #expect(error?.reason == reason)
+        #expect(error?.message == message)
+    }
+
+    @Test("A batch of 10,000 is read, one more is refused before any of it is")
+    func batchLimit() throws {
+        let one = #"{"jsonrpc":"2.0","method":"daemon.status"}"#
+        func text(_ count: Int) -> [UInt8] {
+            Array("[\(Array(repeating: one, count: count).joined(separator: ","))]".utf8)
+        }
+        guard case .batch(let envelopes) = try RequestLine(parsing: text(10_000)) else {
+            Issue.record("an array is a batch")
+            return
+        }
+        #expect(envelopes.count == 10_000)
+        let error = #expect(throws: ControlError.self) { try RequestLine(parsing: text(10_001)) }
+        #expect(error?.reason == .limitReached)
+        #expect(error?.message == "a batch has 10001 requests; at most 10000 are accepted")
+    }
+}

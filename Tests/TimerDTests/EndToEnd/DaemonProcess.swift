@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Subprocess
+import Synchronization
+import SystemPackage
+
+/// A real `timerd`, in a folder of its own; and `timerctl` beside it.
+final class DaemonProcess: Sendable {
+    let folder: String
+    private let state = Mutex(State())
+
+    private struct State {
+        var pid: Int32?
+        var ended: Task<TerminationStatus?, Never>?
+        var log = ""
+    }
+
+    var database: String { folder + "/timerd.db" }
+    var socket: String { folder + "/timerd.sock" }
+    var pid: Int32 { state.withLock { $0.pid ?? 0 } }
+    /// What it has written to standard error.
+    var log: String { state.withLock { $0.log } }
+
+    init(folder: String) { self.folder = folder }
+
+    /// Where the build puts the programs: beside the tests' own.
+    static let programs: String = {
+        let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+        return ((own ?? "") as NSString).deletingLastPathComponent
+    }()
+
+    /// Runs `body` with a daemon on a new database, and removes both.
+    static func with(_ body: (DaemonProcess) async throws -> Void) async throws {
+        // Short: the path of a socket has 107 bytes at most.
+        let folder = "/tmp/timerd-\(UUID().uuidString.prefix(13))"
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: true
+        )
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let daemon = DaemonProcess(folder: folder)
+        try await daemon.start()
+        do {
+            try await body(daemon)
+        } catch {
+            _ = await daemon.end(SIGKILL)
+            throw error
+        }
+        _ = await daemon.end(SIGTERM)
+    }
+
+    /// Starts the daemon and returns once it answers.
+    ///
+    /// - Throws: `NotReady`, with what it said, when it ended instead.
+    func start(_ arguments: [String] = []) async throws {
+        let ready = Latch()
+        state.withLock { $0.log = "" }
+        let task = Task { [self] () -> TerminationStatus? in
+            let result = try? await run(
+                .path(FilePath(Self.programs + "/timerd")),
+                arguments: Arguments(
+                    ["--database", database, "--socket", socket] + arguments
+                ),
+                environment: .inherit,
+                input: .none,
+                output: .discarded,
+                error: .sequence
+            ) { execution in
+                state.withLock { $0.pid = execution.processIdentifier.value }
+                for try await line in execution.standardError.strings() {
+                    state.withLock { $0.log += line + "\n" }
+                    if line.contains("ready") { ready.open() }
+                }
+            }
+            ready.open()
+            return result?.terminationStatus
+        }
+        state.withLock { $0.ended = task }
+        await ready.wait()
+        guard log.contains("ready") else { throw NotReady(log: log) }
+    }
+
+    /// Sends `signal` and returns once the daemon has ended.
+    @discardableResult
+    func end(_ signal: Int32) async -> TerminationStatus? {
+        let (pid, ended) = state.withLock { ($0.pid, $0.ended) }
+        if let pid, pid > 0 { kill(pid, signal) }
+        let status = await ended?.value
+        state.withLock { $0.pid = nil }
+        return status
+    }
+
+    /// What `timerctl` said.
+    struct Answer: Sendable {
+        var output: String
+        var errors: String
+        var status: Int32
+    }
+
+    /// Runs `timerctl` against this daemon.
+    @discardableResult
+    func timerctl(_ arguments: String...) async throws -> Answer {
+        try await timerctl(arguments)
+    }
+
+    func timerctl(_ arguments: [String]) async throws -> Answer {
+        let result = try await run(
+            .path(FilePath(Self.programs + "/timerctl")),
+            arguments: Arguments(arguments),
+            environment: .inherit.updating([
+                "TIMERD_SOCKET": socket, "TZ": "UTC", "NO_COLOR": "1",
+            ]),
+            output: .string(limit: 1 << 24),
+            error: .string(limit: 1 << 20)
+        )
+        let status: Int32 =
+            switch result.terminationStatus {
+            case .exited(let code): code
+            case .signaled(let signal): 128 + signal
+            }
+        return Answer(
+            output: result.standardOutput,
+            errors: result.standardError,
+            status: status
+        )
+    }
+
+    struct NotReady: Error, CustomStringConvertible {
+        var log: String
+        var description: String { "timerd ended before it was ready: \(log)" }
+    }
+}
+
+/// Opens once, and lets everyone through who waits.
+final class Latch: Sendable {
+    private let state = Mutex<(isOpen: Bool, waiters: [CheckedContinuation<Void, Never>])>(
+        (false, [])
+    )
+
+    func open() {
+        let waiters = state.withLock { state in
+            defer { state = (true, []) }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if !state.isOpen { state.waiters.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Subprocess
+import SystemPackage
+import Testing
+
+@testable import TimerD
+
+@Suite("Durability", .timeLimit(.minutes(2)))
+struct DurabilityTests {
+    static let strace = "/usr/bin/strace"
+    static let hasStrace = FileManager.default.isExecutableFile(atPath: strace)
+
+    @Test(
+        "The reply to a mutation leaves after the fdatasync that covers it, as the kernel saw it",
+        .enabled(if: hasStrace, "needs strace, which .ci/run installs")
+    )
+    func replyAfterSync() async throws {
+        try await DaemonProcess.with { daemon in
+            let trace = daemon.folder + "/trace"
+            let attached = Latch()
+            let arguments = [
+                "-f", "-y", "-s", "8192", "-o", trace, "-p", "\(daemon.pid)",
+                "-e", "trace=pwrite64,fdatasync,write,writev,sendmsg,sendto",
+            ]
+            let tracer = Task {
+                _ = try await run(
+                    .path(FilePath(Self.strace)),
+                    arguments: Arguments(arguments),
+                    input: .none,
+                    output: .discarded,
+                    error: .sequence
+                ) { execution in
+                    for try await line in execution.standardError.strings() {
+                        if line.contains("attached") { attached.open() }
+                    }
+                }
+                attached.open()
+            }
+            await attached.wait()
+            let names = (1...20).map { "durable-\($0)-" }
+            for name in names {
+                try await daemon.timerctl("add", "--in", "1h", "--name", name)
+            }
+            // The tracer ends with what it traces, and its file is whole then.
+            await daemon.end(SIGTERM)
+            try await tracer.value
+            let lines = try String(contentsOfFile: trace, encoding: .utf8)
+                .split(separator: "\n").map(String.init)
+            for name in names {
+                try Self.check(name, in: lines)
+            }
+        }
+    }
+
+    /// Of the lines that name the job: its row is written, then synced, then the reply goes out.
+    private static func check(_ name: String, in lines: [String]) throws {
+        let written = try #require(
+            lines.firstIndex { $0.contains("pwrite64") && $0.contains(name) },
+            "\(name) is written"
+        )
+        let reply = try #require(
+            lines.firstIndex {
+                $0.contains(name) && $0.contains("jsonrpc") && !$0.contains("pwrite64")
+            },
+            "\(name) is answered"
+        )
+        let synced = lines[written...].firstIndex {
+            $0.contains("fdatasync") && $0.hasSuffix("= 0")
+        }
+        #expect(written < reply)
+        #expect(try #require(synced, "\(name) is synced") < reply, "\(name) is synced first")
+    }
+}

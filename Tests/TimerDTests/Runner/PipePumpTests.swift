@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import SystemPackage
+import Testing
+
+@testable import TimerD
+
+@Suite("PipePump", .timeLimit(.minutes(1))) struct PipePumpTests {
+    @Test("A stream that never runs dry does not keep a run from ending")
+    func endlessStream() async throws {
+        func zeros() throws -> FileDescriptor { try FileDescriptor.open("/dev/zero", .readWrite) }
+        // Always readable, as a pidfd is once its process has ended.
+        let process = try zeros()
+        defer { process.closeForGood() }
+        let pipes = RunPipes(
+            stdin: try zeros(),
+            stdout: try zeros(),
+            stderr: try zeros(),
+            input: try zeros(),
+            output: try zeros(),
+            error: try zeros()
+        )
+        pipes.closeCommandEnds()
+        let output = try await PipePump().run(
+            pipes,
+            input: [],
+            outputLimit: 100,
+            until: process.rawValue
+        )
+        #expect(output.stdout == Array(repeating: 0, count: 100))
+        #expect(output.stdoutDropped == (1 << 20) - 100)
+        #expect(output.stderrDropped == (1 << 20) - 100)
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import Testing
+
+@testable import TimerD
+
+@Suite("RunSlots", .timeLimit(.minutes(1))) struct RunSlotsTests {
+    @Test("As many as the limit are served at once, and no more")
+    func limit() async throws {
+        let slots = RunSlots(limit: 3)
+        for _ in 0..<3 { try await slots.acquire() }
+        let fourth = Task { try await slots.acquire() }
+        try await eventually("the fourth waits") { slots.waiting == 1 }
+        #expect(slots.inUse == 3)
+        slots.release()
+        try await fourth.value
+        #expect(slots.inUse == 3)
+        #expect(slots.waiting == 0)
+        for _ in 0..<3 { slots.release() }
+        #expect(slots.inUse == 0)
+    }
+
+    @Test("Who waits is served in the order of coming")
+    func order() async throws {
+        let slots = RunSlots(limit: 1)
+        let served = Log()
+        try await slots.acquire()
+        var waiting: [Task<Void, any Error>] = []
+        for number in 1...20 {
+            waiting.append(
+                Task {
+                    try await slots.acquire()
+                    served.add(number)
+                    slots.release()
+                }
+            )
+            try await eventually("number \(number) waits") { slots.waiting == number }
+        }
+        slots.release()
+        for task in waiting { try await task.value }
+        #expect(served.entries == Array(1...20))
+        #expect(slots.inUse == 0)
+    }
+
+    @Test("A wait that is cancelled ends, takes no slot, and delays nobody")
+    func cancellation() async throws {
+        let slots = RunSlots(limit: 1)
+        try await slots.acquire()
+        let first = Task { try await slots.acquire() }
+        try await eventually("the first waits") { slots.waiting == 1 }
+        let second = Task { try await slots.acquire() }
+        try await eventually("the second waits") { slots.waiting == 2 }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        #expect(slots.waiting == 1)
+        slots.release()
+        try await second.value
+        slots.release()
+        #expect(slots.inUse == 0)
+    }
+
+    @Test("A task that is cancelled already gets no slot, free or not")
+    func cancelledBefore() async throws {
+        let slots = RunSlots(limit: 1)
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await slots.acquire()
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(slots.inUse == 0)
+        #expect(slots.waiting == 0)
+    }
+
+    @Test("Cancelling while slots are handed on loses none")
+    func race() async throws {
+        let slots = RunSlots(limit: 2)
+        await withTaskGroup { group in
+            for number in 0..<400 {
+                group.addTask {
+                    let task = Task {
+                        try await slots.acquire()
+                        await Task.yield()
+                        slots.release()
+                    }
+                    if number % 3 == 0 { task.cancel() }
+                    _ = await task.result
+                }
+            }
+        }
+        #expect(slots.inUse == 0)
+        #expect(slots.waiting == 0)
+    }
+
+    /// What happened, in order.
+    private final class Log: Sendable {
+        private let lines = Mutex<[Int]>([])
+
+        var entries: [Int] { lines.withLock { $0 } }
+
+        func add(_ entry: Int) {
+            lines.withLock { $0.append(entry) }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+
+@testable import TimerD
+
+@Suite("ClockAnchor")
+struct ClockAnchorTests {
+    static func second(_ second: Int64) -> Timestamp {
+        Timestamp(microseconds: second * 1_000_000)
+    }
+
+    /// A daemon of boot "a" that last stored second 5,000, when the machine was up for 1,000 s.
+    static let stored = ClockAnchor(
+        bootID: "a",
+        elapsedBase: .seconds(4000),
+        shift: .zero,
+        elapsed: second(5000)
+    )
+
+    @Test("A new database's elapsed time begins as wall time")
+    func new() {
+        let none = ClockAnchor(
+            bootID: "",
+            elapsedBase: .zero,
+            shift: .zero,
+            elapsed: Self.second(0)
+        )
+        let (anchor, step) = none.resumed(
+            bootID: "a",
+            sinceBoot: Self.second(1000),
+            wall: Self.second(9000)
+        )
+        #expect(anchor.elapsed == Self.second(9000))
+        #expect(anchor.shift == .zero)
+        #expect(step == .zero)
+    }
+
+    @Test("Within one boot elapsed time goes on by the time since boot")
+    func sameBoot() {
+        let (anchor, step) = Self.stored.resumed(
+            bootID: "a",
+            sinceBoot: Self.second(1100),
+            wall: Self.second(5100)
+        )
+        #expect(anchor.elapsed == Self.second(5100))
+        #expect(step == .zero)
+    }
+
+    @Test(
+        "A step of the wall clock while no daemon ran is found and moves elapsed time not at all",
+        arguments: [3600, -3600, 10 * 365 * 86_400]
+    )
+    func stepped(by seconds: Int64) {
+        let (anchor, step) = Self.stored.resumed(
+            bootID: "a",
+            sinceBoot: Self.second(1100),
+            wall: Self.second(5100 + seconds)
+        )
+        #expect(anchor.elapsed == Self.second(5100))
+        #expect(anchor.shift == .seconds(seconds))
+        #expect(step == .seconds(seconds))
+    }
+
+    @Test("Across a reboot elapsed time goes on by the wall clock, and earlier steps still count")
+    func reboot() {
+        var stored = Self.stored
+        stored.shift = .seconds(100)
+        let (anchor, step) = stored.resumed(
+            bootID: "b",
+            sinceBoot: Self.second(30),
+            wall: Self.second(8100)
+        )
+        #expect(anchor.elapsed == Self.second(8000))
+        #expect(anchor.shift == .seconds(100))
+        #expect(step == .zero)
+    }
+
+    @Test("A clock that stands at 1970 after a reboot does not take elapsed time back")
+    func clockWithoutBattery() {
+        let (anchor, step) = Self.stored.resumed(
+            bootID: "b",
+            sinceBoot: Self.second(30),
+            wall: Self.second(30)
+        )
+        #expect(anchor.elapsed == Self.second(5000))
+        #expect(step == .seconds(30 - 5000))
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// A grid of 10 s from second 0; dates are written as seconds.
+@Suite("MisfirePolicy")
+struct MisfirePolicyTests {
+    static let grid = Schedule.every(
+        IntervalGrid(first: second(0), interval: .seconds(10))
+    )
+
+    static func second(_ second: Int64) -> Timestamp {
+        Timestamp(microseconds: second * 1_000_000)
+    }
+
+    /// What a settlement came to, in seconds: "skip 0-20 x3 coalesced; fire 30 +3".
+    static func text(_ settlement: MisfirePolicy.Settlement) -> String {
+        let skipped = settlement.skipped.map { dates in
+            let (first, last) = (
+                dates.first.microseconds / 1_000_000, dates.last.microseconds / 1_000_000
+            )
+            return "skip \(first)-\(last) x\(dates.count) \(dates.reason.rawValue)"
+        }
+        let fire = settlement.fire.map {
+            ["fire \($0.date.microseconds / 1_000_000) +\($0.missed)"]
+        }
+        return (skipped + (fire ?? [])).joined(separator: "; ")
+    }
+
+    struct Row: CustomTestStringConvertible, Sendable {
+        var mode: JobDefinition.Misfire
+        var after: Int64 = 60
+        var window: Int64?
+        var limit = 100
+        var now: Int64
+        var until: Int64?
+        var result: String
+
+        var testDescription: String {
+            "\(mode) after \(after) window \(window ?? -1) limit \(limit) at \(now)"
+        }
+    }
+
+    static let rows: [Row] = [
+        // On time and late: no policy is asked.
+        Row(mode: .once, now: 0, result: "fire 0 +0"),
+        Row(mode: .skip, now: 9, result: "fire 0 +0"),
+        Row(mode: .all, now: 9, result: "fire 0 +0"),
+        // The latest is late, those before it are missed.
+        Row(mode: .once, now: 35, result: "skip 0-20 x3 coalesced; fire 30 +3"),
+        Row(mode: .skip, now: 35, result: "skip 0-20 x3 misfire; fire 30 +0"),
+        Row(mode: .all, now: 35, result: "fire 0 +1"),
+        // The latest is too old to be late: it is missed as well.
+        Row(mode: .once, after: 2, now: 35, result: "skip 0-20 x3 coalesced; fire 30 +4"),
+        Row(mode: .skip, after: 2, now: 35, result: "skip 0-30 x4 misfire"),
+        Row(mode: .all, after: 2, now: 35, result: "fire 0 +1"),
+        Row(mode: .once, after: 2, now: 5, result: "fire 0 +1"),
+        Row(mode: .skip, after: 2, now: 5, result: "skip 0-0 x1 misfire"),
+        Row(mode: .all, after: 2, now: 5, result: "fire 0 +1"),
+        // Exactly as old as may be.
+        Row(mode: .skip, after: 5, now: 35, result: "skip 0-20 x3 misfire; fire 30 +0"),
+        // What is older than the window is not made up for.
+        Row(
+            mode: .once,
+            window: 20,
+            now: 35,
+            result: "skip 0-10 x2 misfireWindow; skip 20-20 x1 coalesced; fire 30 +1"
+        ),
+        Row(
+            mode: .once,
+            after: 2,
+            window: 3,
+            now: 35,
+            result: "skip 0-30 x4 misfireWindow"
+        ),
+        Row(mode: .all, window: 20, now: 35, result: "skip 0-10 x2 misfireWindow; fire 20 +1"),
+        Row(
+            mode: .skip,
+            window: 20,
+            now: 35,
+            result: "skip 0-10 x2 misfireWindow; skip 20-20 x1 misfire; fire 30 +0"
+        ),
+        // `all` makes up for the newest, and the late one is not counted among them.
+        Row(
+            mode: .all,
+            limit: 2,
+            now: 55,
+            result: "skip 0-20 x3 misfireLimit; fire 30 +1"
+        ),
+        Row(
+            mode: .all,
+            after: 2,
+            limit: 2,
+            now: 55,
+            result: "skip 0-30 x4 misfireLimit; fire 40 +1"
+        ),
+        // Dates end with `until`.
+        Row(mode: .once, now: 95, until: 30, result: "skip 0-20 x3 coalesced; fire 30 +4"),
+        Row(mode: .skip, now: 95, until: 30, result: "skip 0-30 x4 misfire"),
+    ]
+
+    @Test("Each passed date is a fire or skipped with its reason", arguments: rows)
+    func settles(_ row: Row) {
+        let policy = MisfirePolicy(
+            mode: row.mode,
+            limit: row.limit,
+            after: .seconds(row.after),
+            window: row.window.map(TimeSpan.seconds)
+        )
+        let settlement = policy.settle(
+            Self.grid,
+            from: Self.second(0),
+            until: row.until.map(Self.second),
+            at: Self.second(row.now)
+        )
+        #expect(Self.text(settlement) == row.result)
+    }
+
+    @Test("Under 'all', settling again and again fires each missed date once, oldest first")
+    func allInOrder() {
+        let policy = MisfirePolicy(mode: .all, limit: 3)
+        var date = Self.second(0)
+        var told: [String] = []
+        while date <= Self.second(55) {
+            let settlement = policy.settle(Self.grid, from: date, at: Self.second(55))
+            told.append(Self.text(settlement))
+            date = Self.grid.nextFireDate(after: settlement.fire?.date ?? date) ?? .distantFuture
+        }
+        #expect(
+            told == [
+                "skip 0-10 x2 misfireLimit; fire 20 +1", "fire 30 +1", "fire 40 +1", "fire 50 +0",
+            ]
+        )
+    }
+
+    @Test("Two weeks of a date every 5 s are settled by arithmetic")
+    func longGap() {
+        let grid = Schedule.every(IntervalGrid(first: Self.second(0), interval: .seconds(5)))
+        let now = Self.second(14 * 86_400 + 2)
+        let settlement = MisfirePolicy().settle(grid, from: Self.second(0), at: now)
+        #expect(settlement.fire?.missed == 14 * 86_400 / 5)
+        #expect(settlement.skipped.map(\.count) == [14 * 86_400 / 5])
+    }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Recovery", .timeLimit(.minutes(2)))
+struct RecoveryTests {
+    @Test("A job that was added is there after a crash, and fires at its date")
+    func addedSurvives() async throws {
+        try await TestScheduler.with { test in
+            let near = try await test.add(ScheduleWords(in: "4s"))
+            let far = try await test.add(ScheduleWords(in: "1h"))
+            let after = try await test.crashed()
+            try await after.advance(by: .seconds(3700))
+            #expect(after.fired(near.id) == [4])
+            #expect(after.fired(far.id) == [3600])
+            #expect(after.sink.all(.fireFired).allSatisfy { $0.redelivered == nil })
+            try await after.close()
+        }
+    }
+
+    @Test("An event whose telling a crash left open is told again, as the same fire, and says so")
+    func redelivered() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "4s"))
+            // Its date passes while the daemon is down: for all that is stored, it may have fired.
+            let after = try await test.crashedAndDown(for: .seconds(5))
+            try await after.advance(by: .seconds(4))
+            #expect(after.fired(job.id) == [4, 8])
+            let events = after.sink.all(.fireFired)
+            #expect(events.map(\.redelivered) == [true, nil])
+            #expect(Set(events.map(\.fire)).count == 2)
+            try await after.close()
+        }
+    }
+
+    @Test("A command whose fire was claimed was not started: it follows the misfire rule")
+    func claimedCommand() async throws {
+        try await TestScheduler.with { test in
+            let once = try await test.add(ScheduleWords(in: "4s"), command: ["once"])
+            let skip = try await test.add(ScheduleWords(in: "4s"), command: ["skip"]) {
+                $0.misfire = .skip
+            }
+            let after = try await test.crashedAndDown(for: .seconds(3600))
+            try await after.advance(by: .zero)
+            #expect(after.runner.requests.map(\.argv) == [["once"]])
+            #expect(after.runner.requests.map { $0.environment["TIMERD_MISSED"] } == ["1"])
+            #expect(after.fired(once.id) == [4])
+            #expect(try await after.history(skip.id).map(\.reason) == [.misfire])
+            try await after.close()
+        }
+    }
+
+    @Test("A run that was in progress is interrupted, and not started again")
+    func interrupted() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["slow"])
+            try await test.advance(by: .seconds(11))
+            let after = try await test.crashed()
+            #expect(after.recovered.interrupted == 1)
+            try await after.advance(by: .zero)
+            #expect(after.runner.requests.isEmpty)
+            let run = try #require(try await after.history(job.id).first)
+            #expect(run.outcome == .interrupted)
+            try await after.advance(by: .seconds(10))
+            #expect(after.runner.requests.count == 1)
+            #expect(after.sink.all(.runFinished).first?.outcome == .interrupted)
+            test.runner.end()
+            try await after.close()
+        }
+    }
+
+    @Test("A command that was about to start when the daemon died is not started twice")
+    func preparedThenCrash() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "5s"), command: ["once"])
+            try await test.advance(by: .milliseconds(4_995))
+            let after = try await test.crashed()
+            try await after.advance(by: .seconds(10))
+            #expect(after.runner.requests.isEmpty)
+            let run = try #require(try await after.history(job.id).first)
+            #expect(run.outcome == .interrupted)
+            #expect(try await after.job(job.id).state == .finished)
+            try await after.close()
+        }
+    }
+
+    @Test("Dates that passed while no daemon ran are one fire, which says how many they were")
+    func downtime() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1min"))
+            let after = try await test.crashedAndDown(for: .seconds(3600))
+            try await after.advance(by: .zero)
+            #expect(after.fired(job.id) == [3600])
+            #expect(after.sink.all(.fireFired).first?.missed == 59)
+            let skipped = try #require(try await after.history(job.id).first)
+            #expect(skipped.dates == 59)
+            #expect(skipped.reason == .coalesced)
+            try await after.close()
+        }
+    }
+
+    @Test("Numbers of events go on after a crash, and are never used again")
+    func numbersGoOn() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1s"))
+            try await test.advance(by: .seconds(5))
+            let after = try await test.crashed()
+            try await after.advance(by: .seconds(5))
+            let before = test.sink.all.map(\.seq)
+            let then = after.sink.all.map(\.seq)
+            #expect(before == before.sorted())
+            #expect(then == then.sorted())
+            #expect(try #require(then.first) > (try #require(before.last)))
+            #expect(after.fired(job.id).isEmpty == false)
+            try await after.close()
+        }
+    }
+
+    @Test("What watchers were told is what the database tells again, in order")
+    func eventsAreKept() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1s")) {
+                $0.name = "tick"
+                $0.userInfo = .integer(7)
+            }
+            try await test.add(ScheduleWords(in: "2s"), command: ["x"])
+            try await test.advance(by: .milliseconds(3500))
+            try await test.change(job.id, .pause)
+            try await test.change(job.id, .resume)
+            try await test.change(job.id, .setFireDate(TestScheduler.start + .seconds(9)))
+            try await test.change(job.id, .invalidate)
+            try await test.settle()
+            let kept = try await test.store.reader.read {
+                try EventLog($0).events(after: 0, limit: 100)
+            }
+            #expect(kept == test.sink.all)
+        }
+    }
+
+    @Test("A daemon that was stopped gave back what it had claimed: nothing is told twice")
+    func cleanStop() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "4s"))
+            try await test.settle()
+            await test.scheduler.stop(drainTime: .zero)
+            let after = try await test.crashedAndDown(for: .seconds(20))
+            #expect(after.recovered.redelivered == 0)
+            try await after.advance(by: .zero)
+            #expect(after.fired(job.id) == [4])
+            #expect(after.sink.all(.fireFired).first?.redelivered == nil)
+            try await after.close()
+        }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Runs by the scheduler", .timeLimit(.minutes(2)))
+struct SchedulerRunTests {
+    @Test("A fire with a command is a run: stored, started, told, and in the history")
+    func run() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "5s"), command: ["backup", "-v"]) {
+                $0.name = "nightly"
+                $0.userInfo = .object(["a": .integer(1)])
+                $0.env = ["LEVEL": "3"]
+            }
+            try await test.advance(by: .seconds(6))
+            let request = try #require(test.runner.requests.first)
+            #expect(test.runner.requests.count == 1)
+            #expect(request.argv == ["backup", "-v"])
+            #expect(request.input == Array(#"{"a":1}"#.utf8))
+            #expect(request.environment["TIMERD_JOB_ID"] == "\(job.id)")
+            #expect(request.environment["TIMERD_JOB_NAME"] == "nightly")
+            #expect(request.environment["TIMERD_FIRE_DATE"] == "2026-12-01T08:00:05.000000Z")
+            #expect(request.environment["LEVEL"] == "3")
+            let types = test.sink.all.map(\.type)
+            #expect(
+                types == [.jobAdded, .fireFired, .jobFinished, .runStarted, .runFinished]
+                    || types == [.jobAdded, .fireFired, .runStarted, .jobFinished, .runFinished]
+                    || types == [.jobAdded, .fireFired, .runStarted, .runFinished, .jobFinished]
+            )
+            let run = try #require(try await test.history(job.id).first)
+            #expect(run.state == .done)
+            #expect(run.outcome == .exited)
+            #expect(run.status == 0)
+            #expect(run.startedAt == TestScheduler.start + .seconds(5))
+        }
+    }
+
+    @Test("A date that comes while a run is in progress is skipped, and says so")
+    func overlap() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["slow"])
+            try await test.advance(by: .seconds(25))
+            #expect(test.runner.requests.count == 1)
+            test.runner.end()
+            try await test.advance(by: .seconds(10))
+            #expect(test.runner.requests.count == 2)
+            let history = try await test.history(job.id)
+            #expect(history.map(\.state) == [.done, .skipped, .running])
+            #expect(history[1].reason == .overlap)
+            #expect(test.sink.all(.fireSkipped).map(\.reason) == ["overlap"])
+            test.runner.end()
+        }
+    }
+
+    @Test("Missed dates that are all made up for run one after the other, oldest first")
+    func madeUpFor() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["slow"]) {
+                $0.misfire = .all
+            }
+            test.stall(.seconds(34))
+            try await test.advance(by: .seconds(0))
+            for expected in 1...3 {
+                #expect(test.runner.requests.count == expected)
+                test.runner.end()
+                try await test.advance(by: .seconds(0))
+            }
+            #expect(
+                test.runner.requests.map { $0.environment["TIMERD_MISSED"] } == ["1", "1", "0"]
+            )
+            #expect(test.fired(job.id) == [10, 20, 30])
+        }
+    }
+
+    @Test("A command that was prepared ahead of its date is not started once it is invalidated")
+    func invalidatedWhilePrepared() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "5s"), command: ["never"])
+            try await test.advance(by: .milliseconds(4_995))
+            #expect(try await test.history(job.id).map(\.state) == [.running], "it is prepared")
+            try await test.change(job.id, .invalidate)
+            try await test.advance(by: .seconds(10))
+            #expect(test.runner.requests.isEmpty)
+            #expect(try await test.history(job.id).isEmpty)
+        }
+    }
+
+    @Test("A command that is moved while it is prepared runs at its new date alone")
+    func movedWhilePrepared() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "5s"), command: ["later"])
+            try await test.advance(by: .milliseconds(4_995))
+            try await test.change(job.id, .setFireDate(TestScheduler.start + .seconds(8)))
+            try await test.advance(by: .seconds(10))
+            #expect(test.fired(job.id) == [8])
+            #expect(test.runner.requests.count == 1)
+        }
+    }
+
+    @Test("A job whose command runs is not fired by hand as well")
+    func byHandWhileRunning() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["slow"])
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            try await test.settle()
+            let error = await #expect(throws: ControlError.self) {
+                _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            }
+            #expect(error?.reason == .conflict)
+            #expect(test.runner.requests.count == 1)
+            test.runner.end()
+        }
+    }
+
+    @Test("A run's command may invalidate its own job, and goes on")
+    func invalidatesItself() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["self"])
+            try await test.advance(by: .seconds(11))
+            try await test.change(job.id, .invalidate)
+            test.runner.end(.exited(3))
+            try await test.advance(by: .seconds(60))
+            #expect(test.runner.requests.count == 1)
+            let run = try #require(try await test.history(job.id).first)
+            #expect(run.status == 3)
+        }
+    }
+
+    @Test("Resumed or fired by hand while its run is prepared, a job has that run prepared still")
+    func preparedOnce() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "5s"), command: ["x"])
+            try await test.advance(by: .milliseconds(4_995))
+            try await test.change(job.id, .resume)
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            try await test.advance(by: .seconds(3))
+            #expect(test.fired(job.id) == [4, 5])
+            #expect(try await test.history(job.id).map(\.outcome) == [.exited, .exited])
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Logging
+import NIOCore
+import NIOPosix
+import Schedules
+import Synchronization
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// The session at the end of docs/protocol.md, against everything but clock, timers and processes.
+@Suite("docs/protocol.md", .timeLimit(.minutes(1)))
+struct ProtocolSessionTests {
+    static let document = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "docs/protocol.md")
+
+    enum Step: Hashable {
+        case send(String)
+        case receive(String)
+        case wait(TimeSpan)
+    }
+
+    /// The lines of the session: `-->`, `<--`, and `(2s later)`.
+    static func steps() throws -> [Step] {
+        let text = try String(contentsOf: document, encoding: .utf8)
+        return try text.split(separator: "\n").compactMap { line in
+            let line = line.drop { $0 == " " }
+            if line.hasPrefix("--> ") { return .send(String(line.dropFirst(4))) }
+            if line.hasPrefix("<-- ") { return .receive(String(line.dropFirst(4))) }
+            if line.hasPrefix("("), line.hasSuffix(" later)") {
+                return .wait(try TimeSpan(parsing: String(line.dropFirst().dropLast(7))))
+            }
+            return nil
+        }
+    }
+
+    @Test("The session of the specification is what the daemon answers, byte by byte")
+    func session() async throws {
+        let steps = try Self.steps()
+        #expect(steps.count > 20, "the session is there")
+        let folder = "/tmp/timerd-\(UUID().uuidString.prefix(13))"
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: true
+        )
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+
+        let sockets = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let box = Mutex<EventBus?>(nil)
+        let loop = sockets.any()
+        let test = try await TestScheduler(
+            folder: folder,
+            clock: VirtualClock(wall: TestScheduler.start)
+        ) { state in
+            let bus = EventBus(newest: state.eventSequenceEnd - 1, loop: loop)
+            box.withLock { $0 = bus }
+            return bus
+        }
+        let bus = try #require(box.withLock { $0 })
+        let handler = CommandHandler(
+            scheduler: test.scheduler,
+            reader: test.store.reader,
+            clock: test.clock,
+            owners: OwnerNames(),
+            status: { fatalError("the session asks for no status") },
+            log: Logger(label: "test"),
+            ownUID: geteuid()
+        )
+        let socket = try await ControlSocket.start(
+            ControlSocket.Settings(
+                path: folder + "/s.sock",
+                admission: Admission(owner: geteuid())
+            ),
+            bus: bus,
+            source: test.store.events(after: test.scheduler),
+            logger: Logger(label: "test")
+        ) { request, peer in await handler.handle(request, from: peer.uid) }
+
+        let peer = try RawPeer(folder + "/s.sock")
+        defer { peer.close() }
+        let me = #""owner":"\#(OwnerNames().name(of: geteuid()))""#
+        for step in steps {
+            switch step {
+            case .send(let line): try peer.send(line + "\n")
+            case .wait(let span): try await test.advance(by: span)
+            case .receive(let expected):
+                let line = try peer.line().replacing(me, with: #""owner":"ann""#)
+                if ProcessInfo.processInfo.environment["TIMERD_RECORD_SESSION"] != nil {
+                    print("<--", line)
+                } else {
+                    #expect(line == expected)
+                }
+            }
+        }
+        await socket.stop(within: .seconds(1))
+        try await test.close()
+        try await sockets.shutdownGracefully()
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import Testing
+
+@testable import TimerD
+
+@Suite("ReplyQueue") struct ReplyQueueTests {
+    private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+    /// All that may leave now.
+    private func take(_ queue: inout ReplyQueue) -> [String] {
+        var lines: [String] = []
+        while let (_, reply) = queue.next() {
+            if let reply { lines.append(String(buffer: reply)) }
+        }
+        return lines
+    }
+
+    @Test("Replies leave in the order of the lines, in whatever order they come")
+    func order() {
+        for order in permutations(of: [0, 1, 2, 3]) {
+            var queue = ReplyQueue()
+            let tickets = (0..<4).map { _ in queue.addLine() }
+            var sent: [String] = []
+            for index in order {
+                queue.fill(tickets[index], with: bytes("\(index)"))
+                sent += take(&queue)
+            }
+            #expect(sent == ["0\n", "1\n", "2\n", "3\n"], "they came as \(order)")
+            #expect(queue.isEmpty)
+            #expect(queue.heldBytes == 0)
+        }
+    }
+
+    @Test("A batch is one array in its own order, which leaves when the last reply is there")
+    func batch() {
+        for order in permutations(of: [0, 1, 2]) {
+            var queue = ReplyQueue()
+            let first = queue.addLine()
+            let batch = queue.addBatch(of: 3)
+            let last = queue.addLine()
+            queue.fill(last, with: bytes("z"))
+            for index in order { queue.fill(batch[index], with: bytes("\(index)")) }
+            #expect(queue.heldBytes == 4)
+            #expect(queue.size(of: batch[0]) == 3)
+            #expect(take(&queue) == [])
+            queue.fill(first, with: bytes("a"))
+            #expect(take(&queue) == ["a\n", "[0,1,2]\n", "z\n"])
+            #expect(queue.heldBytes == 0)
+        }
+    }
+
+    @Test("Notifications leave nothing, a batch of them alone does not either")
+    func notifications() {
+        var queue = ReplyQueue()
+        let single = queue.addLine()
+        let mixed = queue.addBatch(of: 3)
+        let silent = queue.addBatch(of: 2)
+        queue.fill(single, with: nil)
+        for (index, ticket) in mixed.enumerated() {
+            queue.fill(ticket, with: index == 1 ? bytes("x") : nil)
+        }
+        for ticket in silent { queue.fill(ticket, with: nil) }
+        #expect(take(&queue) == ["[x]\n"])
+        #expect(queue.isEmpty)
+    }
+
+    @Test("Each line is told by its number once all of it is there")
+    func numbers() {
+        var queue = ReplyQueue()
+        let first = queue.addLine()
+        let second = queue.addLine()
+        #expect(first.line != second.line)
+        queue.fill(first, with: nil)
+        #expect(queue.next()?.line == first.line)
+        #expect(queue.next() == nil)
+        queue.fill(second, with: bytes("b"))
+        #expect(queue.next()?.line == second.line)
+    }
+
+    private func permutations(of items: [Int]) -> [[Int]] {
+        guard !items.isEmpty else { return [[]] }
+        return items.flatMap { item in
+            permutations(of: items.filter { $0 != item }).map { [item] + $0 }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Logging
+import NIOCore
+import NIOPosix
+import Schedules
+import TimerControl
+
+@testable import TimerD
+
+/// A control socket in a folder of its own, with stubs for the rest of the daemon.
+struct TestSocket: Sendable {
+    let path: String
+    let bus: EventBus
+    let log: EventLogStub
+    let socket: ControlSocket
+
+    static let echo: RequestHandler = { request, _ in
+        .success(Echo(method: request.method.rawValue))
+    }
+
+    /// Starts one, hands it to `body`, and stops it.
+    static func with(
+        newest: Int64 = 0,
+        admission: Admission = Admission(owner: getuid()),
+        handle: @escaping RequestHandler = echo,
+        settings change: (inout ControlSocket.Settings) -> Void = { _ in },
+        _ body: (TestSocket) async throws -> Void
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        do {
+            let bus = EventBus(newest: newest, loop: group.any())
+            let log = EventLogStub()
+            var settings = ControlSocket.Settings(
+                path: folder.file("timerd.sock"),
+                admission: admission
+            )
+            change(&settings)
+            let socket = try await ControlSocket.start(
+                settings,
+                bus: bus,
+                source: log.source,
+                logger: quietLogger,
+                handle: handle
+            )
+            try await body(TestSocket(path: settings.path, bus: bus, log: log, socket: socket))
+            await socket.stop(within: .seconds(10))
+        } catch {
+            try await group.shutdownGracefully()
+            throw error
+        }
+        try await group.shutdownGracefully()
+    }
+
+    func connect() async throws -> LineClient { try await LineClient.connect(to: path) }
+
+    /// Publishes an event as the scheduler does, with the next number.
+    func publish(_ seq: Int64, _ type: Event.Kind = .fireFired, job: Int64 = 1) {
+        let event = Event(
+            seq: seq,
+            type: type,
+            at: .init(microseconds: seq),
+            job: JobID(rawValue: job)
+        )
+        log.append(event)
+        bus.publish(event)
+    }
+}
+
+let quietLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+/// What the stub answers: the method that was asked for.
+struct Echo: Codable, Hashable, Sendable { var method: String }
+
+/// The events of a database, in memory.
+final class EventLogStub: Sendable {
+    private struct Log {
+        var events: [Event] = []
+        var prunedThrough: Int64 = 0
+        var failure: ControlError?
+    }
+
+    private let log = Locked(Log())
+
+    func append(_ event: Event) { log.withLock { $0.events.append(event) } }
+
+    /// Drops all events up to a number.
+    func prune(through seq: Int64) {
+        log.withLock { log in
+            log.events.removeAll { $0.seq <= seq }
+            log.prunedThrough = seq
+        }
+    }
+
+    func fail(with error: ControlError) { log.withLock { $0.failure = error } }
+
+    var source: EventSource {
+        { after, limit in
+            try self.log.withLock { log throws(ControlError) in
+                if let failure = log.failure { throw failure }
+                let events = log.events.drop { $0.seq <= after }.prefix(limit)
+                return EventPage(events: Array(events), prunedThrough: log.prunedThrough)
+            }
+        }
+    }
+}
+
+/// Counts what has happened, and lets a test wait for it.
+final class Tally: Sendable {
+    private struct State {
+        var count = 0
+        var waiting: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Locked(State())
+
+    var count: Int { state.withLock { $0.count } }
+
+    @discardableResult
+    func add() -> Int {
+        let (count, reached) = state.withLock { state in
+            state.count += 1
+            let count = state.count
+            let reached = state.waiting.filter { $0.count <= count }
+            state.waiting.removeAll { $0.count <= count }
+            return (count, reached)
+        }
+        for waiting in reached { waiting.continuation.resume() }
+        return count
+    }
+
+    /// Waits until it has happened that many times.
+    func reach(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            let isReached = state.withLock { state in
+                if state.count < count { state.waiting.append((count, continuation)) }
+                return state.count >= count
+            }
+            if isReached { continuation.resume() }
+        }
+    }
+}
+
+/// Holds back whoever comes, until it is opened.
+final class Gate: Sendable {
+    private struct State {
+        var isOpen = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Locked(State())
+
+    func pass() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if !state.isOpen { state.waiting.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+
+    func open() {
+        let waiting = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}

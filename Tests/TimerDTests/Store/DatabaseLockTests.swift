@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import TimerD
+
+@Suite("DatabaseLock") struct DatabaseLockTests {
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.file("timerd.db")
+    }
+
+    @Test("The second daemon is told who has the database")
+    func refusesSecond() throws {
+        let lock = try DatabaseLock(database: path)
+        expectError("database '\(path)' is in use by process \(getpid())") {
+            try DatabaseLock(database: path)
+        }
+        lock.release()
+    }
+
+    @Test("Once released, by name or by being freed, it can be taken again")
+    func releases() throws {
+        let lock = try DatabaseLock(database: path)
+        lock.release()
+        lock.release()
+        do {
+            let second = try DatabaseLock(database: path)
+            #expect(throws: DatabaseError.self) { try DatabaseLock(database: path) }
+            withExtendedLifetime(second) {}
+        }
+        let third = try DatabaseLock(database: path)
+        third.release()
+    }
+
+    @Test("A refused daemon does not take the lock away from its holder")
+    func refusalKeepsLock() throws {
+        let lock = try DatabaseLock(database: path)
+        for _ in 0..<3 {
+            #expect(throws: DatabaseError.self) { try DatabaseLock(database: path) }
+        }
+        lock.release()
+    }
+
+    @Test("The lock file is its owner's alone, and not handed to the commands of jobs")
+    func lockFile() throws {
+        let lock = try DatabaseLock(database: path)
+        defer { lock.release() }
+        #expect(try folder.mode(of: "timerd.db.lock") == 0o600)
+        let descriptor = try #require(
+            (0..<1024).first { descriptor in
+                let link = "/proc/self/fd/\(descriptor)"
+                return (try? FileManager.default.destinationOfSymbolicLink(atPath: link))
+                    == path + ".lock"
+            }
+        )
+        #expect(fcntl(Int32(descriptor), F_GETFD) & FD_CLOEXEC != 0)
+    }
+
+    @Test("A lock file that is a symbolic link is refused, and its target not made")
+    func symbolicLink() throws {
+        let target = folder.file("target")
+        try FileManager.default.createSymbolicLink(
+            atPath: path + ".lock",
+            withDestinationPath: target
+        )
+        expectError("cannot open lock file '\(path).lock': is a symbolic link") {
+            try DatabaseLock(database: path)
+        }
+        #expect(!FileManager.default.fileExists(atPath: target))
+    }
+
+    @Test("Two names of one database are one lock")
+    func twoNames() throws {
+        try Data().write(to: path)
+        let other = folder.file("other.db")
+        try FileManager.default.createSymbolicLink(atPath: other, withDestinationPath: path)
+        let folderLink = folder.file("folder")
+        try FileManager.default.createSymbolicLink(
+            atPath: folderLink,
+            withDestinationPath: folder.path
+        )
+        let lock = try DatabaseLock(database: path)
+        for name in [other, folderLink + "/timerd.db"] {
+            expectError("database '\(name)' is in use by process \(getpid())") {
+                try DatabaseLock(database: name)
+            }
+        }
+        lock.release()
+    }
+
+    @Test("A missing folder is an error that names it")
+    func missingFolder() {
+        let inNowhere = folder.file("nowhere/timerd.db")
+        expectError("cannot open the folder of '\(inNowhere)': no such file or directory") {
+            try DatabaseLock(database: inNowhere)
+        }
+    }
+
+    @Test("A daemon that was killed leaves nothing in the way of the next", .timeLimit(.minutes(1)))
+    func killed() throws {
+        // Another process that takes the lock as we do, says so, and stays.
+        let holder = Process()
+        holder.executableURL = URL(fileURLWithPath: "/bin/sh")
+        holder.arguments = [
+            "-c", "exec 9>\"$0\"; flock -x 9; echo $$ >&9; echo locked; exec sleep 1000",
+            path + ".lock",
+        ]
+        let output = Pipe()
+        holder.standardOutput = output
+        try holder.run()
+        #expect(output.fileHandleForReading.availableData == Data("locked\n".utf8))
+        expectError(
+            "database '\(path)' is in use by process \(holder.processIdentifier)"
+        ) {
+            try DatabaseLock(database: path)
+        }
+        kill(holder.processIdentifier, SIGKILL)
+        holder.waitUntilExit()
+        let lock = try DatabaseLock(database: path)
+        expectError("database '\(path)' is in use by process \(getpid())") {
+            try DatabaseLock(database: path)
+        }
+        lock.release()
+    }
+}

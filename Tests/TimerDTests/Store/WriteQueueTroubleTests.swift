@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import Testing
+
+@testable import TimerD
+
+/// What a full disk, a locked database or a failed commit does to commands and records.
+@Suite("WriteQueue in trouble", .timeLimit(.minutes(1))) struct WriteQueueTroubleTests {
+    private let fixture: WriteQueueFixture
+    private let queue: WriteQueue
+
+    init() throws {
+        fixture = try WriteQueueFixture()
+        queue = fixture.queue
+    }
+
+    /// Ways in which SQLite itself takes a whole transaction with it.
+    enum Trouble: String, CaseIterable, CustomTestStringConvertible {
+        /// A deferred foreign key is checked by COMMIT, which leaves the transaction open.
+        case commitRefused
+        /// An INSERT that finds no room undoes the transaction, not itself alone.
+        case diskFull
+
+        var testDescription: String { rawValue }
+
+        var code: String {
+            switch self {
+            case .commitRefused: "SQLITE_CONSTRAINT_FOREIGNKEY"
+            case .diskFull: "SQLITE_FULL"
+            }
+        }
+
+        func cause(_ database: Database) throws {
+            switch self {
+            case .commitRefused: try database.execute("INSERT INTO orphans VALUES (1)")
+            case .diskFull:
+                let limit = try database.prepare("PRAGMA max_page_count = 20").value(as: Int.self)
+                #expect(limit == 20)
+                defer { restoreRoom(database) }
+                try database.prepare("INSERT INTO blobs VALUES (zeroblob(1000000))").run()
+            }
+        }
+    }
+
+    @Test(
+        "When a transaction is lost its commands fail and stay undone, its records are stored later",
+        arguments: Trouble.allCases
+    )
+    func lostTransaction(trouble: Trouble) async throws {
+        let attempts = Notes()
+        let outcome = try await fixture.batch {
+            fixture.submit("command") { database in
+                attempts.add("command")
+                try WriteQueueFixture.insert(1)(database)
+            }
+            fixture.record(2)
+            fixture.submit("culprit") { try trouble.cause($0) }
+            fixture.submit(3)
+            fixture.record(4)
+        }
+        let code = trouble.code
+        #expect(outcome.notes == ["command \(code)", "culprit \(code)", "3 \(code)"])
+        #expect(outcome.stored.isEmpty)
+        #expect(outcome.reports == ["trouble: \(code)"])
+        #expect(outcome.statistics.trouble?.codeName == code)
+        #expect(outcome.statistics.heldRecords == 2)
+
+        try await queue.write(WriteQueueFixture.insert(5))
+        #expect(try fixture.stored() == [2, 4, 5])
+        #expect(fixture.notes.all.suffix(2) == ["2", "4"])
+        #expect(fixture.reports.all == ["trouble: \(code)", "recovered"])
+        #expect(attempts.all == ["command"])
+        #expect(queue.statistics.trouble == nil)
+        #expect(queue.statistics.heldRecords == 0)
+        try await fixture.stop()
+    }
+
+    @Test("A lost transaction's records are stored without anyone asking, in order")
+    func retriesAlone() async throws {
+        let start = ContinuousClock.now
+        await withCheckedContinuation { continuation in
+            inOneBatch(of: fixture.thread) {
+                fixture.record(1)
+                fixture.record(2)
+                fixture.submit("culprit") { try Trouble.commitRefused.cause($0) }
+                queue.record(WriteQueueFixture.insert(3)) { continuation.resume() }
+            }
+        }
+        #expect(try fixture.stored() == [1, 2, 3])
+        #expect(ContinuousClock.now - start >= .milliseconds(250))
+        #expect(fixture.notes.all == ["culprit SQLITE_CONSTRAINT_FOREIGNKEY", "1", "2"])
+        try await fixture.stop()
+    }
+
+    @Test("A record that cannot be stored holds back the commands after it, not those before")
+    func blockingRecord() async throws {
+        let isBroken = Atomic(true)
+        let outcome = try await fixture.batch {
+            fixture.submit(1)
+            fixture.record(2)
+            queue.record { database in
+                try WriteQueueFixture.insert(3)(database)
+                if isBroken.load(ordering: .relaxed) { throw Refused() }
+            }
+            fixture.submit(4)
+            fixture.record(5)
+        }
+        #expect(outcome.stored == [1, 2])
+        #expect(outcome.notes == ["1", "2", "4 SQLITE_ERROR"])
+        #expect(outcome.reports == ["trouble: SQLITE_ERROR"])
+        #expect(outcome.statistics.heldRecords == 2)
+        let error = await #expect(throws: DatabaseError.self) { try await queue.barrier() }
+        #expect(error?.message == "refused")
+
+        isBroken.store(false, ordering: .relaxed)
+        try await queue.write(WriteQueueFixture.insert(6))
+        #expect(try fixture.stored() == [1, 2, 3, 5, 6])
+        #expect(fixture.reports.all == ["trouble: SQLITE_ERROR", "recovered"])
+        try await fixture.stop()
+    }
+
+    @Test("While the disk is full commands say so, and once there is room all goes on by itself")
+    func fullDisk() async throws {
+        try await queue.write { try $0.prepare("PRAGMA max_page_count = 10").run() }
+        let hasRoom = Atomic(false)
+        let (stored, isStored) = AsyncStream.makeStream(of: Void.self)
+        queue.record { database in
+            if hasRoom.load(ordering: .relaxed) { restoreRoom(database) }
+            try database.prepare("INSERT INTO blobs VALUES (zeroblob(1000000))").run()
+        } durable: {
+            isStored.finish()
+        }
+        fixture.record(1)
+        for _ in 0..<3 {
+            let error = await #expect(throws: DatabaseError.self) { try await queue.barrier() }
+            #expect(error?.isFull == true)
+        }
+        #expect(queue.statistics.trouble?.isFull == true)
+        hasRoom.store(true, ordering: .relaxed)
+        for await _ in stored {}
+        try await queue.write(WriteQueueFixture.insert(2))
+        #expect(try fixture.stored() == [1, 2])
+        #expect(fixture.reports.all == ["trouble: SQLITE_FULL", "recovered"])
+        try await fixture.stop()
+    }
+
+    @Test("A command that changes nothing says nothing about the disk")
+    func emptyCommit() async throws {
+        await #expect(throws: DatabaseError.self) {
+            try await queue.write { try Trouble.commitRefused.cause($0) }
+        }
+        try await queue.barrier()
+        #expect(fixture.reports.all == ["trouble: SQLITE_CONSTRAINT_FOREIGNKEY"])
+        try await queue.write(WriteQueueFixture.insert(1))
+        #expect(fixture.reports.all.last == "recovered")
+        try await fixture.stop()
+    }
+
+    @Test("A retry waits longer after each failure")
+    func retryDelays() async throws {
+        let start = ContinuousClock.now
+        let attempts = Notes()
+        await withCheckedContinuation { continuation in
+            queue.record { database in
+                attempts.add("attempt")
+                if attempts.all.count <= 3 { throw Refused() }
+                try WriteQueueFixture.insert(1)(database)
+            } durable: {
+                continuation.resume()
+            }
+        }
+        #expect(attempts.all.count == 4)
+        // 250 ms, then twice that, then twice that.
+        #expect(ContinuousClock.now - start >= .milliseconds(1750))
+        #expect(fixture.reports.all == ["trouble: SQLITE_ERROR", "recovered"])
+        try await fixture.stop()
+    }
+
+    @Test("While another process writes, commands are refused and records wait")
+    func busy() async throws {
+        try await queue.write { try $0.execute("PRAGMA busy_timeout = 0") }
+        let outsider = try Outsider(fixture.path)
+        try outsider.execute("BEGIN IMMEDIATE")
+        let outcome = try await fixture.batch {
+            fixture.submit(1)
+            fixture.record(2)
+            fixture.submit(3)
+        }
+        #expect(outcome.notes == ["1 SQLITE_BUSY", "3 SQLITE_BUSY"])
+        try outsider.execute("COMMIT")
+        try await queue.write(WriteQueueFixture.insert(4))
+        #expect(try fixture.stored() == [2, 4])
+        #expect(fixture.reports.all == ["trouble: SQLITE_BUSY", "recovered"])
+        try await fixture.stop()
+    }
+
+    @Test("A body that ends the shared transaction fails, and takes its batch with it")
+    func endsTransaction() async throws {
+        let outcome = try await fixture.batch {
+            fixture.submit("culprit") { try $0.execute("ROLLBACK") }
+            fixture.submit(1)
+            fixture.submit("culprit") { try $0.execute("ROLLBACK") }
+            fixture.submit(2)
+        }
+        #expect(outcome.stored.isEmpty)
+        #expect(
+            outcome.notes == [
+                "culprit SQLITE_MISUSE", "1 SQLITE_ERROR", "culprit SQLITE_ERROR", "2 SQLITE_ERROR",
+            ]
+        )
+        try await queue.write(WriteQueueFixture.insert(3))
+        #expect(try fixture.stored() == [3])
+        try await fixture.stop()
+    }
+
+    @Test("A body that hides a full disk from the queue does not pass for stored")
+    func hiddenRollback() async throws {
+        let outcome = try await fixture.batch {
+            fixture.submit(1)
+            // The body carries on as if nothing had happened.
+            fixture.submit("culprit") { try? Trouble.diskFull.cause($0) }
+        }
+        #expect(outcome.stored.isEmpty)
+        #expect(outcome.notes == ["1 SQLITE_ERROR", "culprit SQLITE_ERROR"])
+        try await fixture.stop()
+    }
+
+    @Test("Closing stores the records of a batch that it was queued in and that failed")
+    func closesAfterFailure() async throws {
+        let isQueued = DispatchSemaphore(value: 0)
+        fixture.thread.perform { isQueued.wait() }
+        fixture.record(1)
+        fixture.submit("culprit") { try Trouble.commitRefused.cause($0) }
+        // By then closing is queued behind them; were it not, this would prove less, not fail.
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(50)) {
+            isQueued.signal()
+        }
+        try await queue.close()
+        #expect(try fixture.stored() == [1])
+        await fixture.thread.stop()
+    }
+
+    @Test("Closing tries once more, and says what could not be stored")
+    func closesInTrouble() async throws {
+        let attempts = Notes()
+        queue.record { _ in
+            attempts.add("attempt")
+            throw Refused()
+        }
+        await #expect(throws: DatabaseError.self) { try await queue.barrier() }
+        let before = attempts.all.count
+        let error = await #expect(throws: DatabaseError.self) { try await queue.close() }
+        #expect(error?.message == "refused")
+        #expect(attempts.all.count > before)
+        await fixture.thread.stop()
+    }
+}
+
+@Sendable private func restoreRoom(_ database: Database) {
+    // The pragma answers with the limit that holds; it cannot be refused.
+    try? database.prepare("PRAGMA max_page_count = 1073741823").run()
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Synchronization
+import TimerControl
+
+@testable import TimerD
+
+/// A runner that keeps what it was asked to run, and whose runs end at once or when a test says so.
+final class RecordingRunner: CommandRunner {
+    private struct State {
+        var requests: [RunRequest] = []
+        var isHolding = false
+        var held: [Int64: CheckedContinuation<RunOutcome, Never>] = [:]
+        var outcome = RunOutcome.exited(0)
+    }
+
+    private let state = Mutex(State())
+    private let clock: any WallClock
+
+    init(clock: any WallClock) { self.clock = clock }
+
+    /// What it was asked to run, in order.
+    var requests: [RunRequest] { state.withLock { $0.requests } }
+    /// Whether runs go on until `end` is called.
+    var isHolding: Bool {
+        get { state.withLock { $0.isHolding } }
+        set { state.withLock { $0.isHolding = newValue } }
+    }
+
+    /// Ends every run that is held.
+    func end(_ outcome: RunOutcome = .exited(0)) {
+        let held = state.withLock { state in
+            defer { state.held = [:] }
+            return state.held
+        }
+        for continuation in held.values { continuation.resume(returning: outcome) }
+    }
+
+    var heldCount: Int { state.withLock { $0.held.count } }
+
+    func run(_ request: RunRequest, started: @escaping @Sendable (Int32) -> Void) async
+        -> RunResult
+    {
+        let startedAt = clock.now().wall.microseconds
+        let isHolding = state.withLock { state in
+            state.requests.append(request)
+            return state.isHolding
+        }
+        started(4711)
+        var outcome = state.withLock { $0.outcome }
+        if isHolding {
+            outcome = await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    state.withLock { $0.held[request.run] = continuation }
+                }
+            } onCancel: {
+                stop(request.run, by: .standard)
+            }
+        }
+        return RunResult(
+            outcome: outcome,
+            startedAtMicroseconds: startedAt,
+            endedAtMicroseconds: clock.now().wall.microseconds,
+            output: CapturedOutput()
+        )
+    }
+
+    @discardableResult
+    func stop(_ run: Int64, by teardown: Teardown) -> Bool {
+        let held = state.withLock { $0.held.removeValue(forKey: run) }
+        held?.resume(returning: .signalled(15))
+        return held != nil
+    }
+}
+
+/// Keeps every event that was published, in order.
+final class RecordingSink: EventPublisher {
+    private let events = Mutex<[Event]>([])
+
+    func publish(_ event: Event) { events.withLock { $0.append(event) } }
+
+    var all: [Event] { events.withLock { $0 } }
+    func all(_ type: Event.Kind) -> [Event] { all.filter { $0.type == type } }
+}

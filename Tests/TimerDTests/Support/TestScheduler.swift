@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import Schedules
+import Synchronization
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// A scheduler on a real database, in time that a test moves: everything but clock, timers and
+/// processes is what the daemon runs.
+final class TestScheduler: Sendable {
+    let folder: String
+    let clock: VirtualClock
+    let loop: VirtualTimerLoop
+    let store: Store
+    let runner: RecordingRunner
+    let sink = RecordingSink()
+    let scheduler: Scheduler
+    private let loadDate = LoadDate()
+    let recovered: Recovered
+
+    static let start = Timestamp(rfc3339: "2026-12-01T08:00:00Z") ?? .distantPast
+    static let root = Caller(uid: 0, isAdministrator: true)
+
+    /// Starts on the database in `folder`, as the daemon does.
+    ///
+    /// `publisher` gets the events instead of `sink`, where there is one.
+    init(
+        folder: String,
+        clock: VirtualClock,
+        publisher: (@Sendable (DaemonState) -> any EventPublisher)? = nil
+    ) async throws {
+        self.folder = folder
+        self.clock = clock
+        loop = VirtualTimerLoop()
+        runner = RecordingRunner(clock: clock)
+        store = try Store(folder + "/timerd.db", log: Logger(label: "test"))
+        let settings = Settings(
+            socket: "/test.sock",
+            account: Account(name: "me", home: "/", shell: "/bin/sh")
+        )
+        scheduler = Scheduler(
+            loop: loop,
+            clock: clock,
+            store: store.writer,
+            runner: runner,
+            events: publisher?(store.state) ?? sink,
+            eventSequenceEnd: store.state.eventSequenceEnd,
+            settings: settings,
+            log: Logger(label: "test")
+        )
+        let loadDate = loadDate
+        await scheduler.onLoadDateChange { loadDate.set($0) }
+        recovered = try await scheduler.recover()
+        try await settle()
+    }
+
+    /// When the scheduler wants to be woken to load the next window.
+    private final class LoadDate: Sendable {
+        private let date = Mutex<Timestamp?>(nil)
+        var value: Timestamp? { date.withLock { $0 } }
+        func set(_ new: Timestamp?) { date.withLock { $0 = new } }
+    }
+
+    /// Runs `body` with a scheduler on a new database, and removes both.
+    static func with(
+        _ body: (TestScheduler) async throws -> Void
+    ) async throws {
+        let folder = NSTemporaryDirectory() + "timerd-test-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: true
+        )
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let test = try await TestScheduler(folder: folder, clock: VirtualClock(wall: start))
+        try await body(test)
+        try await test.close()
+    }
+
+    func close() async throws {
+        await scheduler.stop(drainTime: .zero)
+        try await store.close()
+        loop.stop()
+    }
+
+    /// What a daemon finds that starts `time` after this one was killed now: a copy of its files.
+    func crashedAndDown(for time: TimeSpan) async throws -> TestScheduler {
+        try await settle()
+        let files = try copyFiles()
+        let clock = VirtualClock(wall: clock.now().wall + time)
+        return try await TestScheduler(folder: files, clock: clock)
+    }
+
+    func crashed() async throws -> TestScheduler { try await crashedAndDown(for: .zero) }
+
+    private func copyFiles() throws -> String {
+        let copy = folder + "/crash-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: copy,
+            withIntermediateDirectories: true
+        )
+        for name in ["timerd.db", "timerd.db-wal"] {
+            try FileManager.default.copyItem(atPath: "\(folder)/\(name)", toPath: "\(copy)/\(name)")
+        }
+        return copy
+    }
+
+    // MARK: - Time
+
+    /// Returns when everything that was begun has ended.
+    func settle() async throws {
+        var before: Int
+        repeat {
+            before = loop.performed
+            await loop.flush()
+            try await store.writer.barrier()
+            await loop.flush()
+            // A run that has begun is on its way through the pool of threads.
+            while await loop.ask({ [scheduler] in scheduler.assumeIsolated { $0.runCount } })
+                != runner.heldCount
+            {
+                await Task.yield()
+            }
+        } while before != loop.performed
+    }
+
+    /// Lets time pass until `date` of the wall clock, with every timer and window on its way.
+    func advance(to date: Timestamp) async throws {
+        try await settle()
+        while true {
+            let window = loadDate.value
+            let next = [window, loop.firstDate].compactMap { $0 }.min()
+            guard let next, next <= date else { break }
+            clock.advance(to: next - clock.now().shift)
+            if !loop.fireTimers(of: next) { await scheduler.windowDue() }
+            try await settle()
+        }
+        clock.advance(to: date - clock.now().shift)
+    }
+
+    func advance(by span: TimeSpan) async throws {
+        try await advance(to: clock.now().wall + span)
+    }
+
+    /// Lets time pass in which nothing happens: a busy host, or sleep.
+    func stall(_ span: TimeSpan) { clock.advance(to: clock.now().elapsed + span) }
+
+    // MARK: - Jobs
+
+    @discardableResult
+    func add(
+        _ words: ScheduleWords,
+        command: [String]? = nil,
+        _ change: (inout JobDefinition) -> Void = { _ in }
+    ) async throws -> StoredJob {
+        var definition = JobDefinition(schedule: words)
+        definition.command = command
+        change(&definition)
+        let job = try NewJob(definition, owner: 0, at: clock.now(), zone: .utc)
+        return try await scheduler.add([job], replace: false, caller: Self.root)[0]
+    }
+
+    func change(_ job: JobID, _ change: JobChange) async throws {
+        _ = try await scheduler.change(.ids([job]), change, caller: Self.root)
+    }
+
+    func job(_ id: JobID) async throws -> StoredJob {
+        try await settle()
+        return try #require(try await store.reader.read { try Queries($0).job(id) })
+    }
+
+    /// What became of the dates of a job, oldest first.
+    func history(_ id: JobID) async throws -> [Run] {
+        try await settle()
+        return try await store.reader.read {
+            try Queries($0).runs(of: id, owner: nil, cursor: nil, limit: 1000).map(\.run)
+        }.reversed()
+    }
+
+    /// The fire dates that were told of, in seconds after the start.
+    func fired(_ id: JobID) -> [Int64] {
+        sink.all(.fireFired).filter { $0.job == id }.map {
+            (($0.fireDate ?? .distantPast) - Self.start).microseconds / 1_000_000
+        }
+    }
+}

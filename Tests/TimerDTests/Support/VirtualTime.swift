@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopTimers
+import Schedules
+import Synchronization
+import TimerControl
+
+@testable import TimerD
+
+/// Clocks that stand still until a test moves them.
+final class VirtualClock: WallClock {
+    private let moment: Mutex<Moment>
+
+    init(wall: Timestamp, shift: TimeSpan = .zero) {
+        moment = Mutex(Moment(elapsed: wall - shift, shift: shift))
+    }
+
+    func now() -> Moment { moment.withLock { $0 } }
+    func noteStep() -> TimeSpan { stepped.exchange(0, ordering: .relaxed).microseconds }
+
+    private let stepped = Atomic<Int64>(0)
+
+    func advance(to elapsed: Timestamp) {
+        moment.withLock { $0.elapsed = max($0.elapsed, elapsed) }
+    }
+
+    /// Sets the wall clock forward, or back, and elapsed time not at all.
+    func step(by span: TimeSpan) {
+        moment.withLock { $0.shift = $0.shift + span }
+        stepped.add(span.microseconds, ordering: .relaxed)
+    }
+}
+
+extension Int64 {
+    fileprivate var microseconds: TimeSpan { TimeSpan(microseconds: self) }
+}
+
+/// A real thread with timers that fire when a test says so.
+final class VirtualTimerLoop: TimerLoop {
+    final class Timer: ArmedTimer {
+        let job: JobID
+        let date: Timestamp
+        let number: Int
+        let scheduler: Scheduler
+        private let loop: VirtualTimerLoop
+
+        init(
+            _ job: JobID,
+            _ date: Timestamp,
+            _ number: Int,
+            _ scheduler: Scheduler,
+            _ loop: VirtualTimerLoop
+        ) {
+            self.job = job
+            self.date = date
+            self.number = number
+            self.scheduler = scheduler
+            self.loop = loop
+        }
+
+        func invalidate() { loop.remove(self) }
+    }
+
+    private struct State {
+        var timers: [Int: Timer] = [:]
+        var lastNumber = 0
+        var performed = 0
+    }
+
+    private let thread = RunLoopThread(name: "virtual")
+    private let state = Mutex(State())
+
+    func stop() { thread.stop() }
+
+    // MARK: - TimerLoop
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        perform { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+
+    func checkIsolated() { thread.checkIsolated() }
+
+    func perform(_ work: @escaping @Sendable () -> Void) {
+        state.withLock { $0.performed += 1 }
+        thread.perform(work)
+    }
+
+    func arm(_ job: JobID, at date: Timestamp, tolerance: TimeSpan, for scheduler: Scheduler)
+        -> any ArmedTimer
+    {
+        state.withLock { state in
+            state.lastNumber += 1
+            let timer = Timer(job, date, state.lastNumber, scheduler, self)
+            state.timers[timer.number] = timer
+            return timer
+        }
+    }
+
+    private func remove(_ timer: Timer) {
+        state.withLock { _ = $0.timers.removeValue(forKey: timer.number) }
+    }
+
+    // MARK: - For tests
+
+    /// How many pieces of work it was given so far.
+    var performed: Int { state.withLock { $0.performed } }
+    var timerCount: Int { state.withLock { $0.timers.count } }
+
+    /// When the next timer is due.
+    var firstDate: Timestamp? {
+        state.withLock { $0.timers.values.lazy.map(\.date).min() }
+    }
+
+    /// Fires the timers of `date`, in the order in which they were armed; false if there are none.
+    func fireTimers(of date: Timestamp) -> Bool {
+        let timers = state.withLock { state in
+            state.timers.values.filter { $0.date == date }.sorted { $0.number < $1.number }
+        }
+        for timer in timers {
+            perform { [self] in
+                // One that fired before it may have taken it out.
+                guard state.withLock({ $0.timers.removeValue(forKey: timer.number) }) != nil
+                else { return }
+                timer.scheduler.assumeIsolated { $0.timerFired(timer.job) }
+            }
+        }
+        return !timers.isEmpty
+    }
+
+    /// Returns when what was given before has run.
+    func flush() async { await ask {} }
+
+    /// What `body` says on the thread; does not count as work.
+    func ask<T: Sendable>(_ body: @escaping @Sendable () -> T) async -> T {
+        await withCheckedContinuation { continuation in
+            thread.perform { continuation.resume(returning: body()) }
+        }
+    }
+}

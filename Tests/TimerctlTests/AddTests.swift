@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("Add") struct AddTests {
+    /// What the command line becomes on the wire, at `testNow` in Berlin.
+    private func definition(_ arguments: [String]) throws -> JobDefinition {
+        let request = try Add.parse(arguments).request(
+            now: testNow,
+            local: berlin,
+            isZoneChosen: false
+        ).request
+        guard case .addJobs(let jobs) = request else { fatalError("add became \(request)") }
+        return try #require(jobs.definitions.first)
+    }
+
+    @Test(
+        "Everything behind the first word that is no option is the command, untouched",
+        arguments: [
+            (["--", "curl", "-fsS", "http://localhost/"], ["curl", "-fsS", "http://localhost/"]),
+            (["curl", "-fsS", "--json", "x"], ["curl", "-fsS", "--json", "x"]),
+            (["--", "ls", "--", "-x"], ["ls", "--", "-x"]),
+            (["ls", "--", "-x"], ["ls", "--", "-x"]),
+            (["--", "-odd-name"], ["-odd-name"]),
+            (["git", "--help"], ["git", "--help"]),
+            (["--", "git", "--version", "-h"], ["git", "--version", "-h"]),
+            (["echo", ""], ["echo", ""]),
+            (["-q", "--paused", "sleep", "--every", "5"], ["sleep", "--every", "5"]),
+        ]
+    )
+    func command(arguments: [String], command: [String]) throws {
+        #expect(try definition(["--every", "5s"] + arguments).command == command)
+    }
+
+    @Test("Without a command the job is an event")
+    func event() throws {
+        let definition = try definition(["--in", "30m", "--user-info", #"{"text":"stand up"}"#])
+        #expect(definition.command == nil)
+        #expect(definition.userInfo == .object(["text": .string("stand up")]))
+    }
+
+    @Test("Each option has its field, and what is not said is not sent")
+    func fields() throws {
+        var expected = JobDefinition(schedule: ScheduleWords(every: "5s"))
+        expected.command = ["true"]
+        #expect(try definition(["--every", "5s", "true"]) == expected)
+        expected.name = "heart"
+        expected.tags = ["a", "b"]
+        expected.userInfo = .integer(-5)
+        expected.count = 3
+        expected.until = "2026-12-02T08:00:00.000000Z"
+        expected.tolerance = "1s"
+        expected.misfire = .all
+        expected.misfireLimit = 7
+        expected.misfireAfter = "2min"
+        expected.misfireWindow = "1d"
+        expected.paused = true
+        expected.cwd = "/srv"
+        expected.env = ["A": "b=c", "E": "", "T": "last"]
+        let arguments = [
+            "--every", "5s", "--name", "heart", "--tag", "a", "--tag", "b", "--user-info", "-5",
+            "--count", "3", "--until", "tomorrow 09:00", "--tolerance", "1s", "--misfire", "all",
+            "--misfire-limit", "7", "--misfire-after", "2min", "--misfire-window", "1d",
+            "--paused", "--cwd", "/srv", "--env", "A=b=c", "--env", "E=", "--env", "T=first",
+            "--env", "T=last", "--", "true",
+        ]
+        #expect(try definition(arguments) == expected)
+    }
+
+    @Test(
+        "A relative working directory is that of the user's shell",
+        arguments: [
+            ("/srv", "/srv"), (".", "/home/a"), ("b", "/home/a/b"), ("../c", "/home/a/../c"),
+            ("", ""),
+        ]
+    )
+    func workingDirectory(path: String, absolute: String) {
+        #expect(InputFile.absolutePath(path, from: "/home/a") == absolute)
+        #expect(InputFile.absolutePath("b", from: "/") == "/b")
+    }
+
+    @Test("--replace is said beside the definition")
+    func replace() throws {
+        let request = try Add.parse(["--in", "5s", "--replace", "--name", "n"]).request(
+            now: testNow,
+            local: berlin,
+            isZoneChosen: false
+        ).request
+        let definition = try definition(["--in", "5s", "--name", "n"])
+        #expect(request == .addJobs(AddJobs(definition, replace: true)))
+    }
+
+    @Test(
+        "Durations and expressions go as they are, dates as instants of the user's zone",
+        arguments: [
+            (["--in", "1h 30min"], ScheduleWords(in: "1h 30min")),
+            (["--every", "250ms"], ScheduleWords(every: "250ms")),
+            (["--at", "09:30"], ScheduleWords(at: "2026-12-01T08:30:00.000000Z")),
+            (["--at", "tomorrow 09:00"], ScheduleWords(at: "2026-12-02T08:00:00.000000Z")),
+            (["--at", "+10m"], ScheduleWords(at: "2026-12-01T08:10:00.000000Z")),
+            (["--at", "09:30", "--tz", "UTC"], ScheduleWords(at: "2026-12-01T09:30:00.000000Z")),
+            (
+                ["--every", "1d", "--from", "2026-12-24 18:00"],
+                ScheduleWords(every: "1d", from: "2026-12-24T17:00:00.000000Z")
+            ),
+            (["--cron", "0 9 * * *"], ScheduleWords(cron: "0 9 * * *")),
+            (["--calendar", "daily", "--tz", "UTC"], ScheduleWords(calendar: "daily", tz: "UTC")),
+        ]
+    )
+    func schedule(arguments: [String], words: ScheduleWords) throws {
+        #expect(try definition(arguments).schedule == words)
+    }
+
+    @Test("A zone chosen with TZ is the zone of expressions, unless --tz names another")
+    func chosenZone() throws {
+        let zone = { (arguments: [String]) in
+            try ScheduleOptions.parse(arguments).words(
+                now: testNow,
+                local: berlin,
+                isZoneChosen: true
+            ).words.tz
+        }
+        #expect(try zone(["--cron", "0 9 * * *"]) == berlin.name)
+        #expect(try zone(["--cron", "0 9 * * *", "--tz", "UTC"]) == "UTC")
+        #expect(try zone(["--every", "5s"]) == nil)
+    }
+
+    @Test("A local time that does not exist comes with a note")
+    func note() throws {
+        let add = try Add.parse(["--at", "2027-03-28 02:30"])
+        let (_, notes) = try add.request(now: testNow, local: berlin, isZoneChosen: false)
+        #expect(notes.count == 1)
+    }
+
+    @Test(
+        "A wrong command line is refused, and the message says what is accepted",
+        arguments: [
+            ([], "no schedule; give one of --in, --at, --every, --cron, --calendar"),
+            (["true"], "no schedule; give one of --in, --at, --every, --cron, --calendar"),
+            (["--in", "5s", "--at", "09:00"], "--in and --at exclude each other"),
+            (["--in", "5s", "--from", "09:00"], "--from belongs to --every"),
+            (
+                ["--every", "5s", "--tz", "UTC"],
+                "--tz belongs to --at, --from, --cron and --calendar; a length of time has no zone"
+            ),
+            (["--in", "5s", "--"], "no command after '--'"),
+            (
+                ["--in", "5s", "--nmae", "x"],
+                "unknown option '--nmae'; a command that begins so goes after '--'"
+            ),
+            (["--in", "5s", "--replace"], "--replace needs --name"),
+            (["--in", "5s", "--count", "0"], "--count 0 is not a number from 1"),
+            (["--in", "5s", "--misfire-limit", "-1"], "--misfire-limit -1 is not a number from 1"),
+            (["--in", "5s", "--env", "A"], "'A' is no variable, such as --env NAME=value"),
+            (["--in", "5s", "--env", "=b"], "'=b' is no variable, such as --env NAME=value"),
+            (
+                ["--in", "5s", "--misfire", "twice"],
+                "--misfire 'twice' is none of once, skip and all"
+            ),
+        ]
+    )
+    func refused(arguments: [String], message: String) {
+        expectUsageError(message) { try Add.parse(arguments) }
+    }
+
+    @Test(
+        "Help and version are asked for before the command",
+        arguments: ["-h", "--help", "--version"]
+    )
+    func clean(option: String) {
+        do {
+            let add = try Add.parse(["--in", "5s", option])
+            Issue.record("\(option) was taken for a command: \(add.command)")
+        } catch {
+            #expect(Add.exitCode(for: error).isSuccess)
+        }
+    }
+
+    @Test(
+        "The first fire is told in words",
+        arguments: [
+            (5, "first fire in 5 s, at 09:00:05"), (50_400, "first fire in 14 h, at 23:00:00"),
+            (86_400, "first fire in 24 h, tomorrow at 09:00:00"),
+            (864_000, "first fire in 10 days, on 2026-12-11 at 09:00:00"),
+        ]
+    )
+    func firstFire(seconds: Int64, sentence: String) {
+        let job = job { $0.fireDate = testNow + .seconds(seconds) }
+        #expect(Add.firstFire(of: job, zone: berlin) == sentence)
+    }
+
+    @Test("A paused job says how it is armed")
+    func paused() {
+        let job = job { $0.state = .paused }
+        #expect(Add.firstFire(of: job, zone: berlin) == "paused; 'timerctl resume 2' arms it")
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("Failure") struct FailureTests {
+    @Test(
+        "The daemon's refusal ends with 1, a missing permission with 77",
+        arguments: ControlError.Reason.allCases
+    )
+    func refusal(reason: ControlError.Reason) {
+        let failure = Failure(answering: ControlError(reason, "no job 2"))
+        #expect(failure.status == (reason == .notPermitted ? .notPermitted : .refused))
+        #expect(failure.message == "no job 2")
+        #expect(failure.isRefusal)
+    }
+
+    @Test(
+        "Trouble with the connection has a status of its own, and spares no other request",
+        arguments: [
+            (ClientError.Reason.noDaemon, timerctl.ExitStatus.unavailable),
+            (.disconnected, .unavailable), (.closed, .unavailable), (.badReply, .protocolBroken),
+        ]
+    )
+    func connection(reason: ClientError.Reason, status: timerctl.ExitStatus) {
+        let failure = Failure(answering: ClientError(reason, "gone"))
+        #expect(failure.status == status)
+        #expect(failure.message.hasPrefix("gone"))
+        #expect(!failure.isRefusal)
+    }
+
+    @Test("A socket that the user may not open is no permission")
+    func notPermitted() {
+        #expect(Failure(ClientError(.notPermitted, "no")).status == .notPermitted)
+    }
+
+    @Test("Without a daemon, the message says what to do")
+    func noDaemon() {
+        #expect(
+            Failure(ClientError(.noDaemon, "no daemon at '/s'")).message
+                == "no daemon at '/s'; start timerd, or say where it is with --socket"
+        )
+    }
+
+    @Test(
+        "The wrong usage of any command is one line that names its help",
+        arguments: [
+            (["bogus"], "unexpected argument 'bogus'; see 'timerctl --help'"),
+            (
+                ["list", "--al"],
+                "unknown option '--al'. Did you mean '--all'? See 'timerctl list --help'"
+            ),
+            (["add", "--in"], "missing value for '--in <duration>'; see 'timerctl add --help'"),
+            (
+                ["show", "x"],
+                "'x' is no id, a number from 1; a job's name goes with --name; "
+                    + "see 'timerctl show --help'"
+            ),
+        ]
+    )
+    func usage(arguments: [String], line: String) {
+        do {
+            _ = try Timerctl.parseAsRoot(arguments)
+            Issue.record("was accepted")
+        } catch {
+            let full = Timerctl.fullMessage(for: error)
+            #expect(UsageSentence.text(Timerctl.message(for: error), fullMessage: full) == line)
+        }
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("JobPage") struct JobPageTests {
+    @Test("A job's page tells what is set, what became of its fires, and what comes")
+    func page() {
+        let job = job {
+            $0.fires = 3
+            $0.definition.name = "heartbeat"
+            $0.definition.command = ["curl", "-fsS", "http://localhost/"]
+            $0.definition.cwd = "/srv"
+            $0.definition.env = ["B": "two words", "A": "1"]
+            $0.definition.userInfo = .object(["b": .integer(1), "a": .null])
+            $0.definition.tags = ["web", "night"]
+            $0.definition.count = 5
+            $0.definition.misfire = .all
+            $0.definition.misfireLimit = 7
+            $0.addedAt = testNow - .seconds(7200)
+        }
+        let runs = [
+            run(.claimed) { $0.fireDate = testNow + .seconds(5) },
+            run(.skipped) { $0.reason = .overlap },
+            run(.done) {
+                $0.fireDate = testNow - .seconds(5)
+                $0.id = RunID(rawValue: 9)
+                $0.outcome = .exited
+                $0.status = 22
+                $0.startedAt = testNow - .seconds(5)
+                $0.endedAt = testNow - .milliseconds(3800)
+            },
+        ]
+        #expect(
+            JobPage(job: job, runs: runs, dates: testDates).text(for: .plain) == """
+                job 2 (heartbeat)
+                  state        scheduled
+                  next fire    in 5 s, 2026-12-01 09:00:05 CET
+                  schedule     every 5s
+                  command      curl -fsS http://localhost/
+                  directory    /srv
+                  environment  A=1 B='two words'
+                  userInfo     {"a":null,"b":1}
+                  tags         web, night
+                  fires        3 of 5
+                  misfire      all; at most 7
+                  owner        anna
+                  added        2 h ago, 2026-12-01 07:00:00 CET
+
+                last fires
+                  2026-12-01 09:00:00 CET  skipped: the run before was still in progress
+                  2026-12-01 08:59:55 CET  exit 22 after 1.2 s  (run 9)
+
+                coming dates
+                  Tue 2026-12-01 09:00:05 CET  in 5 s
+                  Tue 2026-12-01 09:00:10 CET  in 10 s
+
+                """
+        )
+    }
+
+    @Test("A job that has ended says when and why, and has no coming dates")
+    func ended() {
+        let job = job(schedule: ScheduleWords(at: "2026-12-01T07:59:00.000000Z")) {
+            $0.state = .finished
+            $0.fireDate = nil
+            $0.fires = 1
+            $0.endedAt = testNow - .seconds(60)
+            $0.endReason = "once"
+        }
+        let text = JobPage(job: job, runs: [], dates: testDates).text(for: .plain)
+        #expect(
+            text.contains(
+                "  state     finished 60 s ago, 2026-12-01 08:59:00 CET: its one date has passed\n"
+            )
+        )
+        #expect(text.contains("last fires\n  none yet\n"))
+        #expect(!text.contains("coming dates"))
+        #expect(!text.contains("next fire"))
+    }
+
+    @Test("A paused job says how it is armed, and when it would be due")
+    func paused() {
+        let job = job { $0.state = .paused }
+        let text = JobPage(job: job, runs: [], dates: testDates).text(for: .plain)
+        #expect(text.contains("state      paused; 'timerctl resume 2' arms it\n"))
+        #expect(text.contains("none while paused; due in 5 s, 2026-12-01 09:00:05 CET\n"))
+        #expect(!text.contains("coming dates"))
+    }
+
+    @Test("A job that is overdue says so")
+    func overdue() {
+        let job = job { $0.fireDate = testNow - .seconds(3) }
+        let text = JobPage(job: job, runs: [], dates: testDates).text(for: .plain)
+        #expect(text.contains("next fire  overdue: 3 s ago, 2026-12-01 08:59:57 CET\n"))
+        #expect(text.contains("coming dates\n  Tue 2026-12-01 09:00:02 CET  in 2 s\n"))
+    }
+
+    @Test("No coming date lies after the last one")
+    func until() {
+        let job = job { $0.definition.until = "2026-12-01T08:00:12.000000Z" }
+        let text = JobPage(job: job, runs: [], dates: testDates).text(for: .plain)
+        #expect(text.contains("  until      2026-12-01 09:00:12 CET\n"))
+        #expect(text.hasSuffix("09:00:05 CET  in 5 s\n  Tue 2026-12-01 09:00:10 CET  in 10 s\n"))
+    }
+
+    @Test("What a job's owner wrote cannot reach the terminal")
+    func harmless() {
+        let job = job {
+            $0.owner = "\u{1b}[2J"
+            $0.definition.name = "\u{1b}[2J"
+            $0.definition.command = ["\u{1b}[2J"]
+            $0.definition.tags = ["\u{1b}[2J"]
+            $0.definition.env = ["\u{1b}[2J": "\u{1b}[2J"]
+            $0.definition.userInfo = .string("\u{9b}2J")
+        }
+        let text = JobPage(job: job, runs: [], dates: testDates).text(for: .plain)
+        #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || !Printable.isHidden($0) })
+    }
+}

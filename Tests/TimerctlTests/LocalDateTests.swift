@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+
+@testable import timerctl
+
+@Suite("LocalDate") struct LocalDateTests {
+    @Test(
+        "A date is shown on the reader's clock, with the zone's name",
+        arguments: [
+            ("2026-12-01T08:00:05Z", "2026-12-01 09:00:05 CET"),
+            ("2026-07-01T08:00:05Z", "2026-07-01 10:00:05 CEST"),
+            ("2026-12-01T08:00:05.250999Z", "2026-12-01 09:00:05.250 CET"),
+            ("2026-12-01T08:00:05.000999Z", "2026-12-01 09:00:05 CET"),
+            ("2026-12-31T23:30:00Z", "2027-01-01 00:30:00 CET"),
+        ]
+    )
+    func full(instant: String, words: String) {
+        #expect(testDates.full(date(instant)) == words)
+    }
+
+    @Test(
+        "The day is named by its distance on the reader's calendar",
+        arguments: [
+            ("2026-12-01T08:00:05Z", "at 09:00:05"),
+            ("2026-11-30T23:00:00Z", "at 00:00:00"),
+            ("2026-11-30T22:59:59Z", "yesterday at 23:59:59"),
+            ("2026-12-01T23:00:00Z", "tomorrow at 00:00:00"),
+            ("2026-12-02T23:00:00Z", "on 2026-12-03 at 00:00:00"),
+        ]
+    )
+    func phrase(instant: String, words: String) {
+        #expect(testDates.phrase(date(instant)) == words)
+    }
+
+    @Test(
+        "Weekdays are those of the calendar",
+        arguments: [
+            ("2026-12-01T08:00:00Z", "Tue"), ("2026-12-01T23:30:00Z", "Wed"),
+            ("1970-01-01T00:00:00Z", "Thu"), ("1969-12-31T12:00:00Z", "Wed"),
+            ("2000-02-29T12:00:00Z", "Tue"),
+        ]
+    )
+    func weekday(instant: String, name: String) {
+        #expect(testDates.weekday(date(instant)) == name)
+    }
+
+    @Test("A stamp always has milliseconds, so that stamps align")
+    func stamp() {
+        #expect(testDates.stamp(testNow) == "2026-12-01 09:00:00.000")
+    }
+
+    @Test("Words from the wire that are no date stay as they are")
+    func words() {
+        #expect(testDates.local("2026-12-01T08:00:00.000000Z") == "2026-12-01 09:00:00 CET")
+        #expect(testDates.local("tomorrow 09:00") == "tomorrow 09:00")
+    }
+}

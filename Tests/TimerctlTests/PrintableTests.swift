@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import timerctl
+
+@Suite("Printable") struct PrintableTests {
+    @Test(
+        "What a terminal would obey is spelled out",
+        arguments: [
+            ("plain Größe 東京", "plain Größe 東京"),
+            ("\u{1b}[31mred\u{1b}[0m", "^[[31mred^[[0m"),
+            ("a\nb\tc\rd\u{7f}\0", "a^Jb^Ic^Md^?^@"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("a\u{202e}b\u{2066}c\u{200b}", "a\\u{202e}b\\u{2066}c\\u{200b}"),
+            ("line\u{2028}separator", "line\\u{2028}separator"),
+            ("👩\u{200d}💻", "👩\u{200d}💻"),
+            ("a\r\nb", "a^M^Jb"),
+        ]
+    )
+    func escaped(text: String, shown: String) {
+        #expect(Printable.escaped(text) == shown)
+    }
+
+    @Test(
+        "Width counts the columns of a terminal",
+        arguments: [
+            ("", 0), ("abc", 3), ("Größe", 5), ("東京", 4), ("한국", 4), ("ｶﾅ", 2), ("ＡＢ", 4),
+            ("e\u{301}", 1), ("🙂", 2), ("❤\u{fe0f}", 2), ("👩\u{200d}💻", 2), ("…", 1),
+        ]
+    )
+    func width(text: String, columns: Int) {
+        #expect(Printable.width(text) == columns)
+    }
+
+    @Test(
+        "A cut text fits, and ends in an ellipsis only when something is missing",
+        arguments: [
+            ("abcdef", 6, "abcdef"), ("abcdef", 5, "abcd…"), ("東京都", 6, "東京都"),
+            ("東京都", 5, "東京…"), ("東京都", 4, "東…"), ("abc", 1, "…"),
+        ]
+    )
+    func cut(text: String, columns: Int, shown: String) {
+        #expect(Printable.cut(text, to: columns) == shown)
+        #expect(Printable.width(Printable.cut(text, to: columns)) <= columns)
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("RunSentence") struct RunSentenceTests {
+    private static func done(_ seconds: Double, _ change: (inout Run) -> Void) -> Run {
+        run(.done) {
+            $0.id = RunID(rawValue: 9)
+            $0.attempt = 1
+            $0.startedAt = testNow
+            $0.endedAt = testNow + TimeSpan(microseconds: Int64(seconds * 1e6))
+            change(&$0)
+        }
+    }
+
+    static let outcomes: [(Run, String)] = [
+        (
+            done(1.2) {
+                $0.outcome = .exited
+                $0.status = 0
+            }, "exit 0 after 1.2 s"
+        ),
+        (
+            done(0.003) {
+                $0.outcome = .exited
+                $0.status = 3
+                $0.attempt = 2
+            }, "exit 3 after 3 ms; attempt 2"
+        ),
+        (
+            done(200) {
+                $0.outcome = .signalled
+                $0.signal = 9
+            }, "signal 9 (KILL) after 3 min 20 s"
+        ),
+        (
+            run(.done) {
+                $0.outcome = .notStarted
+                $0.error = "no such file or directory: 'nope'"
+            }, "not started: no such file or directory: 'nope'"
+        ),
+        (
+            run(.done) { $0.outcome = .interrupted },
+            "interrupted: the daemon ended while it ran"
+        ),
+        (
+            done(1) {
+                $0.outcome = .exited
+                $0.status = 0
+                $0.missed = 239
+                $0.firedAt = testNow + .seconds(200)
+            }, "exit 0 after 1.0 s; for 239 missed dates too; 3 min 20 s late"
+        ),
+        (
+            run(.fired) {
+                $0.reason = .manual
+                $0.firedAt = testNow + .seconds(900)
+            }, "fired; by hand"
+        ),
+        (run(.fired) { $0.firedAt = testNow + .milliseconds(999) }, "fired"),
+        (run(.running) { $0.startedAt = testNow - .seconds(12) }, "running for 12 s"),
+        (run(.claimed) { $0.fireDate = testNow + .seconds(3) }, "due in 3 s"),
+        (run(.claimed), "starting"),
+    ]
+
+    @Test("What became of a fire is told in words", arguments: outcomes)
+    func outcome(run: Run, words: String) {
+        #expect(RunSentence(run, dates: testDates).text == words)
+    }
+
+    @Test(
+        "A skipped date tells its reason",
+        arguments: [
+            (FireReason.overlap, "skipped: the run before was still in progress"),
+            (.misfire, "missed, and not made up for (misfire policy)"),
+            (.coalesced, "missed; one later fire stands for it"),
+        ]
+    )
+    func skipped(reason: FireReason, words: String) {
+        let run = run(.skipped) { $0.reason = reason }
+        #expect(RunSentence(run, dates: testDates).text == words)
+    }
+
+    @Test(
+        "A range of skipped dates tells how many, from when to when, and why",
+        arguments: [
+            (FireReason.overlap, "skipped: the run before was still in progress"),
+            (.misfire, "missed, and not made up for (misfire policy)"),
+            (.coalesced, "missed; one later fire stands for them"),
+        ]
+    )
+    func range(reason: FireReason, words: String) {
+        let run = run(.skipped) {
+            makeRange(&$0)
+            $0.reason = reason
+        }
+        #expect(
+            RunSentence(run, dates: testDates).text
+                == "13 dates from 2026-12-01 09:00:00 to 2026-12-01 09:01:00 \(words)"
+        )
+    }
+
+    @Test("Every reason a daemon may give reads as a sentence", arguments: FireReason.allCases)
+    func everyReason(reason: FireReason) {
+        let text = RunSentence.skipped(reason.sentence)
+        #expect(text.hasPrefix("skipped: ") != text.hasPrefix("missed"))
+    }
+}

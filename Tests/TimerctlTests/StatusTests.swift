@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("Status") struct StatusTests {
+    @Test("The daemon is told in a few lines, trouble among them")
+    func text() {
+        var status = StatusReply(
+            version: timerdVersion,
+            pid: 42,
+            startedAt: testNow - .seconds(7500),
+            now: testNow,
+            database: "/var/lib/timerd/timerd.db",
+            socket: "/run/timerd/timerd.sock",
+            scheduled: 3,
+            paused: 1,
+            armed: 2,
+            running: 0,
+            connections: 2,
+            watchers: 1,
+            seq: 123,
+            nextFireDate: testNow + .seconds(5),
+            trouble: nil
+        )
+        #expect(
+            Status.text(of: status, zone: berlin) == """
+                timerd \(timerdVersion), process 42, up 2 h 5 min
+                jobs      3 scheduled, 1 paused, 2 armed; next fire in 5 s, at 09:00:05
+                runs      0 in progress or waiting
+                clients   2 connected, 1 watching
+                events    the newest has number 123
+                database  /var/lib/timerd/timerd.db
+                socket    /run/timerd/timerd.sock
+
+                """
+        )
+        status.trouble = "no space left on device"
+        status.version = "9.9.9"
+        let text = Status.text(of: status, zone: berlin)
+        #expect(text.contains("trouble   no space left on device\n"))
+        #expect(text.hasSuffix("timerctl is \(timerdVersion), another version\n"))
+    }
+}

@@ -1,0 +1,146 @@
+-- Times are µs since 1970-01-01T00:00:00Z. A column that ends in _us and says nothing else is wall
+-- time; "on the job's clock" is wall time for jobs whose clock is 'wall', and for 'elapsed' jobs a
+-- clock that steps of the wall clock do not touch: wall time = elapsed time + daemon_state.shift_us.
+
+-- One row, the daemon's own.
+CREATE TABLE daemon_state (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    -- The boot in which elapsed time = CLOCK_BOOTTIME + elapsed_base_us.
+    boot_id TEXT NOT NULL,
+    elapsed_base_us INTEGER NOT NULL,
+    shift_us INTEGER NOT NULL,
+    -- Elapsed time when it was last written; time does not go back behind it.
+    elapsed_us INTEGER NOT NULL,
+    -- Sequence numbers below this one may have been used; stored before any of them is.
+    event_seq_end INTEGER NOT NULL,
+    -- Live jobs by state, so that a status need not count them.
+    scheduled INTEGER NOT NULL,
+    paused INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO daemon_state VALUES (1, '', 0, 0, 0, 1, 0, 0);
+
+-- What changes as a job lives: a short row, rewritten by each of its fires.
+CREATE TABLE jobs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner_uid INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('scheduled', 'paused', 'finished', 'invalidated')),
+    clock TEXT NOT NULL CHECK (clock IN ('wall', 'elapsed')),
+    -- The date of a one-shot, the first date of a grid; on the job's clock.
+    anchor_us INTEGER,
+    -- The next date; on the job's clock. NULL once there is none.
+    fire_date_us INTEGER,
+    -- The fire that is claimed for fire_date_us, or NULL.
+    claim_id INTEGER,
+    fires INTEGER NOT NULL DEFAULT 0,
+    ended_at_us INTEGER,
+    end_reason TEXT
+) STRICT;
+
+-- The jobs that wait for a window: what is due next, without a look at the rest.
+CREATE INDEX jobs_waiting ON jobs (clock, fire_date_us)
+    WHERE state = 'scheduled' AND claim_id IS NULL;
+
+-- What does not change while a job lives.
+CREATE TABLE job_definitions (
+    job_id INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
+    added_at_us INTEGER NOT NULL,
+    name TEXT,
+    -- The parameters of job.add as JSON, without userInfo.
+    definition TEXT NOT NULL,
+    -- Any JSON value.
+    user_info TEXT
+) STRICT;
+
+-- Names of live jobs.
+CREATE TABLE job_names (
+    owner_uid INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    PRIMARY KEY (owner_uid, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE job_tags (
+    tag TEXT NOT NULL,
+    job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    PRIMARY KEY (tag, job_id)
+) STRICT, WITHOUT ROWID;
+
+-- One scheduled date of one job coming due, or a range of dates that never will: a row before it
+-- is an effect. UNIQUE is what keeps a date from firing twice.
+CREATE TABLE fires (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    -- The scheduled date, on the job's clock: the fire's identity.
+    fire_date_us INTEGER NOT NULL,
+    -- The same in wall time, as it was known when the fire was claimed.
+    wall_date_us INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('claimed', 'fired', 'running', 'done', 'skipped')),
+    reason TEXT CHECK (reason IN
+        ('misfire', 'coalesced', 'misfireLimit', 'misfireWindow', 'overlap', 'manual')),
+    -- How many missed dates this fire stands for.
+    missed INTEGER NOT NULL DEFAULT 0,
+    -- A range of skipped dates: how many there are, and the last in wall time.
+    dates INTEGER NOT NULL DEFAULT 1,
+    last_date_us INTEGER,
+    fired_at_us INTEGER,
+    UNIQUE (job_id, fire_date_us)
+) STRICT;
+
+-- What a crash may have left half done.
+CREATE INDEX fires_open ON fires (id) WHERE state IN ('claimed', 'running');
+
+-- One attempt to carry out a fire's command.
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    fire_id INTEGER NOT NULL REFERENCES fires (id) ON DELETE CASCADE,
+    attempt INTEGER NOT NULL,
+    outcome TEXT CHECK (outcome IN ('exited', 'signalled', 'notStarted', 'interrupted')),
+    -- The exit status, or the number of the signal.
+    code INTEGER,
+    -- Why it could not be started.
+    error TEXT,
+    pid INTEGER,
+    started_at_us INTEGER,
+    ended_at_us INTEGER
+) STRICT;
+
+CREATE INDEX runs_by_job ON runs (job_id, id);
+CREATE INDEX runs_by_fire ON runs (fire_id);
+
+-- The last bytes that a run wrote to each stream; no row where there were none.
+CREATE TABLE run_output (
+    run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    stream TEXT NOT NULL CHECK (stream IN ('stdout', 'stderr')),
+    bytes BLOB NOT NULL,
+    dropped INTEGER NOT NULL,
+    PRIMARY KEY (run_id, stream)
+) STRICT;
+
+-- What watchers were told, by its number.
+CREATE TABLE events (
+    seq INTEGER PRIMARY KEY,
+    type TEXT NOT NULL,
+    at_us INTEGER NOT NULL,
+    job_id INTEGER NOT NULL,
+    fire_id INTEGER,
+    run_id INTEGER,
+    redelivered INTEGER NOT NULL DEFAULT 0,
+    reason TEXT,
+    -- The job's next date, for events that are not about a fire.
+    fire_date_us INTEGER
+) STRICT;
+
+-- What watchers are to be told and were not, for all we know: stored with the change itself, and
+-- moved to events once it has a number. What a crash leaves here is told again.
+CREATE TABLE outbox (
+    id INTEGER PRIMARY KEY,
+    type TEXT NOT NULL,
+    at_us INTEGER NOT NULL,
+    job_id INTEGER NOT NULL,
+    fire_id INTEGER,
+    run_id INTEGER,
+    reason TEXT,
+    fire_date_us INTEGER
+) STRICT;
