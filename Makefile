@@ -17,8 +17,7 @@ demo: release
 ## Runs every test.
 test: dependencies
 	$(SWIFT) build --build-tests
-	# One at a time: many of them measure that something is not late, or fill both cores.
-	$(SWIFT) test --skip-build --no-parallel
+	@SWIFT="$(SWIFT)" ./.ci/tests
 
 ## What CI checks beside the tests: format, warnings, tests that would never run, the one way of data.
 check: dependencies
