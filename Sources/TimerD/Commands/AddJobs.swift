@@ -7,10 +7,11 @@ extension CommandHandler {
     /// `job.add`: checks every definition, then adds all of them or none.
     func addJobs(_ request: AddJobs, _ caller: Caller) async throws -> Answer {
         let moment = clock.now()
+        let zone = Zone.local
         var jobs: [NewJob] = []
         for (index, definition) in request.definitions.enumerated() {
             do {
-                jobs.append(try NewJob(definition, owner: caller.uid, at: moment, zone: .local))
+                jobs.append(try NewJob(definition, owner: caller.uid, at: moment, zone: zone))
             } catch {
                 guard request.isList else { throw error }
                 throw ControlError(error.reason, "jobs[\(index)]: \(error.message)")

@@ -18,6 +18,7 @@ final class Connection: ChannelDuplexHandler {
         var handle: RequestHandler
         var bus: EventBus
         var source: EventSource
+        var executor: LoopExecutor
         var maxInFlight: Int
     }
 
@@ -198,7 +199,9 @@ extension Connection {
         guard let channel = context?.channel else { return }
         inFlight += 1
         let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
-        Task.immediate { [handle = environment.handle, peer] in
+        let executor = request.isBrief ? environment.executor : nil
+        Task.immediate(executorPreference: executor) {
+            [handle = environment.handle, peer] in
             let result = await handle(request, peer)
             let reply = id.map { ReplyLine.reply(id: $0, result) }
             if channel.eventLoop.inEventLoop {

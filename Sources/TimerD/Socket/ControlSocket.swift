@@ -43,6 +43,7 @@ final class ControlSocket: Sendable {
             handle: handle,
             bus: bus,
             source: source,
+            executor: LoopExecutor(bus.loop),
             maxInFlight: settings.maxInFlight
         )
         let clients = Clients(settings, environment, loop: bus.loop, logger: logger)
