@@ -40,6 +40,10 @@ extension ControlClient {
     }
 
     @discardableResult
+    public func skipJobs(_ request: SkipJobs) async throws -> [Job] {
+        try await call(.skipJobs(request), as: JobsReply.self).jobs
+    }
+
     public func pauseJobs(_ jobs: JobSelection) async throws -> [Job] {
         try await call(.pauseJobs(jobs), as: JobsReply.self).jobs
     }

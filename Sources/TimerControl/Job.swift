@@ -10,11 +10,14 @@ public struct Job: Hashable, Sendable {
     public var state: State
     /// The next fire date; nil once there is none.
     public var fireDate: Timestamp?
+    /// When the fire of that date is due, where jitter puts it off; nil where that is the date.
+    public var dueDate: Timestamp?
     /// How many times it has fired.
     public var fires: Int
     public var addedAt: Timestamp
     public var endedAt: Timestamp?
-    /// Why it ended, in a word: `once`, `count`, `until`, `invalidated`, `fired`, `replaced`.
+    /// Why it ended, in a word: `once`, `count`, `until`, `exhausted`, `invalidated`, `fired`,
+    /// `skipped`, `replaced`.
     public var endReason: String?
     /// On the wire its fields stand beside the ones above.
     public var definition: JobDefinition
@@ -41,6 +44,9 @@ public struct Job: Hashable, Sendable {
         self.definition = definition
     }
 
+    /// When it fires next; nil once it does not.
+    public var nextFire: Timestamp? { dueDate ?? fireDate }
+
     /// Where a job stands in its life; see `docs/architecture.md` for the drawing.
     public enum State: String, Codable, Hashable, Sendable, CaseIterable {
         case scheduled, paused, finished, invalidated
@@ -52,7 +58,7 @@ public struct Job: Hashable, Sendable {
 
 extension Job: Codable {
     enum CodingKeys: String, CodingKey {
-        case id, owner, state, fireDate, fires, addedAt, endedAt, endReason
+        case id, owner, state, fireDate, dueDate, fires, addedAt, endedAt, endReason
     }
 
     public init(from decoder: any Decoder) throws {
@@ -61,6 +67,7 @@ extension Job: Codable {
         owner = try container.decode(String.self, forKey: .owner)
         state = try container.decode(State.self, forKey: .state)
         fireDate = try container.decodeIfPresent(Timestamp.self, forKey: .fireDate)
+        dueDate = try container.decodeIfPresent(Timestamp.self, forKey: .dueDate)
         fires = try container.decode(Int.self, forKey: .fires)
         addedAt = try container.decode(Timestamp.self, forKey: .addedAt)
         endedAt = try container.decodeIfPresent(Timestamp.self, forKey: .endedAt)
@@ -75,6 +82,7 @@ extension Job: Codable {
         try container.encode(owner, forKey: .owner)
         try container.encode(state, forKey: .state)
         try container.encodeIfPresent(fireDate, forKey: .fireDate)
+        try container.encodeIfPresent(dueDate, forKey: .dueDate)
         try container.encode(fires, forKey: .fires)
         try container.encode(addedAt, forKey: .addedAt)
         try container.encodeIfPresent(endedAt, forKey: .endedAt)

@@ -37,7 +37,8 @@ extension JobDefinition {
     private func checkWords(at path: String) throws(ControlError) {
         try schedule.checkSizes(at: "\(path)schedule")
         let words = [
-            ("until", until), ("tolerance", tolerance), ("misfireAfter", misfireAfter),
+            ("until", until), ("tolerance", tolerance), ("jitter", jitter),
+            ("misfireAfter", misfireAfter),
             ("misfireWindow", misfireWindow),
         ]
         for (field, words) in words {

@@ -25,6 +25,8 @@ public struct JobDefinition: Codable, Hashable, Sendable {
     public var until: String?
     /// How late a fire may be on purpose, to share a wake-up; never more than half the interval.
     public var tolerance: String?
+    /// Each fire is put off by less than this, and by as much each time for the same date.
+    public var jitter: String?
     /// `once` (default), `skip` or `all`: what becomes of dates that passed without a fire.
     public var misfire: Misfire?
     /// How many missed dates `all` makes up for, the newest ones; default 100.
@@ -46,7 +48,7 @@ public struct JobDefinition: Codable, Hashable, Sendable {
     public static let fieldNames: Set<String> = Set(CodingKeys.allCases.map(\.rawValue))
 
     enum CodingKeys: String, CodingKey, CaseIterable {
-        case schedule, name, command, userInfo, tags, cwd, env, count, until, tolerance
+        case schedule, name, command, userInfo, tags, cwd, env, count, until, tolerance, jitter
         case misfire, misfireLimit, misfireAfter, misfireWindow, paused
     }
 }

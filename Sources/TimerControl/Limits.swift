@@ -31,6 +31,8 @@ public enum Limits {
     public static let path = 4096
     /// How many missed dates `misfire: all` may make up for.
     public static let misfireLimit = 10_000
+    /// Dates that one `job.skip` drops.
+    public static let skip = 10_000
     /// Jobs or runs on one page of a list, and dates of one preview.
     public static let page = 1000
 }

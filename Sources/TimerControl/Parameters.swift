@@ -105,7 +105,8 @@ struct Parameters {
     private static let examples = [
         "after": "'2026-12-01T08:00:00Z'", "at": "'tomorrow 09:00'", "calendar": "'Mon 09:00'",
         "command": "[\"/bin/echo\", \"hello\"]", "cron": "'*/5 * * * *'", "every": "'5s'",
-        "fireDate": "'tomorrow 09:00'", "from": "'09:00'", "in": "'30m'", "misfireAfter": "'1min'",
+        "fireDate": "'tomorrow 09:00'", "from": "'09:00'", "in": "'30m'", "jitter": "'5min'",
+        "misfireAfter": "'1min'",
         "misfireWindow": "'1h'", "schedule": "{\"every\": \"5s\"}", "tags": "[\"nightly\"]",
         "tolerance": "'500ms'", "tz": "'Europe/Berlin'", "until": "'2026-12-31 18:00'",
     ]

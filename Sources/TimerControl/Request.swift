@@ -12,6 +12,7 @@ public enum Request: Hashable, Sendable {
     case fireJob(JobReference)
     case pauseJobs(JobSelection)
     case resumeJobs(JobSelection)
+    case skipJobs(SkipJobs)
     case listRuns(ListRuns)
     case getRun(RunReference)
     case readOutput(RunReference)
@@ -29,6 +30,7 @@ public enum Request: Hashable, Sendable {
         case fireJob = "job.fire"
         case pauseJobs = "job.pause"
         case resumeJobs = "job.resume"
+        case skipJobs = "job.skip"
         case listRuns = "run.list"
         case getRun = "run.get"
         case readOutput = "run.output"
@@ -81,6 +83,18 @@ public struct SetFireDate: Hashable, Sendable {
     public init(job: JobReference, fireDate: String) {
         self.job = job
         self.fireDate = fireDate
+    }
+}
+
+/// `job.skip`: drops the next dates of each job.
+public struct SkipJobs: Hashable, Sendable {
+    public var jobs: JobSelection
+    /// How many dates, 1 to 10,000.
+    public var count: Int
+
+    public init(jobs: JobSelection, count: Int = 1) {
+        self.jobs = jobs
+        self.count = count
     }
 }
 

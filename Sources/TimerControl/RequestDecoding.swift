@@ -26,6 +26,11 @@ extension Request {
         case .fireJob: self = .fireJob(try parameters.reference(besides: []))
         case .pauseJobs: self = .pauseJobs(try parameters.selection())
         case .resumeJobs: self = .resumeJobs(try parameters.selection())
+        case .skipJobs:
+            let jobs = try parameters.selection(besides: ["count"])
+            let count = try parameters.optional(Int.self, "count") ?? 1
+            try checkRange(count, 1...Limits.skip, "count")
+            self = .skipJobs(SkipJobs(jobs: jobs, count: count))
         case .listRuns:
             let list = try parameters.decoded(ListRuns.self, fields: ListRuns.fieldNames)
             if let limit = list.limit { try checkRange(limit, 1...Limits.page, "limit") }
@@ -89,8 +94,10 @@ extension Parameters {
     }
 
     /// Jobs, by exactly one of `id`, `ids`, `name` and `tag`.
-    fileprivate func selection() throws(ControlError) -> JobSelection {
-        try checkNames(among: ["id", "ids", "name", "tag"])
+    fileprivate func selection(besides others: Set<String> = []) throws(ControlError)
+        -> JobSelection
+    {
+        try checkNames(among: others.union(["id", "ids", "name", "tag"]))
         switch try onlyField(of: ["id", "ids", "name", "tag"]) {
         case "id": return .ids([try required(JobID.self, "id")])
         case "ids":

@@ -14,6 +14,7 @@ extension Request {
         case .fireJob: .fireJob
         case .pauseJobs: .pauseJobs
         case .resumeJobs: .resumeJobs
+        case .skipJobs: .skipJobs
         case .listRuns: .listRuns
         case .getRun: .getRun
         case .readOutput: .readOutput
@@ -41,7 +42,9 @@ extension Request {
         case .getJob(let job), .fireJob(let job): .object(job.members)
         case .listJobs(let request): try JSONValue(encoding: request)
         case .invalidateJobs(let jobs), .pauseJobs(let jobs), .resumeJobs(let jobs):
-            jobs.parameters
+            .object(jobs.members)
+        case .skipJobs(let request):
+            .object(request.jobs.members.merging(["count": .integer(Int64(request.count))]) { $1 })
         case .setFireDate(let request):
             .object(request.job.members.merging(["fireDate": .string(request.fireDate)]) { $1 })
         case .listRuns(let request): try JSONValue(encoding: request)
@@ -79,11 +82,11 @@ extension JobReference {
 }
 
 extension JobSelection {
-    fileprivate var parameters: JSONValue {
+    fileprivate var members: [String: JSONValue] {
         switch self {
-        case .ids(let ids): .object(["ids": .array(ids.map { .integer($0.rawValue) })])
-        case .name(let name): .object(["name": .string(name)])
-        case .tag(let tag): .object(["tag": .string(tag)])
+        case .ids(let ids): ["ids": .array(ids.map { .integer($0.rawValue) })]
+        case .name(let name): ["name": .string(name)]
+        case .tag(let tag): ["tag": .string(tag)]
         }
     }
 }

@@ -79,6 +79,14 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     case overlap
     /// Fired by `job.fire`, not by the schedule.
     case manual
+    /// Dropped by `job.skip`.
+    case skip
+    /// The next fire was moved, by `job.setFireDate`, and stands for this date.
+    case moved
+    /// The job was paused.
+    case paused
+    /// The wall clock was set forward over it.
+    case clockStepped
 
     /// The reason in words, to follow "skipped: ".
     public var sentence: String {
@@ -89,6 +97,10 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .misfireWindow: "missed too long ago to be made up for (misfire window)"
         case .overlap: "the run before was still in progress"
         case .manual: "fired by hand"
+        case .skip: "dropped on request (skip)"
+        case .moved: "the fire was moved to another date (set-fire-date)"
+        case .paused: "the job was paused"
+        case .clockStepped: "the clock was set forward over it"
         }
     }
 }

@@ -65,7 +65,7 @@ struct DaemonParts {
         allowDescriptors()
         let lock = try DatabaseLock(database: configuration.database)
         let store = try Store(configuration.database, log: log)
-        let clock = try await resumeClock(store, log: log)
+        let clock = try await SystemClock.resumed(store, bootID: SystemClock.bootID(), log: log)
         let sockets = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let bus = EventBus(newest: store.state.eventSequenceEnd - 1, loop: sockets.any())
 
@@ -145,24 +145,6 @@ struct DaemonParts {
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
         limit.rlim_cur = limit.rlim_max
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    }
-
-    /// Ties elapsed time to the machine's clocks, and says if the wall clock was stepped meanwhile.
-    private static func resumeClock(_ store: Store, log: Logger) async throws -> SystemClock {
-        let reading = SystemClock.read()
-        let (anchor, step) = store.state.anchor.resumed(
-            bootID: try SystemClock.bootID(),
-            sinceBoot: reading.sinceBoot,
-            wall: reading.wall
-        )
-        if step != .zero {
-            log.notice(
-                "the wall clock was stepped while no daemon ran",
-                metadata: ["step": "\(step)"]
-            )
-        }
-        try await store.writer.write { try DaemonState.write(anchor, to: $0) }
-        return SystemClock(anchor: anchor)
     }
 
     /// Answers what is in progress, ends the runs, gives back what was claimed, closes the store.

@@ -61,6 +61,15 @@ struct Add: AsyncParsableCommand {
     var tolerance: String?
 
     @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Put each fire off by less than this, by as much each time for the same date.",
+            valueName: "duration"
+        )
+    )
+    var jitter: String?
+
+    @Option(
         help: ArgumentHelp(
             "Missed dates: once, one fire for all (default); skip; all.",
             valueName: "policy"
@@ -204,6 +213,7 @@ struct Add: AsyncParsableCommand {
             notes += [note].compactMap(\.self)
         }
         definition.tolerance = tolerance
+        definition.jitter = jitter
         definition.misfire = misfire
         definition.misfireLimit = misfireLimit
         definition.misfireAfter = misfireAfter
@@ -215,7 +225,7 @@ struct Add: AsyncParsableCommand {
     /// "first fire in 5 s, at 09:00:05": counted from the moment the daemon took it.
     static func firstFire(of job: Job, zone: Zone) -> String {
         if job.state == .paused { return "paused; 'timerctl resume \(job.id)' arms it" }
-        guard let date = job.fireDate else { return "no fire date" }
+        guard let date = job.nextFire else { return "fires when the machine starts" }
         let dates = LocalDate(now: job.addedAt, zone: zone)
         return "first fire \(dates.distance(date)), \(dates.phrase(date))"
     }

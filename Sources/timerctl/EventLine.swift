@@ -106,6 +106,8 @@ struct EventLine {
         case "until": "its last date has passed"
         case "invalidated": "by request"
         case "fired": "it was fired by hand"
+        case "skipped": "its one date was dropped (skip)"
+        case "exhausted": "its schedule has no further date"
         case "replaced": "another job took its name"
         default: word
         }

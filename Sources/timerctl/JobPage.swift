@@ -46,6 +46,7 @@ struct JobPage {
             Field(label: "fires", value: fires),
             definition.until.map { Field(label: "until", value: dates.local($0)) },
             definition.tolerance.map { Field(label: "tolerance", value: $0) },
+            definition.jitter.map { Field(label: "jitter", value: jitter($0)) },
             misfire.map { Field(label: "misfire", value: $0) },
             Field(label: "owner", value: job.owner),
             Field(label: "added", value: moment(job.addedAt)),
@@ -65,7 +66,10 @@ struct JobPage {
 
     private var nextFire: Field? {
         guard job.state.isLive else { return nil }
-        guard let date = job.fireDate else { return Field(label: "next fire", value: "none") }
+        guard let date = job.nextFire else {
+            let isReboot = job.definition.schedule.cron != nil
+            return Field(label: "next fire", value: isReboot ? "when the machine starts" : "none")
+        }
         if job.state == .paused {
             return Field(label: "next fire", value: "none while paused; due \(moment(date))")
         }
@@ -75,6 +79,12 @@ struct JobPage {
             value: isOverdue ? "overdue: \(moment(date))" : moment(date),
             style: isOverdue ? .red : nil
         )
+    }
+
+    /// "10min; 2026-12-01 09:00:00 CET is put off by 3 min".
+    private func jitter(_ words: String) -> String {
+        guard let date = job.fireDate, let due = job.dueDate else { return words }
+        return "\(words); \(dates.full(date)) is put off by \(due - date)"
     }
 
     private var fires: String {

@@ -92,7 +92,7 @@ struct List: AsyncParsableCommand {
     }
 
     private static func next(_ job: Job, _ dates: LocalDate) -> Table.Cell {
-        guard job.state == .scheduled, let date = job.fireDate else { return "-" }
+        guard job.state == .scheduled, let date = job.nextFire else { return "-" }
         // Overdue by a second or more is what a reader has to see: nothing should be.
         let isOverdue = dates.now - date >= .seconds(1)
         return Table.Cell(dates.distance(date), isOverdue ? .red : nil)

@@ -9,7 +9,8 @@ struct SetFireDate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Move a job's next fire to a date.",
         discussion: """
-            The whole grid of a job that repeats by an interval moves along. Dates: RFC 3339, \
+            The whole grid of a job that repeats by an interval moves along; of a cron or calendar \
+            job the next fire moves alone, and stands for the dates it passes. Dates: RFC 3339, \
             '2026-12-01 09:00', 09:00 (the next one), 'tomorrow 09:00', 'mon 09:00', +10m, \
             @1700000000; read in your own time zone where they name none.
 
@@ -61,7 +62,7 @@ struct SetFireDate: AsyncParsableCommand {
 extension Job {
     /// "job 2 (standup): next fire in 14 h, tomorrow at 09:00:00".
     func nextFireSentence(_ dates: LocalDate) -> String {
-        guard state.isLive, let fireDate else { return "\(title): \(state.rawValue)" }
+        guard state.isLive, let fireDate = nextFire else { return "\(title): \(state.rawValue)" }
         let when = "\(dates.distance(fireDate)), \(dates.phrase(fireDate))"
         return state == .paused
             ? "\(title): paused; once resumed, next fire \(when)" : "\(title): next fire \(when)"

@@ -37,6 +37,8 @@ import TimerControl
             .invalidateJobs(.name("a")), .invalidateJobs(.tag("b")),
             .setFireDate(SetFireDate(job: .id(JobID(rawValue: 1)), fireDate: "+10m")),
             .setFireDate(SetFireDate(job: .name("a"), fireDate: "09:00")),
+            .skipJobs(SkipJobs(jobs: .ids([JobID(rawValue: 4)]))),
+            .skipJobs(SkipJobs(jobs: .name("a"), count: 3)),
             .fireJob(.name("a")), .pauseJobs(.tag("b")), .resumeJobs(.ids([JobID(rawValue: 4)])),
             .listRuns(runs), .listRuns(ListRuns()), .getRun(run), .readOutput(run),
             .subscribe(subscribe), .subscribe(Subscribe()), .previewSchedule(preview), .status,

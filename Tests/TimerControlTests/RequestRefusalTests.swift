@@ -123,7 +123,7 @@ import TimerControl
             ),
             (
                 "job.add", #"{"jobs":[{"schedule":{"in":"1s"},"nane":"x"}]}"#,
-                "there is no parameter 'jobs[0].nane'; 'command', 'count', 'cwd', 'env', 'misfire', "
+                "there is no parameter 'jobs[0].nane'; 'command', 'count', 'cwd', 'env', 'jitter', 'misfire', "
                     + "'misfireAfter', 'misfireLimit', 'misfireWindow', 'name', 'paused', "
                     + "'schedule', 'tags', 'tolerance', 'until', 'userInfo' are accepted"
             ),

@@ -23,6 +23,7 @@ enum Samples {
         definition.count = 3
         definition.until = "2030-01-01"
         definition.tolerance = "1s"
+        definition.jitter = "5min"
         definition.misfire = .all
         definition.misfireLimit = 7
         definition.misfireAfter = "1min"

@@ -55,6 +55,7 @@ import TimerControl
         expected.count = 3
         expected.until = "2026-12-02T08:00:00.000000Z"
         expected.tolerance = "1s"
+        expected.jitter = "5min"
         expected.misfire = .all
         expected.misfireLimit = 7
         expected.misfireAfter = "2min"
@@ -64,7 +65,7 @@ import TimerControl
         expected.env = ["A": "b=c", "E": "", "T": "last"]
         let arguments = [
             "--every", "5s", "--name", "heart", "--tag", "a", "--tag", "b", "--user-info", "-5",
-            "--count", "3", "--until", "tomorrow 09:00", "--tolerance", "1s", "--misfire", "all",
+            "--count", "3", "--until", "tomorrow 09:00", "--tolerance", "1s", "--jitter", "5min", "--misfire", "all",
             "--misfire-limit", "7", "--misfire-after", "2min", "--misfire-window", "1d",
             "--paused", "--cwd", "/srv", "--env", "A=b=c", "--env", "E=", "--env", "T=first",
             "--env", "T=last", "--", "true",

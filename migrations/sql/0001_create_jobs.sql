@@ -28,8 +28,13 @@ CREATE TABLE jobs (
     clock TEXT NOT NULL CHECK (clock IN ('wall', 'elapsed')),
     -- The date of a one-shot, the first date of a grid; on the job's clock.
     anchor_us INTEGER,
-    -- The next date; on the job's clock. NULL once there is none.
+    -- The next date; on the job's clock. NULL once there is none, and for @reboot until the next
+    -- start of the machine.
     fire_date_us INTEGER,
+    -- When the fire of that date is due: later by its jitter.
+    due_us INTEGER,
+    -- The schedule's date that fire_date_us was moved away from.
+    moved_from_us INTEGER,
     -- The fire that is claimed for fire_date_us, or NULL.
     claim_id INTEGER,
     fires INTEGER NOT NULL DEFAULT 0,
@@ -38,8 +43,13 @@ CREATE TABLE jobs (
 ) STRICT;
 
 -- The jobs that wait for a window: what is due next, without a look at the rest.
-CREATE INDEX jobs_waiting ON jobs (clock, fire_date_us)
+CREATE INDEX jobs_waiting ON jobs (clock, due_us)
     WHERE state = 'scheduled' AND claim_id IS NULL;
+
+-- Jobs that the next start of the machine makes due.
+CREATE TABLE boot_jobs (
+    job_id INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE
+) STRICT;
 
 -- What does not change while a job lives.
 CREATE TABLE job_definitions (
@@ -77,7 +87,8 @@ CREATE TABLE fires (
     wall_date_us INTEGER NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('claimed', 'fired', 'running', 'done', 'skipped')),
     reason TEXT CHECK (reason IN
-        ('misfire', 'coalesced', 'misfireLimit', 'misfireWindow', 'overlap', 'manual')),
+        ('misfire', 'coalesced', 'misfireLimit', 'misfireWindow', 'overlap', 'manual', 'skip', 'moved',
+         'paused', 'clockStepped')),
     -- How many missed dates this fire stands for.
     missed INTEGER NOT NULL DEFAULT 0,
     -- A range of skipped dates: how many there are, and the last in wall time.
@@ -86,6 +97,9 @@ CREATE TABLE fires (
     fired_at_us INTEGER,
     UNIQUE (job_id, fire_date_us)
 ) STRICT;
+
+-- What lies after a date: what went ahead of a clock that was set back.
+CREATE INDEX fires_by_date ON fires (coalesce(last_date_us, wall_date_us));
 
 -- What a crash may have left half done.
 CREATE INDEX fires_open ON fires (id) WHERE state IN ('claimed', 'running');

@@ -82,9 +82,8 @@ extension NewJob {
         _ policy: JobPolicy,
         now: Timestamp
     ) throws(ControlError) {
-        guard let first = resolved.firstFireDate else {
-            throw ControlError(.badSchedule, "the schedule has no fire date")
-        }
+        // Only @reboot has none yet: the next start of the machine makes one.
+        guard let first = resolved.firstFireDate else { return }
         if let until = policy.until, first > until {
             throw ControlError(
                 .badSchedule,

@@ -4,14 +4,14 @@ import Schedules
 import TimerControl
 
 extension CommandHandler {
-    /// `job.invalidate`, `job.pause`, `job.resume`: all that are named, or none.
+    /// `job.invalidate`, `job.pause`, `job.resume`, `job.skip`: all that are named, or none.
     func changeJobs(_ selection: JobSelection, _ change: JobChange, _ caller: Caller) async throws
         -> Answer
     {
         JobsReply(jobs: view(try await scheduler.change(selection, change, caller: caller)))
     }
 
-    /// `job.setFireDate`: a one-shot and a grid move as a whole.
+    /// `job.setFireDate`: a one-shot and a grid move as a whole, else the next fire alone.
     func setFireDate(_ request: SetFireDate, _ caller: Caller) async throws -> Answer {
         let now = clock.now().wall
         let (date, note) = try reading(request.fireDate) { text throws(ScheduleError) in

@@ -48,6 +48,8 @@ struct CommandHandler: Sendable {
         case .fireJob(let reference): try await fireJob(reference, caller)
         case .pauseJobs(let jobs): try await changeJobs(jobs, .pause, caller)
         case .resumeJobs(let jobs): try await changeJobs(jobs, .resume, caller)
+        case .skipJobs(let request):
+            try await changeJobs(request.jobs, .skip(request.count), caller)
         case .listRuns(let filter): try await listRuns(filter, caller)
         case .getRun(let reference): try await getRun(reference, caller)
         case .readOutput(let reference): try await readOutput(reference, caller)
@@ -72,7 +74,7 @@ struct CommandHandler: Sendable {
     }
 
     func view(_ job: StoredJob, at moment: Moment) -> Job {
-        Job(
+        var view = Job(
             id: job.id,
             owner: owners.name(of: job.owner),
             state: job.state,
@@ -83,5 +85,9 @@ struct CommandHandler: Sendable {
             endReason: job.endReason?.rawValue,
             definition: job.definition
         )
+        if let due = job.dueDate, due != job.fireDate {
+            view.dueDate = moment.wallDate(due, on: job.clock)
+        }
+        return view
     }
 }

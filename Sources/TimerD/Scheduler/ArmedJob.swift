@@ -35,7 +35,7 @@ struct ArmedJob: Sendable {
 
     /// When it wants to be called next, on the job's clock; nil if it waits for something else.
     var wakeDate: Timestamp? {
-        guard let date = job.fireDate else { return nil }
+        guard let date = job.dueDate else { return nil }
         switch stage {
         case .waiting where job.definition.command != nil: return date - Self.preparationLead
         case .waiting, .prepared: return date
@@ -64,7 +64,7 @@ struct ArmedJob: Sendable {
 
     /// What to do when called at `now` of the job's clock; `isRunning`: a run is in progress.
     func step(at now: Timestamp, isRunning: Bool) -> Step {
-        guard let date = job.fireDate, let claim = job.claim else { return .wait }
+        guard let date = job.dueDate, let claim = job.claim else { return .wait }
         guard now >= date else {
             let isTime = now >= date - Self.preparationLead
             let isCommand = job.definition.command != nil
@@ -82,8 +82,9 @@ struct ArmedJob: Sendable {
 
     private func hasMissedDates(at now: Timestamp) -> Bool {
         guard let date = job.fireDate else { return false }
-        if now - date > job.policy.misfire.after { return true }
-        return job.schedule.nextFireDate(after: date).map { $0 <= now } ?? false
+        let dates = job.dates
+        if now - dates.due(date) > job.policy.misfire.after { return true }
+        return dates.next(after: date).map { dates.due($0) <= now } ?? false
     }
 }
 

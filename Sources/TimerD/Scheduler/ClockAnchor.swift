@@ -13,6 +13,9 @@ struct ClockAnchor: Hashable, Sendable {
     /// Elapsed time when it was last stored; it does not go back behind this.
     var elapsed: Timestamp
 
+    /// Whether the machine has been started since, where `bootID` is that of now.
+    func hasStarted(_ bootID: String) -> Bool { !self.bootID.isEmpty && bootID != self.bootID }
+
     /// The anchor for a daemon that starts now.
     ///
     /// Within one boot elapsed time goes on by CLOCK_BOOTTIME, so a step of the wall clock while no

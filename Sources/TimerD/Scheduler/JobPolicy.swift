@@ -10,6 +10,8 @@ struct JobPolicy: Hashable, Sendable {
     /// No date after this one fires; wall time.
     var until: Timestamp?
     var tolerance = TimeSpan.zero
+    /// The longest that a fire is put off, so that jobs of one date spread.
+    var jitter = TimeSpan.zero
     var misfire = MisfirePolicy()
 
     init() {}
@@ -32,6 +34,9 @@ struct JobPolicy: Hashable, Sendable {
         }
         if let text = definition.tolerance {
             tolerance = try Self.span(text, parameter: "tolerance")
+        }
+        if let text = definition.jitter {
+            jitter = try Self.span(text, parameter: "jitter")
         }
         misfire.mode = definition.misfire ?? .once
         if let limit = definition.misfireLimit {

@@ -39,30 +39,30 @@ struct MisfirePolicy: Hashable, Sendable {
         var fire: DueFire?
     }
 
-    /// Settles the dates of `schedule` from `first`, itself a date, through `now`.
+    /// Settles the dates from `first`, itself one that is due, through `now`.
     ///
-    /// `until` is the last instant at which the schedule still has dates, nil for no such end.
+    /// `until` is the last instant at which the job still has dates, nil for no such end.
     /// Under `all` only the oldest date that is made up for is returned; the next settlement, from
     /// the date that follows it, returns the next.
     func settle(
-        _ schedule: Schedule,
+        _ dates: JobDates,
         from first: Timestamp,
         until: Timestamp? = nil,
         at now: Timestamp
     ) -> Settlement {
-        let end = min(now, until ?? now)
+        let end = min(dates.dueEnd(from: first, at: now), until ?? now)
         var settlement = Settlement()
         var eligible = first
-        if let window, let cutoff = expired(schedule, from: first, through: end, at: now, window) {
+        if let window, let cutoff = expired(dates, from: first, through: end, at: now, window) {
             settlement.skipped.append(cutoff)
-            guard let next = schedule.nextFireDate(after: cutoff.last), next <= end else {
+            guard let next = dates.next(after: cutoff.last), next <= end else {
                 return settlement
             }
             eligible = next
         }
 
-        let passed = schedule.passedDates(from: eligible, through: end, newest: 2)
-        let isLate = now - passed.last <= after
+        let passed = dates.passed(from: eligible, through: end, newest: 2)
+        let isLate = now - dates.due(passed.last) <= after
         if isLate, passed.count == 1 {
             settlement.fire = DueFire(date: passed.last, missed: 0)
             return settlement
@@ -94,13 +94,13 @@ struct MisfirePolicy: Hashable, Sendable {
                 )
             )
         case .all:
-            settleAll(schedule, from: eligible, through: end, isLate: isLate, into: &settlement)
+            settleAll(dates, from: eligible, through: end, isLate: isLate, into: &settlement)
         }
         return settlement
     }
 
     private func settleAll(
-        _ schedule: Schedule,
+        _ dates: JobDates,
         from eligible: Timestamp,
         through end: Timestamp,
         isLate: Bool,
@@ -108,7 +108,7 @@ struct MisfirePolicy: Hashable, Sendable {
     ) {
         // One more than can fire, to know the last date that does not.
         let keep = limit + (isLate ? 1 : 0)
-        let passed = schedule.passedDates(from: eligible, through: end, newest: keep + 1)
+        let passed = dates.passed(from: eligible, through: end, newest: keep + 1)
         var newest = passed.newest
         if passed.count > keep {
             let last = newest.removeFirst()
@@ -129,7 +129,7 @@ struct MisfirePolicy: Hashable, Sendable {
 
     /// The dates that were due longer ago than `window`; nil for none.
     private func expired(
-        _ schedule: Schedule,
+        _ dates: JobDates,
         from first: Timestamp,
         through end: Timestamp,
         at now: Timestamp,
@@ -137,7 +137,7 @@ struct MisfirePolicy: Hashable, Sendable {
     ) -> SkippedDates? {
         let cutoff = min(end, now - window - TimeSpan(microseconds: 1))
         guard first <= cutoff else { return nil }
-        let passed = schedule.passedDates(from: first, through: cutoff, newest: 1)
+        let passed = dates.passed(from: first, through: cutoff, newest: 1)
         return SkippedDates(
             first: first,
             last: passed.last,

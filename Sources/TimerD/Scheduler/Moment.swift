@@ -12,6 +12,14 @@ struct Moment: Hashable, Sendable {
     var elapsed: Timestamp
     /// What all steps of the wall clock add up to: wall time = elapsed time + shift.
     var shift: TimeSpan
+    /// The dates of the wall clock that its last step forward left out; nil for none.
+    var leftOut: ClosedRange<Timestamp>?
+
+    init(elapsed: Timestamp, shift: TimeSpan, leftOut: ClosedRange<Timestamp>? = nil) {
+        self.elapsed = elapsed
+        self.shift = shift
+        self.leftOut = leftOut
+    }
 
     /// Now, by the wall clock.
     var wall: Timestamp { elapsed + shift }

@@ -24,7 +24,7 @@ extension Scheduler {
 
     /// Called early: by a clock that was set back, or because its run could not be prepared yet.
     private func wait(for id: JobID, at now: Timestamp) {
-        guard var entry = armed[id], let date = entry.job.fireDate else { return }
+        guard var entry = armed[id], let date = entry.job.dueDate else { return }
         entry.timer = loop.arm(
             id,
             at: clock.now().wallDate(max(date, entry.wakeDate ?? date), on: entry.job.clock),

@@ -11,6 +11,7 @@ extension Scheduler {
         tell(untold)
         let keep = settings.runsKept
         let recovered = try await write { try $0.recover(keepingRuns: keep) }
+        try await write { try $0.followClockBack() }
         for (job, fire) in recovered.untoldByHand { fireByHand(job, fire, nil) }
         isRecovered = true
         loadWindow()

@@ -145,7 +145,7 @@ actor Scheduler {
         if job.claim != nil {
             armed[job.id] = ArmedJob(job: job, since: before)
             if !holds.covers(job) { arm(job.id) }
-        } else if let date = job.fireDate {
+        } else if let date = job.dueDate {
             window.waits(for: clock.now().elapsedDate(date, on: job.clock))
         }
     }
@@ -190,7 +190,7 @@ actor Scheduler {
             announceLoadDate()
         case .success((let outcome, let isCrowded, let next)):
             let last = outcome.jobs.compactMap { job in
-                job.fireDate.map { moment.elapsedDate($0, on: job.clock) }
+                job.dueDate.map { moment.elapsedDate($0, on: job.clock) }
             }.max()
             window.loaded(upTo: isCrowded ? last ?? moment.elapsed : nil, nextWaiting: next)
             apply(outcome)
@@ -211,12 +211,20 @@ actor Scheduler {
         for (id, entry) in armed {
             entry.timer?.invalidate()
             armed[id]?.timer = nil
-            if !holds.covers(entry.job) { arm(id) }
         }
+        if step < .zero { followClockBack() }
+        for (id, entry) in armed where !holds.covers(entry.job) { arm(id) }
         window.waits(for: clock.now().elapsed)
         announcedLoadDate = nil
         windowDue()
         return step
+    }
+
+    /// Gives the wall jobs back to the store, which knows what comes next of them.
+    private func followClockBack() {
+        let jobs = armed.values.map(\.job).filter { $0.clock == .wall && !holds.covers($0) }
+        for job in jobs { armed[job.id] = nil }
+        record { try $0.followClockBack(disarmed: jobs) }
     }
 
     /// Calls `body` with the wall clock's date of the next window, whenever that changes; nil while

@@ -14,6 +14,8 @@ struct StoredJob: Sendable {
     var schedule: Schedule
     /// The next date; nil once there is none.
     var fireDate: Timestamp?
+    /// The date of the schedule that `fireDate` was moved away from; nil where it was not.
+    var movedFrom: Timestamp?
     /// The fire that is claimed for `fireDate`; nil while the job waits for a window.
     var claim: Claim?
     /// How many times it has fired.
@@ -43,6 +45,8 @@ struct StoredJob: Sendable {
         case once
         /// A one-shot was fired by hand.
         case fired
+        /// A one-shot's date was dropped.
+        case skipped
         case count
         case until
         /// The schedule has no further date.
@@ -61,6 +65,8 @@ struct StoredJob: Sendable {
 /// What follows a date of a job.
 enum NextDate: Hashable, Sendable {
     case date(Timestamp)
+    /// None that is known: the next start of the machine makes one.
+    case unknown
     case ended(StoredJob.EndReason)
 }
 
@@ -70,7 +76,8 @@ extension StoredJob {
     /// Comes from the scheduled date, never from the actual one: the grid does not drift.
     func next(after date: Timestamp, fires: Int, at moment: Moment) -> NextDate {
         if let count = policy.count, fires >= count { return .ended(.count) }
-        guard let next = schedule.nextFireDate(after: date) else {
+        if case .reboot = schedule { return .unknown }
+        guard let next = dates.next(after: date) else {
             if case .once = schedule { return .ended(.once) }
             return .ended(.exhausted)
         }

@@ -27,7 +27,7 @@ extension Request {
         switch self {
         case .addJobs(let request): !request.isList
         case .setFireDate, .fireJob, .getJob, .getRun, .status: true
-        case .invalidateJobs, .pauseJobs, .resumeJobs, .listJobs, .listRuns, .readOutput,
+        case .invalidateJobs, .pauseJobs, .resumeJobs, .skipJobs, .listJobs, .listRuns, .readOutput,
             .previewSchedule, .subscribe:
             false
         }

@@ -9,7 +9,8 @@ enum JobRow {
     static let columns = """
         jobs.id, jobs.owner_uid, jobs.state, jobs.clock, jobs.anchor_us, jobs.fire_date_us,
         jobs.claim_id, jobs.fires, jobs.ended_at_us, jobs.end_reason,
-        job_definitions.added_at_us, job_definitions.definition, job_definitions.user_info
+        job_definitions.added_at_us, job_definitions.definition, job_definitions.user_info,
+        jobs.moved_from_us
         """
     static let source = "jobs JOIN job_definitions ON job_definitions.job_id = jobs.id"
 
@@ -35,6 +36,7 @@ enum JobRow {
                 clock: try row.get(3),
                 schedule: schedule,
                 fireDate: try row.get(5),
+                movedFrom: try row.get(13),
                 claim: claim.map { StoredJob.Claim(fire: $0, missed: 0, isSettled: true) },
                 fires: try row.get(7),
                 addedAt: addedAt,

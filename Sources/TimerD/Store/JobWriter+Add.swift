@@ -44,6 +44,7 @@ extension JobWriter {
             new.firstFireDate
         )
         let id = JobID(rawValue: database.lastInsertRowID)
+        if case .reboot = new.schedule { try database.prepare(SQL.insertBootJob).run(id) }
         try insertDefinition(new.definition, of: id, owner: new.owner)
         try count(leaving: nil, entering: state)
         let job = StoredJob(
@@ -53,6 +54,7 @@ extension JobWriter {
             clock: new.clock,
             schedule: new.schedule,
             fireDate: new.firstFireDate,
+            movedFrom: nil,
             claim: nil,
             fires: 0,
             addedAt: moment.wall,
@@ -63,10 +65,11 @@ extension JobWriter {
         )
         let date = job.wallFireDate(at: moment)
         try note(.jobAdded, job) { $0.fireDate = date }
-        guard state == .scheduled, let date = job.fireDate,
-            date < moment.date(ofElapsed: horizon, on: job.clock)
+        guard state == .scheduled, let due = job.dueDate,
+            due < moment.date(ofElapsed: horizon, on: job.clock)
         else {
-            outcome.jobs.append(job)
+            // The row's due date hangs on its id where there is jitter.
+            if job.dueDate == job.fireDate { outcome.jobs.append(job) } else { try put(job) }
             return job
         }
         return try settleAndPut(job)
@@ -93,9 +96,10 @@ extension JobWriter {
 
 extension JobWriter.SQL {
     static let insertJob = """
-        INSERT INTO jobs (owner_uid, state, clock, anchor_us, fire_date_us)
-        VALUES (?1, ?2, ?3, ?4, ?5)
+        INSERT INTO jobs (owner_uid, state, clock, anchor_us, fire_date_us, due_us)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?5)
         """
+    static let insertBootJob = "INSERT INTO boot_jobs VALUES (?1)"
     static let insertDefinition = """
         INSERT INTO job_definitions (job_id, added_at_us, name, definition, user_info)
         VALUES (?1, ?2, ?3, ?4, ?5)

@@ -10,6 +10,8 @@ enum JobChange: Sendable {
     case setFireDate(Timestamp)
     case pause
     case resume
+    /// Drops so many of the next dates.
+    case skip(Int)
 }
 
 /// Who asks: what is visible and changeable depends on it.
@@ -68,6 +70,7 @@ extension JobWriter {
             outcome.jobs.append(job)
         case (.invalidate, _):
             try takeBack(&job, unstarted)
+            try settleUnfired(&job)
             try end(&job, .invalidated, .invalidated)
             try put(job)
         case (_, .finished), (_, .invalidated):
@@ -91,6 +94,17 @@ extension JobWriter {
             job.state = .scheduled
             let date = job.wallFireDate(at: moment)
             try note(.jobResumed, job) { $0.fireDate = date }
+            missedFor = .paused
+            defer { missedFor = nil }
+            try settleAndPut(job)
+        case (.skip, .paused):
+            throw ControlError(
+                .conflict,
+                "job \(job.id) is paused, and skips what passes anyway; resume it first"
+            )
+        case (.skip(let count), _):
+            try takeBack(&job, unstarted)
+            try drop(count, of: &job)
             try settleAndPut(job)
         }
     }
@@ -106,11 +120,70 @@ extension JobWriter {
                 "job \(job.id) has had its fire of '\(moment.wallDate(date, on: job.clock).rfc3339)'; no date fires twice"
             )
         }
-        job.schedule = job.schedule.movingGrid(to: date)
+        if let until = job.policy.until, moment.wallDate(date, on: job.clock) > until {
+            throw ControlError(
+                .badSchedule,
+                "the date '\(moment.wallDate(date, on: job.clock).rfc3339)' is after the job's until '\(until.rfc3339)'"
+            )
+        }
+        switch job.schedule {
+        case .once, .every: job.schedule = job.schedule.movingGrid(to: date)
+        case .cron, .calendar:
+            let from = job.movedFrom ?? job.fireDate
+            job.movedFrom = from == date ? nil : from
+        case .reboot:
+            throw ControlError(
+                .conflict,
+                "job \(job.id) fires when the machine starts; that cannot be moved"
+            )
+        }
         job.fireDate = date
         let wallDate = moment.wallDate(date, on: job.clock)
         try note(.jobRescheduled, job) { $0.fireDate = wallDate }
         try settleAndPut(job)
+    }
+
+    /// Drops the next `count` dates, or as many as there are; they leave a row with the reason.
+    private mutating func drop(_ count: Int, of job: inout StoredJob) throws {
+        guard let first = job.fireDate else {
+            throw ControlError(
+                .conflict,
+                "job \(job.id) fires when the machine starts; it has no date to skip"
+            )
+        }
+        var last = first
+        var dropped = 1
+        while dropped < count, case .date(let next) = job.next(after: last, fires: 0, at: moment) {
+            last = next
+            dropped += 1
+        }
+        let dates = MisfirePolicy.SkippedDates(
+            first: first,
+            last: last,
+            count: dropped,
+            reason: .skip
+        )
+        try skip(dates, of: job, .skip)
+        if job.isOneShot {
+            try end(&job, .finished, .skipped)
+        } else {
+            try advance(&job, past: last)
+        }
+    }
+
+    /// Stores why dates that have passed did not fire, of a job that is about to end.
+    private mutating func settleUnfired(_ job: inout StoredJob) throws {
+        let now = moment.reading(of: job.clock)
+        if let from = job.movedFrom, from <= now { try settleMove(of: &job, through: now) }
+        guard job.state == .paused, let first = job.fireDate, first <= now else { return }
+        let passed = job.dates.passed(from: first, through: now, newest: 1)
+        let dates = MisfirePolicy.SkippedDates(
+            first: first,
+            last: passed.last,
+            count: passed.count,
+            reason: .paused
+        )
+        try skip(dates, of: job, .paused)
     }
 
     /// Removes what was claimed for the job's next date, and the run that was made ready for it.

@@ -16,10 +16,10 @@ extension JobWriter {
 
     private mutating func settle(_ job: inout StoredJob) throws {
         while job.state == .scheduled, job.claim == nil, let date = job.fireDate,
-            date < moment.date(ofElapsed: horizon, on: job.clock)
+            let due = job.dueDate, due < moment.date(ofElapsed: horizon, on: job.clock)
         {
             let now = moment.reading(of: job.clock)
-            guard date <= now else {
+            guard due <= now else {
                 try claim(date, missed: 0, of: &job)
                 continue
             }
@@ -30,12 +30,15 @@ extension JobWriter {
                 return
             }
             let settlement = job.policy.misfire.settle(
-                job.schedule,
+                job.dates,
                 from: date,
                 until: until,
                 at: now
             )
-            for dates in settlement.skipped { try skip(dates, of: job) }
+            if settlement.fire?.date != date { try settleMove(of: &job, through: date) }
+            for dates in settlement.skipped {
+                try skip(dates, of: job, cause(of: dates, job))
+            }
             if let fire = settlement.fire {
                 try claim(fire.date, missed: fire.missed, of: &job)
             } else if let last = settlement.skipped.last?.last {
@@ -46,13 +49,18 @@ extension JobWriter {
 
     /// Moves the job to the date that follows `date`, or ends it.
     mutating func advance(_ job: inout StoredJob, past date: Timestamp) throws {
-        switch job.next(after: date, fires: job.fires, at: moment) {
+        let next = job.next(after: date, fires: job.fires, at: moment)
+        if let fireDate = job.fireDate, date >= fireDate {
+            try settleMove(of: &job, through: fireDate)
+        }
+        switch next {
         case .date(let next): job.fireDate = next
+        case .unknown: job.fireDate = nil
         case .ended(let reason): try end(&job, .finished, reason)
         }
     }
 
-    /// Inserts the fire of `date`; where that date has had its fire, moves on past all that had.
+    /// Inserts the fire of `date`; where that date has had its fire, moves on to the next.
     private mutating func claim(_ date: Timestamp, missed: Int, of job: inout StoredJob) throws {
         try database.prepare(SQL.insertClaim).run(
             job.id,
@@ -69,28 +77,59 @@ extension JobWriter {
             )
             job.fireDate = date
         } else {
-            let newest = try database.prepare(SQL.newestFireDate).first(job.id) {
-                try $0.get(0, as: Timestamp.self)
-            }
-            try advance(&job, past: max(date, newest ?? date))
+            // The clock was set back, and the date had its fire before.
+            try advance(&job, past: date)
         }
     }
 
+    /// Why dates that have passed did not become fires: what kept them, where that is known, else
+    /// what the misfire policy made of them.
+    private func cause(of dates: MisfirePolicy.SkippedDates, _ job: StoredJob) -> FireReason {
+        guard dates.reason == .misfire || dates.reason == .coalesced else { return dates.reason }
+        if let missedFor { return missedFor }
+        if job.clock == .wall, let gap = moment.leftOut, dates.first > gap.lowerBound,
+            dates.last <= gap.upperBound
+        {
+            return .clockStepped
+        }
+        return dates.reason
+    }
+
+    /// Stores what became of the schedule's own dates, through `end`, when the next one was moved.
+    mutating func settleMove(of job: inout StoredJob, through end: Timestamp) throws {
+        guard let from = job.movedFrom else { return }
+        // A moved date that is itself one of the schedule's has its own row.
+        let end = end - TimeSpan(microseconds: 1)
+        let passed = job.schedule.passedDates(from: from, through: max(from, end), newest: 1)
+        job.movedFrom = nil
+        let dates = MisfirePolicy.SkippedDates(
+            first: from,
+            last: passed.last,
+            count: passed.count,
+            reason: .moved
+        )
+        try skip(dates, of: job, .moved)
+    }
+
     /// Stores dates that do not become fires, with the reason.
-    private mutating func skip(_ dates: MisfirePolicy.SkippedDates, of job: StoredJob) throws {
+    mutating func skip(
+        _ dates: MisfirePolicy.SkippedDates,
+        of job: StoredJob,
+        _ reason: FireReason
+    ) throws {
         let first = moment.wallDate(dates.first, on: job.clock)
         let last = moment.wallDate(dates.last, on: job.clock)
         try database.prepare(SQL.insertSkipped).run(
             job.id,
             dates.first,
             first,
-            dates.reason,
+            reason,
             dates.count,
             dates.count > 1 ? last : nil
         )
         guard database.changes == 1 else { return }
         let fire = FireID(rawValue: database.lastInsertRowID)
-        try note(.fireSkipped, job, dates.reason.rawValue, fire: fire) {
+        try note(.fireSkipped, job, reason.rawValue, fire: fire) {
             $0.fireDate = first
             $0.through = dates.count > 1 ? last : nil
             $0.dates = dates.count > 1 ? dates.count : nil
@@ -110,7 +149,6 @@ extension JobWriter.SQL {
         INSERT INTO fires (job_id, fire_date_us, wall_date_us, state, missed)
         VALUES (?1, ?2, ?3, 'claimed', ?4) ON CONFLICT (job_id, fire_date_us) DO NOTHING
         """
-    static let newestFireDate = "SELECT max(fire_date_us) FROM fires WHERE job_id = ?1"
     static let insertSkipped = """
         INSERT INTO fires (job_id, fire_date_us, wall_date_us, state, reason, dates, last_date_us)
         VALUES (?1, ?2, ?3, 'skipped', ?4, ?5, ?6) ON CONFLICT (job_id, fire_date_us) DO NOTHING

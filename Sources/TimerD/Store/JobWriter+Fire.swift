@@ -150,15 +150,15 @@ extension Moment {
 extension JobWriter.SQL {
     /// Uses jobs_waiting.
     static let waitingJobs = """
-        SELECT id, fire_date_us FROM jobs
-        WHERE clock = ?1 AND fire_date_us < ?2 AND state = 'scheduled' AND claim_id IS NULL
-        ORDER BY fire_date_us LIMIT ?3
+        SELECT id, due_us FROM jobs
+        WHERE clock = ?1 AND due_us < ?2 AND state = 'scheduled' AND claim_id IS NULL
+        ORDER BY due_us LIMIT ?3
         """
     /// Uses jobs_waiting.
     static let nextWaiting = """
-        SELECT fire_date_us FROM jobs
-        WHERE clock = ?1 AND fire_date_us IS NOT NULL AND state = 'scheduled' AND claim_id IS NULL
-        ORDER BY fire_date_us LIMIT 1
+        SELECT due_us FROM jobs
+        WHERE clock = ?1 AND due_us IS NOT NULL AND state = 'scheduled' AND claim_id IS NULL
+        ORDER BY due_us LIMIT 1
         """
     static let markFired = "UPDATE fires SET state = ?2, fired_at_us = ?3 WHERE id = ?1"
     static let markSkipped = """

@@ -12,6 +12,8 @@ struct JobWriter {
     let moment: Moment
     /// The end of the window, in elapsed time.
     let horizon: Timestamp
+    /// Why no dates that are settled now have fired, where one reason holds for all of them.
+    var missedFor: FireReason?
     /// What the scheduler is to be told once the write is durable.
     var outcome = StoreOutcome()
 
@@ -46,6 +48,8 @@ struct JobWriter {
             job.state,
             job.schedule.anchor,
             job.fireDate,
+            job.dueDate,
+            job.movedFrom,
             job.claim?.fire,
             job.fires,
             job.endedAt,
@@ -69,6 +73,7 @@ struct JobWriter {
         try removeClaim(of: &job)
         job.state = state
         job.fireDate = nil
+        job.movedFrom = nil
         job.endedAt = moment.wall
         job.endReason = reason
         if let name = job.definition.name {
@@ -143,8 +148,8 @@ extension JobWriter {
             WHERE job_tags.tag = ?1 AND jobs.state IN ('scheduled', 'paused')
             """
         static let updateJob = """
-            UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, claim_id = ?5,
-                fires = ?6, ended_at_us = ?7, end_reason = ?8
+            UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, due_us = ?5,
+                moved_from_us = ?6, claim_id = ?7, fires = ?8, ended_at_us = ?9, end_reason = ?10
             WHERE id = ?1
             """
         static let deleteFire = "DELETE FROM fires WHERE id = ?1"

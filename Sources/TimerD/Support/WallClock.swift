@@ -16,34 +16,46 @@ protocol WallClock: Sendable {
 final class SystemClock: WallClock {
     /// Elapsed time = CLOCK_BOOTTIME + this, while the machine is up.
     let elapsedBase: TimeSpan
-    private let shift: Mutex<TimeSpan>
+    private let state: Mutex<State>
+    private let read: @Sendable () -> Reading
+
+    private struct State {
+        var shift: TimeSpan
+        var leftOut: ClosedRange<Timestamp>?
+
+        /// What they are once the wall clock differs from elapsed time by `measured`.
+        mutating func note(_ measured: TimeSpan, wall: Timestamp) -> TimeSpan {
+            let step = measured - shift
+            guard step.magnitude >= SystemClock.noise else { return .zero }
+            shift = measured
+            leftOut = step > .zero ? (wall - step)...wall : nil
+            return step
+        }
+    }
 
     /// A difference below this is the distance between two readings, not a step of the clock.
     private static let noise = TimeSpan(microseconds: 500)
 
-    init(anchor: ClockAnchor) {
+    /// `read`: the machine's clocks, unless a test has others.
+    init(anchor: ClockAnchor, read: @escaping @Sendable () -> Reading = SystemClock.read) {
         elapsedBase = anchor.elapsedBase
-        shift = Mutex(anchor.shift)
+        state = Mutex(State(shift: anchor.shift))
+        self.read = read
     }
 
     func now() -> Moment {
-        let reading = Self.read()
+        let reading = read()
         let elapsed = reading.sinceBoot + elapsedBase
-        let known = shift.withLock { $0 }
-        let measured = reading.wall - elapsed
-        let isNoise = (measured - known).magnitude < Self.noise
-        return Moment(elapsed: elapsed, shift: isNoise ? known : measured)
+        // A step that has not been noted counts already.
+        var state = state.withLock { $0 }
+        _ = state.note(reading.wall - elapsed, wall: reading.wall)
+        return Moment(elapsed: elapsed, shift: state.shift, leftOut: state.leftOut)
     }
 
     func noteStep() -> TimeSpan {
-        let reading = Self.read()
+        let reading = read()
         let measured = reading.wall - (reading.sinceBoot + elapsedBase)
-        return shift.withLock { known in
-            let step = measured - known
-            guard step.magnitude >= Self.noise else { return .zero }
-            known = measured
-            return step
-        }
+        return state.withLock { $0.note(measured, wall: reading.wall) }
     }
 
     /// The kernel's name of this boot, random(4).
@@ -59,13 +71,13 @@ final class SystemClock: WallClock {
     }
 
     /// CLOCK_REALTIME, and CLOCK_BOOTTIME as if the machine had been started in 1970.
-    struct Reading {
+    struct Reading: Sendable {
         var wall: Timestamp
         var sinceBoot: Timestamp
     }
 
     /// Reads both clocks within 100 µs of each other, or as near as ten attempts come.
-    static func read() -> Reading {
+    @Sendable static func read() -> Reading {
         var wall = read(CLOCK_REALTIME)
         for _ in 0..<10 {
             let sinceBoot = read(CLOCK_BOOTTIME)

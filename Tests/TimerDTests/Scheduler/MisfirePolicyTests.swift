@@ -112,7 +112,7 @@ struct MisfirePolicyTests {
             window: row.window.map(TimeSpan.seconds)
         )
         let settlement = policy.settle(
-            Self.grid,
+            JobDates(Self.grid),
             from: Self.second(0),
             until: row.until.map(Self.second),
             at: Self.second(row.now)
@@ -126,7 +126,7 @@ struct MisfirePolicyTests {
         var date = Self.second(0)
         var told: [String] = []
         while date <= Self.second(55) {
-            let settlement = policy.settle(Self.grid, from: date, at: Self.second(55))
+            let settlement = policy.settle(JobDates(Self.grid), from: date, at: Self.second(55))
             told.append(Self.text(settlement))
             date = Self.grid.nextFireDate(after: settlement.fire?.date ?? date) ?? .distantFuture
         }
@@ -141,7 +141,7 @@ struct MisfirePolicyTests {
     func longGap() {
         let grid = Schedule.every(IntervalGrid(first: Self.second(0), interval: .seconds(5)))
         let now = Self.second(14 * 86_400 + 2)
-        let settlement = MisfirePolicy().settle(grid, from: Self.second(0), at: now)
+        let settlement = MisfirePolicy().settle(JobDates(grid), from: Self.second(0), at: now)
         #expect(settlement.fire?.missed == 14 * 86_400 / 5)
         #expect(settlement.skipped.map(\.count) == [14 * 86_400 / 5])
     }

@@ -124,7 +124,7 @@ struct SchedulerTests {
             #expect(test.sink.all(.fireFired).map(\.missed) == [2, nil])
             let skipped = try #require(try await test.history(job.id).first)
             #expect(skipped.state == .skipped)
-            #expect(skipped.reason == .coalesced)
+            #expect(skipped.reason == .paused)
             #expect(skipped.dates == 2)
         }
     }

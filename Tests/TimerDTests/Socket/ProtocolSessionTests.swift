@@ -53,10 +53,7 @@ struct ProtocolSessionTests {
         let sockets = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let box = Mutex<EventBus?>(nil)
         let loop = sockets.any()
-        let test = try await TestScheduler(
-            folder: folder,
-            clock: VirtualClock(wall: TestScheduler.start)
-        ) { state in
+        let test = try await TestScheduler(folder: folder) { state in
             let bus = EventBus(newest: state.eventSequenceEnd - 1, loop: loop)
             box.withLock { $0 = bus }
             return bus

@@ -7,7 +7,8 @@ final class TemporaryFolder: Sendable {
     let path: String
 
     init() throws {
-        path = NSTemporaryDirectory() + "timerd-" + UUID().uuidString
+        // Short, and not where TMPDIR may say: a socket's path has at most 107 bytes.
+        path = "/tmp/timerd-" + UUID().uuidString.prefix(13)
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     }
 

@@ -30,14 +30,14 @@ final class TestScheduler: Sendable {
     /// `publisher` gets the events instead of `sink`, where there is one.
     init(
         folder: String,
-        clock: VirtualClock,
+        machine: VirtualClock.Machine = VirtualClock.Machine(wall: start),
         publisher: (@Sendable (DaemonState) -> any EventPublisher)? = nil
     ) async throws {
         self.folder = folder
-        self.clock = clock
         loop = VirtualTimerLoop()
-        runner = RecordingRunner(clock: clock)
         store = try Store(folder + "/timerd.db", log: Logger(label: "test"))
+        clock = try await VirtualClock(machine, store)
+        runner = RecordingRunner(clock: clock)
         let settings = Settings(
             socket: "/test.sock",
             account: Account(name: "me", home: "/", shell: "/bin/sh")
@@ -69,13 +69,13 @@ final class TestScheduler: Sendable {
     static func with(
         _ body: (TestScheduler) async throws -> Void
     ) async throws {
-        let folder = NSTemporaryDirectory() + "timerd-test-\(UUID().uuidString)"
+        let folder = "/tmp/timerd-test-\(UUID().uuidString)"
         try FileManager.default.createDirectory(
             atPath: folder,
             withIntermediateDirectories: true
         )
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let test = try await TestScheduler(folder: folder, clock: VirtualClock(wall: start))
+        let test = try await TestScheduler(folder: folder)
         try await body(test)
         try await test.close()
     }
@@ -87,11 +87,18 @@ final class TestScheduler: Sendable {
     }
 
     /// What a daemon finds that starts `time` after this one was killed now: a copy of its files.
-    func crashedAndDown(for time: TimeSpan) async throws -> TestScheduler {
+    ///
+    /// `change`: what happens to the machine besides, such as a reboot.
+    func crashedAndDown(
+        for time: TimeSpan,
+        _ change: (inout VirtualClock.Machine) -> Void = { _ in }
+    ) async throws -> TestScheduler {
         try await settle()
         let files = try copyFiles()
-        let clock = VirtualClock(wall: clock.now().wall + time)
-        return try await TestScheduler(folder: files, clock: clock)
+        var machine = clock.machine
+        machine.pass(time)
+        change(&machine)
+        return try await TestScheduler(folder: files, machine: machine)
     }
 
     func crashed() async throws -> TestScheduler { try await crashedAndDown(for: .zero) }

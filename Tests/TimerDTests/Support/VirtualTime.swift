@@ -7,34 +7,6 @@ import TimerControl
 
 @testable import TimerD
 
-/// Clocks that stand still until a test moves them.
-final class VirtualClock: WallClock {
-    private let moment: Mutex<Moment>
-
-    init(wall: Timestamp, shift: TimeSpan = .zero) {
-        moment = Mutex(Moment(elapsed: wall - shift, shift: shift))
-    }
-
-    func now() -> Moment { moment.withLock { $0 } }
-    func noteStep() -> TimeSpan { stepped.exchange(0, ordering: .relaxed).microseconds }
-
-    private let stepped = Atomic<Int64>(0)
-
-    func advance(to elapsed: Timestamp) {
-        moment.withLock { $0.elapsed = max($0.elapsed, elapsed) }
-    }
-
-    /// Sets the wall clock forward, or back, and elapsed time not at all.
-    func step(by span: TimeSpan) {
-        moment.withLock { $0.shift = $0.shift + span }
-        stepped.add(span.microseconds, ordering: .relaxed)
-    }
-}
-
-extension Int64 {
-    fileprivate var microseconds: TimeSpan { TimeSpan(microseconds: self) }
-}
-
 /// A real thread with timers that fire when a test says so.
 final class VirtualTimerLoop: TimerLoop {
     final class Timer: ArmedTimer {

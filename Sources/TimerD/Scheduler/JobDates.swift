@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// The dates of one job: its schedule's, but for the next one where that was moved; and when each of
+/// them is due. Pure; all on the job's clock.
+///
+/// A date is what a fire is known by. It is *due* somewhat later where the job has jitter.
+struct JobDates: Hashable, Sendable {
+    var schedule: Schedule
+    /// The next date, where it was moved alone; nil where it is the schedule's own.
+    var moved: Moved?
+    var jitter = TimeSpan.zero
+    /// What the jitter of a date hangs on, besides the date.
+    var job = JobID(rawValue: 0)
+
+    init(_ schedule: Schedule) { self.schedule = schedule }
+
+    struct Moved: Hashable, Sendable {
+        /// The schedule's date that was moved.
+        var from: Timestamp
+        var to: Timestamp
+
+        /// The schedule goes on with the first date after this one.
+        var end: Timestamp { max(from, to) }
+    }
+
+    /// The first date after `date`; nil once there is none.
+    func next(after date: Timestamp) -> Timestamp? {
+        guard let moved else { return schedule.nextFireDate(after: date) }
+        return date < moved.to ? moved.to : schedule.nextFireDate(after: max(date, moved.end))
+    }
+
+    /// The dates from `first`, itself one, through `last`; see `Schedule.passedDates`.
+    func passed(from first: Timestamp, through last: Timestamp, newest n: Int) -> PassedDates {
+        guard let moved, first == moved.to else {
+            return schedule.passedDates(from: first, through: last, newest: n)
+        }
+        let alone = Schedule.once(first).passedDates(from: first, through: last, newest: n)
+        guard let next = schedule.nextFireDate(after: moved.end), next <= last else { return alone }
+        var passed = schedule.passedDates(from: next, through: last, newest: n)
+        passed.count += 1
+        passed.first = first
+        if passed.newest.count < n { passed.newest.insert(first, at: 0) }
+        return passed
+    }
+
+    /// When the fire of `date` is due: the same for the same job and date, at or after `date`, and
+    /// before the next date.
+    func due(_ date: Timestamp) -> Timestamp {
+        guard jitter > .zero, date != moved?.to else { return date }
+        var span = jitter
+        if let next = next(after: date) { span = min(span, next - date) }
+        return date + Jitter.offset(job: job.rawValue, fireDate: date, within: span)
+    }
+
+    /// The last instant through which all dates from `first` on are due at `now`; before `first`
+    /// where that one is not.
+    func dueEnd(from first: Timestamp, at now: Timestamp) -> Timestamp {
+        guard jitter > .zero, first <= now else { return now }
+        let last = passed(from: first, through: now, newest: 1).last
+        return due(last) <= now ? now : last - TimeSpan(microseconds: 1)
+    }
+}
+
+extension StoredJob {
+    /// The job's dates.
+    var dates: JobDates {
+        var dates = JobDates(schedule)
+        dates.jitter = policy.jitter
+        dates.job = id
+        if let movedFrom, let fireDate {
+            dates.moved = JobDates.Moved(from: movedFrom, to: fireDate)
+        }
+        return dates
+    }
+
+    /// When its next fire is due; nil while there is none.
+    ///
+    /// Who fires a job by hand does not wait for its jitter.
+    var dueDate: Timestamp? { claim?.isByHand == true ? fireDate : fireDate.map(dates.due) }
+}

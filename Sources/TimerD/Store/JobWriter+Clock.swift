@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What a start of the machine, and a clock that is set back, do to jobs.
+extension JobWriter {
+    /// The machine has started: jobs of `@reboot` are due now.
+    mutating func machineStarted() throws {
+        let ids = try database.prepare(SQL.bootJobs).all { try $0.get(0, as: JobID.self) }
+        for id in ids {
+            guard var job = try job(id), job.claim == nil else { continue }
+            job.fireDate = moment.wall
+            guard job.state == .paused else {
+                try put(job)
+                continue
+            }
+            let date = MisfirePolicy.SkippedDates(
+                first: moment.wall,
+                last: moment.wall,
+                count: 1,
+                reason: .paused
+            )
+            try skip(date, of: job, .paused)
+        }
+    }
+
+    /// Lets wall jobs follow a clock that was set back.
+    ///
+    /// A job that fired while the clock stood in its future would otherwise wait until that comes
+    /// again. Dates that had their fire stay as they are, and fire no second time; dates that were
+    /// left out, and now lie ahead again, are dates like any other. Looks at those jobs alone that
+    /// have a row after now.
+    ///
+    /// `disarmed`: jobs with a claim whose timers were taken out of the loop for this.
+    mutating func followClockBack(disarmed: [StoredJob] = []) throws {
+        for var job in disarmed {
+            try removeClaim(of: &job)
+            try settleAndPut(job)
+        }
+        // A clock that was never set knows nothing: what is to come is kept for when it is.
+        guard moment.wall >= .earliestOfClocks else { return }
+        let ids = try database.prepare(SQL.jobsAhead).all(moment.wall) {
+            try $0.get(0, as: JobID.self)
+        }
+        for id in ids {
+            guard let job = try job(id), job.state.isLive, job.clock == .wall else { continue }
+            try follow(job)
+        }
+    }
+
+    private mutating func follow(_ job: StoredJob) throws {
+        var job = job
+        try forgetDatesAhead(of: job)
+        // A date that its user moved or dropped stays where it was put.
+        let dropped = try database.prepare(SQL.lastDropped).first(job.id) {
+            try $0.get(0, as: Timestamp?.self)
+        }
+        let start = max(moment.wall, (dropped ?? nil) ?? moment.wall)
+        guard job.movedFrom == nil, let next = job.schedule.nextFireDate(after: start),
+            job.fireDate.map({ next < $0 }) ?? true
+        else { return }
+        try removeClaim(of: &job)
+        job.fireDate = next
+        try settleAndPut(job)
+    }
+
+    /// Takes back the rows of dates that were left out and are still to come.
+    private func forgetDatesAhead(of job: StoredJob) throws {
+        let now = moment.wall
+        let rows = try database.prepare(SQL.leftOutAhead).all(job.id, now) { row in
+            (id: try row.get(0, as: FireID.self), first: try row.get(1, as: Timestamp.self))
+        }
+        for row in rows {
+            guard row.first <= now else {
+                try database.prepare(SQL.deleteFire).run(row.id)
+                continue
+            }
+            let passed = job.schedule.passedDates(from: row.first, through: now, newest: 1)
+            try database.prepare(SQL.shorten).run(
+                row.id,
+                passed.count,
+                passed.count > 1 ? passed.last : nil
+            )
+        }
+    }
+}
+
+extension Timestamp {
+    /// No machine that runs this program has a clock before its time: one that shows less was not
+    /// set, as without a battery it stands at 1970 until the network tells the time.
+    static let earliestOfClocks = Timestamp(microseconds: 1_767_225_600_000_000)  // 2026-01-01
+}
+
+extension JobWriter.SQL {
+    static let bootJobs = """
+        SELECT boot_jobs.job_id FROM boot_jobs JOIN jobs ON jobs.id = boot_jobs.job_id
+        WHERE jobs.state IN ('scheduled', 'paused')
+        """
+    /// Uses fires_by_date.
+    static let jobsAhead = """
+        SELECT DISTINCT job_id FROM fires
+        WHERE coalesce(last_date_us, wall_date_us) > ?1 AND state <> 'claimed'
+            AND (reason IS NULL OR reason NOT IN ('skip', 'moved', 'manual'))
+        """
+    static let leftOutAhead = """
+        SELECT id, fire_date_us FROM fires
+        WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND state = 'skipped'
+            AND reason NOT IN ('skip', 'moved', 'manual', 'overlap')
+        """
+    static let lastDropped = """
+        SELECT max(coalesce(last_date_us, wall_date_us)) FROM fires
+        WHERE job_id = ?1 AND reason = 'skip'
+        """
+    static let shorten = "UPDATE fires SET dates = ?2, last_date_us = ?3 WHERE id = ?1"
+}

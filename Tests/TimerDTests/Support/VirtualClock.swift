@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Schedules
+import Synchronization
+
+@testable import TimerD
+
+/// The clocks of a machine, which stand still until a test moves them, and the daemon's own clock as
+/// it reads them.
+final class VirtualClock: WallClock {
+    struct Machine: Sendable {
+        var boot = 1
+        /// What CLOCK_BOOTTIME shows.
+        var sinceBoot = Timestamp(microseconds: 1_000_000_000)
+        /// What CLOCK_REALTIME shows.
+        var wall: Timestamp
+
+        var bootID: String { "boot \(boot)" }
+
+        mutating func pass(_ time: TimeSpan) {
+            sinceBoot = sinceBoot + time
+            wall = wall + time
+        }
+    }
+
+    private final class Box: Sendable {
+        let machine: Mutex<Machine>
+
+        init(_ machine: Machine) { self.machine = Mutex(machine) }
+
+        func read() -> SystemClock.Reading {
+            machine.withLock { SystemClock.Reading(wall: $0.wall, sinceBoot: $0.sinceBoot) }
+        }
+    }
+
+    private let box: Box
+    private let clock: SystemClock
+
+    /// The clock of a daemon that starts on `machine` with what `store` kept.
+    init(_ machine: Machine, _ store: Store) async throws {
+        let box = Box(machine)
+        self.box = box
+        clock = try await SystemClock.resumed(
+            store,
+            bootID: machine.bootID,
+            read: { box.read() },
+            log: Logger(label: "test")
+        )
+    }
+
+    func now() -> Moment { clock.now() }
+    func noteStep() -> TimeSpan { clock.noteStep() }
+
+    /// The machine as it stands.
+    var machine: Machine { box.machine.withLock { $0 } }
+
+    func advance(to elapsed: Timestamp) {
+        let time = elapsed - now().elapsed
+        if time > .zero { box.machine.withLock { $0.pass(time) } }
+    }
+
+    /// Sets the wall clock forward, or back, and elapsed time not at all.
+    func step(by span: TimeSpan) {
+        box.machine.withLock { $0.wall = $0.wall + span }
+    }
+}
