@@ -25,6 +25,7 @@ let package = Package(
         .executable(name: "timerd", targets: ["TimerDMain"]),
         .executable(name: "timerctl", targets: ["timerctl"]),
         .library(name: "RunLoopTimers", targets: ["RunLoopTimers"]),
+        .library(name: "Schedules", targets: ["Schedules"]),
         .library(name: "TimerControl", targets: ["TimerControl"]),
     ],
     dependencies: [

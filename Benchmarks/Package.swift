@@ -35,6 +35,7 @@ let package = Package(
                 "CLimits",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "RunLoopTimers", package: "timerd"),
+                .product(name: "Schedules", package: "timerd"),
                 .product(name: "TimerControl", package: "timerd"),
             ],
             swiftSettings: settings

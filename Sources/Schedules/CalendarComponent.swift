@@ -92,6 +92,26 @@ struct CalendarComponent: Hashable, Sendable {
         return best <= limit ? best : nil
     }
 
+    /// How many values lie below `end`, which is no more than one above `limit`.
+    ///
+    /// One progression is counted by arithmetic; of several, which may share values, each value is
+    /// gone to.
+    func count(below end: Int64, limit: Int64) -> Int {
+        if items.count == 1 {
+            let item = items[0]
+            if item.start >= end { return 0 }
+            if item.step == 0 { return 1 }
+            return Int((min(item.stop ?? limit, end - 1) - item.start) / item.step) + 1
+        }
+        var count = 0
+        var value = first(atOrAfter: 0, limit: limit)
+        while let current = value, current < end {
+            count += 1
+            value = first(atOrAfter: current + 1, limit: limit)
+        }
+        return count
+    }
+
     /// Bit v is set for each value v of the range, which lies within 0 to 63.
     func bits(in range: ClosedRange<Int64>) -> UInt64 {
         var bits: UInt64 = 0

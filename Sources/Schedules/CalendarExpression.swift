@@ -51,6 +51,8 @@ public struct CalendarExpression: Hashable, Sendable {
 
 extension CalendarExpression.Fields: CivilPattern {
     static let yearRange: ClosedRange<Int64> = 1970...9999
+    /// In µs.
+    private static let lastOfMinute: Int64 = 59_999_999
 
     func year(atOrAfter year: Int) -> Int? {
         years.first(atOrAfter: Int64(year), limit: Self.yearRange.upperBound).map { Int($0) }
@@ -97,17 +99,11 @@ extension CalendarExpression.Fields: CivilPattern {
     }
 
     private func countOfSeconds(before end: Int64) -> Int {
-        var count = 0
-        var second = second(atOrAfter: 0)
-        while let current = second, current < end {
-            count += 1
-            second = self.second(atOrAfter: current + 1)
-        }
-        return count
+        seconds.count(below: end, limit: Self.lastOfMinute)
     }
 
     private func second(atOrAfter microsecond: Int64) -> Int64? {
-        seconds.first(atOrAfter: microsecond, limit: 59_999_999)
+        seconds.first(atOrAfter: microsecond, limit: Self.lastOfMinute)
     }
 
     @inline(__always)
@@ -130,7 +126,7 @@ extension CalendarExpression.Fields: CivilPattern {
         guard years.isValid(in: Self.yearRange), monthsOfYear.isValid(in: 1...12),
             daysOfMonth.isValid(in: days, countsDown: countsFromEnd),
             hoursOfDay.isValid(in: 0...23), minutesOfHour.isValid(in: 0...59),
-            seconds.isValid(in: 0...59_999_999)
+            seconds.isValid(in: 0...Self.lastOfMinute)
         else { return false }
         months = UInt16(monthsOfYear.bits(in: 1...12))
         self.days = countsFromEnd ? daysOfMonth.bitsFromEnd() : daysOfMonth.bits(in: 1...31)

@@ -30,7 +30,8 @@ import Testing
         "Calendar expressions, with parts of seconds and bounded years",
         arguments: [
             "*:*:0/7.5", "Mon..Fri 09..17:00/15", "*-*~3..5 *:30", "2026..2027-*-* 12:00:00.000001",
-            "02:30", "*-02-29", "*:0/20:10..30/5,59.999999",
+            "02:30", "*-02-29", "*:0/20:10..30/5,59.999999", "*:0/7:10..30/5",
+            "*:0/9:3.25..50/0.5", "*:*:59.999999", "*:0/30:0/2,0/3",
         ]
     )
     func calendar(text: String) throws {
@@ -66,6 +67,16 @@ import Testing
         )
         #expect(century.count == 52_596_001)
         #expect(century.last == first + .seconds(3_155_760_000))
+    }
+
+    @Test("A hundred dates a second for ten years are counted at once")
+    func partsOfSeconds() throws {
+        let first = try instant("2026-03-01T00:00:00Z")
+        let now = try instant("2036-03-01T00:00:00Z")
+        let schedule = Schedule.calendar(try CalendarExpression(parsing: "*:*:0/0.01", zone: .utc))
+        let passed = schedule.passedDates(from: first, through: now, newest: 2)
+        #expect(passed.count == 3653 * 8_640_000 + 1)
+        #expect(passed.newest == [now - .milliseconds(10), now])
     }
 
     @Test("Skipped times count as one, and not at all beside a time that comes as they do")

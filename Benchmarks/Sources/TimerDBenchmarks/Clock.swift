@@ -27,6 +27,18 @@ enum Clock {
         return ((ContinuousClock.now - start).inSeconds, value)
     }
 
+    /// Repeats `part` until it has taken so many seconds of processor time, and returns how many.
+    static func processorTime(atLeast seconds: Double, _ part: () throws -> Void) rethrows -> Double
+    {
+        let begin = ownProcessorTime
+        var elapsed = 0.0
+        repeat {
+            try part()
+            elapsed = ownProcessorTime - begin
+        } while elapsed < seconds
+        return elapsed
+    }
+
     /// Runs what blocks on a thread of its own, so that no task waits for it unawares.
     static func onThread<T: Sendable>(
         _ body: @escaping @Sendable () throws -> T
