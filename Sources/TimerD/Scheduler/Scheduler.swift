@@ -215,7 +215,9 @@ actor Scheduler {
         if step < .zero { followClockBack() }
         for (id, entry) in armed where !holds.covers(entry.job) { arm(id) }
         window.waits(for: clock.now().elapsed)
+        // What was said stands for another instant now.
         announcedLoadDate = nil
+        loadDateChanged(nil)
         windowDue()
         return step
     }
