@@ -65,7 +65,8 @@ import TimerControl
         expected.env = ["A": "b=c", "E": "", "T": "last"]
         let arguments = [
             "--every", "5s", "--name", "heart", "--tag", "a", "--tag", "b", "--user-info", "-5",
-            "--count", "3", "--until", "tomorrow 09:00", "--tolerance", "1s", "--jitter", "5min", "--misfire", "all",
+            "--count", "3", "--until", "tomorrow 09:00", "--tolerance", "1s", "--jitter", "5min",
+            "--misfire", "all",
             "--misfire-limit", "7", "--misfire-after", "2min", "--misfire-window", "1d",
             "--paused", "--cwd", "/srv", "--env", "A=b=c", "--env", "E=", "--env", "T=first",
             "--env", "T=last", "--", "true",

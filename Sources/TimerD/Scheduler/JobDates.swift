@@ -3,10 +3,9 @@
 import Schedules
 import TimerControl
 
-/// The dates of one job: its schedule's, but for the next one where that was moved; and when each of
-/// them is due. Pure; all on the job's clock.
+/// The dates of one job, and when each of them is due; pure, all on the job's clock.
 ///
-/// A date is what a fire is known by. It is *due* somewhat later where the job has jitter.
+/// They are its schedule's, but for the next one where that was moved alone. A date is what a fire is known by. It is *due* somewhat later where the job has jitter.
 struct JobDates: Hashable, Sendable {
     var schedule: Schedule
     /// The next date, where it was moved alone; nil where it is the schedule's own.

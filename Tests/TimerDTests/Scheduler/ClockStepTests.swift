@@ -28,7 +28,7 @@ struct ClockStepTests {
         test.sink.all(.fireFired).count { ($0.firedAt ?? .distantPast) > date }
     }
 
-    @Test("Set forward by a year, a job fires once for all it passes, and says why", arguments: minutely)
+    @Test("Set forward by a year, a job fires once for all that, and says why", arguments: minutely)
     func forward(words: ScheduleWords) async throws {
         try await TestScheduler.with { test in
             let job = try await test.add(words)
@@ -74,7 +74,7 @@ struct ClockStepTests {
         }
     }
 
-    @Test("Set back a little, no date comes twice, and the next one is on time", arguments: minutely)
+    @Test("Set back a little, no date comes twice, the next one is on time", arguments: minutely)
     func backALittle(words: ScheduleWords) async throws {
         try await TestScheduler.with { test in
             let job = try await test.add(words)

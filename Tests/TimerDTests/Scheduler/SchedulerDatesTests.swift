@@ -138,7 +138,7 @@ struct SchedulerDatesTests {
 
     // MARK: - jitter
 
-    @Test("Jitter puts each fire off by as much as it says beforehand, and never past the next date")
+    @Test("Jitter puts a fire off by what it says beforehand, never past the next date")
     func jitter() async throws {
         try await TestScheduler.with { test in
             let jobs = [
