@@ -55,7 +55,7 @@ extension CronExpression {
 }
 
 extension CronDays {
-    private var isAnyDate: Bool { daysOfMonth & 0xffff_fffe == 0xffff_fffe }
+    var isAnyDate: Bool { daysOfMonth & 0xffff_fffe == 0xffff_fffe }
 
     /// Whether the words are days of a month alone.
     fileprivate var isDate: Bool { !isAnyDate && weekdays == 0x7f && !isEither }
@@ -72,7 +72,8 @@ extension CronDays {
             : "\(byMonth) if it is \(Phrase.list(byWeek, or: true))"
     }
 
-    private var dateWords: String {
+    /// "days 1 to 7 and 15", "the last working day".
+    var dateWords: String {
         var words: [String] = []
         if daysOfMonth != 0 { words.append(Phrase.days(daysOfMonth)) }
         if daysBeforeLast != 0 { words.append(Phrase.daysFromEnd(daysBeforeLast << 1)) }
@@ -86,7 +87,8 @@ extension CronDays {
         return Phrase.list(words)
     }
 
-    private var weekWords: [String] {
+    /// "Monday to Friday", "the last Friday of the month".
+    var weekWords: [String] {
         var words = Phrase.weekdays(weekdays)
         for day in 0..<7 {
             let name = Phrase.weekdayNames[day]
@@ -146,11 +148,13 @@ extension CalendarExpression.Fields {
             + Phrase.times(hours: hours, minutes: minutes, seconds: 1)
     }
 
-    fileprivate var dateWords: String {
+    /// "days 1 to 7", "the last day".
+    var dateWords: String {
         countsFromEnd ? Phrase.daysFromEnd(days) : Phrase.days(days)
     }
 
-    fileprivate var yearWords: String {
+    /// "2026 to 2028", "every 4th year from 2024".
+    var yearWords: String {
         Phrase.list(
             years.items.map { item in
                 var text = "\(item.start)"
