@@ -8,7 +8,7 @@ extension Schedule {
     public func explanation(in zone: Zone) -> String {
         switch self {
         case .once(let date): "once, at \(zone.localTime(at: date)) \(zone.abbreviation(at: date))"
-        case .every(let grid): "every \(grid.interval.words)"
+        case .every(let grid): "every \(grid.interval.wordsAfterEvery)"
         case .cron(let expression): expression.explanation
         case .calendar(let expression): expression.explanation
         case .reboot: "once at each start of the machine"
@@ -17,8 +17,8 @@ extension Schedule {
 }
 
 extension TimeSpan {
-    /// "5 seconds", "1 hour 30 minutes"; a single unit alone, such as "hour".
-    fileprivate var words: String {
+    /// "5 seconds", "1 hour 30 minutes".
+    public var words: String {
         let names = [
             "y": "year", "month": "month", "w": "week", "d": "day", "h": "hour", "min": "minute",
             "s": "second", "ms": "millisecond", "us": "microsecond",
@@ -30,8 +30,14 @@ extension TimeSpan {
             while amount.contains("."), amount.hasSuffix("0") { amount.removeLast() }
             return amount == "1" ? "1 \(name)" : "\(amount) \(name)s"
         }
-        let text = parts.joined(separator: " ")
-        return parts.count == 1 && text.hasPrefix("1 ") ? String(text.dropFirst(2)) : text
+        return parts.joined(separator: " ")
+    }
+
+    /// The same, but a single unit alone: "hour".
+    fileprivate var wordsAfterEvery: String {
+        let words = words
+        let isOne = words.hasPrefix("1 ") && words.filter { $0 == " " }.count == 1
+        return isOne ? String(words.dropFirst(2)) : words
     }
 }
 
