@@ -137,13 +137,14 @@ private struct CalendarReader {
     /// What is wrong with a word in front that is no weekday.
     private func strangeWord() -> ScheduleError {
         let word = String(Substring(rest.prefix { !" ,.-:~*/".utf8.contains($0) }))
-        if Self.shorthands[word.lowercased()] != nil {
-            return refused("words", "'\(word)' stands alone, or before a zone")
-        }
-        return refused(
-            "words",
-            "'\(word)' is not one; accepted are Mon to Sun, minutely, hourly, daily, weekly, "
-                + "monthly, quarterly, semiannually and yearly"
+        let accepted =
+            Self.shorthands[word.lowercased()] == nil
+            ? "it takes Mon to Sun, minutely, hourly, daily, weekly, monthly, quarterly, "
+                + "semiannually and yearly"
+            : "it stands alone, or before a zone"
+        return ScheduleError(
+            .badCalendar,
+            "calendar '\(text)': word '\(word)' is not accepted; \(accepted)"
         )
     }
 

@@ -24,7 +24,7 @@ extension CronExpression {
         if let first = fields.first, first.contains("=") {
             throw ScheduleError(
                 .badCron,
-                "cron '\(self.text)' begins with a variable, '\(first)'; its zone goes into 'tz'"
+                "cron '\(self.text)' begins with a variable, '\(first)'; a zone is given apart, as 'tz'"
             )
         }
         guard fields.count == 5 || fields.count == 6 else {

@@ -150,8 +150,44 @@ extension CalendarExpression.Fields {
                 seconds: CalendarComponent(items: items, unit: 1).bits(in: 0...59)
             )
         }
-        return "at second \(seconds.text(width: 1)) of "
-            + Phrase.times(hours: hours, minutes: minutes, seconds: 1)
+        return finerTimeWords
+    }
+
+    /// "every 0.5 seconds", "at 09:00:01.5": for seconds with fractions.
+    private var finerTimeWords: String {
+        let isList = seconds.items.allSatisfy { $0.step == 0 }
+        let count = hours.nonzeroBitCount * minutes.nonzeroBitCount * seconds.items.count
+        if isList, count <= 6 {
+            let seconds = seconds.items.map { Phrase.decimal($0.start, width: 2) }
+            let words = Phrase.clockTimes(hours: hours, minutes: minutes, seconds: 1).flatMap {
+                minute in seconds.map { "\(minute):\($0)" }
+            }
+            return "at " + Phrase.list(words)
+        }
+        var words = ["at " + (seconds.items.count > 1 || !isList ? "seconds " : "second ")]
+        words[0] += Phrase.list(
+            seconds.items.map { item in
+                var text = Phrase.decimal(item.start)
+                if let stop = item.stop { text += " to " + Phrase.decimal(stop) }
+                return item.step == 0 ? text : text + " in steps of " + Phrase.decimal(item.step)
+            }
+        )
+        if seconds.items.count == 1, let item = seconds.items.first, item.stop == nil,
+            item.step > 0, 60_000_000 % item.step == 0, item.start < item.step
+        {
+            words[0] = "every \(Phrase.decimal(item.step)) seconds"
+            if item.start > 0 { words[0] += " from second " + Phrase.decimal(item.start) }
+        }
+        let coarser = [
+            TimeUnitPhrase(name: "minute", bits: minutes, size: 60),
+            TimeUnitPhrase(name: "hour", bits: hours, size: 24),
+        ]
+        for (index, unit) in coarser.enumerated() {
+            let isRestAll = coarser[index...].allSatisfy(\.isAll)
+            if isRestAll, !words[0].hasPrefix("at ") || index > 0 { break }
+            words.append(unit.tail)
+        }
+        return words.joined(separator: " of ")
     }
 
     /// "days 1 to 7", "the last day".

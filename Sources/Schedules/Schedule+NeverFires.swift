@@ -35,7 +35,8 @@ extension CalendarExpression {
         let start = Timestamp(microseconds: -2 * 86_400_000_000)
         if let first = nextFireDate(after: start) {
             return nextFireDate(after: first) == nil
-                ? "its only date, '\(first)', has passed" : "its last date has passed"
+                ? "its only date, \(zone.localTime(at: first)) \(zone.abbreviation(at: first)), has passed"
+                : "its last date has passed"
         }
         var dates = fields
         dates.weekdays = 0x7f

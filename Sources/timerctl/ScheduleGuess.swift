@@ -32,14 +32,17 @@ struct ScheduleGuess {
             others = Array(taken.dropFirst())
             return
         }
+        if text.allSatisfy(\.isWhitespace) {
+            throw ScheduleError(
+                .badSchedule,
+                "the schedule is empty; try '0 9 * * 1-5', 'Mon..Fri 09:00', 5s or @daily"
+            )
+        }
         let likely = hasGrid ? .every : Self.likelyKind(text)
         do {
             _ = try Self.read(text, as: likely, now, zone)
         } catch {
-            throw ScheduleError(
-                error.code,
-                "'\(text)' is no schedule; as --\(likely.rawValue): \(error.message)"
-            )
+            throw ScheduleError(error.code, "\(error.message) (read as --\(likely.rawValue))")
         }
         // Not reached: the likely kind is one of those that were tried.
         kind = likely

@@ -96,12 +96,12 @@ import Testing
             ("Mon..Fri..Sun", "calendar 'Mon..Fri..Sun': the weekdays are not accepted: "),
             (
                 "Funday 10:00",
-                "calendar 'Funday 10:00': the words are not accepted: 'Funday' is not one; "
+                "calendar 'Funday 10:00': word 'Funday' is not accepted; it takes Mon to Sun, min"
             ),
-            ("every day", "calendar 'every day': the words are not accepted: 'every' is not one; "),
+            ("every day", "calendar 'every day': word 'every' is not accepted; it takes Mon to "),
             (
                 "weekly 10:00",
-                "calendar 'weekly 10:00': the words are not accepted: 'weekly' stands alone, or "
+                "calendar 'weekly 10:00': word 'weekly' is not accepted; it stands alone, or "
             ),
             (
                 "@daily",

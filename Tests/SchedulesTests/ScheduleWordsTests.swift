@@ -113,7 +113,7 @@ import Testing
             (
                 ScheduleWords(calendar: "2025-01-01"), .neverFires,
                 "calendar '2025-01-01' never fires: "
-                    + "its only date, '2024-12-31T23:00:00.000000Z', has passed"
+                    + "its only date, 2025-01-01 00:00:00 CET, has passed"
             ),
             (
                 ScheduleWords(cron: "0 0 30 2 *"), .neverFires,

@@ -72,23 +72,26 @@ import Testing
     @Test(
         "What no kind takes is refused by the kind that it looks like",
         arguments: [
-            ("60 * * * *", ScheduleError.Code.badCron, "as --cron: cron '60 * * * *': minute '60'"),
-            ("@fortnightly", .badCron, "as --cron: cron '@fortnightly' is unknown"),
-            ("24:00", .badCalendar, "as --calendar: calendar '24:00': hour '24' is not accepted"),
-            ("Funday 10:00", .badCalendar, "as --calendar: "),
-            ("5 parsecs", .badDuration, "as --every: duration '5 parsecs' has the unknown unit "),
-            ("-5s", .badDuration, "as --every: duration '-5s' is negative"),
-            ("tomorrow", .badDate, "as --at: date 'tomorrow' has no time"),
-            ("", .badCron, "as --cron: "),
+            ("60 * * * *", ScheduleError.Code.badCron, "cron", "cron '60 * * * *': minute '60'"),
+            ("@fortnightly", .badCron, "cron", "cron '@fortnightly' is unknown"),
+            ("24:00", .badCalendar, "calendar", "calendar '24:00': hour '24' is not accepted"),
+            ("Funday 10:00", .badCalendar, "calendar", "calendar 'Funday 10:00': word 'Funday'"),
+            ("5 parsecs", .badDuration, "every", "duration '5 parsecs' has the unknown unit "),
+            ("-5s", .badDuration, "every", "duration '-5s' is negative"),
+            ("tomorrow", .badDate, "at", "date 'tomorrow' has no time"),
         ]
     )
-    func refused(text: String, code: ScheduleError.Code, message: String) {
+    func refused(text: String, code: ScheduleError.Code, kind: String, message: String) {
         let error = #expect(throws: ScheduleError.self) { try explanation(["--", text]) }
         #expect(error?.code == code)
-        #expect(
-            error?.message.hasPrefix("'\(text)' is no schedule; \(message)") == true,
-            "\(error?.message ?? "")"
-        )
+        let said = error?.message ?? ""
+        #expect(said.hasPrefix(message) && said.hasSuffix(" (read as --\(kind))"), "\(said)")
+    }
+
+    @Test("An empty schedule is refused", arguments: ["", " "])
+    func empty(text: String) {
+        let error = #expect(throws: ScheduleError.self) { try explanation([text]) }
+        #expect(error?.message.hasPrefix("the schedule is empty; try ") == true)
     }
 
     @Test("Several arguments are one schedule")
