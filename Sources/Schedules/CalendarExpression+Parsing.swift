@@ -12,7 +12,7 @@ extension CalendarExpression {
         // Behind a blank, only a zone begins with a letter.
         if let name = parts.dropFirst().last, name.first?.isLetter == true {
             do {
-                own = try Zone(named: String(name))
+                own = try Zone(inDatabase: String(name))
             } catch {
                 zoneError = error
             }

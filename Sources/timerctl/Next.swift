@@ -26,7 +26,7 @@ struct Next: ParsableCommand {
     var schedule: ScheduleArgument
 
     @Option(
-        name: .customShort("n"),
+        name: .customShort("n", allowingJoined: true),
         parsing: .unconditional,
         help: ArgumentHelp("How many dates.", valueName: "number")
     )

@@ -112,6 +112,8 @@ import Testing
                 "12:00 Mars/Base",
                 "calendar '12:00 Mars/Base': zone 'Mars/Base' is unknown; accepted are 'UTC' and "
             ),
+            ("*-*-* jan23:7", "calendar '*-*-* jan23:7': zone 'jan23:7' is unknown; "),
+            ("daily UTC+2", "calendar 'daily UTC+2': zone 'UTC+2' could be east or west of "),
             (
                 "12:00:0/0.001",
                 "calendar '12:00:0/0.001': the time is not accepted: a step is at "
