@@ -21,6 +21,11 @@ struct ScheduleArgument: ParsableArguments {
 
     /// As that of the options.
     func check() throws {
+        if bare == nil, options.isMissing {
+            throw ValidationError(
+                "no schedule; give one, such as '0 9 * * 1-5', 5s or --at 'tomorrow 09:00'"
+            )
+        }
         try options.check(bare: bare)
     }
 
@@ -36,7 +41,14 @@ struct ScheduleArgument: ParsableArguments {
         var options = options
         guard let bare else { return (options, options.kind, []) }
         let zone = try options.zone(local: local)
-        let guess = try ScheduleGuess(bare, hasGrid: options.from != nil, now: now, zone: zone)
+        let guess: ScheduleGuess
+        do {
+            guess = try ScheduleGuess(bare, hasGrid: options.from != nil, now: now, zone: zone)
+        } catch {
+            guard words.count > 6 else { throw error }
+            // The most likely reason for so many words is a bare "*".
+            throw ScheduleError(error.code, "\(error.message); quote it, for the shell expands '*'")
+        }
         switch guess.kind {
         case .cron: options.cron = bare
         case .calendar: options.calendar = bare
@@ -52,6 +64,9 @@ struct ScheduleArgument: ParsableArguments {
 }
 
 extension ScheduleOptions {
+    /// Whether no option says when.
+    var isMissing: Bool { [delay, at, every, cron, calendar].allSatisfy { $0 == nil } }
+
     /// Which option there is; `check()` has seen to it that there is one.
     var kind: ScheduleKind {
         if cron != nil { return .cron }

@@ -99,6 +99,14 @@ import Testing
         #expect(try explanation(["Mon..Fri", "09:00"]) == explanation(["Mon..Fri 09:00"]))
     }
 
+    @Test("What the shell made of an unquoted star is refused with the reason")
+    func expandedStar() {
+        let error = #expect(throws: ScheduleError.self) {
+            try explanation(["0", "9", "LICENSE", "README.md", "a", "b", "c", "1-5"])
+        }
+        #expect(error?.message.hasSuffix("; quote it, for the shell expands '*'") == true)
+    }
+
     @Test("--from makes a bare schedule an interval")
     func grid() throws {
         let explanation = try explanation(["1h", "--from", "2026-12-01 08:30"])
@@ -140,7 +148,9 @@ import Testing
         expectUsageError("--cron and '5s' exclude each other") {
             try Explain.parse(["5s", "--cron", "* * * * *"])
         }
-        expectUsageError("no schedule; give one of --in, --at, --every, --cron, --calendar") {
+        expectUsageError(
+            "no schedule; give one, such as '0 9 * * 1-5', 5s or --at 'tomorrow 09:00'"
+        ) {
             try Explain.parse([])
         }
     }
