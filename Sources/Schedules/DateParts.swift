@@ -167,7 +167,7 @@ struct DateParts {
             if let weekday, weekday != CivilDate.weekday(daysSince1970: date.daysSince1970) {
                 throw ScheduleError(
                     .badDate,
-                    "date '\(text)': that day is not a \(Self.weekdays[weekday])"
+                    "date '\(text)': that day is not a \(Phrase.weekdayNames[weekday])"
                 )
             }
             return [date]

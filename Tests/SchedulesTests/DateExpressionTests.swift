@@ -95,7 +95,7 @@ import Testing
             ("10:60", "date '10:60': there is no time '10:60'"),
             ("tomorrow", "date 'tomorrow' has no time; try 'tomorrow 09:00'"),
             ("mon", "date 'mon' has no time; try 'mon 09:00'"),
-            ("Mon 2026-03-25 12:00", "date 'Mon 2026-03-25 12:00': that day is not a monday"),
+            ("Mon 2026-03-25 12:00", "date 'Mon 2026-03-25 12:00': that day is not a Monday"),
             ("next monday", "date 'next monday' is not understood; accepted are RFC 3339, "),
             ("noon", "date 'noon' is not understood"), ("9am", "date '9am' is not understood"),
             ("26-12-01 09:00", "date '26-12-01 09:00' is not understood"),
