@@ -77,7 +77,10 @@ extension Phrase {
 
     /// "there is no day 30 in February".
     fileprivate static func missing(_ days: String, in months: String) -> String {
-        "there \(days.hasPrefix("days ") ? "are" : "is") no \(days) in \(months)"
+        // What is nearest to a day is missing where the day is.
+        let nearest = "the working day nearest to "
+        let days = days.hasPrefix(nearest) ? String(days.dropFirst(nearest.count)) : days
+        return "there \(days.hasPrefix("days ") ? "are" : "is") no \(days) in \(months)"
     }
 
     /// "day 24 of November 2026 is never Monday".

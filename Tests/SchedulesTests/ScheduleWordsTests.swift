@@ -128,9 +128,10 @@ import Testing
     @Test(
         "A schedule that never fires is refused with the reason",
         arguments: [
+            (ScheduleWords(cron: "0 0 L-30 2 *"), "there is no day 31 from the end in February"),
             (ScheduleWords(cron: "0 0 31 4,6 *"), "there is no day 31 in April and June"),
             (ScheduleWords(cron: "0 0 30,31 2 *"), "there are no days 30 and 31 in February"),
-            (ScheduleWords(cron: "0 0 30W 2 *"), "the working day nearest to day 30 in February"),
+            (ScheduleWords(cron: "0 0 30W 2 *"), "never fires: there is no day 30 in February"),
             (
                 ScheduleWords(cron: "0 0 */33 * 7L"),
                 "day 1 of the month is never the last Sunday of the month"
