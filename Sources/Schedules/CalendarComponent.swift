@@ -34,17 +34,17 @@ struct CalendarComponent: Hashable, Sendable {
         isAny || items.contains { $0.step > 0 && ($0.stop == nil || $0.step != unit) }
     }
 
-    /// Whether each item lies within `range` and reaches a second value if it promises one.
+    /// The first item outside `range`, or that does not reach the second value it promises.
     ///
     /// `countsDown` is for days before the month's end, whose steps lead towards 1.
-    func isValid(in range: ClosedRange<Int64>, countsDown: Bool = false) -> Bool {
-        items.allSatisfy { item in
+    func invalidItem(in range: ClosedRange<Int64>, countsDown: Bool = false) -> Item? {
+        items.first { item in
             guard range.contains(item.start), item.step <= range.upperBound - range.lowerBound
-            else { return false }
+            else { return true }
             if let stop = item.stop {
-                return range.contains(stop) && item.start + item.step <= stop
+                return !range.contains(stop) || item.start + item.step > stop
             }
-            return range.contains(countsDown ? item.start - item.step : item.start + item.step)
+            return !range.contains(countsDown ? item.start - item.step : item.start + item.step)
         }
     }
 

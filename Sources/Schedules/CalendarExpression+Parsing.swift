@@ -8,12 +8,13 @@ extension CalendarExpression {
         let parts = text.split(whereSeparator: \.isWhitespace)
         var words = parts.joined(separator: " ")
         var own: Zone?
+        var zoneError: ScheduleError?
         // Behind a blank, only a zone begins with a letter.
         if let name = parts.dropFirst().last, name.first?.isLetter == true {
             do {
-                own = try Zone(named: String(name))
+                own = try Zone(inDatabase: String(name))
             } catch {
-                throw ScheduleError(.badCalendar, "calendar '\(text)': \(error.message)")
+                zoneError = error
             }
             words = parts.dropLast().joined(separator: " ")
         }
@@ -28,6 +29,10 @@ extension CalendarExpression {
             own = .utc
         } else {
             try reader.readExpression()
+        }
+        // Of "every day", the first word is the mistake.
+        if let zoneError {
+            throw ScheduleError(.badCalendar, "calendar '\(text)': \(zoneError.message)")
         }
         fields = reader.fields
         self.zone = own ?? zone
@@ -63,7 +68,9 @@ private struct CalendarReader {
         var reader = DigitReader(rest)
         let limit = Int(Timestamp.distantFuture.microseconds / 1_000_000)
         guard let seconds = reader.number(upTo: limit), reader.isAtEnd else {
-            throw refused("time", "a Unix time is '@' and seconds since 1970")
+            let reason = "a Unix time is '@' and seconds since 1970"
+            let isWord = rest.first?.isLetter == true
+            throw refused("time", isWord ? "\(reason); words such as 'daily' have no '@'" : reason)
         }
         let (days, time) = floorDivide(Int64(seconds), by: 86_400)
         let date = CivilDate(daysSince1970: Int(days))
@@ -87,12 +94,11 @@ private struct CalendarReader {
         try readWeekdays()
         try readDate()
         try readTime()
-        if !fields.normalize() {
+        if let mistake = fields.normalize() {
             throw ScheduleError(
                 .badCalendar,
-                "calendar '\(text)' has a number out of range; accepted are years 1970 to 9999, "
-                    + "months 1 to 12, days 1 to 31 (~1 to ~28), hours 0 to 23, minutes and "
-                    + "seconds 0 to 59, ranges that rise and steps that fit"
+                "calendar '\(text)': \(mistake.name) '\(mistake.item)' is not accepted; "
+                    + mistake.reason
             )
         }
     }
@@ -125,6 +131,21 @@ private struct CalendarReader {
             }
         }
         if bits != 0 { throw refused("weekdays", "days are Mon to Sun") }
+        if rest.first.map({ $0.isLetter || $0 >= 0x80 }) ?? false { throw strangeWord() }
+    }
+
+    /// What is wrong with a word in front that is no weekday.
+    private func strangeWord() -> ScheduleError {
+        let word = String(Substring(rest.prefix { !" ,.-:~*/".utf8.contains($0) }))
+        let accepted =
+            Self.shorthands[word.lowercased()] == nil
+            ? "it takes Mon to Sun, minutely, hourly, daily, weekly, monthly, quarterly, "
+                + "semiannually and yearly"
+            : "it stands alone, or before a zone"
+        return ScheduleError(
+            .badCalendar,
+            "calendar '\(text)': word '\(word)' is not accepted; \(accepted)"
+        )
     }
 
     /// 0 for Monday, spelled in three letters or in full.
@@ -220,6 +241,9 @@ private struct CalendarReader {
             if items.count > 240 { throw refused(part, "a list has at most 240 entries") }
         } while skip(",")
         guard rest.first.map({ " -~:".utf8.contains($0) }) ?? true else {
+            if rest.first == UInt8(ascii: "T") {
+                throw refused(part, "a blank, not 'T', stands between date and time")
+            }
             throw refused(part, "'\(Substring(rest))' is not understood")
         }
         return CalendarComponent(items: items, unit: unit)
@@ -260,6 +284,10 @@ private struct CalendarReader {
     }
 
     private func refused(_ part: String, _ reason: String) -> ScheduleError {
-        ScheduleError(.badCalendar, "calendar '\(text)': the \(part) is not accepted: \(reason)")
+        let verb = part.hasSuffix("s") ? "are" : "is"
+        return ScheduleError(
+            .badCalendar,
+            "calendar '\(text)': the \(part) \(verb) not accepted: \(reason)"
+        )
     }
 }

@@ -52,7 +52,7 @@ public struct CalendarExpression: Hashable, Sendable {
 extension CalendarExpression.Fields: CivilPattern {
     static let yearRange: ClosedRange<Int64> = 1970...9999
     /// In µs.
-    private static let lastOfMinute: Int64 = 59_999_999
+    static let lastOfMinute: Int64 = 59_999_999
 
     func year(atOrAfter year: Int) -> Int? {
         years.first(atOrAfter: Int64(year), limit: Self.yearRange.upperBound).map { Int($0) }
@@ -111,9 +111,9 @@ extension CalendarExpression.Fields: CivilPattern {
         Int64(hour * 60 + minute) * 60_000_000 + microsecond
     }
 
-    /// Brings the components into their normal form and derives the masks; false when one is out of
-    /// range.
-    mutating func normalize() -> Bool {
+    /// Brings the components into their normal form and derives the masks; the first component that
+    /// is not accepted, if there is one.
+    mutating func normalize() -> CalendarMistake? {
         years.normalize()
         monthsOfYear.normalize()
         daysOfMonth.normalize()
@@ -121,18 +121,12 @@ extension CalendarExpression.Fields: CivilPattern {
         minutesOfHour.normalize()
         seconds.normalize()
         if daysOfMonth.isAny { countsFromEnd = false }
-        // Every month has 28 days; further back not every month would have the day.
-        let days: ClosedRange<Int64> = countsFromEnd ? 1...28 : 1...31
-        guard years.isValid(in: Self.yearRange), monthsOfYear.isValid(in: 1...12),
-            daysOfMonth.isValid(in: days, countsDown: countsFromEnd),
-            hoursOfDay.isValid(in: 0...23), minutesOfHour.isValid(in: 0...59),
-            seconds.isValid(in: 0...Self.lastOfMinute)
-        else { return false }
+        if let mistake { return mistake }
         months = UInt16(monthsOfYear.bits(in: 1...12))
-        self.days = countsFromEnd ? daysOfMonth.bitsFromEnd() : daysOfMonth.bits(in: 1...31)
+        days = countsFromEnd ? daysOfMonth.bitsFromEnd() : daysOfMonth.bits(in: 1...31)
         hours = hoursOfDay.bits(in: 0...23)
         minutes = minutesOfHour.bits(in: 0...59)
         followsRealTime = hoursOfDay.repeats || minutesOfHour.repeats
-        return true
+        return nil
     }
 }

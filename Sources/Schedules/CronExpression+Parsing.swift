@@ -11,13 +11,21 @@ extension CronExpression {
         var fields = words
         if let word = words.first, word.hasPrefix("@") {
             guard words.count == 1, let expansion = Self.macros[word.lowercased()] else {
+                let hint =
+                    word.lowercased() == "@every" ? "; for an interval take 'every' instead" : ""
                 throw ScheduleError(
                     .badCron,
                     "cron '\(self.text)' is unknown; words are "
-                        + Self.macros.keys.sorted().joined(separator: ", ") + " and @reboot"
+                        + Self.macros.keys.sorted().joined(separator: ", ") + " and @reboot" + hint
                 )
             }
             fields = expansion.split(separator: " ")
+        }
+        if let first = fields.first, first.contains("=") {
+            throw ScheduleError(
+                .badCron,
+                "cron '\(self.text)' begins with a variable, '\(first)'; a zone is given apart, as 'tz'"
+            )
         }
         guard fields.count == 5 || fields.count == 6 else {
             throw ScheduleError(
@@ -47,7 +55,8 @@ extension CronExpression {
         text.split(whereSeparator: \.isWhitespace).map { $0.lowercased() } == ["@reboot"]
     }
 
-    private static let macros = [
+    /// What words stand for.
+    static let macros = [
         "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *",
         "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@midnight": "0 0 * * *",
         "@hourly": "0 * * * *", "@every_minute": "* * * * *", "@every_second": "* * * * * *",

@@ -127,7 +127,7 @@ struct DateParts {
         switch self.zone {
         case .zone(let fixed): zone = fixed
         case .name(let name) where standard.table.abbreviations.contains(name): abbreviation = name
-        case .name(let name): zone = try Zone(named: name)
+        case .name(let name): zone = try Zone(inDatabase: name)
         case nil: break
         }
         let days = try candidateDays(today: zone.localTime(at: now).date)
@@ -139,11 +139,12 @@ struct DateParts {
         }
         for day in days {
             let local = LocalTime(day, microsecondOfDay: time)
-            let (date, note): (Timestamp, String?)
+            var (date, note): (Timestamp, String?)
             if let abbreviation {
                 (date, note) = try named(abbreviation, local, in: zone)
             } else {
                 (date, note) = zone.chosen(local)
+                if case .name(let name) = self.zone { note = note ?? zone.outOfSeason(name, date) }
             }
             // One day to choose from is what was asked for, even in the past; of many, the next
             // one.
@@ -166,7 +167,7 @@ struct DateParts {
             if let weekday, weekday != CivilDate.weekday(daysSince1970: date.daysSince1970) {
                 throw ScheduleError(
                     .badDate,
-                    "date '\(text)': that day is not a \(Self.weekdays[weekday])"
+                    "date '\(text)': that day is not a \(Phrase.weekdayNames[weekday])"
                 )
             }
             return [date]
@@ -198,7 +199,9 @@ struct DateParts {
             return (match, nil)
         }
         // Outside its season an abbreviation may still be a zone of its own, as "EST" is.
-        return try Zone(named: abbreviation).chosen(local)
+        let other = try Zone(inDatabase: abbreviation)
+        let (date, note) = other.chosen(local)
+        return (date, note ?? other.outOfSeason(abbreviation, date))
     }
 
     private func notUnderstood() -> ScheduleError {
@@ -230,6 +233,13 @@ extension Zone {
         case .repeated:
             return (date, "\(local) comes twice in \(name); it becomes the first, \(taken)")
         }
+    }
+
+    /// A note where this zone, a zone such as "CET", does not bear its own name at `date`.
+    fileprivate func outOfSeason(_ name: String, _ date: Timestamp) -> String? {
+        let shown = abbreviation(at: date)
+        guard table.abbreviations.contains(name), shown != name else { return nil }
+        return "'\(name)' is a zone with summer time; the date is \(localTime(at: date)) \(shown)"
     }
 
     /// A fixed offset: "+02:00", "+0200" or "+02".

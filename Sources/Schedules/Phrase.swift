@@ -149,6 +149,16 @@ extension Phrase {
         return words.joined(separator: " of ")
     }
 
+    /// "1.5" for 1,500,000 µs; the whole seconds at least `width` digits wide.
+    static func decimal(_ microseconds: Int64, width: Int = 1) -> String {
+        let (whole, part) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
+        var fraction = String(part + 1_000_000).dropFirst()
+        while fraction.hasSuffix("0") { fraction.removeLast() }
+        let digits = String(whole)
+        return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+            + (fraction.isEmpty ? "" : "." + fraction)
+    }
+
     /// Times, days and months together, each of the last two if there are any.
     static func sentence(
         times: String,
@@ -176,7 +186,8 @@ extension Phrase {
         return "\(text), \(zone.name)"
     }
 
-    private static func clockTimes(hours: UInt64, minutes: UInt64, seconds: UInt64) -> [String] {
+    /// "09:00", "09:00:05": each time of the day; the seconds only where there are some.
+    static func clockTimes(hours: UInt64, minutes: UInt64, seconds: UInt64) -> [String] {
         var times: [String] = []
         for hour in 0..<24 where hours & 1 << UInt64(hour) != 0 {
             for minute in 0..<60 where minutes & 1 << UInt64(minute) != 0 {

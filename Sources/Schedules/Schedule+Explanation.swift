@@ -8,7 +8,7 @@ extension Schedule {
     public func explanation(in zone: Zone) -> String {
         switch self {
         case .once(let date): "once, at \(zone.localTime(at: date)) \(zone.abbreviation(at: date))"
-        case .every(let grid): "every \(grid.interval.words)"
+        case .every(let grid): "every \(grid.interval.wordsAfterEvery)"
         case .cron(let expression): expression.explanation
         case .calendar(let expression): expression.explanation
         case .reboot: "once at each start of the machine"
@@ -17,8 +17,8 @@ extension Schedule {
 }
 
 extension TimeSpan {
-    /// "5 seconds", "1 hour 30 minutes"; a single unit alone, such as "hour".
-    fileprivate var words: String {
+    /// "5 seconds", "1 hour 30 minutes".
+    public var words: String {
         let names = [
             "y": "year", "month": "month", "w": "week", "d": "day", "h": "hour", "min": "minute",
             "s": "second", "ms": "millisecond", "us": "microsecond",
@@ -30,8 +30,14 @@ extension TimeSpan {
             while amount.contains("."), amount.hasSuffix("0") { amount.removeLast() }
             return amount == "1" ? "1 \(name)" : "\(amount) \(name)s"
         }
-        let text = parts.joined(separator: " ")
-        return parts.count == 1 && text.hasPrefix("1 ") ? String(text.dropFirst(2)) : text
+        return parts.joined(separator: " ")
+    }
+
+    /// The same, but a single unit alone: "hour".
+    fileprivate var wordsAfterEvery: String {
+        let words = words
+        let isOne = words.hasPrefix("1 ") && words.filter { $0 == " " }.count == 1
+        return isOne ? String(words.dropFirst(2)) : words
     }
 }
 
@@ -55,7 +61,7 @@ extension CronExpression {
 }
 
 extension CronDays {
-    private var isAnyDate: Bool { daysOfMonth & 0xffff_fffe == 0xffff_fffe }
+    var isAnyDate: Bool { daysOfMonth & 0xffff_fffe == 0xffff_fffe }
 
     /// Whether the words are days of a month alone.
     fileprivate var isDate: Bool { !isAnyDate && weekdays == 0x7f && !isEither }
@@ -72,7 +78,8 @@ extension CronDays {
             : "\(byMonth) if it is \(Phrase.list(byWeek, or: true))"
     }
 
-    private var dateWords: String {
+    /// "days 1 to 7 and 15", "the last working day".
+    var dateWords: String {
         var words: [String] = []
         if daysOfMonth != 0 { words.append(Phrase.days(daysOfMonth)) }
         if daysBeforeLast != 0 { words.append(Phrase.daysFromEnd(daysBeforeLast << 1)) }
@@ -86,7 +93,8 @@ extension CronDays {
         return Phrase.list(words)
     }
 
-    private var weekWords: [String] {
+    /// "Monday to Friday", "the last Friday of the month".
+    var weekWords: [String] {
         var words = Phrase.weekdays(weekdays)
         for day in 0..<7 {
             let name = Phrase.weekdayNames[day]
@@ -142,15 +150,53 @@ extension CalendarExpression.Fields {
                 seconds: CalendarComponent(items: items, unit: 1).bits(in: 0...59)
             )
         }
-        return "at second \(seconds.text(width: 1)) of "
-            + Phrase.times(hours: hours, minutes: minutes, seconds: 1)
+        return finerTimeWords
     }
 
-    fileprivate var dateWords: String {
+    /// "every 0.5 seconds", "at 09:00:01.5": for seconds with fractions.
+    private var finerTimeWords: String {
+        let isList = seconds.items.allSatisfy { $0.step == 0 }
+        let count = hours.nonzeroBitCount * minutes.nonzeroBitCount * seconds.items.count
+        if isList, count <= 6 {
+            let seconds = seconds.items.map { Phrase.decimal($0.start, width: 2) }
+            let words = Phrase.clockTimes(hours: hours, minutes: minutes, seconds: 1).flatMap {
+                minute in seconds.map { "\(minute):\($0)" }
+            }
+            return "at " + Phrase.list(words)
+        }
+        var words = ["at " + (seconds.items.count > 1 || !isList ? "seconds " : "second ")]
+        words[0] += Phrase.list(
+            seconds.items.map { item in
+                var text = Phrase.decimal(item.start)
+                if let stop = item.stop { text += " to " + Phrase.decimal(stop) }
+                return item.step == 0 ? text : text + " in steps of " + Phrase.decimal(item.step)
+            }
+        )
+        if seconds.items.count == 1, let item = seconds.items.first, item.stop == nil,
+            item.step > 0, 60_000_000 % item.step == 0, item.start < item.step
+        {
+            words[0] = "every \(Phrase.decimal(item.step)) seconds"
+            if item.start > 0 { words[0] += " from second " + Phrase.decimal(item.start) }
+        }
+        let coarser = [
+            TimeUnitPhrase(name: "minute", bits: minutes, size: 60),
+            TimeUnitPhrase(name: "hour", bits: hours, size: 24),
+        ]
+        for (index, unit) in coarser.enumerated() {
+            let isRestAll = coarser[index...].allSatisfy(\.isAll)
+            if isRestAll, !words[0].hasPrefix("at ") || index > 0 { break }
+            words.append(unit.tail)
+        }
+        return words.joined(separator: " of ")
+    }
+
+    /// "days 1 to 7", "the last day".
+    var dateWords: String {
         countsFromEnd ? Phrase.daysFromEnd(days) : Phrase.days(days)
     }
 
-    fileprivate var yearWords: String {
+    /// "2026 to 2028", "every 4th year from 2024".
+    var yearWords: String {
         Phrase.list(
             years.items.map { item in
                 var text = "\(item.start)"

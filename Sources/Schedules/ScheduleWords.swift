@@ -106,7 +106,13 @@ extension ScheduleWords {
         case .cron, .calendar:
             let schedule = try schedule(anchor: now, zone: zone)
             let first = schedule.nextFireDate(after: now)
-            if first == nil, schedule != .reboot { throw neverFires(kind, words, after: now) }
+            if first == nil, schedule != .reboot {
+                let reason = schedule.reasonNotToFire(after: now)
+                throw ScheduleError(
+                    .neverFires,
+                    "\(kind.rawValue) '\(words)' never fires: \(reason)"
+                )
+            }
             return ResolvedSchedule(
                 schedule: schedule,
                 clock: .wall,
@@ -174,12 +180,5 @@ extension ScheduleWords {
             )
         }
         return only
-    }
-
-    private func neverFires(_ kind: Kind, _ words: String, after now: Timestamp) -> ScheduleError {
-        ScheduleError(
-            .neverFires,
-            "\(kind.rawValue) '\(words)' never fires: no date after '\(now)' matches"
-        )
     }
 }

@@ -10,16 +10,30 @@ extension Zone {
     /// The database is `$TZDIR`, else /usr/share/zoneinfo. A file is read once and again when it
     /// has changed.
     ///
-    /// - Throws: `badZone` for an unknown name.
+    /// - Throws: `badZone` for an unknown name, and for one such as "UTC+2".
     public init(named name: String) throws(ScheduleError) {
+        do {
+            try self.init(inDatabase: name)
+        } catch {
+            guard !Self.isTwoSided(name), let zone = Self(posix: name) else { throw error }
+            self = zone
+        }
+    }
+
+    /// The same without POSIX TZ strings: among other words, a slip would pass for one.
+    init(inDatabase name: String) throws(ScheduleError) {
         if name.utf8.count == 3, name.uppercased() == "UTC" {
             self = .utc
         } else if Self.isFileName(name),
             let table = ZoneCache.shared.table(path: Self.folder + "/" + name, name: name)
         {
             self.init(table: table)
-        } else if let zone = Self(posix: name) {
-            self = zone
+        } else if Self.isTwoSided(name) {
+            throw ScheduleError(
+                .badZone,
+                "zone '\(name)' could be east or west of Greenwich; two hours east are "
+                    + "'Etc/GMT-2', or '+02:00' behind a date"
+            )
         } else {
             throw ScheduleError(
                 .badZone,
@@ -27,6 +41,13 @@ extension Zone {
                     + "such as 'Europe/Berlin'"
             )
         }
+    }
+
+    /// Whether the name is such as "UTC+2": west for POSIX, east for everybody else.
+    private static func isTwoSided(_ name: String) -> Bool {
+        let upper = name.uppercased()
+        return (upper.hasPrefix("UTC") || upper.hasPrefix("GMT"))
+            && "+-".contains(upper.dropFirst(3).first ?? " ")
     }
 
     /// The zone of this machine: `$TZ` if set (a name, a path or a POSIX TZ string), else
@@ -41,8 +62,8 @@ extension Zone {
                 return ZoneCache.shared.table(path: name, name: Self.name(ofPath: name))
                     .map(Zone.init(table:)) ?? .utc
             }
-            // What cannot be read, or is empty, counts as UTC, as in the C library.
-            do { return try Zone(named: name) } catch { return .utc }
+            // As in the C library, "UTC+2" lies west, and what cannot be read, or is empty, is UTC.
+            do { return try Zone(named: name) } catch { return Zone(posix: name) ?? .utc }
         }
         let path = "/etc/localtime"
         return ZoneCache.shared.table(path: path, name: Self.name(ofPath: path))

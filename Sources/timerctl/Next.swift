@@ -8,10 +8,14 @@ struct Next: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print the coming fire dates of a schedule; needs no daemon.",
         discussion: """
-            Local time, UTC and the distance of each date, and a mark where daylight saving moved \
-            it. --json prints one object with the dates in UTC.
+            The schedule is one of the options, or bare: then its kind is the one that takes it. \
+            Printed are local time, UTC and the distance of each date, and a mark where daylight \
+            saving moved it or its local time comes twice. --json prints one object with the \
+            dates in UTC.
 
             Examples:
+              timerctl next '0 9 * * 1-5'
+              timerctl next 'Mon..Fri 09:00' --tz Europe/Berlin -n 10
               timerctl next --every 90s
               timerctl next --at 'tomorrow 09:00'
               timerctl next --every 1d --from '2026-12-01 09:00' -n 10 --after '2026-12-24'
@@ -19,10 +23,10 @@ struct Next: ParsableCommand {
     )
 
     @OptionGroup(title: "Schedule")
-    var schedule: ScheduleOptions
+    var schedule: ScheduleArgument
 
     @Option(
-        name: .customShort("n"),
+        name: .customShort("n", allowingJoined: true),
         parsing: .unconditional,
         help: ArgumentHelp("How many dates.", valueName: "number")
     )
@@ -37,9 +41,14 @@ struct Next: ParsableCommand {
     @Flag(help: #"Print {"fireDates": [...]}."#)
     var json = false
 
+    /// Of a second each, eleven days: more is a slip, and would only fill the memory.
+    static let mostDates = 1_000_000
+
     mutating func validate() throws {
         try schedule.check()
-        guard number > 0 else { throw ValidationError("-n \(number) is not a number from 1") }
+        guard (1...Self.mostDates).contains(number) else {
+            throw ValidationError("-n \(number) is not a number from 1 to \(Self.mostDates)")
+        }
     }
 
     func run() throws {
@@ -50,17 +59,25 @@ struct Next: ParsableCommand {
 
     /// - Throws: `ScheduleError` for a schedule that cannot be read or has no coming date.
     func preview(now: Timestamp, local: Zone) throws(ScheduleError) -> Preview {
-        let zone = try schedule.zone(local: local)
         var start = now
         var notes: [String] = []
         if let after {
+            let zone = try schedule.options.zone(local: local)
             let (date, note) = try DateExpression.parse(after, now: now, zone: zone)
             start = date
             notes += [note].compactMap(\.self)
         }
-        let (words, wordNotes) = try schedule.words(now: start, local: local, isZoneChosen: false)
+        let (options, _, kindNotes) = try schedule.found(now: start, local: local)
+        let zone = try options.zone(local: local)
+        let (words, wordNotes) = try options.words(now: start, local: local, isZoneChosen: false)
         let resolved = try words.resolve(now: start, zone: zone)
         try resolved.requireFuture(after: start)
+        notes += kindNotes + wordNotes + resolved.notes
+        if resolved.schedule == .reboot {
+            notes.append("'@reboot' fires at each start of the machine; no date can be foretold")
+        }
+        // The clock that the schedule follows is the one to show it on.
+        let shown = resolved.schedule.zone ?? zone
         var dates: [Preview.FireDate] = []
         var date = resolved.firstFireDate
         while let next = date, dates.count < number {
@@ -68,14 +85,7 @@ struct Next: ParsableCommand {
             dates.append(.init(date: next, isMoved: isMoved))
             date = resolved.schedule.nextFireDate(after: next)
         }
-        if dates.isEmpty {
-            throw ScheduleError(.neverFires, "'@reboot' has no dates of its own")
-        }
-        return Preview(
-            dates: dates,
-            notes: notes + wordNotes + resolved.notes,
-            local: LocalDate(now: now, zone: zone)
-        )
+        return Preview(dates: dates, notes: notes, local: LocalDate(now: start, zone: shown))
     }
 }
 
@@ -98,18 +108,28 @@ struct Preview {
     }
 
     func text(for terminal: Terminal) -> String {
+        if dates.isEmpty { return "" }
         var table = Table(columns: [
             .init(title: "LOCAL TIME"), .init(title: "UTC"), .init(title: "DISTANCE"),
         ])
         let utc = LocalDate(now: local.now, zone: .utc)
         table.rows = dates.map { fire in
-            let distance = local.distance(fire.date)
+            let words = [local.distance(fire.date), mark(fire)].compactMap(\.self)
             return [
                 .init("\(local.weekday(fire.date)) \(local.full(fire.date))"),
                 .init(utc.dayAndTime(fire.date)),
-                .init(fire.isMoved ? "\(distance)  moved by daylight saving" : distance),
+                .init(words.joined(separator: "  ")),
             ]
         }
         return table.text(for: terminal)
+    }
+
+    /// What daylight saving did to a date.
+    private func mark(_ fire: FireDate) -> String? {
+        if fire.isMoved { return "moved by daylight saving" }
+        let time = local.zone.localTime(at: fire.date)
+        guard case .repeated(let first, _) = local.zone.resolve(time) else { return nil }
+        let clock = local.dayAndTime(fire.date).dropFirst(11)
+        return "\(fire.date == first ? "first" : "second") \(clock) of two"
     }
 }

@@ -57,13 +57,15 @@ struct ScheduleOptions: ParsableArguments {
 
     /// Checks that there is one kind of schedule, and nothing that belongs to another.
     ///
-    /// Not `validate()`, which would speak before a mistyped option of the command is found.
-    func check() throws {
+    /// `bare` is a schedule whose kind is still to be found out, for commands that take one. Not
+    /// `validate()`, which would speak before a mistyped option of the command is found.
+    func check(bare: String? = nil) throws {
         let kinds = [
             ("--in", delay), ("--at", at), ("--every", every), ("--cron", cron),
             ("--calendar", calendar),
         ]
-        let given = kinds.filter { $0.1 != nil }.map(\.0)
+        var given = kinds.filter { $0.1 != nil }.map(\.0)
+        if let bare { given.append("'\(bare)'") }
         guard given.count == 1 else {
             throw ValidationError(
                 given.isEmpty
@@ -71,6 +73,7 @@ struct ScheduleOptions: ParsableArguments {
                     : "\(given.joined(separator: " and ")) exclude each other"
             )
         }
+        if bare != nil { return }
         if from != nil, every == nil { throw ValidationError("--from belongs to --every") }
         if tz != nil, delay != nil || every != nil && from == nil {
             throw ValidationError(

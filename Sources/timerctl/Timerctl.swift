@@ -28,6 +28,7 @@ struct Timerctl: AsyncParsableCommand {
         subcommands: [
             Add.self, List.self, Show.self, SetFireDate.self, Fire.self, Pause.self, Resume.self,
             Skip.self, Invalidate.self, Runs.self, Logs.self, Watch.self, Status.self, Next.self,
+            Explain.self,
         ]
     )
 

@@ -77,20 +77,51 @@ import Testing
         "Errors name the expression and the part",
         arguments: [
             ("", "calendar '' is empty; try 'Mon..Fri 09:00' or 'daily'"),
+            ("25:00", "calendar '25:00': hour '25' is not accepted; it takes 0 to 23"),
+            ("10:60", "calendar '10:60': minute '60' is not accepted; it takes 0 to 59"),
+            ("1:1:61.5", "calendar '1:1:61.5': second '61.500000' is not accepted; it takes 0 to "),
+            ("*-13-01", "calendar '*-13-01': month '13' is not accepted; it takes 1 to 12"),
+            ("1-0", "calendar '1-0': day of month '0' is not accepted; it takes 1 to 31"),
+            ("*~29", "calendar '*~29': day before the month's end '29' is not accepted; it takes"),
+            ("1969-1-1", "calendar '1969-1-1': year '1969' is not accepted; it takes 1970 to "),
+            ("10:5..1", "calendar '10:5..1': minute '5..1' is not accepted; a range must rise"),
             (
-                "25:00",
-                "calendar '25:00' has a number out of range; accepted are years 1970 to 9999, "
+                "5,8/30:00",
+                "calendar '5,8/30:00': hour '8/30' is not accepted; its step must reach a "
             ),
-            ("Mon..Fri..Sun", "calendar 'Mon..Fri..Sun': the weekdays is not accepted: "),
+            (
+                "10:9/60",
+                "calendar '10:9/60': minute '9/60' is not accepted; its step must reach a second "
+            ),
+            ("Mon..Fri..Sun", "calendar 'Mon..Fri..Sun': the weekdays are not accepted: "),
+            (
+                "Funday 10:00",
+                "calendar 'Funday 10:00': word 'Funday' is not accepted; it takes Mon to Sun, min"
+            ),
+            ("every day", "calendar 'every day': word 'every' is not accepted; it takes Mon to "),
+            (
+                "weekly 10:00",
+                "calendar 'weekly 10:00': word 'weekly' is not accepted; it stands alone, or "
+            ),
+            (
+                "@daily",
+                "calendar '@daily': the time is not accepted: a Unix time is '@' and seconds since "
+                    + "1970; words such as 'daily' have no '@'"
+            ),
             (
                 "12:00 Mars/Base",
                 "calendar '12:00 Mars/Base': zone 'Mars/Base' is unknown; accepted are 'UTC' and "
             ),
+            ("*-*-* jan23:7", "calendar '*-*-* jan23:7': zone 'jan23:7' is unknown; "),
+            ("daily UTC+2", "calendar 'daily UTC+2': zone 'UTC+2' could be east or west of "),
             (
                 "12:00:0/0.001",
                 "calendar '12:00:0/0.001': the time is not accepted: a step is at "
             ),
-            ("2026-12-01T12:00", "calendar '2026-12-01T12:00': the date is not accepted: "),
+            (
+                "2026-12-01T12:00",
+                "calendar '2026-12-01T12:00': the date is not accepted: a blank, not 'T', "
+            ),
             ("@1 Europe/Berlin", "calendar '@1 Europe/Berlin': a Unix time has no zone but UTC"),
         ]
     )

@@ -146,6 +146,10 @@ import Testing
             ),
             ("@fortnightly", "cron '@fortnightly' is unknown; words are @annually, @daily, "),
             ("", "cron '' has 0 fields; "),
+            (
+                "CRON_TZ=UTC 0 9 * * *",
+                "cron 'CRON_TZ=UTC 0 9 * * *' begins with a variable, 'CRON_TZ=UTC'; a zone is "
+            ),
             ("*/0 * * * *", "cron '*/0 * * * *': minute '*/0' is not accepted"),
             ("1-2-3 * * * *", "cron '1-2-3 * * * *': minute '1-2-3' is not accepted"),
             ("99999999999999999999 * * * *", "cron '99999999999999999999 * * * *': minute"),

@@ -61,6 +61,16 @@ import Testing
             ),
             ("2026-10-25 02:30 CEST", "2026-10-25T00:30:00Z", nil),
             ("2026-10-25 02:30 CET", "2026-10-25T01:30:00Z", nil),
+            ("2026-12-01 09:00 EET", "2026-12-01T07:00:00Z", nil),
+            ("2026-07-01 09:00 EST", "2026-07-01T14:00:00Z", nil),
+            (
+                "2026-07-01 09:00 EET", "2026-07-01T06:00:00Z",
+                "'EET' is a zone with summer time; the date is 2026-07-01 09:00:00 EEST"
+            ),
+            (
+                "2026-07-01 09:00 CET", "2026-07-01T07:00:00Z",
+                "'CET' is a zone with summer time; the date is 2026-07-01 09:00:00 CEST"
+            ),
             (
                 "+1 month", "2026-04-24T20:00:00Z",
                 "'+1 month' counts 30.4375 days as a month and 365.25 as a year"
@@ -85,7 +95,7 @@ import Testing
             ("10:60", "date '10:60': there is no time '10:60'"),
             ("tomorrow", "date 'tomorrow' has no time; try 'tomorrow 09:00'"),
             ("mon", "date 'mon' has no time; try 'mon 09:00'"),
-            ("Mon 2026-03-25 12:00", "date 'Mon 2026-03-25 12:00': that day is not a monday"),
+            ("Mon 2026-03-25 12:00", "date 'Mon 2026-03-25 12:00': that day is not a Monday"),
             ("next monday", "date 'next monday' is not understood; accepted are RFC 3339, "),
             ("noon", "date 'noon' is not understood"), ("9am", "date '9am' is not understood"),
             ("26-12-01 09:00", "date '26-12-01 09:00' is not understood"),
@@ -93,6 +103,8 @@ import Testing
             ("today tomorrow 09:00", "date 'today tomorrow 09:00' is not understood"),
             ("09:00 UTC tomorrow", "date '09:00 UTC tomorrow' is not understood"),
             ("09:00 Mars/Base", "zone 'Mars/Base' is unknown"),
+            ("09:00 jan23", "zone 'jan23' is unknown"),
+            ("2026-12-01 09:00 UTC+2", "zone 'UTC+2' could be east or west of Greenwich; "),
             ("1969-12-31 UTC", "date '1969-12-31 UTC' lies before 1970"),
             ("@-1", "date '@-1' is not a Unix time"), ("@1e9", "date '@1e9' is not a Unix time"),
             ("-5s", "date '-5s' is not understood"), ("+200y", "date '+200y' is too far away"),

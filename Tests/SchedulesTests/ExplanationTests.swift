@@ -56,8 +56,16 @@ import Testing
             ("2026-12-24 18:00", "at 18:00 on day 24 of December 2026"),
             ("2026..2028-*-* 12:00", "at 12:00 in 2026 to 2028"),
             ("2024/4-02-29", "at 00:00 on day 29 of February every 4th year from 2024"),
-            ("*:*:1.5", "at second 1.500000 of every minute"),
-            ("*:*:0/0.5", "at second 0/0.500000 of every minute"),
+            ("*:*:1.5", "at second 1.5 of every minute"),
+            ("*:*:0/0.5", "every 0.5 seconds"),
+            ("*:*:0.25/0.5", "every 0.5 seconds from second 0.25"),
+            ("9..17:*:0/2.5", "every 2.5 seconds of every minute of the hours 9 to 17"),
+            ("09:00:00.5", "at 09:00:00.5 every day"),
+            ("Mon 09:00,30:1.5,2", "at 09:00:01.5, 09:00:02, 09:30:01.5 and 09:30:02 on Monday"),
+            (
+                "09:00:1..8/0.7,10",
+                "at seconds 1 to 8 in steps of 0.7 and 10 of minute 0 of hour 9"
+            ),
         ]
     )
     func calendar(text: String, sentence: String) throws {

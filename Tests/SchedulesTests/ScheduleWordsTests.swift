@@ -113,16 +113,43 @@ import Testing
             (
                 ScheduleWords(calendar: "2025-01-01"), .neverFires,
                 "calendar '2025-01-01' never fires: "
-                    + "no date after '2026-12-01T08:00:00.000000Z' matches"
+                    + "its only date, 2025-01-01 00:00:00 CET, has passed"
             ),
             (
                 ScheduleWords(cron: "0 0 30 2 *"), .neverFires,
-                "cron '0 0 30 2 *' never fires: no date after '2026-12-01T08:00:00.000000Z' matches"
+                "cron '0 0 30 2 *' never fires: there is no day 30 in February"
             ),
         ]
     )
     func refused(words: ScheduleWords, code: ScheduleError.Code, message: String) {
         #expect(throws: ScheduleError(code, message)) { try resolve(words) }
+    }
+
+    @Test(
+        "A schedule that never fires is refused with the reason",
+        arguments: [
+            (ScheduleWords(cron: "0 0 L-30 2 *"), "there is no day 31 from the end in February"),
+            (ScheduleWords(cron: "0 0 31 4,6 *"), "there is no day 31 in April and June"),
+            (ScheduleWords(cron: "0 0 30,31 2 *"), "there are no days 30 and 31 in February"),
+            (ScheduleWords(cron: "0 0 30W 2 *"), "never fires: there is no day 30 in February"),
+            (
+                ScheduleWords(cron: "0 0 */33 * 7L"),
+                "day 1 of the month is never the last Sunday of the month"
+            ),
+            (ScheduleWords(calendar: "*-02-30"), "there is no day 30 in February"),
+            (ScheduleWords(calendar: "*-4,6-31"), "there is no day 31 in April and June"),
+            (ScheduleWords(calendar: "2027-02-29"), "there is no day 29 in February 2027"),
+            (
+                ScheduleWords(calendar: "Mon 2026-12-24"),
+                "day 24 of December 2026 is never Monday"
+            ),
+            (ScheduleWords(calendar: "2025-*-* 10:00"), "its last date has passed"),
+        ]
+    )
+    func neverFires(words: ScheduleWords, reason: String) {
+        let error = #expect(throws: ScheduleError.self) { try resolve(words) }
+        #expect(error?.code == .neverFires)
+        #expect(error?.message.hasSuffix(reason) == true, "\(error?.message ?? "")")
     }
 
     @Test(

@@ -68,6 +68,15 @@ import Testing
         #expect(error?.message.contains("'\(name)'") == true)
     }
 
+    @Test(
+        "An offset behind UTC or GMT is refused: POSIX counts it the other way round",
+        arguments: ["UTC+2", "UTC-02:00", "GMT+1", "utc+2"]
+    )
+    func twoSided(name: String) {
+        let error = #expect(throws: ScheduleError.self) { try Zone(named: name) }
+        #expect(error?.message.contains("zone '\(name)' could be east or west") == true)
+    }
+
     @Test("One zone read twice is equal to itself, and to no other")
     func equality() throws {
         #expect(try Zone(named: "Europe/Berlin") == Zone(named: "Europe/Berlin"))

@@ -16,6 +16,7 @@ import Testing
         arguments: [
             (["--in", "5s"], ["08:00:05"]),
             (["--at", "09:30"], ["08:30:00"]),
+            (["--every", "20s", "-n1"], ["08:00:20"]),
             (["--every", "20s", "-n", "3"], ["08:00:20", "08:00:40", "08:01:00"]),
             (["--every", "1h", "--from", "08:30", "-n", "2"], ["07:30:00", "08:30:00"]),
             (
@@ -60,6 +61,43 @@ import Testing
         #expect(text.hasSuffix("now  moved by daylight saving\n"))
     }
 
+    @Test("A bare schedule is of the kind that takes it")
+    func bare() throws {
+        let dates = try preview(["Mon..Fri", "09:00", "-n", "2"]).dates.map(\.date)
+        #expect(dates == [date("2026-12-02T08:00:00Z"), date("2026-12-03T08:00:00Z")])
+        #expect(try preview(["0 9 * * 1-5", "-n", "2"]).dates.map(\.date) == dates)
+        #expect(try preview(["5s"]).notes == ["'5s' is read as --every; --in would take it, too"])
+    }
+
+    @Test("A local time that comes twice is marked")
+    func repeated() throws {
+        let text = try preview(["0 * * * *", "--after", "2027-10-31 01:30 CEST", "-n", "3"])
+            .text(for: .plain)
+        #expect(
+            text == """
+                LOCAL TIME                    UTC                  DISTANCE
+                Sun 2027-10-31 02:00:00 CEST  2027-10-31 00:00:00  in 30 min  first 02:00:00 of two
+                Sun 2027-10-31 02:00:00 CET   2027-10-31 01:00:00  in 90 min  second 02:00:00 of two
+                Sun 2027-10-31 03:00:00 CET   2027-10-31 02:00:00  in 3 h
+
+                """
+        )
+    }
+
+    @Test("An expression with a zone of its own is shown on that zone's clock")
+    func ownZone() throws {
+        let text = try preview(["--calendar", "daily UTC", "-n", "1"]).text(for: .plain)
+        #expect(text.contains("Wed 2026-12-02 00:00:00 UTC  2026-12-02 00:00:00  in 16 h"))
+    }
+
+    @Test("A start of the machine has no dates, and a note says so")
+    func reboot() throws {
+        let preview = try preview(["@reboot"])
+        #expect(preview.json == "{\"fireDates\":[]}\n")
+        #expect(preview.text(for: .plain).isEmpty)
+        #expect(preview.notes.count == 1)
+    }
+
     @Test("A local time that does not exist comes with a note")
     func note() throws {
         #expect(try preview(["--at", "2027-03-28 02:30"]).notes.count == 1)
@@ -73,10 +111,12 @@ import Testing
         #expect(throws: ScheduleError.self) { try preview(arguments) }
     }
 
-    @Test("A number of dates below 1 is wrong usage")
+    @Test("A number of dates below 1 or above a million is wrong usage")
     func number() {
-        expectUsageError("-n 0 is not a number from 1") {
-            try Next.parse(["--every", "5s", "-n", "0"])
+        for number in ["0", "-1", "1000001"] {
+            expectUsageError("-n \(number) is not a number from 1 to 1000000") {
+                try Next.parse(["--every", "5s", "-n", number])
+            }
         }
     }
 }
