@@ -40,6 +40,7 @@ extension Scheduler {
             let numbersUsed = numbers.next
             try await write { writer in
                 try writer.releaseClaims(unstarted: unstarted)
+                try DaemonState.write(writer.moment, to: writer.database)
                 // No number was given beyond this one: the next daemon leaves none out.
                 try DaemonState.write(eventSequenceEnd: numbersUsed, to: writer.database)
             }

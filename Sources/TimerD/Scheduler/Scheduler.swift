@@ -212,6 +212,8 @@ actor Scheduler {
             entry.timer?.invalidate()
             armed[id]?.timer = nil
         }
+        // Known by the next daemon, which else would take it for a step of its own time.
+        if step != .zero { record { try DaemonState.write($0.moment, to: $0.database) } }
         if step < .zero { followClockBack() }
         for (id, entry) in armed where !holds.covers(entry.job) { arm(id) }
         window.waits(for: clock.now().elapsed)

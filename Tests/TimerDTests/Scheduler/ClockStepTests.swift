@@ -159,6 +159,40 @@ struct ClockStepTests {
         }
     }
 
+    @Test("Each step is logged with its size, also one while no daemon ran")
+    func logged() async throws {
+        try await TestScheduler.with { test in
+            let lines = RecordedLog()
+            let machine = test.clock.machine
+            try await test.close()
+            let first = try await TestScheduler(
+                folder: test.folder,
+                machine: machine,
+                log: lines.logger
+            )
+            first.clock.step(by: .seconds(3600))
+            await first.scheduler.clockSignalled(.clockWasStepped)
+            first.clock.step(by: .milliseconds(-1500))
+            await first.scheduler.clockSignalled(.clockWasStepped)
+            await first.scheduler.clockSignalled(.clockWasStepped)
+            var later = first.clock.machine
+            try await first.close()
+            later.wall = later.wall + .seconds(90)
+            let second = try await TestScheduler(
+                folder: test.folder,
+                machine: later,
+                log: lines.logger
+            )
+            try await second.close()
+            #expect(
+                lines.all == [
+                    "the wall clock was stepped step=1h", "the wall clock was stepped step=-1.500000s",
+                    "the wall clock was stepped while no daemon ran step=1min 30s",
+                ]
+            )
+        }
+    }
+
     @Test("A small step forward loses no date and doubles none", arguments: [1, 7, 59, 61, 3599])
     func small(seconds: Int64) async throws {
         try await TestScheduler.with { test in

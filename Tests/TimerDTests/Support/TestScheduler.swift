@@ -31,12 +31,13 @@ final class TestScheduler: Sendable {
     init(
         folder: String,
         machine: VirtualClock.Machine = VirtualClock.Machine(wall: start),
+        log: Logger = Logger(label: "test"),
         publisher: (@Sendable (DaemonState) -> any EventPublisher)? = nil
     ) async throws {
         self.folder = folder
         loop = VirtualTimerLoop()
         store = try Store(folder + "/timerd.db", log: Logger(label: "test"))
-        clock = try await VirtualClock(machine, store)
+        clock = try await VirtualClock(machine, store, log: log)
         runner = RecordingRunner(clock: clock)
         let settings = Settings(
             socket: "/test.sock",
@@ -50,7 +51,7 @@ final class TestScheduler: Sendable {
             events: publisher?(store.state) ?? sink,
             eventSequenceEnd: store.state.eventSequenceEnd,
             settings: settings,
-            log: Logger(label: "test")
+            log: log
         )
         let loadDate = loadDate
         await scheduler.onLoadDateChange { loadDate.set($0) }

@@ -38,14 +38,14 @@ final class VirtualClock: WallClock {
     private let clock: SystemClock
 
     /// The clock of a daemon that starts on `machine` with what `store` kept.
-    init(_ machine: Machine, _ store: Store) async throws {
+    init(_ machine: Machine, _ store: Store, log: Logger) async throws {
         let box = Box(machine)
         self.box = box
         clock = try await SystemClock.resumed(
             store,
             bootID: machine.bootID,
             read: { box.read() },
-            log: Logger(label: "test")
+            log: log
         )
     }
 
