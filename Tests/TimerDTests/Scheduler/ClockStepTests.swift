@@ -186,7 +186,8 @@ struct ClockStepTests {
             try await second.close()
             #expect(
                 lines.all == [
-                    "the wall clock was stepped step=1h", "the wall clock was stepped step=-1.500000s",
+                    "the wall clock was stepped step=1h",
+                    "the wall clock was stepped step=-1.500000s",
                     "the wall clock was stepped while no daemon ran step=1min 30s",
                 ]
             )
