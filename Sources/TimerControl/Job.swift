@@ -12,6 +12,8 @@ public struct Job: Hashable, Sendable {
     public var fireDate: Timestamp?
     /// When the fire of that date is due, where jitter puts it off; nil where that is the date.
     public var dueDate: Timestamp?
+    /// The schedule's date that `fireDate` was moved away from alone; nil where it was not.
+    public var movedFrom: Timestamp?
     /// How many times it has fired.
     public var fires: Int
     public var addedAt: Timestamp
@@ -58,7 +60,7 @@ public struct Job: Hashable, Sendable {
 
 extension Job: Codable {
     enum CodingKeys: String, CodingKey {
-        case id, owner, state, fireDate, dueDate, fires, addedAt, endedAt, endReason
+        case id, owner, state, fireDate, dueDate, movedFrom, fires, addedAt, endedAt, endReason
     }
 
     public init(from decoder: any Decoder) throws {
@@ -68,6 +70,7 @@ extension Job: Codable {
         state = try container.decode(State.self, forKey: .state)
         fireDate = try container.decodeIfPresent(Timestamp.self, forKey: .fireDate)
         dueDate = try container.decodeIfPresent(Timestamp.self, forKey: .dueDate)
+        movedFrom = try container.decodeIfPresent(Timestamp.self, forKey: .movedFrom)
         fires = try container.decode(Int.self, forKey: .fires)
         addedAt = try container.decode(Timestamp.self, forKey: .addedAt)
         endedAt = try container.decodeIfPresent(Timestamp.self, forKey: .endedAt)
@@ -83,6 +86,7 @@ extension Job: Codable {
         try container.encode(state, forKey: .state)
         try container.encodeIfPresent(fireDate, forKey: .fireDate)
         try container.encodeIfPresent(dueDate, forKey: .dueDate)
+        try container.encodeIfPresent(movedFrom, forKey: .movedFrom)
         try container.encode(fires, forKey: .fires)
         try container.encode(addedAt, forKey: .addedAt)
         try container.encodeIfPresent(endedAt, forKey: .endedAt)

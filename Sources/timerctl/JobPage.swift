@@ -35,6 +35,8 @@ struct JobPage {
             Field(label: "state", value: state, style: job.state.style),
             nextFire,
             Field(label: "schedule", value: definition.schedule.words(dates)),
+            normalForm.map { Field(label: "normal form", value: $0) },
+            inWords.map { Field(label: "in words", value: $0) },
             Field(
                 label: "command",
                 value: definition.command.map(ShellWords.joined) ?? "none: each fire is an event"
@@ -74,9 +76,10 @@ struct JobPage {
             return Field(label: "next fire", value: "none while paused; due \(moment(date))")
         }
         let isOverdue = dates.now - date >= .seconds(1)
+        let moved = job.movedFrom.map { "; moved from \(dates.full($0))" } ?? ""
         return Field(
             label: "next fire",
-            value: isOverdue ? "overdue: \(moment(date))" : moment(date),
+            value: (isOverdue ? "overdue: \(moment(date))" : moment(date)) + moved,
             style: isOverdue ? .red : nil
         )
     }
@@ -124,14 +127,7 @@ struct JobPage {
 
     /// The dates after now, as they stand: moved grids, the count and the last date are heeded.
     private var comingDates: [String] {
-        guard job.state == .scheduled, let first = job.fireDate else { return [] }
-        let schedule: Schedule
-        do {
-            schedule = try job.definition.schedule.schedule(anchor: first, zone: dates.zone)
-        } catch {
-            // A newer daemon knows a kind that this program does not; its next date stands above.
-            return []
-        }
+        guard job.state == .scheduled, let first = job.fireDate, let schedule else { return [] }
         let left = job.definition.count.map { $0 - job.fires } ?? .max
         let until = job.definition.until.flatMap { Timestamp(rfc3339: $0) } ?? .distantFuture
         var coming: [String] = []
@@ -140,9 +136,32 @@ struct JobPage {
             coming.append(
                 "\(dates.weekday(next)) \(dates.full(next))  \(dates.distance(next))"
             )
-            date = schedule.nextFireDate(after: next)
+            // A fire that was moved alone stands for the date it was moved away from.
+            let from = next == first ? job.movedFrom : nil
+            date = schedule.nextFireDate(after: max(next, from ?? next))
         }
         return coming
+    }
+
+    /// The schedule as it stands; nil for a kind that a newer daemon knows and this program does not.
+    private var schedule: Schedule? {
+        // try?: what cannot be read here is shown in the words in which it came.
+        try? job.definition.schedule.schedule(
+            anchor: job.fireDate ?? job.addedAt,
+            zone: dates.zone
+        )
+    }
+
+    /// What an expression means; a length of time says that itself.
+    private var inWords: String? {
+        let definition = job.definition.schedule
+        guard definition.cron != nil || definition.calendar != nil else { return nil }
+        return schedule?.explanation(in: dates.zone)
+    }
+
+    private var normalForm: String? {
+        guard case .calendar(let expression)? = schedule else { return nil }
+        return expression.normalized
     }
 
     private func section(

@@ -92,7 +92,8 @@ struct List: AsyncParsableCommand {
     }
 
     private static func next(_ job: Job, _ dates: LocalDate) -> Table.Cell {
-        guard job.state == .scheduled, let date = job.nextFire else { return "-" }
+        guard job.state == .scheduled else { return "-" }
+        guard let date = job.nextFire else { return "at start-up" }
         // Overdue by a second or more is what a reader has to see: nothing should be.
         let isOverdue = dates.now - date >= .seconds(1)
         return Table.Cell(dates.distance(date), isOverdue ? .red : nil)

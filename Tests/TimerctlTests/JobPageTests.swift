@@ -120,4 +120,37 @@ import TimerControl
         let text = JobPage(job: job, runs: [], dates: testDates).text(for: .plain)
         #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || !Printable.isHidden($0) })
     }
+
+    @Test(
+        "A calendar job shows its normal form and its words; a moved fire, where it was and comes"
+    )
+    func moved() {
+        let job = job {
+            $0.definition.schedule = ScheduleWords(calendar: "mon,tue,wed 10:00", tz: "UTC")
+            $0.fireDate = testNow + .seconds(1800)
+            $0.movedFrom = testNow + .seconds(7200)
+        }
+        let text = JobPage(job: job, runs: [], dates: testDates).text(for: .plain)
+        #expect(
+            text.contains(
+                "next fire    in 30 min, 2026-12-01 09:30:00 CET; moved from 2026-12-01 11:00:00 CET\n"
+            )
+        )
+        #expect(text.contains("normal form  Mon..Wed *-*-* 10:00:00\n"))
+        #expect(text.contains("in words     at 10:00 on Monday to Wednesday, UTC\n"))
+        // The moved fire stands for 2026-12-01 11:00 CET.
+        #expect(
+            text.hasSuffix(
+                """
+                coming dates
+                  Tue 2026-12-01 09:30:00 CET  in 30 min
+                  Wed 2026-12-02 11:00:00 CET  in 26 h
+                  Mon 2026-12-07 11:00:00 CET  in 6 days
+                  Tue 2026-12-08 11:00:00 CET  in 7 days
+                  Wed 2026-12-09 11:00:00 CET  in 8 days
+
+                """
+            )
+        )
+    }
 }

@@ -88,6 +88,7 @@ struct CommandHandler: Sendable {
         if let due = job.dueDate, due != job.fireDate {
             view.dueDate = moment.wallDate(due, on: job.clock)
         }
+        view.movedFrom = job.movedFrom.map { moment.wallDate($0, on: job.clock) }
         return view
     }
 }
