@@ -19,6 +19,30 @@ public struct JobDefinition: Codable, Hashable, Sendable {
     public var cwd: String?
     /// Added to the plain environment of a run.
     public var env: [String: String]?
+    /// How long a run may take before it is ended; nil for no limit.
+    public var timeout: String?
+    /// How long after SIGTERM a run that does not end gets SIGKILL; default 5 s.
+    public var killAfter: String?
+    /// What a fire does while a run of the job is in progress; default `skip`.
+    public var overlap: Overlap?
+    /// How often a run that failed is tried again; default 0.
+    public var retries: Int?
+    /// `D` or `D..MAX`: how long at most to wait before the first retry, doubled with each up to MAX.
+    public var backoff: String?
+    /// The exit statuses that are no failure; default 0.
+    public var successCodes: [Int32]?
+    /// Run once when a fire has failed for good, with the failed run as JSON on stdin.
+    public var onFailure: [String]?
+    /// Whether a run that the daemon's end interrupted counts as failed, and is tried again.
+    public var rerunInterrupted: Bool?
+    /// The niceness of a run, -20 to 19.
+    public var nice: Int?
+    /// The address space of each process of a run at most: bytes, or with K, M or G.
+    public var memoryMax: String?
+    /// The processor time of each process of a run at most.
+    public var cpuTime: String?
+    /// The file mode creation mask of a run, in octal; default 022.
+    public var umask: String?
     /// How many fires the job lives for; nil for no limit.
     public var count: Int?
     /// The date after which it no longer fires.
@@ -44,11 +68,24 @@ public struct JobDefinition: Codable, Hashable, Sendable {
         case once, skip, all
     }
 
+    public enum Overlap: String, Codable, Hashable, Sendable, CaseIterable {
+        /// The date is skipped, with the reason.
+        case skip
+        /// One fire waits for the run's end; further dates are skipped.
+        case queue
+        /// Runs go on beside each other.
+        case allow
+        /// The run in progress is ended, and the new one begins then.
+        case replace
+    }
+
     /// The names of all fields on the wire, for the refusal of those that are unknown.
     public static let fieldNames: Set<String> = Set(CodingKeys.allCases.map(\.rawValue))
 
     enum CodingKeys: String, CodingKey, CaseIterable {
         case schedule, name, command, userInfo, tags, cwd, env, count, until, tolerance, jitter
         case misfire, misfireLimit, misfireAfter, misfireWindow, paused
+        case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure
+        case rerunInterrupted, nice, memoryMax, cpuTime, umask
     }
 }

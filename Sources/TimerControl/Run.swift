@@ -35,6 +35,11 @@ public struct Run: Codable, Hashable, Sendable {
     public var error: String?
     public var startedAt: Timestamp?
     public var endedAt: Timestamp?
+    /// The processor time of the run's processes, in seconds.
+    public var userTime: Double?
+    public var systemTime: Double?
+    /// The largest resident set of one of the run's processes, in bytes.
+    public var peakMemory: Int64?
 
     public init(job: JobID, fire: FireID, state: State, fireDate: Timestamp) {
         self.job = job
@@ -48,6 +53,8 @@ public struct Run: Codable, Hashable, Sendable {
         case claimed
         /// The event went out; there is no command.
         case fired
+        /// Its command waits: for a place among the runs, for a run before it, or for its next attempt.
+        case waiting
         case running
         case done
         case skipped
@@ -55,6 +62,8 @@ public struct Run: Codable, Hashable, Sendable {
 
     public enum Outcome: String, Codable, Hashable, Sendable, CaseIterable {
         case exited, signalled, notStarted
+        /// It took longer than its timeout, and was ended.
+        case timedOut
         /// The daemon ended while it ran; how far it came is unknown.
         case interrupted
     }

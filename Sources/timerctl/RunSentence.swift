@@ -15,6 +15,8 @@ struct RunSentence {
             text = run.fireDate > dates.now ? "due \(dates.distance(run.fireDate))" : "starting"
         case .fired:
             text = "fired"
+        case .waiting:
+            text = "waiting"
         case .running:
             text = "running"
             if let start = run.startedAt {
@@ -50,6 +52,7 @@ struct RunSentence {
         case .exited: "exit \(status ?? 0)"
         case .signalled: "signal \(SignalName.words(signal ?? 0))"
         case .notStarted: "not started" + (error.map { ": \($0)" } ?? "")
+        case .timedOut: "timed out"
         case .interrupted: "interrupted: the daemon ended while it ran"
         case nil: "done"
         }

@@ -85,7 +85,7 @@ CREATE TABLE fires (
     fire_date_us INTEGER NOT NULL,
     -- The same in wall time, as it was known when the fire was claimed.
     wall_date_us INTEGER NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('claimed', 'fired', 'running', 'done', 'skipped')),
+    state TEXT NOT NULL CHECK (state IN ('claimed', 'fired', 'waiting', 'running', 'done', 'skipped')),
     reason TEXT CHECK (reason IN
         ('misfire', 'coalesced', 'misfireLimit', 'misfireWindow', 'overlap', 'manual', 'skip', 'moved',
          'paused', 'clockStepped')),
@@ -110,14 +110,18 @@ CREATE TABLE runs (
     job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
     fire_id INTEGER NOT NULL REFERENCES fires (id) ON DELETE CASCADE,
     attempt INTEGER NOT NULL,
-    outcome TEXT CHECK (outcome IN ('exited', 'signalled', 'notStarted', 'interrupted')),
+    outcome TEXT CHECK (outcome IN ('exited', 'signalled', 'notStarted', 'timedOut', 'interrupted')),
     -- The exit status, or the number of the signal.
     code INTEGER,
     -- Why it could not be started.
     error TEXT,
     pid INTEGER,
     started_at_us INTEGER,
-    ended_at_us INTEGER
+    ended_at_us INTEGER,
+    -- What it used, with the children it waited for.
+    user_us INTEGER,
+    system_us INTEGER,
+    peak_memory_bytes INTEGER
 ) STRICT;
 
 CREATE INDEX runs_by_job ON runs (job_id, id);

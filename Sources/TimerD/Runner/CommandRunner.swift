@@ -34,12 +34,40 @@ struct RunRequest: Sendable {
     var input: [UInt8] = []
     /// How many bytes of each output stream are kept: the last ones.
     var outputLimit = 65_536
+    /// Who the command runs as; nil for the daemon's own user.
+    var credentials: Credentials?
+    var limits = ProcessLimits()
+    /// How long the run may take; nil for no limit.
+    var timeout: Duration?
+    /// How it is ended when it has taken that long.
+    var teardown = Teardown.standard
+}
+
+/// Who a process is to the kernel.
+struct Credentials: Hashable, Sendable {
+    var uid: UInt32
+    var gid: UInt32
+    /// Supplementary groups.
+    var groups: [UInt32]
+}
+
+/// What the kernel holds each process of a run to; nil for what it inherits.
+struct ProcessLimits: Hashable, Sendable {
+    /// -20 to 19.
+    var nice: Int32?
+    /// RLIMIT_AS, in bytes.
+    var memoryMax: UInt64?
+    /// RLIMIT_CPU, in seconds.
+    var cpuTime: UInt64?
+    var umask: UInt32 = 0o022
 }
 
 /// How a run ended.
 enum RunOutcome: Sendable, Hashable {
     case exited(Int32)
     case signalled(Int32)
+    /// It took longer than its timeout, and was ended.
+    case timedOut
     /// There was no process; the text names what was wrong: `cannot run '/no/such': no such file
     /// or directory`.
     case notStarted(String)
@@ -55,6 +83,15 @@ struct RunResult: Sendable {
     /// µs since 1970 on the wall clock: when the run's own process ended, not what it left behind.
     var endedAtMicroseconds: Int64
     var output: CapturedOutput
+    /// What it used, with the children it waited for; nil where there was no process.
+    var usage: RunUsage?
+}
+
+struct RunUsage: Hashable, Sendable {
+    var userMicroseconds: Int64
+    var systemMicroseconds: Int64
+    /// The largest resident set of one process, in bytes.
+    var peakMemory: Int64
 }
 
 /// The last bytes of a run's output, and how many came before them.

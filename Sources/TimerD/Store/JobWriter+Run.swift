@@ -79,6 +79,7 @@ extension RunOutcome {
         switch self {
         case .exited(let status): (.exited, status, nil)
         case .signalled(let signal): (.signalled, signal, nil)
+        case .timedOut: (.timedOut, nil, nil)
         case .notStarted(let text): (.notStarted, nil, text)
         case .interrupted: (.interrupted, nil, nil)
         }
