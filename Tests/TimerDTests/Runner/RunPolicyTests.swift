@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("RunPolicy") struct RunPolicyTests {
+    private func read(_ change: (inout JobDefinition) -> Void) throws(ControlError) -> RunPolicy {
+        var definition = JobDefinition(schedule: ScheduleWords())
+        change(&definition)
+        return try RunPolicy(definition)
+    }
+
+    @Test("A job that says nothing has the defaults")
+    func defaults() throws {
+        let policy = try read { _ in }
+        #expect(policy == RunPolicy())
+        #expect(policy.timeout == nil)
+        #expect(policy.killAfter == .seconds(5))
+        #expect(policy.overlap == .skip)
+        #expect(policy.successCodes == [0])
+        #expect(policy.limits == ProcessLimits())
+        #expect(policy.limits.umask == 0o022)
+    }
+
+    @Test("Each option is read")
+    func options() throws {
+        let policy = try read {
+            $0.timeout = "1h 30min"
+            $0.killAfter = "0"
+            $0.overlap = .replace
+            $0.retries = 3
+            $0.backoff = "10s..5min"
+            $0.successCodes = [0, 3]
+            $0.onFailure = ["mail", "me"]
+            $0.nice = -5
+            $0.memoryMax = "512M"
+            $0.cpuTime = "1.2s"
+            $0.umask = "0077"
+        }
+        #expect(policy.timeout == .seconds(5400))
+        #expect(policy.killAfter == .zero)
+        #expect(policy.overlap == .replace)
+        #expect(policy.retries == 3)
+        #expect(policy.backoff == RunPolicy.Backoff(first: .seconds(10), max: .seconds(300)))
+        #expect(policy.successCodes == [0, 3])
+        #expect(policy.onFailure == ["mail", "me"])
+        #expect(
+            policy.limits
+                == ProcessLimits(nice: -5, memoryMax: 536_870_912, cpuTime: 2, umask: 0o077)
+        )
+    }
+
+    @Test("A backoff without an end goes up to an hour", arguments: [("5s", 3600), ("2h", 7200)])
+    func openBackoff(text: String, most: Int64) throws {
+        #expect(try read { $0.backoff = text }.backoff?.max == .seconds(most))
+    }
+
+    @Test(
+        "Bytes are counted in powers of 1024",
+        arguments: [("1", 1), ("2K", 2048), ("3G", 3 << 30), ("1T", 1 << 40)] as [(String, UInt64)]
+    )
+    func bytes(text: String, bytes: UInt64) throws {
+        #expect(try read { $0.memoryMax = text }.limits.memoryMax == bytes)
+    }
+
+    struct Refusal: Sendable, CustomTestStringConvertible {
+        var message: String
+        var change: @Sendable (inout JobDefinition) -> Void
+
+        var testDescription: String { message }
+
+        init(_ message: String, _ change: @escaping @Sendable (inout JobDefinition) -> Void) {
+            self.message = message
+            self.change = change
+        }
+    }
+
+    static let number = "accepted is a number of bytes, or with K, M, G or T: 512M"
+    static let mask = "accepted is an octal number from 0 to 777"
+    static let range = "accepted is D or D..MAX, such as 10s..5min, with MAX not below D"
+
+    @Test(
+        "What cannot be is refused by the parameter's name",
+        arguments: [
+            Refusal("parameter 'timeout' is '0', accepted is a duration of 1ms to 100 years") {
+                $0.timeout = "0"
+            },
+            Refusal("parameter 'killAfter' is '101y', accepted is a duration of 0 to 100 years") {
+                $0.killAfter = "101y"
+            },
+            Refusal("parameter 'cpuTime' is '10ms', accepted is a duration of 1s to 100 years") {
+                $0.cpuTime = "10ms"
+            },
+            Refusal("parameter 'nice' is '20', accepted is -20 to 19") { $0.nice = 20 },
+            Refusal("parameter 'retries' is '-1', accepted is 0 to 1000") { $0.retries = -1 },
+            Refusal("parameter 'successCodes' is '256', accepted is 0 to 255") {
+                $0.successCodes = [0, 256]
+            },
+            Refusal("parameter 'successCodes' is '[]', accepted is one exit status or more") {
+                $0.successCodes = []
+            },
+            Refusal("parameter 'memoryMax' is '0', \(number)") { $0.memoryMax = "0" },
+            Refusal("parameter 'memoryMax' is '', \(number)") { $0.memoryMax = "" },
+            Refusal("parameter 'memoryMax' is 'M', \(number)") { $0.memoryMax = "M" },
+            Refusal("parameter 'memoryMax' is '+1', \(number)") { $0.memoryMax = "+1" },
+            Refusal("parameter 'memoryMax' is '1.5G', \(number)") { $0.memoryMax = "1.5G" },
+            Refusal("parameter 'memoryMax' is '8388608T', \(number)") {
+                $0.memoryMax = "8388608T"
+            },
+            Refusal("parameter 'umask' is '', \(mask)") { $0.umask = "" },
+            Refusal("parameter 'umask' is '8', \(mask)") { $0.umask = "8" },
+            Refusal("parameter 'umask' is '1000', \(mask)") { $0.umask = "1000" },
+            Refusal("parameter 'umask' is '-1', \(mask)") { $0.umask = "-1" },
+            Refusal("parameter 'backoff' is '..1s', \(range)") { $0.backoff = "..1s" },
+            Refusal("parameter 'backoff' is '1s..', \(range)") { $0.backoff = "1s.." },
+            Refusal("parameter 'backoff' is '2s..1s', \(range)") { $0.backoff = "2s..1s" },
+            Refusal(
+                "parameter 'onFailure' is 'without a program', "
+                    + "accepted is [program, argument, ...]"
+            ) { $0.onFailure = [""] },
+        ]
+    )
+    func refusals(refusal: Refusal) throws {
+        let error = try #require(throws: ControlError.self) { try read(refusal.change) }
+        #expect(error == ControlError(.invalidParams, refusal.message))
+    }
+
+    @Test("What is no duration is refused", arguments: ["soon", "-1s", ""])
+    func noDuration(text: String) {
+        #expect(throws: ControlError.self) { try read { $0.timeout = text } }
+        #expect(throws: ControlError.self) { try read { $0.backoff = "1s..\(text)" } }
+    }
+}
