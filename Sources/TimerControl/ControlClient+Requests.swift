@@ -24,8 +24,8 @@ extension ControlClient {
     }
 
     @discardableResult
-    public func invalidateJobs(_ jobs: JobSelection) async throws -> [Job] {
-        try await call(.invalidateJobs(jobs), as: JobsReply.self).jobs
+    public func invalidateJobs(_ jobs: JobSelection, kill: Bool = false) async throws -> [Job] {
+        try await call(.invalidateJobs(InvalidateJobs(jobs, kill: kill)), as: JobsReply.self).jobs
     }
 
     @discardableResult

@@ -7,7 +7,7 @@ public enum Request: Hashable, Sendable {
     case addJobs(AddJobs)
     case getJob(JobReference)
     case listJobs(ListJobs)
-    case invalidateJobs(JobSelection)
+    case invalidateJobs(InvalidateJobs)
     case setFireDate(SetFireDate)
     case fireJob(JobReference)
     case pauseJobs(JobSelection)
@@ -16,6 +16,7 @@ public enum Request: Hashable, Sendable {
     case listRuns(ListRuns)
     case getRun(RunReference)
     case readOutput(RunReference)
+    case killRun(RunReference)
     case subscribe(Subscribe)
     case previewSchedule(PreviewSchedule)
     case status
@@ -34,6 +35,7 @@ public enum Request: Hashable, Sendable {
         case listRuns = "run.list"
         case getRun = "run.get"
         case readOutput = "run.output"
+        case killRun = "run.kill"
         case subscribe = "events.subscribe"
         case previewSchedule = "schedule.preview"
         case status = "daemon.status"
@@ -86,6 +88,18 @@ public struct SetFireDate: Hashable, Sendable {
     }
 }
 
+/// `job.invalidate`.
+public struct InvalidateJobs: Hashable, Sendable {
+    public var jobs: JobSelection
+    /// Runs in progress are ended as well.
+    public var kill: Bool
+
+    public init(_ jobs: JobSelection, kill: Bool = false) {
+        self.jobs = jobs
+        self.kill = kill
+    }
+}
+
 /// `job.skip`: drops the next dates of each job.
 public struct SkipJobs: Hashable, Sendable {
     public var jobs: JobSelection
@@ -129,7 +143,7 @@ public struct ListRuns: Codable, Hashable, Sendable {
     static let fieldNames: Set<String> = ["job", "name", "limit", "cursor"]
 }
 
-/// `run.get` and `run.output`.
+/// `run.get`, `run.output` and `run.kill`.
 public struct RunReference: Codable, Hashable, Sendable {
     public var id: RunID
 

@@ -15,7 +15,10 @@ extension Request {
             let list = try parameters.decoded(ListJobs.self, fields: ListJobs.fieldNames)
             if let limit = list.limit { try checkRange(limit, 1...Limits.page, "limit") }
             self = .listJobs(list)
-        case .invalidateJobs: self = .invalidateJobs(try parameters.selection())
+        case .invalidateJobs:
+            let jobs = try parameters.selection(besides: ["kill"])
+            let kill = try parameters.optional(Bool.self, "kill") ?? false
+            self = .invalidateJobs(InvalidateJobs(jobs, kill: kill))
         case .setFireDate:
             let reference = try parameters.reference(besides: ["fireDate"])
             guard let fireDate = try parameters.optional(String.self, "fireDate") else {
@@ -43,6 +46,7 @@ extension Request {
             self = .listRuns(list)
         case .getRun: self = .getRun(try parameters.run())
         case .readOutput: self = .readOutput(try parameters.run())
+        case .killRun: self = .killRun(try parameters.run())
         case .subscribe: self = .subscribe(try parameters.subscription())
         case .previewSchedule: self = .previewSchedule(try parameters.preview())
         case .status:

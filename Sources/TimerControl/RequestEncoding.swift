@@ -18,6 +18,7 @@ extension Request {
         case .listRuns: .listRuns
         case .getRun: .getRun
         case .readOutput: .readOutput
+        case .killRun: .killRun
         case .subscribe: .subscribe
         case .previewSchedule: .previewSchedule
         case .status: .status
@@ -41,14 +42,18 @@ extension Request {
         case .addJobs(let request): try request.parameters()
         case .getJob(let job), .fireJob(let job): .object(job.members)
         case .listJobs(let request): try JSONValue(encoding: request)
-        case .invalidateJobs(let jobs), .pauseJobs(let jobs), .resumeJobs(let jobs):
+        case .invalidateJobs(let request):
+            .object(
+                request.jobs.members.merging(request.kill ? ["kill": .bool(true)] : [:]) { $1 }
+            )
+        case .pauseJobs(let jobs), .resumeJobs(let jobs):
             .object(jobs.members)
         case .skipJobs(let request):
             .object(request.jobs.members.merging(["count": .integer(Int64(request.count))]) { $1 })
         case .setFireDate(let request):
             .object(request.job.members.merging(["fireDate": .string(request.fireDate)]) { $1 })
         case .listRuns(let request): try JSONValue(encoding: request)
-        case .getRun(let run), .readOutput(let run): try JSONValue(encoding: run)
+        case .getRun(let run), .readOutput(let run), .killRun(let run): try JSONValue(encoding: run)
         case .subscribe(let request): try JSONValue(encoding: request)
         case .previewSchedule(let request): try JSONValue(encoding: request)
         case .status: nil

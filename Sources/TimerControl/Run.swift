@@ -96,6 +96,8 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     case paused
     /// The wall clock was set forward over it.
     case clockStepped
+    /// The job was ended while the fire waited for its command to run.
+    case invalidated
 
     /// The reason in words, to follow "skipped: ".
     public var sentence: String {
@@ -110,6 +112,7 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .moved: "the fire was moved to another date (set-fire-date)"
         case .paused: "the job was paused"
         case .clockStepped: "the clock was set forward over it"
+        case .invalidated: "the job was ended before its command could run"
         }
     }
 }

@@ -132,6 +132,9 @@ struct Add: AsyncParsableCommand {
     )
     var variables: [Variable] = []
 
+    @OptionGroup(title: "Runs")
+    var runs: RunOptions
+
     @Flag(name: .shortAndLong, help: "Say nothing on standard error of the first fire.")
     var quiet = false
 
@@ -161,6 +164,9 @@ struct Add: AsyncParsableCommand {
             )
         }
         try schedule.check()
+        if runs.shell != nil, !command.isEmpty {
+            throw ValidationError("--shell and a command exclude each other")
+        }
         if replace, name == nil { throw ValidationError("--replace needs --name") }
         for (option, number) in [("--count", count), ("--misfire-limit", misfireLimit)] {
             if let number, number < 1 {
@@ -196,6 +202,7 @@ struct Add: AsyncParsableCommand {
         var definition = JobDefinition(schedule: words)
         definition.name = name
         definition.command = command.isEmpty ? nil : command
+        runs.apply(to: &definition)
         definition.userInfo = try userInfo.map { try UserInfo.value(of: $0, read: InputFile.bytes) }
         definition.tags = tags.isEmpty ? nil : tags
         definition.cwd = cwd.map { InputFile.absolutePath($0) }

@@ -8,8 +8,8 @@ struct Invalidate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "End jobs for good.",
         discussion: """
-            Once this has answered, no fire of them begins any more; a run in progress goes on. \
-            A job that has ended already stays as it is. 'timerctl list --all' still shows them.
+            Once this has answered, no fire of them begins any more; a run in progress goes on, \
+            unless --kill ends it. A job that has ended already stays as it is. 'timerctl list --all' still shows them.
 
             Examples:
               timerctl invalidate 2 3
@@ -20,10 +20,15 @@ struct Invalidate: AsyncParsableCommand {
 
     @OptionGroup var jobs: JobSelectionArguments
 
+    @Flag(help: "End their runs in progress as well.")
+    var kill = false
+
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        try await Daemon.change(jobs, common, Request.invalidateJobs) { job in
+        try await Daemon.change(jobs, common) {
+            Request.invalidateJobs(InvalidateJobs($0, kill: kill))
+        } _: { job in
             "\(job.title): \(job.state.rawValue)"
         }
     }

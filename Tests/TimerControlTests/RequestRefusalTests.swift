@@ -123,9 +123,12 @@ import TimerControl
             ),
             (
                 "job.add", #"{"jobs":[{"schedule":{"in":"1s"},"nane":"x"}]}"#,
-                "there is no parameter 'jobs[0].nane'; 'command', 'count', 'cwd', 'env', 'jitter', 'misfire', "
-                    + "'misfireAfter', 'misfireLimit', 'misfireWindow', 'name', 'paused', "
-                    + "'schedule', 'tags', 'tolerance', 'until', 'userInfo' are accepted"
+                "there is no parameter 'jobs[0].nane'; 'backoff', 'command', 'count', 'cpuTime', "
+                    + "'cwd', 'env', 'jitter', 'killAfter', 'memoryMax', 'misfire', "
+                    + "'misfireAfter', 'misfireLimit', 'misfireWindow', 'name', 'nice', "
+                    + "'onFailure', 'overlap', 'paused', 'rerunInterrupted', 'retries', "
+                    + "'schedule', 'successCodes', 'tags', 'timeout', 'tolerance', 'umask', "
+                    + "'until', 'userInfo' are accepted"
             ),
             (
                 "job.add", #"{"jobs":[],"name":"x"}"#,

@@ -56,6 +56,18 @@ import TimerControl
         expected.until = "2026-12-02T08:00:00.000000Z"
         expected.tolerance = "1s"
         expected.jitter = "5min"
+        expected.timeout = "1h"
+        expected.killAfter = "0"
+        expected.overlap = .replace
+        expected.retries = 2
+        expected.backoff = "1s..1min"
+        expected.successCodes = [0, 24]
+        expected.onFailure = ["/bin/sh", "-c", "mail root"]
+        expected.rerunInterrupted = true
+        expected.nice = -5
+        expected.memoryMax = "1G"
+        expected.cpuTime = "30s"
+        expected.umask = "027"
         expected.misfire = .all
         expected.misfireLimit = 7
         expected.misfireAfter = "2min"
@@ -66,6 +78,11 @@ import TimerControl
         let arguments = [
             "--every", "5s", "--name", "heart", "--tag", "a", "--tag", "b", "--user-info", "-5",
             "--count", "3", "--until", "tomorrow 09:00", "--tolerance", "1s", "--jitter", "5min",
+            "--timeout", "1h",
+            "--kill-after", "0", "--overlap", "replace", "--retries", "2",
+            "--backoff", "1s..1min", "--success-codes", "0,24", "--on-failure", "mail root",
+            "--rerun-interrupted", "--nice", "-5", "--memory-max", "1G", "--cpu-time", "30s",
+            "--umask", "027",
             "--misfire", "all",
             "--misfire-limit", "7", "--misfire-after", "2min", "--misfire-window", "1d",
             "--paused", "--cwd", "/srv", "--env", "A=b=c", "--env", "E=", "--env", "T=first",

@@ -88,13 +88,16 @@ CREATE TABLE fires (
     state TEXT NOT NULL CHECK (state IN ('claimed', 'fired', 'waiting', 'running', 'done', 'skipped')),
     reason TEXT CHECK (reason IN
         ('misfire', 'coalesced', 'misfireLimit', 'misfireWindow', 'overlap', 'manual', 'skip', 'moved',
-         'paused', 'clockStepped')),
+         'paused', 'clockStepped', 'invalidated')),
     -- How many missed dates this fire stands for.
     missed INTEGER NOT NULL DEFAULT 0,
     -- A range of skipped dates: how many there are, and the last in wall time.
     dates INTEGER NOT NULL DEFAULT 1,
     last_date_us INTEGER,
     fired_at_us INTEGER,
+    -- Of a fire whose command is still to run, or to run again: for what it waits, and until when.
+    waits_for TEXT CHECK (waits_for IN ('run', 'retry', 'onFailure')),
+    waits_until_us INTEGER,
     UNIQUE (job_id, fire_date_us)
 ) STRICT;
 
@@ -102,7 +105,7 @@ CREATE TABLE fires (
 CREATE INDEX fires_by_date ON fires (coalesce(last_date_us, wall_date_us));
 
 -- What a crash may have left half done.
-CREATE INDEX fires_open ON fires (id) WHERE state IN ('claimed', 'running');
+CREATE INDEX fires_open ON fires (id) WHERE state IN ('claimed', 'waiting', 'running');
 
 -- One attempt to carry out a fire's command.
 CREATE TABLE runs (
@@ -110,6 +113,8 @@ CREATE TABLE runs (
     job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
     fire_id INTEGER NOT NULL REFERENCES fires (id) ON DELETE CASCADE,
     attempt INTEGER NOT NULL,
+    -- Whether it is not the job's command, but what is to be done when a fire has failed.
+    is_on_failure INTEGER NOT NULL DEFAULT 0,
     outcome TEXT CHECK (outcome IN ('exited', 'signalled', 'notStarted', 'timedOut', 'interrupted')),
     -- The exit status, or the number of the signal.
     code INTEGER,

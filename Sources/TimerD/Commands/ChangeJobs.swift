@@ -4,7 +4,14 @@ import Schedules
 import TimerControl
 
 extension CommandHandler {
-    /// `job.invalidate`, `job.pause`, `job.resume`, `job.skip`: all that are named, or none.
+    /// `job.invalidate`: for good; their runs too, where that is asked for.
+    func invalidateJobs(_ request: InvalidateJobs, _ caller: Caller) async throws -> Answer {
+        let jobs = try await scheduler.change(request.jobs, .invalidate, caller: caller)
+        if request.kill { await scheduler.endRuns(of: jobs) }
+        return JobsReply(jobs: view(jobs))
+    }
+
+    /// `job.pause`, `job.resume`, `job.skip`: all that are named, or none.
     func changeJobs(_ selection: JobSelection, _ change: JobChange, _ caller: Caller) async throws
         -> Answer
     {

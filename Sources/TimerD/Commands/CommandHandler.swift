@@ -43,7 +43,7 @@ struct CommandHandler: Sendable {
         case .addJobs(let request): try await addJobs(request, caller)
         case .getJob(let reference): try await getJob(reference, caller)
         case .listJobs(let filter): try await listJobs(filter, caller)
-        case .invalidateJobs(let jobs): try await changeJobs(jobs, .invalidate, caller)
+        case .invalidateJobs(let request): try await invalidateJobs(request, caller)
         case .setFireDate(let request): try await setFireDate(request, caller)
         case .fireJob(let reference): try await fireJob(reference, caller)
         case .pauseJobs(let jobs): try await changeJobs(jobs, .pause, caller)
@@ -53,6 +53,7 @@ struct CommandHandler: Sendable {
         case .listRuns(let filter): try await listRuns(filter, caller)
         case .getRun(let reference): try await getRun(reference, caller)
         case .readOutput(let reference): try await readOutput(reference, caller)
+        case .killRun(let reference): try await killRun(reference, caller)
         case .previewSchedule(let request): try previewSchedule(request)
         case .status: await status()
         case .subscribe:

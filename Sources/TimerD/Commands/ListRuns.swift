@@ -38,6 +38,15 @@ extension CommandHandler {
         )
     }
 
+    /// `run.kill`: begins to end it; its end is told as any run's.
+    func killRun(_ reference: RunReference, _ caller: Caller) async throws -> Answer {
+        let run = try await run(reference.id, caller)
+        guard await scheduler.endRun(reference.id) else {
+            throw ControlError(.conflict, "run \(reference.id) is not in progress")
+        }
+        return RunReply(run: run)
+    }
+
     private func run(_ id: RunID, _ caller: Caller) async throws -> Run {
         let run = try await read { try $0.run(id) }
         guard let run, try await read({ try $0.job(run.job) }).map(caller.owns) == true else {

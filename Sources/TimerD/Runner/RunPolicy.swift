@@ -13,7 +13,7 @@ struct RunPolicy: Hashable, Sendable {
     var overlap = JobDefinition.Overlap.skip
     /// How often a run that failed is tried again.
     var retries = 0
-    /// How long to wait before a retry; nil for not at all.
+    /// How long to wait before a retry; nil for `Backoff.standard`.
     var backoff: Backoff?
     /// The exit statuses that are no failure.
     var successCodes: Set<Int32> = [0]
@@ -25,7 +25,12 @@ struct RunPolicy: Hashable, Sendable {
         var first: TimeSpan
         /// 1 h, or `first` where that is longer, unless the job says otherwise.
         var max: TimeSpan
+
+        static let standard = Self(first: .seconds(1), max: .seconds(3600))
     }
+
+    /// How its runs are ended.
+    var teardown: Teardown { .terminate(killAfter: killAfter.duration) }
 
     init() {}
 

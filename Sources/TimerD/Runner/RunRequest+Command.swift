@@ -26,7 +26,7 @@ extension Settings {
                 jobEnvironment: definition.env ?? [:]
             ),
             workingDirectory: definition.cwd ?? account.home,
-            input: definition.userInfo?.jsonBytes ?? []
+            input: command.input ?? definition.userInfo?.jsonBytes ?? []
         )
     }
 }

@@ -58,12 +58,18 @@ struct ArmedJob: Sendable {
         case resettle
         /// A run is in progress and the job does not overlap.
         case skip
+        /// A run is in progress, and the fire's command comes after it.
+        case enqueue
         /// As above, for a date that is made up for: it waits for the run's end.
         case waitForRun
     }
 
-    /// What to do when called at `now` of the job's clock; `isRunning`: a run is in progress.
-    func step(at now: Timestamp, isRunning: Bool) -> Step {
+    /// What to do when called at `now` of the job's clock.
+    ///
+    /// `isRunning`: a run is in progress; `isQueued`: a fire waits for its end.
+    func step(at now: Timestamp, isRunning: Bool, isQueued: Bool) -> Step {
+        let overlap = job.policy.run.overlap
+        let isRunning = isRunning && overlap != .allow
         guard let date = job.dueDate, let claim = job.claim else { return .wait }
         guard now >= date else {
             let isTime = now >= date - Self.preparationLead
@@ -75,7 +81,12 @@ struct ArmedJob: Sendable {
         }
         if isRunning {
             // Dates that are made up for one by one are late already, and wait for each other.
-            return claim.isSettled && job.policy.misfire.mode == .all ? .waitForRun : .skip
+            if claim.isSettled, job.policy.misfire.mode == .all { return .waitForRun }
+            switch overlap {
+            case .skip, .allow: return .skip
+            case .queue: return isQueued ? .skip : .enqueue
+            case .replace: return .enqueue
+            }
         }
         return .fire
     }

@@ -13,6 +13,8 @@ struct JobPolicy: Hashable, Sendable {
     /// The longest that a fire is put off, so that jobs of one date spread.
     var jitter = TimeSpan.zero
     var misfire = MisfirePolicy()
+    /// How its commands are run.
+    var run = RunPolicy()
 
     init() {}
 
@@ -38,6 +40,7 @@ struct JobPolicy: Hashable, Sendable {
         if let text = definition.jitter {
             jitter = try Self.span(text, parameter: "jitter")
         }
+        run = try RunPolicy(definition)
         misfire.mode = definition.misfire ?? .once
         if let limit = definition.misfireLimit {
             guard 1...10_000 ~= limit else {

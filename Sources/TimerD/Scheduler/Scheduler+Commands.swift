@@ -32,20 +32,28 @@ extension Scheduler {
         let selection = JobSelection(reference)
         return try await holding([selection], caller: caller) { scheduler in
             let unstarted = scheduler.unstartedFires(of: selection, caller: caller)
-            let busy = scheduler.runs
+            let busy = scheduler.busyJobs
             let (job, fire, run) = try await scheduler.write { writer in
                 let id = try writer.resolve(reference, caller: caller)
-                if let run = busy[id]?.first {
-                    throw ControlError(
-                        .conflict,
-                        "job \(id) is running (run \(run)); its runs do not overlap"
-                    )
-                }
-                return try writer.fireNow(id, caller: caller, unstarted: unstarted)
+                return try writer.fireNow(
+                    id,
+                    caller: caller,
+                    unstarted: unstarted,
+                    busy: busy[id]
+                )
             }
             if !job.isOneShot { scheduler.fireByHand(job, fire, run) }
             return (job, fire)
         }
+    }
+
+    /// The jobs with a fire in progress, and whether another fire waits behind it.
+    private var busyJobs: [JobID: BusyJob] {
+        var jobs: [JobID: BusyJob] = [:]
+        for job in Set(runs.keys).union(waitingFires.keys) where isBusy(job) {
+            jobs[job] = BusyJob(run: runs[job]?.min(), isQueued: queuedFire(of: job) != nil)
+        }
+        return jobs
     }
 
     private func unstartedFires(of selection: JobSelection, caller: Caller) -> Set<FireID> {

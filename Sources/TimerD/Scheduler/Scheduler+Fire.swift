@@ -11,13 +11,15 @@ extension Scheduler {
         entry.timer = nil
         armed[id] = entry
         let now = clock.now().reading(of: entry.job.clock)
-        switch entry.step(at: now, isRunning: runs[id] != nil) {
+        let isQueued = queuedFire(of: id) != nil
+        switch entry.step(at: now, isRunning: isBusy(id), isQueued: isQueued) {
         case .wait: wait(for: id, at: now)
         case .prepare: prepare(entry, isDue: false)
         case .fire: fire(entry)
         case .resettle: replace(entry) { try $0.resettle($1) }
         case .skip:
             replace(entry) { try $0.recordSkipped($1, .overlap) }
+        case .enqueue: enqueue(entry)
         case .waitForRun: break
         }
     }
@@ -73,6 +75,47 @@ extension Scheduler {
         }
     }
 
+    /// Begins a fire whose command has to wait for the run in progress; ends that run where the job
+    /// wants it replaced.
+    private func enqueue(_ entry: ArmedJob) {
+        guard let claim = entry.job.claim else { return }
+        armed[entry.job.id] = nil
+        let firedAt = begin(entry.job, claim) { begun in
+            { try $0.record(begun, isWaiting: true) }
+        }
+        queue(
+            WaitingRun(
+                job: entry.job,
+                fire: claim.fire,
+                fireDate: entry.job.wallFireDate(at: clock.now()) ?? firedAt,
+                firedAt: firedAt,
+                missed: claim.missed,
+                attempt: 1,
+                cause: .run
+            )
+        )
+    }
+
+    /// Puts a fire behind the run in progress.
+    func queue(_ run: WaitingRun) {
+        let id = run.job.id
+        if run.job.policy.run.overlap == .replace {
+            // The newest fire is the one that is wanted: neither an older one nor its next attempt.
+            for fire in waitingFires[id] ?? [] where waiting[fire]?.isStarting == false {
+                guard waiting[fire]?.cause != .onFailure else { continue }
+                forgetWaiting(fire)
+                record { try $0.giveUp(fire) }
+            }
+            wait(run)
+            for old in runs[id, default: []].subtracting(onFailureRuns) {
+                stop(old, by: run.job.policy.run.teardown)
+            }
+        } else {
+            wait(run)
+        }
+        runsChanged(of: id)
+    }
+
     /// Stores that the run is about to start; goes on when that is durable and the date has come.
     private func prepare(_ entry: ArmedJob, isDue: Bool) {
         guard let fire = entry.job.claim?.fire else { return }
@@ -100,9 +143,21 @@ extension Scheduler {
             return
         }
         let firedAt = begin(job, claim) { begun in
-            { try $0.recordManual(begun) }
+            { try $0.recordManual(begun, isWaiting: run == nil) }
         }
-        guard let run else { return }
+        guard let run else {
+            return queue(
+                WaitingRun(
+                    job: job,
+                    fire: fire,
+                    fireDate: firedAt,
+                    firedAt: firedAt,
+                    missed: 0,
+                    attempt: 1,
+                    cause: .run
+                )
+            )
+        }
         start(
             RunningCommand(
                 run: run,

@@ -14,6 +14,7 @@ extension Scheduler {
         try await write { try $0.followClockBack() }
         for (job, fire) in recovered.untoldByHand { fireByHand(job, fire, nil) }
         isRecovered = true
+        for run in recovered.waiting { wait(run) }
         loadWindow()
         return recovered
     }

@@ -9,6 +9,10 @@ struct RunningCommand: Sendable {
     var job: StoredJob
     var fire: FireID
     var command: [String]
+    /// What it finds on its standard input; nil for the job's userInfo.
+    var input: [UInt8]?
+    /// Whether it is what the job wants done when a fire has failed.
+    var isOnFailure = false
     /// By the wall clock, as are all dates here.
     var fireDate: Timestamp
     var firedAt: Timestamp
@@ -21,6 +25,8 @@ extension Scheduler {
     /// Starts the command; what becomes of it is told and stored as it happens.
     func start(_ command: RunningCommand) {
         runs[command.job.id, default: []].insert(command.run)
+        commands[command.run] = command
+        if command.isOnFailure { onFailureRuns.insert(command.run) }
         let (runner, settings, slots) = (runner, settings, slots)
         // Detached: nothing of a run's preparation is to happen on the timers' thread.
         tasks[command.run] = Task.detached {
@@ -73,18 +79,74 @@ extension Scheduler {
                 result.outcome.wasStarted
                 ? Timestamp(microseconds: result.startedAtMicroseconds) : nil
         }
-        let keep = settings.runsKept
-        record { [ended] in
-            try $0.recordFinished(command.run, of: command.job, ended, keep: keep)
-        }
         tasks[command.run] = nil
+        commands[command.run] = nil
         runs[id]?.remove(command.run)
         if runs[id]?.isEmpty == true { runs[id] = nil }
-        // A date that is made up for may have waited for this.
-        if armed[id]?.timer == nil { timerFired(id) }
+        onFailureRuns.remove(command.run)
+        follow(command, ended, isStopped: stoppedRuns.remove(command.run) != nil)
+        runsChanged(of: id)
         if runs.isEmpty {
             for waiter in idleWaiters { waiter.resume() }
             idleWaiters = []
         }
+    }
+}
+
+extension Scheduler {
+    /// Stores how a run ended, with what follows it, and sees to that.
+    private func follow(_ command: RunningCommand, _ ended: EndedRun, isStopped: Bool) {
+        var next = AfterRun.done
+        if !isStopped, !command.isOnFailure {
+            next = AfterRun(
+                ended.outcome,
+                attempt: command.attempt,
+                of: command.fire,
+                job: command.job
+            )
+        }
+        let moment = clock.now()
+        let keep = settings.runsKept
+        record { [next] in
+            try $0.recordFinished(command.run, of: command.job, ended, keep: keep, next: next)
+        }
+        var waiting = WaitingRun(
+            job: command.job,
+            fire: command.fire,
+            fireDate: command.fireDate,
+            firedAt: command.firedAt,
+            missed: command.missed,
+            attempt: command.attempt + 1,
+            cause: .retry,
+            until: moment.elapsed
+        )
+        switch next {
+        case .done: return
+        case .retry(let delay): waiting.until = moment.elapsed + delay
+        case .onFailure: waiting.cause = .onFailure
+        }
+        wait(waiting)
+    }
+
+    /// Begins to end all runs of `jobs`.
+    func endRuns(of jobs: [StoredJob]) {
+        for job in jobs {
+            for run in runs[job.id] ?? [] { stop(run, by: job.policy.run.teardown) }
+        }
+    }
+
+    /// Begins to end a run as its job says; false if it is not in progress.
+    func endRun(_ run: RunID) -> Bool {
+        stop(run, by: commands[run]?.job.policy.run.teardown ?? .standard)
+    }
+
+    /// Begins to end a run, which is not tried again; false if it is not in progress.
+    @discardableResult
+    func stop(_ run: RunID, by teardown: Teardown) -> Bool {
+        guard let task = tasks[run] else { return false }
+        stoppedRuns.insert(run)
+        // One that waits for its place among the runs has no process, and gets none.
+        if !runner.stop(run.rawValue, by: teardown) { task.cancel() }
+        return true
     }
 }

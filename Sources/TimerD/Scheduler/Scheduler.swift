@@ -36,6 +36,14 @@ actor Scheduler {
     /// Runs in progress, by job: what a fire's overlap is decided by.
     var runs: [JobID: Set<RunID>] = [:]
     var tasks: [RunID: Task<Void, Never>] = [:]
+    var commands: [RunID: RunningCommand] = [:]
+    /// Those of them that run because a fire has failed.
+    var onFailureRuns: Set<RunID> = []
+    /// Those of them that were told to end, and are not to be tried again.
+    var stoppedRuns: Set<RunID> = []
+    /// Fires that have begun and whose command is still to run, and which those are by job.
+    var waiting: [FireID: WaitingRun] = [:]
+    var waitingFires: [JobID: Set<FireID>] = [:]
     /// Whether runs are being ended because the daemon stops.
     var isEndingRuns = false
     /// Whether what the daemon before left has been settled: before that, nothing is claimed.
@@ -216,6 +224,7 @@ actor Scheduler {
         if step != .zero { record { try DaemonState.write($0.moment, to: $0.database) } }
         if step < .zero { followClockBack() }
         for (id, entry) in armed where !holds.covers(entry.job) { arm(id) }
+        for fire in Array(waiting.keys) { armWaiting(fire) }
         window.waits(for: clock.now().elapsed)
         // What was said stands for another instant now.
         announcedLoadDate = nil

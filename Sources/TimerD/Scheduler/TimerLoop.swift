@@ -16,6 +16,9 @@ protocol TimerLoop: SerialExecutor {
     /// or up to `tolerance` later; call on the thread.
     func arm(_ job: JobID, at date: Timestamp, tolerance: TimeSpan, for scheduler: Scheduler)
         -> any ArmedTimer
+
+    /// The same for a fire whose command waits for `date`.
+    func arm(_ fire: FireID, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
 }
 
 /// A timer in the loop.
@@ -38,6 +41,17 @@ extension RunLoopThread: TimerLoop {
         ) { scheduler, timer in
             guard let job = timer.userInfo as? JobID else { return }
             scheduler.assumeIsolated { $0.timerFired(job) }
+        }
+        add(timer)
+        return timer
+    }
+
+    func arm(_ fire: FireID, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
+        let timer = WeakTimer(fireDate: date.date, userInfo: fire, target: scheduler) {
+            scheduler,
+            timer in
+            guard let fire = timer.userInfo as? FireID else { return }
+            scheduler.assumeIsolated { $0.waitIsOver(fire) }
         }
         add(timer)
         return timer

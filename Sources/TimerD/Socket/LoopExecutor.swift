@@ -26,6 +26,7 @@ extension Request {
     var isBrief: Bool {
         switch self {
         case .addJobs(let request): !request.isList
+        case .killRun: true
         case .setFireDate, .fireJob, .getJob, .getRun, .status: true
         case .invalidateJobs, .pauseJobs, .resumeJobs, .skipJobs, .listJobs, .listRuns, .readOutput,
             .previewSchedule, .subscribe:

@@ -47,9 +47,11 @@ extension JobWriter {
     }
 
     /// Records a fire that has begun by its schedule, and moves the job on.
-    mutating func record(_ begun: BegunFire) throws {
+    ///
+    /// `isWaiting`: its command comes once a run in progress has ended.
+    mutating func record(_ begun: BegunFire, isWaiting: Bool = false) throws {
         var job = begun.job
-        try markFired(begun)
+        try markFired(begun, isWaiting: isWaiting)
         job.claim = nil
         job.fires += 1
         if job.isOneShot, begun.job.claim?.isByHand == true {
@@ -82,9 +84,13 @@ extension JobWriter {
     /// Fires the job now: a claimed fire out of turn, or the only one of a one-shot.
     ///
     /// - Returns: the job, the fire, and for a command out of turn its run, about to be started.
-    mutating func fireNow(_ id: JobID, caller: Caller, unstarted: Set<FireID>) throws
-        -> (StoredJob, FireID, RunID?)
-    {
+    /// `busy`: what is in progress of the job; its overlap policy decides.
+    mutating func fireNow(
+        _ id: JobID,
+        caller: Caller,
+        unstarted: Set<FireID>,
+        busy: BusyJob?
+    ) throws -> (StoredJob, FireID, RunID?) {
         guard var job = try job(id), caller.owns(job) else { throw ControlError.noJob(id) }
         guard job.state.isLive else {
             throw ControlError(
@@ -92,6 +98,7 @@ extension JobWriter {
                 "job \(id) is \(job.state); it fires no more"
             )
         }
+        let mustWait = try busy?.mustWait(job) ?? false
         let now = moment.reading(of: job.clock)
         try database.prepare(SQL.insertManual).run(
             id,
@@ -111,7 +118,7 @@ extension JobWriter {
             job.fireDate = now
             job.claim = StoredJob.Claim(fire: fire, missed: 0, isSettled: true, isByHand: true)
         } else {
-            if job.definition.command != nil {
+            if job.definition.command != nil, !mustWait {
                 run = try prepareRun(of: id, fire: fire, attempt: 1)
             }
             job.fires += 1
@@ -125,18 +132,45 @@ extension JobWriter {
     }
 
     /// Records the effect of a fire by hand on a repeating job, which keeps its schedule.
-    func recordManual(_ begun: BegunFire) throws {
-        try markFired(begun)
+    func recordManual(_ begun: BegunFire, isWaiting: Bool = false) throws {
+        try markFired(begun, isWaiting: isWaiting)
     }
 
-    private func markFired(_ begun: BegunFire) throws {
+    private func markFired(_ begun: BegunFire, isWaiting: Bool) throws {
         let isRun = begun.job.definition.command != nil
-        try database.prepare(SQL.markFired).run(
-            begun.fire,
-            isRun ? "running" : "fired",
-            begun.firedAt
-        )
+        let state: Run.State = isWaiting ? .waiting : isRun ? .running : .fired
+        try database.prepare(SQL.markFired).run(begun.fire, state, begun.firedAt)
+        if isWaiting {
+            try database.prepare(SQL.markWaiting).run(begun.fire, WaitingRun.Cause.run, nil as Timestamp?)
+        }
         for event in begun.events { try EventLog(database).insert(event) }
+    }
+}
+
+/// A job with a fire in progress.
+struct BusyJob: Hashable, Sendable {
+    /// Nil between two attempts.
+    var run: RunID?
+    /// Whether another fire waits for its end.
+    var isQueued: Bool
+
+    /// Whether a fire by hand waits for what is in progress, by the job's overlap policy.
+    ///
+    /// - Throws: `conflict` where it would be skipped, which is not what who fires it wants.
+    func mustWait(_ job: StoredJob) throws -> Bool {
+        let what = run.map { "is running (run \($0))" } ?? "waits for its next attempt"
+        switch job.policy.run.overlap {
+        case .allow: return false
+        case .replace: return true
+        case .queue where !isQueued: return true
+        case .queue:
+            throw ControlError(
+                .conflict,
+                "job \(job.id) \(what), and one fire waits for that already"
+            )
+        case .skip:
+            throw ControlError(.conflict, "job \(job.id) \(what); its runs do not overlap")
+        }
     }
 }
 

@@ -11,6 +11,8 @@ struct Recovered: Sendable {
     var interrupted: Int = 0
     /// Events by hand that were stored and told by nobody, for all we know.
     var untoldByHand: [(job: StoredJob, fire: FireID)] = []
+    /// Fires that have begun and whose command is to run, or to run again.
+    var waiting: [WaitingRun] = []
 }
 
 extension JobWriter {
@@ -24,9 +26,12 @@ extension JobWriter {
                 id: try row.get(0),
                 job: try row.get(1),
                 wallDate: try row.get(2),
-                isRunning: try row.get(3, as: Run.State.self) == .running,
+                state: try row.get(3),
                 isManual: try row.get(4, as: FireReason?.self) == .manual,
-                missed: try row.get(5)
+                missed: try row.get(5),
+                firedAt: try row.get(6),
+                waitsFor: try row.get(7),
+                waitsUntil: try row.get(8)
             )
         }
         for fire in left {
@@ -48,8 +53,17 @@ extension JobWriter {
                 recovered.untoldByHand.append((job, fire.id))
             case .resettle:
                 try resettle(job)
+            case .wait:
+                recovered.waiting.append(
+                    try waiting(
+                        fire,
+                        of: job,
+                        cause: fire.waitsFor ?? .run,
+                        until: fire.waitsUntil ?? moment.wall
+                    )
+                )
             case .interrupt:
-                recovered.interrupted += try interrupt(fire, of: job, keepingRuns: keep)
+                try interrupt(fire, of: job, keepingRuns: keep, into: &recovered)
                 if isClaim, let date = job.fireDate {
                     job.claim = nil
                     job.fires += 1
@@ -61,15 +75,43 @@ extension JobWriter {
         return recovered
     }
 
+    private func waiting(
+        _ fire: LeftFire,
+        of job: StoredJob,
+        cause: WaitingRun.Cause,
+        until: Timestamp
+    ) throws -> WaitingRun {
+        let attempts = try database.prepare(SQL.attempts).first(fire.id) {
+            try $0.get(0, as: Int.self)
+        }
+        return WaitingRun(
+            job: job,
+            fire: fire.id,
+            fireDate: fire.wallDate,
+            firedAt: fire.firedAt ?? fire.wallDate,
+            missed: fire.missed,
+            attempt: (attempts ?? 0) + 1,
+            cause: cause,
+            until: moment.elapsedDate(until, on: .wall)
+        )
+    }
+
     private mutating func interrupt(
         _ fire: LeftFire,
         of job: StoredJob,
-        keepingRuns keep: Int
-    ) throws -> Int {
+        keepingRuns keep: Int,
+        into recovered: inout Recovered
+    ) throws {
         let runs = try database.prepare(SQL.runsInProgress).all(fire.id) { row in
-            (id: try row.get(0, as: RunID.self), attempt: try row.get(1, as: Int.self))
+            (
+                id: try row.get(0, as: RunID.self), attempt: try row.get(1, as: Int.self),
+                isOnFailure: try row.get(2, as: Int.self) == 1
+            )
         }
         for run in runs {
+            let next: AfterRun =
+                run.isOnFailure
+                ? .done : AfterRun(.interrupted, attempt: run.attempt, of: fire.id, job: job)
             let ended = EndedRun(
                 fire: fire.id,
                 fireDate: fire.wallDate,
@@ -79,9 +121,14 @@ extension JobWriter {
                 endedAt: moment.wall,
                 output: CapturedOutput()
             )
-            try recordFinished(run.id, of: job, ended, keep: keep)
+            try recordFinished(run.id, of: job, ended, keep: keep, next: next)
+            recovered.interrupted += 1
+            if case .retry(let delay) = next {
+                recovered.waiting.append(
+                    try waiting(fire, of: job, cause: .retry, until: moment.wall + delay)
+                )
+            }
         }
-        return runs.count
     }
 
     /// Takes back every claim that was not carried out, as the last write of a daemon that stops.
@@ -99,10 +146,14 @@ struct LeftFire: Hashable, Sendable {
     var id: FireID
     var job: JobID
     var wallDate: Timestamp
-    /// Its command may have been started.
-    var isRunning: Bool
+    /// Claimed, waiting or running.
+    var state: Run.State
     var isManual: Bool
     var missed: Int
+    var firedAt: Timestamp?
+    var waitsFor: WaitingRun.Cause?
+    /// By the wall clock.
+    var waitsUntil: Timestamp?
 
     enum Verdict: Hashable, Sendable {
         /// Its date is still to come.
@@ -113,13 +164,16 @@ struct LeftFire: Hashable, Sendable {
         case carryOut
         /// A command that was not started: it follows the misfire rule like any date.
         case resettle
+        /// A command that was not started, of a fire that has begun; or its next attempt.
+        case wait
         /// A command that may have been started: at most once.
         case interrupt
     }
 
     /// What design.md section 6 says of it; pure.
     func verdict(of job: StoredJob, isClaim: Bool, at moment: Moment) -> Verdict {
-        if isRunning { return .interrupt }
+        if state == .running { return .interrupt }
+        if state == .waiting { return .wait }
         guard isClaim else { return .carryOut }
         guard wallDate <= moment.wall else { return .keep }
         return job.definition.command == nil ? .redeliver : .resettle
@@ -129,18 +183,25 @@ struct LeftFire: Hashable, Sendable {
 extension JobWriter.SQL {
     /// Uses fires_open.
     static let openFires = """
-        SELECT id, job_id, wall_date_us, state, reason, missed FROM fires
-        WHERE state IN ('claimed', 'running') ORDER BY id
+        SELECT id, job_id, wall_date_us, state, reason, missed, fired_at_us, waits_for,
+            waits_until_us
+        FROM fires WHERE state IN ('claimed', 'waiting', 'running') ORDER BY id
         """
-    static let runsInProgress =
-        "SELECT id, attempt FROM runs WHERE fire_id = ?1 AND outcome IS NULL"
+    static let runsInProgress = """
+        SELECT id, attempt, is_on_failure FROM runs WHERE fire_id = ?1 AND outcome IS NULL
+        """
+    static let attempts = """
+        SELECT coalesce(max(attempt), 0) FROM runs WHERE fire_id = ?1 AND is_on_failure = 0
+        """
     static let unprepare = "UPDATE fires SET state = 'claimed' WHERE id = ?1"
     /// Finds the claims by fires_open, not by a look at all jobs.
     static let releaseJobs = """
         UPDATE jobs SET claim_id = NULL WHERE id IN (
-            SELECT job_id FROM fires WHERE state IN ('claimed', 'running') AND state = 'claimed')
+            SELECT job_id FROM fires
+            WHERE state IN ('claimed', 'waiting', 'running') AND state = 'claimed')
         """
     static let deleteClaims = """
-        DELETE FROM fires WHERE state IN ('claimed', 'running') AND state = 'claimed'
+        DELETE FROM fires
+        WHERE state IN ('claimed', 'waiting', 'running') AND state = 'claimed'
         """
 }

@@ -19,9 +19,15 @@ extension JobWriter {
     }
 
     /// Records how a run ended, and forgets the runs of its job beyond the newest `keep`.
-    mutating func recordFinished(_ run: RunID, of job: StoredJob, _ ended: EndedRun, keep: Int)
-        throws
-    {
+    ///
+    /// `next`: what follows it, which is stored with it.
+    mutating func recordFinished(
+        _ run: RunID,
+        of job: StoredJob,
+        _ ended: EndedRun,
+        keep: Int,
+        next: AfterRun = .done
+    ) throws {
         let (outcome, code, error) = ended.outcome.columns
         try database.prepare(SQL.markFinished).run(
             run,
@@ -31,7 +37,12 @@ extension JobWriter {
             ended.startedAt,
             ended.endedAt
         )
-        try database.prepare(SQL.markDone).run(ended.fire)
+        switch next {
+        case .done: try database.prepare(SQL.markDone).run(ended.fire)
+        case .retry(let delay):
+            try wait(ended.fire, for: .retry, until: moment.wall + delay)
+        case .onFailure: try wait(ended.fire, for: .onFailure, until: nil)
+        }
         for (stream, bytes, dropped) in [
             ("stdout", ended.output.stdout, ended.output.stdoutDropped),
             ("stderr", ended.output.stderr, ended.output.stderrDropped),

@@ -28,6 +28,12 @@ final class RecordingRunner: CommandRunner {
         set { state.withLock { $0.isHolding = newValue } }
     }
 
+    /// How runs end that nobody holds.
+    var outcome: RunOutcome {
+        get { state.withLock { $0.outcome } }
+        set { state.withLock { $0.outcome = newValue } }
+    }
+
     /// Ends every run that is held.
     func end(_ outcome: RunOutcome = .exited(0)) {
         let held = state.withLock { state in

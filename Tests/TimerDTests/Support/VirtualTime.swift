@@ -10,24 +10,24 @@ import TimerControl
 /// A real thread with timers that fire when a test says so.
 final class VirtualTimerLoop: TimerLoop {
     final class Timer: ArmedTimer {
-        let job: JobID
         let date: Timestamp
         let number: Int
         let scheduler: Scheduler
+        let body: @Sendable (isolated Scheduler) -> Void
         private let loop: VirtualTimerLoop
 
         init(
-            _ job: JobID,
             _ date: Timestamp,
             _ number: Int,
             _ scheduler: Scheduler,
-            _ loop: VirtualTimerLoop
+            _ loop: VirtualTimerLoop,
+            _ body: @escaping @Sendable (isolated Scheduler) -> Void
         ) {
-            self.job = job
             self.date = date
             self.number = number
             self.scheduler = scheduler
             self.loop = loop
+            self.body = body
         }
 
         func invalidate() { loop.remove(self) }
@@ -61,9 +61,21 @@ final class VirtualTimerLoop: TimerLoop {
     func arm(_ job: JobID, at date: Timestamp, tolerance: TimeSpan, for scheduler: Scheduler)
         -> any ArmedTimer
     {
+        add(at: date, scheduler) { $0.timerFired(job) }
+    }
+
+    func arm(_ fire: FireID, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
+        add(at: date, scheduler) { $0.waitIsOver(fire) }
+    }
+
+    private func add(
+        at date: Timestamp,
+        _ scheduler: Scheduler,
+        _ body: @escaping @Sendable (isolated Scheduler) -> Void
+    ) -> Timer {
         state.withLock { state in
             state.lastNumber += 1
-            let timer = Timer(job, date, state.lastNumber, scheduler, self)
+            let timer = Timer(date, state.lastNumber, scheduler, self, body)
             state.timers[timer.number] = timer
             return timer
         }
@@ -94,7 +106,7 @@ final class VirtualTimerLoop: TimerLoop {
                 // One that fired before it may have taken it out.
                 guard state.withLock({ $0.timers.removeValue(forKey: timer.number) }) != nil
                 else { return }
-                timer.scheduler.assumeIsolated { $0.timerFired(timer.job) }
+                timer.scheduler.assumeIsolated { timer.body($0) }
             }
         }
         return !timers.isEmpty

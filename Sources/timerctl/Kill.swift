@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+
+/// `timerctl kill`: ends runs in progress.
+struct Kill: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "End runs in progress: SIGTERM to all of their processes, then SIGKILL.",
+        discussion: """
+            How long they have between the two is the job's --kill-after, 5 s unless it says \
+            otherwise. A run that is ended so is not tried again. Answers once the signal is sent.
+
+            Examples:
+              timerctl kill 12
+              timerctl runs   # has the numbers
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The runs' numbers.", valueName: "run"))
+    var runs: [String]
+
+    @OptionGroup var common: CommonOptions
+
+    mutating func validate() throws { _ = try runs.map(runID) }
+
+    func run() async throws {
+        try await Daemon.forEach(runs.map(runID), common) { daemon, id in
+            let answer = try await daemon.ask(.killRun(RunReference(id: id)), for: RunReply.self)
+            if common.json { return try Output.write(answer.jsonLine("run")) }
+            try Output.write("run \(id) of job \(answer.value.run.job): ending\n")
+        }
+    }
+}
+
+/// - Throws: `ValidationError` for what is no number from 1.
+private func runID(_ argument: String) throws -> RunID {
+    guard let number = Int64(argument), number > 0 else {
+        throw ValidationError("'\(argument)' is no run, a number from 1; 'timerctl runs' has them")
+    }
+    return RunID(rawValue: number)
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Scheduler, runs that overlap", .timeLimit(.minutes(2)))
+struct SchedulerOverlapTests {
+    /// A job every 10 s whose runs do not end by themselves.
+    private static func with(
+        _ overlap: JobDefinition.Overlap,
+        _ body: (TestScheduler, JobID) async throws -> Void
+    ) async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["slow"]) {
+                $0.overlap = overlap
+            }
+            try await body(test, job.id)
+            test.runner.isHolding = false
+            test.runner.end()
+            try await test.settle()
+        }
+    }
+
+    /// The fire dates of the runs that were started, in seconds after the start.
+    private static func started(_ test: TestScheduler) -> [Int64] {
+        test.runner.requests.map { request in
+            let date = Timestamp(rfc3339: request.environment["TIMERD_FIRE_DATE"] ?? "")
+            return ((date ?? .distantPast) - TestScheduler.start).microseconds / 1_000_000
+        }
+    }
+
+    @Test("skip: a date that comes while a run is in progress is skipped, with the reason")
+    func skip() async throws {
+        try await Self.with(.skip) { test, job in
+            try await test.advance(by: .seconds(31))
+            #expect(Self.started(test) == [10])
+            test.runner.end()
+            try await test.advance(by: .seconds(10))
+            #expect(Self.started(test) == [10, 40])
+            let story = try await SchedulerDatesTests.story(test.history(job))
+            #expect(story == ["fire 10", "overlap 20", "overlap 30", "fire 40"])
+        }
+    }
+
+    @Test("queue: one fire waits for the run's end; those that come meanwhile are skipped")
+    func queue() async throws {
+        try await Self.with(.queue) { test, job in
+            try await test.advance(by: .seconds(35))
+            #expect(Self.started(test) == [10])
+            #expect(test.fired(job) == [10, 20], "20 has begun and waits, 30 is skipped")
+            #expect(try await test.history(job).map(\.state) == [.running, .waiting, .skipped])
+            test.runner.end()
+            try await test.settle()
+            #expect(Self.started(test) == [10, 20])
+            try await test.advance(by: .seconds(6))
+            #expect(test.fired(job) == [10, 20, 40])
+            test.runner.end()
+            try await test.settle()
+            #expect(Self.started(test) == [10, 20, 40])
+        }
+    }
+
+    @Test("allow: runs go on beside each other")
+    func allow() async throws {
+        try await Self.with(.allow) { test, job in
+            try await test.advance(by: .seconds(35))
+            #expect(Self.started(test) == [10, 20, 30])
+            #expect(try await test.history(job).allSatisfy { $0.state == .running })
+        }
+    }
+
+    @Test("replace: the run in progress is ended, and the new one begins then")
+    func replace() async throws {
+        try await Self.with(.replace) { test, job in
+            try await test.advance(by: .seconds(35))
+            #expect(Self.started(test) == [10, 20, 30])
+            let history = try await test.history(job)
+            #expect(history.map(\.outcome) == [.signalled, .signalled, nil])
+        }
+    }
+
+    @Test("A fire that waits for a run runs after a crash, once")
+    func queueAndCrash() async throws {
+        try await Self.with(.queue) { test, job in
+            try await test.advance(by: .seconds(25))
+            let after = try await test.crashedAndDown(for: .seconds(2))
+            #expect(Self.started(after) == [20])
+            let history = try await after.history(job)
+            #expect(history.map(\.outcome) == [.interrupted, .exited])
+            #expect(history.map(\.attempt) == [1, 1])
+            try await after.close()
+        }
+    }
+
+    @Test("A fire that waits is dropped when its job is ended, with the reason")
+    func queueAndInvalidate() async throws {
+        try await Self.with(.queue) { test, job in
+            try await test.advance(by: .seconds(25))
+            try await test.change(job, .invalidate)
+            test.runner.end()
+            try await test.settle()
+            #expect(Self.started(test) == [10])
+            #expect(try await test.history(job).map(\.reason) == [nil, .invalidated])
+        }
+    }
+
+    @Test("Fired by hand while it runs, a job does what its overlap policy says")
+    func byHand() async throws {
+        for (overlap, runs) in [(JobDefinition.Overlap.queue, 1), (.allow, 2), (.replace, 2)] {
+            try await Self.with(overlap) { test, job in
+                try await test.advance(by: .seconds(11))
+                _ = try await test.scheduler.fire(.id(job), caller: TestScheduler.root)
+                try await test.settle()
+                #expect(test.runner.requests.count == runs, "\(overlap)")
+                test.runner.end()
+                try await test.settle()
+                #expect(test.runner.requests.count == 2, "\(overlap)")
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Scheduler, runs that fail", .timeLimit(.minutes(2)))
+struct SchedulerRetryTests {
+    @Test("A run that fails is tried again, later each time, until its retries are used up")
+    func retries() async throws {
+        try await TestScheduler.with { test in
+            test.runner.outcome = .exited(3)
+            let job = try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
+                $0.retries = 3
+                $0.backoff = "4s..1min"
+            }
+            try await test.advance(by: .seconds(300))
+            let attempts = test.runner.requests.map { $0.environment["TIMERD_ATTEMPT"] }
+            #expect(attempts == ["1", "2", "3", "4"])
+            let history = try await test.history(job.id)
+            #expect(Set(history.map(\.fire)).count == 1, "attempts of one fire")
+            let starts = history.sorted { $0.attempt ?? 0 < $1.attempt ?? 0 }
+                .compactMap(\.startedAt)
+            for (index, (before, after)) in zip(starts, starts.dropFirst()).enumerated() {
+                let bound = TimeSpan.seconds(4 << Int64(index))
+                #expect(after - before <= bound, "full jitter: at most 4 s, 8 s, 16 s")
+            }
+            #expect(test.sink.all(.fireFired).count == 1)
+            #expect(try await test.job(job.id).state == .finished)
+        }
+    }
+
+    @Test("What the job calls success is no failure; a run that succeeds is not tried again")
+    func success() async throws {
+        try await TestScheduler.with { test in
+            test.runner.outcome = .exited(3)
+            try await test.add(ScheduleWords(in: "10s"), command: ["grep"]) {
+                $0.retries = 3
+                $0.successCodes = [0, 3]
+            }
+            try await test.advance(by: .seconds(300))
+            #expect(test.runner.requests.count == 1)
+        }
+    }
+
+    @Test("When a fire has failed for good, onFailure runs once, with the failed run on stdin")
+    func onFailure() async throws {
+        try await TestScheduler.with { test in
+            test.runner.outcome = .exited(3)
+            let job = try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
+                $0.name = "backup"
+                $0.retries = 1
+                $0.onFailure = ["notify"]
+            }
+            try await test.advance(by: .seconds(300))
+            #expect(test.runner.requests.map(\.argv) == [["false"], ["false"], ["notify"]])
+            let input = try #require(test.runner.requests.last?.input)
+            let told = try JSONValue(parsing: String(decoding: input, as: UTF8.self))
+            guard case .object(let members) = told else {
+                Issue.record("no object: \(told)")
+                return
+            }
+            #expect(members["job"] == .integer(job.id.rawValue))
+            #expect(members["name"] == .string("backup"))
+            #expect(members["outcome"] == .string("exited"))
+            #expect(members["status"] == .integer(3))
+            #expect(members["attempt"] == .integer(2))
+        }
+    }
+
+    @Test("Between two attempts a crash changes nothing: the next one comes when it was to come")
+    func crashBetween() async throws {
+        try await TestScheduler.with { test in
+            test.runner.outcome = .signalled(9)
+            try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
+                $0.retries = 2
+                $0.backoff = "1h..10h"
+            }
+            try await test.advance(by: .seconds(11))
+            #expect(test.runner.requests.count == 1)
+            let after = try await test.crashedAndDown(for: .seconds(5))
+            #expect(after.runner.requests.isEmpty)
+            try await after.advance(by: .seconds(3600))
+            #expect(after.runner.requests.map { $0.environment["TIMERD_ATTEMPT"] } == ["2"])
+            try await after.close()
+        }
+    }
+
+    @Test("A run that a crash interrupted runs again only where its job wants that")
+    func interrupted() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            for (rerun, retries) in [(false, 0), (true, 0), (false, 1)] {
+                try await test.add(ScheduleWords(in: "10s"), command: ["\(rerun) \(retries)"]) {
+                    $0.rerunInterrupted = rerun
+                    $0.retries = retries
+                }
+            }
+            try await test.advance(by: .seconds(11))
+            #expect(test.runner.requests.count == 3)
+            let after = try await test.crashedAndDown(for: .seconds(5))
+            try await after.advance(by: .seconds(60))
+            #expect(Set(after.runner.requests.map { $0.argv[0] }) == ["true 0", "false 1"])
+            #expect(after.recovered.interrupted == 3)
+            try await after.close()
+            test.runner.end()
+        }
+    }
+
+    @Test("While the next attempt is to come, the job is busy; once it is ended, none comes")
+    func busyBetween() async throws {
+        try await TestScheduler.with { test in
+            test.runner.outcome = .exited(1)
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["false"]) {
+                $0.retries = 1
+                $0.backoff = "1h"
+            }
+            try await test.advance(by: .seconds(25))
+            let story = try await SchedulerDatesTests.story(test.history(job.id))
+            #expect(story == ["fire 10", "overlap 20"])
+            try await test.change(job.id, .invalidate)
+            try await test.advance(by: .seconds(7200))
+            #expect(test.runner.requests.count == 1)
+            #expect(try await test.history(job.id).first?.state == .done)
+        }
+    }
+}
