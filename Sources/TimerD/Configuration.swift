@@ -28,6 +28,8 @@ struct Settings: Sendable {
     var account: Account
     /// How many commands run at once; more wait, in order.
     var maxRuns = 64
+    /// How many of them may be one user's.
+    var maxRunsPerUser = 64
     /// How many runs of a job are kept, the newest.
     var runsKept = 100
 }

@@ -50,10 +50,44 @@ struct JobPage {
             definition.tolerance.map { Field(label: "tolerance", value: $0) },
             definition.jitter.map { Field(label: "jitter", value: jitter($0)) },
             misfire.map { Field(label: "misfire", value: $0) },
+        ]
+        return (all + runFields + origin).compactMap(\.self)
+    }
+
+    /// How its command is run, where that was stated.
+    private var runFields: [Field?] {
+        let definition = job.definition
+        let retries = definition.retries.map { number in
+            "\(number)" + (definition.backoff.map { ", after up to \($0)" } ?? "")
+        }
+        let limits = [
+            definition.nice.map { "nice \($0)" }, definition.memoryMax.map { "memory \($0)" },
+            definition.cpuTime.map { "processor time \($0)" },
+            definition.umask.map { "umask \($0)" },
+        ].compactMap(\.self)
+        let timeout = definition.timeout.map { timeout in
+            timeout + (definition.killAfter.map { ", killed \($0) later" } ?? "")
+        }
+        return [
+            timeout.map { Field(label: "timeout", value: $0) },
+            definition.overlap.map { Field(label: "overlap", value: $0.rawValue) },
+            retries.map { Field(label: "retries", value: $0) },
+            definition.successCodes.map { codes in
+                Field(label: "success", value: codes.map { "exit \($0)" }.joined(separator: ", "))
+            },
+            definition.onFailure.map { Field(label: "on failure", value: ShellWords.joined($0)) },
+            definition.rerunInterrupted.map {
+                Field(label: "interrupted", value: $0 ? "run again" : "left")
+            },
+            limits.isEmpty ? nil : Field(label: "limits", value: limits.joined(separator: ", ")),
+        ]
+    }
+
+    private var origin: [Field?] {
+        [
             Field(label: "owner", value: job.owner),
             Field(label: "added", value: moment(job.addedAt)),
         ]
-        return all.compactMap(\.self)
     }
 
     private var state: String {

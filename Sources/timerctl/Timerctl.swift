@@ -27,7 +27,8 @@ struct Timerctl: AsyncParsableCommand {
         version: "timerctl \(timerdVersion)",
         subcommands: [
             Add.self, List.self, Show.self, SetFireDate.self, Fire.self, Pause.self, Resume.self,
-            Skip.self, Invalidate.self, Kill.self, Runs.self, Logs.self, Watch.self, Status.self, Next.self,
+            Skip.self, Invalidate.self, Kill.self, Runs.self, Logs.self, Watch.self, Status.self,
+            Next.self,
             Explain.self,
         ]
     )

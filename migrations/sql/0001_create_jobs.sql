@@ -121,6 +121,9 @@ CREATE TABLE runs (
     -- Why it could not be started.
     error TEXT,
     pid INTEGER,
+    -- When the process was started, in clock ticks since boot_id's boot: it tells processes apart.
+    pid_ticks INTEGER,
+    boot_id TEXT,
     started_at_us INTEGER,
     ended_at_us INTEGER,
     -- What it used, with the children it waited for.

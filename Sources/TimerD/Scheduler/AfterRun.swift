@@ -39,7 +39,8 @@ enum AfterRun: Hashable, Sendable {
     ///
     /// Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015. The chance is the
     /// fire's and the attempt's, the same after a restart.
-    private static func delay(before attempt: Int, of fire: FireID, _ policy: RunPolicy) -> TimeSpan {
+    private static func delay(before attempt: Int, of fire: FireID, _ policy: RunPolicy) -> TimeSpan
+    {
         let backoff = policy.backoff ?? .standard
         let (first, longest) = (backoff.first.microseconds, backoff.max.microseconds)
         let doublings = min(attempt - 2, 62)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 import Schedules
 import TimerControl
 
@@ -14,9 +15,40 @@ extension Scheduler {
         try await write { try $0.followClockBack() }
         for (job, fire) in recovered.untoldByHand { fireByHand(job, fire, nil) }
         isRecovered = true
-        for run in recovered.waiting { wait(run) }
+        endOrphans(of: recovered)
+        for run in recovered.waiting where orphans[run.job.id] == nil { wait(run) }
         loadWindow()
         return recovered
+    }
+
+    /// Ends what outlived the daemon before this one; until then its jobs are busy, and what is to be
+    /// run again waits.
+    private func endOrphans(of recovered: Recovered) {
+        let unknown = recovered.orphans.filter { $0.process == nil }.map(\.run.rawValue)
+        let found = Orphan.find(Set(unknown), socket: settings.socket)
+        for (run, job, process) in recovered.orphans {
+            guard let process = process ?? found[run.rawValue], process.lives else { continue }
+            log.notice(
+                "ending a process that outlived the daemon",
+                metadata: ["job": "\(job.id)", "run": "\(run)", "pid": "\(process.pid)"]
+            )
+            runs[job.id, default: []].insert(run)
+            orphans[job.id] = recovered.waiting.filter { $0.job.id == job.id }
+            Task.detached {
+                await process.end(by: job.policy.run.teardown)
+                await self.orphanEnded(run, of: job.id)
+            }
+        }
+    }
+
+    private func orphanEnded(_ run: RunID, of job: JobID) {
+        runs[job]?.remove(run)
+        if runs[job]?.isEmpty == true {
+            runs[job] = nil
+            for run in orphans.removeValue(forKey: job) ?? [] { wait(run) }
+        }
+        runsChanged(of: job)
+        resumeIfIdle()
     }
 
     /// Returns once all that was asked for before is stored, or has failed.
@@ -49,6 +81,13 @@ extension Scheduler {
             // The store has told of its trouble; the claims are settled at the next start.
             return
         }
+    }
+
+    /// Lets a stop go on, once no run is in progress.
+    func resumeIfIdle() {
+        guard runs.isEmpty else { return }
+        for waiter in idleWaiters { waiter.resume() }
+        idleWaiters = []
     }
 
     private func drain(_ time: Duration) async {

@@ -31,21 +31,22 @@ extension Scheduler {
         // Detached: nothing of a run's preparation is to happen on the timers' thread.
         tasks[command.run] = Task.detached {
             do {
-                try await slots.acquire()
+                try await slots.acquire(for: command.job.owner)
             } catch {
                 // The daemon stops, and the run never got its place.
                 await self.ended(command, nil)
                 return
             }
             let result = await runner.run(settings.request(for: command)) { pid in
-                self.loop.perform { self.assumeIsolated { $0.started(command, pid) } }
+                let process = Orphan.ticks(of: pid).map { Orphan(pid: pid, ticks: $0) }
+                self.loop.perform { self.assumeIsolated { $0.started(command, pid, process) } }
             }
-            slots.release()
+            slots.release(for: command.job.owner)
             await self.ended(command, result)
         }
     }
 
-    private func started(_ command: RunningCommand, _ pid: Int32) {
+    private func started(_ command: RunningCommand, _ pid: Int32, _ process: Orphan?) {
         let now = clock.now().wall
         var event = Event(seq: 0, type: .runStarted, at: now, job: command.job.id)
         event.name = command.job.definition.name
@@ -54,7 +55,9 @@ extension Scheduler {
         event.run = command.run
         event.attempt = command.attempt
         number(event) { scheduler, event in
-            scheduler.record { try $0.recordStarted(command.run, pid: pid, at: now, event) }
+            scheduler.record { writer in
+                try writer.recordStarted(command.run, pid, process, at: now, event)
+            }
             scheduler.events.publish(event)
         }
     }
@@ -86,10 +89,7 @@ extension Scheduler {
         onFailureRuns.remove(command.run)
         follow(command, ended, isStopped: stoppedRuns.remove(command.run) != nil)
         runsChanged(of: id)
-        if runs.isEmpty {
-            for waiter in idleWaiters { waiter.resume() }
-            idleWaiters = []
-        }
+        resumeIfIdle()
     }
 }
 

@@ -41,6 +41,8 @@ actor Scheduler {
     var onFailureRuns: Set<RunID> = []
     /// Those of them that were told to end, and are not to be tried again.
     var stoppedRuns: Set<RunID> = []
+    /// What is to be run again once a process that outlived the daemon before this one has ended.
+    var orphans: [JobID: [WaitingRun]] = [:]
     /// Fires that have begun and whose command is still to run, and which those are by job.
     var waiting: [FireID: WaitingRun] = [:]
     var waitingFires: [JobID: Set<FireID>] = [:]
@@ -71,7 +73,7 @@ actor Scheduler {
         self.events = events
         self.settings = settings
         self.log = log
-        slots = RunSlots(limit: settings.maxRuns)
+        slots = RunSlots(limit: settings.maxRuns, limitPerUser: settings.maxRunsPerUser)
         window = Window(now: clock.now().elapsed)
         numbers = EventNumbers(from: eventSequenceEnd)
     }

@@ -141,7 +141,7 @@ extension JobWriter {
         let state: Run.State = isWaiting ? .waiting : isRun ? .running : .fired
         try database.prepare(SQL.markFired).run(begun.fire, state, begun.firedAt)
         if isWaiting {
-            try database.prepare(SQL.markWaiting).run(begun.fire, WaitingRun.Cause.run, nil as Timestamp?)
+            try wait(begun.fire, for: .run, until: nil)
         }
         for event in begun.events { try EventLog(database).insert(event) }
     }

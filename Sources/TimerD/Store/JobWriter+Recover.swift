@@ -13,6 +13,10 @@ struct Recovered: Sendable {
     var untoldByHand: [(job: StoredJob, fire: FireID)] = []
     /// Fires that have begun and whose command is to run, or to run again.
     var waiting: [WaitingRun] = []
+    /// Runs whose process may live on.
+    ///
+    /// Nil where the crash came before that was recorded.
+    var orphans: [(run: RunID, job: StoredJob, process: Orphan?)] = []
 }
 
 extension JobWriter {
@@ -105,7 +109,8 @@ extension JobWriter {
         let runs = try database.prepare(SQL.runsInProgress).all(fire.id) { row in
             (
                 id: try row.get(0, as: RunID.self), attempt: try row.get(1, as: Int.self),
-                isOnFailure: try row.get(2, as: Int.self) == 1
+                isOnFailure: try row.get(2, as: Int.self) == 1,
+                process: try row.process(3)
             )
         }
         for run in runs {
@@ -123,6 +128,7 @@ extension JobWriter {
             )
             try recordFinished(run.id, of: job, ended, keep: keep, next: next)
             recovered.interrupted += 1
+            recovered.orphans.append((run.id, job, run.process))
             if case .retry(let delay) = next {
                 recovered.waiting.append(
                     try waiting(fire, of: job, cause: .retry, until: moment.wall + delay)
@@ -138,6 +144,16 @@ extension JobWriter {
         for fire in unstarted { try database.prepare(SQL.unprepare).run(fire) }
         try database.prepare(SQL.releaseJobs).run()
         try database.prepare(SQL.deleteClaims).run()
+    }
+}
+
+extension Row {
+    /// A run's process, from its two columns; nil where none was recorded.
+    fileprivate borrowing func process(_ column: Int) throws -> Orphan? {
+        guard let pid: Int32 = try get(column), let ticks: Int64 = try get(column + 1) else {
+            return nil
+        }
+        return Orphan(pid: pid, ticks: ticks)
     }
 }
 
@@ -188,7 +204,9 @@ extension JobWriter.SQL {
         FROM fires WHERE state IN ('claimed', 'waiting', 'running') ORDER BY id
         """
     static let runsInProgress = """
-        SELECT id, attempt, is_on_failure FROM runs WHERE fire_id = ?1 AND outcome IS NULL
+        SELECT id, attempt, is_on_failure,
+            CASE WHEN boot_id = (SELECT boot_id FROM daemon_state) THEN pid END, pid_ticks
+        FROM runs WHERE fire_id = ?1 AND outcome IS NULL
         """
     static let attempts = """
         SELECT coalesce(max(attempt), 0) FROM runs WHERE fire_id = ?1 AND is_on_failure = 0

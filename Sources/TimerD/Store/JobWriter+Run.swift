@@ -13,8 +13,16 @@ extension JobWriter {
     }
 
     /// Records that the run's process exists.
-    func recordStarted(_ run: RunID, pid: Int32, at date: Timestamp, _ event: Event) throws {
-        try database.prepare(SQL.markStarted).run(run, pid, date)
+    ///
+    /// `process`: what tells it from others, should it outlive the daemon.
+    func recordStarted(
+        _ run: RunID,
+        _ pid: Int32,
+        _ process: Orphan?,
+        at date: Timestamp,
+        _ event: Event
+    ) throws {
+        try database.prepare(SQL.markStarted).run(run, pid, date, process?.ticks)
         try EventLog(database).insert(event)
     }
 
@@ -100,7 +108,11 @@ extension RunOutcome {
 extension JobWriter.SQL {
     static let markRunning = "UPDATE fires SET state = 'running' WHERE id = ?1"
     static let insertRun = "INSERT INTO runs (job_id, fire_id, attempt) VALUES (?1, ?2, ?3)"
-    static let markStarted = "UPDATE runs SET pid = ?2, started_at_us = ?3 WHERE id = ?1"
+    static let markStarted = """
+        UPDATE runs SET pid = ?2, started_at_us = ?3, pid_ticks = ?4,
+            boot_id = (SELECT boot_id FROM daemon_state)
+        WHERE id = ?1
+        """
     static let markFinished = """
         UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
             started_at_us = coalesce(started_at_us, ?5), ended_at_us = ?6

@@ -102,4 +102,44 @@ import Testing
             lines.withLock { $0.append(entry) }
         }
     }
+
+    @Test("Users are served in turn: a thousand runs of one delay nobody else's one")
+    func turns() async throws {
+        let slots = RunSlots(limit: 1)
+        let served = Log()
+        try await slots.acquire(for: 1)
+        var waiting: [Task<Void, any Error>] = []
+        for (number, user) in [(1, 1), (2, 1), (3, 1), (4, 1), (5, 2), (6, 3), (7, 2)] {
+            waiting.append(
+                Task {
+                    try await slots.acquire(for: UInt32(user))
+                    served.add(number)
+                    slots.release(for: UInt32(user))
+                }
+            )
+            try await eventually("number \(number) waits") { slots.waiting == number }
+        }
+        slots.release(for: 1)
+        for task in waiting { try await task.value }
+        #expect(served.entries == [1, 5, 6, 2, 7, 3, 4])
+        #expect(slots.inUse == 0)
+    }
+
+    @Test("No user has more than a user may, and what is left goes to the others")
+    func limitPerUser() async throws {
+        let slots = RunSlots(limit: 3, limitPerUser: 2)
+        try await slots.acquire(for: 1)
+        try await slots.acquire(for: 1)
+        let third = Task { try await slots.acquire(for: 1) }
+        try await eventually("the third waits") { slots.waiting == 1 }
+        try await slots.acquire(for: 2)
+        #expect(slots.inUse == 3)
+        slots.release(for: 2)
+        #expect(slots.waiting == 1, "its user has two")
+        slots.release(for: 1)
+        try await third.value
+        #expect(slots.inUse == 2)
+        for _ in 0..<2 { slots.release(for: 1) }
+        #expect(slots.inUse == 0)
+    }
 }

@@ -53,7 +53,8 @@ final class RecordingRunner: CommandRunner {
             state.requests.append(request)
             return state.isHolding
         }
-        started(4711)
+        // No process has this number: the kernel gives none above 4,194,304.
+        started(1_000_000_000)
         var outcome = state.withLock { $0.outcome }
         if isHolding {
             outcome = await withTaskCancellationHandler {
