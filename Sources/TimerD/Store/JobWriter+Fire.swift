@@ -160,7 +160,11 @@ extension JobWriter.SQL {
         WHERE clock = ?1 AND due_us IS NOT NULL AND state = 'scheduled' AND claim_id IS NULL
         ORDER BY due_us LIMIT 1
         """
-    static let markFired = "UPDATE fires SET state = ?2, fired_at_us = ?3 WHERE id = ?1"
+    /// What is done stays done: where this waits for the event's number, the run may be over first.
+    static let markFired = """
+        UPDATE fires SET state = CASE state WHEN 'done' THEN state ELSE ?2 END, fired_at_us = ?3
+        WHERE id = ?1
+        """
     static let markSkipped = """
         UPDATE fires SET state = 'skipped', reason = ?2 WHERE id = ?1
         """

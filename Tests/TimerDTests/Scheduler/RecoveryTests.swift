@@ -156,4 +156,17 @@ struct RecoveryTests {
             try await after.close()
         }
     }
+
+    @Test("A run that is over before its fire has a number is not taken for one in progress")
+    func runOverBeforeNumber() async throws {
+        try await TestScheduler.with { test in
+            // The first event of a daemon waits for the store to take a block of numbers.
+            let before = try await test.add(ScheduleWords(in: "10s"), command: ["quick"])
+            let after = try await test.crashedAndDown(for: .seconds(1))
+            try await after.advance(by: .seconds(20))
+            let fire = try #require(try await after.history(before.id).first)
+            #expect(fire.state == .done)
+            try await after.close()
+        }
+    }
 }
