@@ -26,20 +26,23 @@ extension JobWriter {
                 wallDate: try row.get(2),
                 isRunning: try row.get(3, as: Run.State.self) == .running,
                 isManual: try row.get(4, as: FireReason?.self) == .manual,
-                missed: try row.get(5)
+                missed: try row.get(5),
+                isInDoubt: try row.get(6, as: Timestamp?.self) != nil
             )
         }
         for fire in left {
             guard var job = try job(fire.job) else { continue }
             let isClaim = job.claim?.fire == fire.id
-            switch fire.verdict(of: job, isClaim: isClaim, at: moment) {
+            let verdict = fire.verdict(of: job, isClaim: isClaim, at: moment)
+            switch verdict {
             case .keep, .redeliver:
-                let isRedelivery = fire.wallDate <= moment.wall
+                let isRedelivery = verdict == .redeliver
                 recovered.redelivered += isRedelivery ? 1 : 0
+                if isRedelivery { try doubt(fire.id) }
                 job.claim = StoredJob.Claim(
                     fire: fire.id,
                     missed: fire.missed,
-                    isSettled: isRedelivery,
+                    isSettled: fire.wallDate <= moment.wall,
                     isRedelivery: isRedelivery,
                     isByHand: fire.isManual
                 )
@@ -59,6 +62,25 @@ extension JobWriter {
             }
         }
         return recovered
+    }
+
+    /// Notes of the claims of events that they may have been told: the clock, which has come back
+    /// to before the last date that is known, says of none that it is still to come.
+    func doubtClaims() throws {
+        let claims = try database.prepare(SQL.openFires).all { row in
+            (fire: try row.get(0, as: FireID.self), job: try row.get(1, as: JobID.self))
+        }
+        for claim in claims {
+            guard let job = try job(claim.job), job.definition.command == nil,
+                job.claim?.fire == claim.fire
+            else { continue }
+            try doubt(claim.fire)
+        }
+    }
+
+    /// Stores that an event may have been told, so that its fire keeps its row whatever follows.
+    private func doubt(_ fire: FireID) throws {
+        try database.prepare(SQL.doubt).run(fire, moment.wall)
     }
 
     private mutating func interrupt(
@@ -84,7 +106,7 @@ extension JobWriter {
         return runs.count
     }
 
-    /// Takes back every claim that was not carried out, as the last write of a daemon that stops.
+    /// Takes back every claim that was surely not carried out, as the last write of a daemon that stops.
     ///
     /// `unstarted`: fires whose run is stored as running and has not been started.
     mutating func releaseClaims(unstarted: Set<FireID>) throws {
@@ -103,6 +125,8 @@ struct LeftFire: Hashable, Sendable {
     var isRunning: Bool
     var isManual: Bool
     var missed: Int
+    /// Its event may have been told, whatever the clock says.
+    var isInDoubt = false
 
     enum Verdict: Hashable, Sendable {
         /// Its date is still to come.
@@ -121,7 +145,7 @@ struct LeftFire: Hashable, Sendable {
     func verdict(of job: StoredJob, isClaim: Bool, at moment: Moment) -> Verdict {
         if isRunning { return .interrupt }
         guard isClaim else { return .carryOut }
-        guard wallDate <= moment.wall else { return .keep }
+        guard wallDate <= moment.wall || isInDoubt else { return .keep }
         return job.definition.command == nil ? .redeliver : .resettle
     }
 }
@@ -129,7 +153,7 @@ struct LeftFire: Hashable, Sendable {
 extension JobWriter.SQL {
     /// Uses fires_open.
     static let openFires = """
-        SELECT id, job_id, wall_date_us, state, reason, missed FROM fires
+        SELECT id, job_id, wall_date_us, state, reason, missed, fired_at_us FROM fires
         WHERE state IN ('claimed', 'running') ORDER BY id
         """
     static let runsInProgress =
@@ -138,9 +162,12 @@ extension JobWriter.SQL {
     /// Finds the claims by fires_open, not by a look at all jobs.
     static let releaseJobs = """
         UPDATE jobs SET claim_id = NULL WHERE id IN (
-            SELECT job_id FROM fires WHERE state IN ('claimed', 'running') AND state = 'claimed')
+            SELECT job_id FROM fires
+            WHERE state IN ('claimed', 'running') AND state = 'claimed' AND fired_at_us IS NULL)
         """
     static let deleteClaims = """
-        DELETE FROM fires WHERE state IN ('claimed', 'running') AND state = 'claimed'
+        DELETE FROM fires
+        WHERE state IN ('claimed', 'running') AND state = 'claimed' AND fired_at_us IS NULL
         """
+    static let doubt = "UPDATE fires SET fired_at_us = ?2 WHERE id = ?1 AND state = 'claimed'"
 }
