@@ -32,9 +32,9 @@ extension SystemClock {
         // One transaction: a crash leaves the boot unknown, or what it made due stored.
         try await store.writer.write { database in
             try DaemonState.write(anchor, to: database)
-            guard hasStarted else { return }
             var writer = JobWriter(database, at: clock.now(), horizon: .distantPast)
-            try writer.machineStarted()
+            if hasStarted || step < .zero { try writer.doubtClaims() }
+            if hasStarted { try writer.machineStarted() }
         }
         return clock
     }

@@ -187,7 +187,7 @@ extension JobWriter {
     }
 
     /// Removes what was claimed for the job's next date, and the run that was made ready for it.
-    func takeBack(_ job: inout StoredJob, _ unstarted: Set<FireID>) throws {
+    mutating func takeBack(_ job: inout StoredJob, _ unstarted: Set<FireID>) throws {
         guard let claim = job.claim else { return }
         let state = try database.prepare(SQL.fireState).first(claim.fire) {
             try $0.get(0, as: Run.State.self)

@@ -29,10 +29,14 @@ extension JobWriter {
                 try end(&job, .finished, .until)
                 return
             }
+            if let row = try row(of: job, covering: date) {
+                try advance(&job, past: row.last)
+                continue
+            }
             let settlement = job.policy.misfire.settle(
                 job.dates,
                 from: date,
-                until: until,
+                until: try end(of: job, from: date, until: until, at: now),
                 at: now
             )
             if settlement.fire?.date != date { try settleMove(of: &job, through: date) }
@@ -60,8 +64,12 @@ extension JobWriter {
         }
     }
 
-    /// Inserts the fire of `date`; where that date has had its fire, moves on to the next.
+    /// Inserts the fire of `date`; where that date has had its row, moves on to the next.
     private mutating func claim(_ date: Timestamp, missed: Int, of job: inout StoredJob) throws {
+        if let row = try row(of: job, covering: date) {
+            try advance(&job, past: row.last)
+            return
+        }
         try database.prepare(SQL.insertClaim).run(
             job.id,
             date,
@@ -77,7 +85,7 @@ extension JobWriter {
             )
             job.fireDate = date
         } else {
-            // The clock was set back, and the date had its fire before.
+            // Fired by hand at this very instant.
             try advance(&job, past: date)
         }
     }
@@ -110,31 +118,6 @@ extension JobWriter {
         )
         try skip(dates, of: job, .moved)
     }
-
-    /// Stores dates that do not become fires, with the reason.
-    mutating func skip(
-        _ dates: MisfirePolicy.SkippedDates,
-        of job: StoredJob,
-        _ reason: FireReason
-    ) throws {
-        let first = moment.wallDate(dates.first, on: job.clock)
-        let last = moment.wallDate(dates.last, on: job.clock)
-        try database.prepare(SQL.insertSkipped).run(
-            job.id,
-            dates.first,
-            first,
-            reason,
-            dates.count,
-            dates.count > 1 ? last : nil
-        )
-        guard database.changes == 1 else { return }
-        let fire = FireID(rawValue: database.lastInsertRowID)
-        try note(.fireSkipped, job, reason.rawValue, fire: fire) {
-            $0.fireDate = first
-            $0.through = dates.count > 1 ? last : nil
-            $0.dates = dates.count > 1 ? dates.count : nil
-        }
-    }
 }
 
 extension Moment {
@@ -148,9 +131,5 @@ extension JobWriter.SQL {
     static let insertClaim = """
         INSERT INTO fires (job_id, fire_date_us, wall_date_us, state, missed)
         VALUES (?1, ?2, ?3, 'claimed', ?4) ON CONFLICT (job_id, fire_date_us) DO NOTHING
-        """
-    static let insertSkipped = """
-        INSERT INTO fires (job_id, fire_date_us, wall_date_us, state, reason, dates, last_date_us)
-        VALUES (?1, ?2, ?3, 'skipped', ?4, ?5, ?6) ON CONFLICT (job_id, fire_date_us) DO NOTHING
         """
 }

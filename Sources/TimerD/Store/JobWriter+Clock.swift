@@ -30,7 +30,7 @@ extension JobWriter {
     /// A job that fired while the clock stood in its future would otherwise wait until that comes
     /// again. Dates that had their fire stay as they are, and fire no second time; dates that were
     /// left out, and now lie ahead again, are dates like any other. Looks at those jobs alone that
-    /// have a row after now.
+    /// have a row after now, or were added after it.
     ///
     /// `disarmed`: jobs with a claim whose timers were taken out of the loop for this.
     mutating func followClockBack(disarmed: [StoredJob] = []) throws {
@@ -43,23 +43,41 @@ extension JobWriter {
         let ids = try database.prepare(SQL.jobsAhead).all(moment.wall) {
             try $0.get(0, as: JobID.self)
         }
-        for id in ids {
+        for id in Set(ids).union(try jobsAddedAhead()).sorted() {
             guard let job = try job(id), job.state.isLive, job.clock == .wall else { continue }
             try follow(job)
         }
     }
 
+    /// Jobs that were added while the clock stood after now, and have not followed it back since:
+    /// the newest ones, up to one that was added before.
+    private func jobsAddedAhead() throws -> [JobID] {
+        let before = try database.prepare(SQL.jobBefore)
+        var ids: [JobID] = []
+        var last = Int64.max
+        while let (id, addedAt) = try before.first(
+            last,
+            row: { row in
+                (try row.get(0, as: JobID.self), try row.get(1, as: Timestamp.self))
+            }
+        ), addedAt > moment.wall {
+            ids.append(id)
+            last = id.rawValue
+        }
+        return ids
+    }
+
     private mutating func follow(_ job: StoredJob) throws {
+        // A date that its user moved stays where it was put.
+        guard job.movedFrom == nil else { return }
         var job = job
         try forgetDatesAhead(of: job)
-        // A date that its user moved or dropped stays where it was put.
-        let dropped = try database.prepare(SQL.lastDropped).first(job.id) {
-            try $0.get(0, as: Timestamp?.self)
+        var date = job.schedule.nextFireDate(after: moment.wall)
+        // What has fired, or was dropped by its user, has its row.
+        while let taken = try date.flatMap({ try row(of: job, covering: $0) }) {
+            date = job.schedule.nextFireDate(after: taken.last)
         }
-        let start = max(moment.wall, (dropped ?? nil) ?? moment.wall)
-        guard job.movedFrom == nil, let next = job.schedule.nextFireDate(after: start),
-            job.fireDate.map({ next < $0 }) ?? true
-        else { return }
+        guard let next = date, job.fireDate.map({ next < $0 }) ?? true else { return }
         try removeClaim(of: &job)
         job.fireDate = next
         try settleAndPut(job)
@@ -103,14 +121,14 @@ extension JobWriter.SQL {
         WHERE coalesce(last_date_us, wall_date_us) > ?1 AND state <> 'claimed'
             AND (reason IS NULL OR reason NOT IN ('skip', 'moved', 'manual'))
         """
+    static let jobBefore = """
+        SELECT job_id, added_at_us FROM job_definitions
+        WHERE job_id < ?1 ORDER BY job_id DESC LIMIT 1
+        """
     static let leftOutAhead = """
         SELECT id, fire_date_us FROM fires
         WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND state = 'skipped'
             AND reason NOT IN ('skip', 'moved', 'manual', 'overlap')
-        """
-    static let lastDropped = """
-        SELECT max(coalesce(last_date_us, wall_date_us)) FROM fires
-        WHERE job_id = ?1 AND reason = 'skip'
         """
     static let shorten = "UPDATE fires SET dates = ?2, last_date_us = ?3 WHERE id = ?1"
 }

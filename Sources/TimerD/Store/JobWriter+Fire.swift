@@ -139,10 +139,8 @@ extension JobWriter {
     private func markFired(_ begun: BegunFire, isWaiting: Bool) throws {
         let isRun = begun.job.definition.command != nil
         let state: Run.State = isWaiting ? .waiting : isRun ? .running : .fired
-        try database.prepare(SQL.markFired).run(begun.fire, state, begun.firedAt)
-        if isWaiting {
-            try wait(begun.fire, for: .run, until: nil)
-        }
+        let cause = isWaiting ? WaitingRun.Cause.run : nil
+        try database.prepare(SQL.markFired).run(begun.fire, state, begun.firedAt, cause)
         for event in begun.events { try EventLog(database).insert(event) }
     }
 }
@@ -194,7 +192,12 @@ extension JobWriter.SQL {
         WHERE clock = ?1 AND due_us IS NOT NULL AND state = 'scheduled' AND claim_id IS NULL
         ORDER BY due_us LIMIT 1
         """
-    static let markFired = "UPDATE fires SET state = ?2, fired_at_us = ?3 WHERE id = ?1"
+    /// Where this waits for the event's number, the run may begin first, and be over.
+    static let markFired = """
+        UPDATE fires SET state = CASE state WHEN 'claimed' THEN ?2 ELSE state END,
+            fired_at_us = ?3, waits_for = ?4
+        WHERE id = ?1
+        """
     static let markSkipped = """
         UPDATE fires SET state = 'skipped', reason = ?2 WHERE id = ?1
         """

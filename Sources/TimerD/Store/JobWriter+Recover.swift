@@ -41,14 +41,16 @@ extension JobWriter {
         for fire in left {
             guard var job = try job(fire.job) else { continue }
             let isClaim = job.claim?.fire == fire.id
-            switch fire.verdict(of: job, isClaim: isClaim, at: moment) {
+            let verdict = fire.verdict(of: job, isClaim: isClaim, at: moment)
+            switch verdict {
             case .keep, .redeliver:
-                let isRedelivery = fire.wallDate <= moment.wall
+                let isRedelivery = verdict == .redeliver
                 recovered.redelivered += isRedelivery ? 1 : 0
+                if isRedelivery { try doubt(fire.id) }
                 job.claim = StoredJob.Claim(
                     fire: fire.id,
                     missed: fire.missed,
-                    isSettled: isRedelivery,
+                    isSettled: fire.wallDate <= moment.wall,
                     isRedelivery: isRedelivery,
                     isByHand: fire.isManual
                 )
@@ -100,6 +102,25 @@ extension JobWriter {
         )
     }
 
+    /// Notes of the claims of events that they may have been told: the clock, which has come back
+    /// to before the last date that is known, says of none that it is still to come.
+    func doubtClaims() throws {
+        let claims = try database.prepare(SQL.openFires).all { row in
+            (fire: try row.get(0, as: FireID.self), job: try row.get(1, as: JobID.self))
+        }
+        for claim in claims {
+            guard let job = try job(claim.job), job.definition.command == nil,
+                job.claim?.fire == claim.fire
+            else { continue }
+            try doubt(claim.fire)
+        }
+    }
+
+    /// Stores that an event may have been told, so that its fire keeps its row whatever follows.
+    private func doubt(_ fire: FireID) throws {
+        try database.prepare(SQL.doubt).run(fire, moment.wall)
+    }
+
     private mutating func interrupt(
         _ fire: LeftFire,
         of job: StoredJob,
@@ -137,7 +158,7 @@ extension JobWriter {
         }
     }
 
-    /// Takes back every claim that was not carried out, as the last write of a daemon that stops.
+    /// Takes back every claim that was surely not carried out, as the last write of a daemon that stops.
     ///
     /// `unstarted`: fires whose run is stored as running and has not been started.
     mutating func releaseClaims(unstarted: Set<FireID>) throws {
@@ -171,6 +192,9 @@ struct LeftFire: Hashable, Sendable {
     /// By the wall clock.
     var waitsUntil: Timestamp?
 
+    /// Whether its event may have been told, whatever the clock says.
+    var isInDoubt: Bool { state == .claimed && firedAt != nil }
+
     enum Verdict: Hashable, Sendable {
         /// Its date is still to come.
         case keep
@@ -191,7 +215,7 @@ struct LeftFire: Hashable, Sendable {
         if state == .running { return .interrupt }
         if state == .waiting { return .wait }
         guard isClaim else { return .carryOut }
-        guard wallDate <= moment.wall else { return .keep }
+        guard wallDate <= moment.wall || isInDoubt else { return .keep }
         return job.definition.command == nil ? .redeliver : .resettle
     }
 }
@@ -216,10 +240,13 @@ extension JobWriter.SQL {
     static let releaseJobs = """
         UPDATE jobs SET claim_id = NULL WHERE id IN (
             SELECT job_id FROM fires
-            WHERE state IN ('claimed', 'waiting', 'running') AND state = 'claimed')
+            WHERE state IN ('claimed', 'waiting', 'running') AND state = 'claimed'
+                AND fired_at_us IS NULL)
         """
     static let deleteClaims = """
         DELETE FROM fires
         WHERE state IN ('claimed', 'waiting', 'running') AND state = 'claimed'
+            AND fired_at_us IS NULL
         """
+    static let doubt = "UPDATE fires SET fired_at_us = ?2 WHERE id = ?1 AND state = 'claimed'"
 }

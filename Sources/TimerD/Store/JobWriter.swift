@@ -58,10 +58,24 @@ struct JobWriter {
         outcome.jobs.append(job)
     }
 
-    /// Takes back a claim that was not carried out: as if it had never been made.
-    func removeClaim(of job: inout StoredJob) throws {
+    /// Takes back a claim that was not carried out: as if it had never been made; unless a daemon
+    /// before this one may have told its event, which then is told again.
+    mutating func removeClaim(of job: inout StoredJob) throws {
         guard let claim = job.claim else { return }
-        try database.prepare(SQL.deleteFire).run(claim.fire)
+        try database.prepare(SQL.keepTold).run(claim.fire, moment.wall)
+        if database.changes == 0 {
+            try database.prepare(SQL.deleteFire).run(claim.fire)
+        } else {
+            job.fires += 1
+            let (fired, now) = (job, moment)
+            try note(.fireFired, job, fire: claim.fire) {
+                $0.fireDate = fired.wallFireDate(at: now)
+                $0.firedAt = now.wall
+                $0.userInfo = fired.definition.userInfo
+                $0.missed = claim.missed > 0 ? claim.missed : nil
+                $0.redelivered = true
+            }
+        }
         job.claim = nil
     }
 
@@ -151,6 +165,10 @@ extension JobWriter {
             UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, due_us = ?5,
                 moved_from_us = ?6, claim_id = ?7, fires = ?8, ended_at_us = ?9, end_reason = ?10
             WHERE id = ?1
+            """
+        static let keepTold = """
+            UPDATE fires SET state = 'fired', fired_at_us = ?2
+            WHERE id = ?1 AND state = 'claimed' AND fired_at_us IS NOT NULL
             """
         static let deleteFire = "DELETE FROM fires WHERE id = ?1"
         static let deleteName = "DELETE FROM job_names WHERE owner_uid = ?1 AND name = ?2"

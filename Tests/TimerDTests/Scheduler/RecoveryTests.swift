@@ -156,4 +156,51 @@ struct RecoveryTests {
             try await after.close()
         }
     }
+
+    @Test(
+        "An event that may have been told is told as such, whatever happens before it is told again",
+        arguments: ["stop", "unset clock", "pause"]
+    )
+    func redeliveredLater(what: String) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "10s", from: "2026-12-01T08:00:04Z"))
+            try await test.settle()
+            let claim = try #require(try await test.job(job.id).claim?.fire)
+            // Its date passes while the daemon is down; the next daemon does not live to tell.
+            let between = try await test.crashedAndDown(for: .seconds(5))
+            if what == "stop" { await between.scheduler.stop(drainTime: .zero) }
+            let after = try await between.crashedAndDown(for: .seconds(1)) { machine in
+                guard what == "unset clock" else { return }
+                machine.boot = 2
+                machine.sinceBoot = Timestamp(microseconds: 5_000_000)
+                machine.wall = machine.sinceBoot
+            }
+            if what == "pause" { try await after.change(job.id, .pause) }
+            if what == "unset clock" {
+                after.clock.step(by: TestScheduler.start + .seconds(3600) - after.clock.now().wall)
+                _ = await after.scheduler.clockStepped()
+            }
+            try await after.advance(by: .seconds(1))
+            let event = try #require(after.sink.all(.fireFired).first)
+            #expect(event.fire == claim)
+            #expect(event.fireDate == TestScheduler.start + .seconds(4))
+            #expect(event.redelivered == true)
+            #expect(try await after.history(job.id).count { $0.fire == claim } == 1)
+            try await after.close()
+            try await between.close()
+        }
+    }
+
+    @Test("A run that is over before its fire has a number is not taken for one in progress")
+    func runOverBeforeNumber() async throws {
+        try await TestScheduler.with { test in
+            // The first event of a daemon waits for the store to take a block of numbers.
+            let before = try await test.add(ScheduleWords(in: "10s"), command: ["quick"])
+            let after = try await test.crashedAndDown(for: .seconds(1))
+            try await after.advance(by: .seconds(20))
+            let fire = try #require(try await after.history(before.id).first)
+            #expect(fire.state == .done)
+            try await after.close()
+        }
+    }
 }

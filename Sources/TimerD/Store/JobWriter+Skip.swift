@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Rows of dates that do not become fires, beside those that dates have already.
+///
+/// A date has a row ahead of its time once the clock was set back: it fired while the clock stood in
+/// its future, or its user dropped it.
+extension JobWriter {
+    /// Stores dates that do not become fires, with the reason; those that have a row keep it.
+    mutating func skip(
+        _ dates: MisfirePolicy.SkippedDates,
+        of job: StoredJob,
+        _ reason: FireReason
+    ) throws {
+        var first: Timestamp? = dates.first
+        let taken = dates.count > 1 ? try rows(of: job, from: dates.first, through: dates.last) : []
+        for row in taken {
+            if let first, first < row.first {
+                let end = row.first - TimeSpan(microseconds: 1)
+                let part = job.schedule.passedDates(from: first, through: end, newest: 1)
+                try insertSkipped(part.first, part.last, part.count, of: job, reason)
+            }
+            first = job.schedule.nextFireDate(after: row.last)
+        }
+        guard let first, first <= dates.last else { return }
+        let count =
+            taken.isEmpty
+            ? dates.count
+            : job.schedule.passedDates(from: first, through: dates.last, newest: 1).count
+        try insertSkipped(first, dates.last, count, of: job, reason)
+    }
+
+    private mutating func insertSkipped(
+        _ first: Timestamp,
+        _ last: Timestamp,
+        _ count: Int,
+        of job: StoredJob,
+        _ reason: FireReason
+    ) throws {
+        let wallFirst = moment.wallDate(first, on: job.clock)
+        let wallLast = count > 1 ? moment.wallDate(last, on: job.clock) : nil
+        try database.prepare(SQL.insertSkipped).run(
+            job.id,
+            first,
+            wallFirst,
+            reason,
+            count,
+            wallLast
+        )
+        guard database.changes == 1 else { return }
+        let fire = FireID(rawValue: database.lastInsertRowID)
+        try note(.fireSkipped, job, reason.rawValue, fire: fire) {
+            $0.fireDate = wallFirst
+            $0.through = wallLast
+            $0.dates = count > 1 ? count : nil
+        }
+    }
+
+    // MARK: - Dates that have a row
+
+    /// The dates of a row, on the job's clock.
+    struct TakenDates {
+        var first: Timestamp
+        var last: Timestamp
+
+        /// Whether `date` of `job` is one of them: not where its grid was moved since, nor where it
+        /// was moved in between them.
+        func contains(_ date: Timestamp, of job: StoredJob) -> Bool {
+            guard first...last ~= date, first == date || date != job.dates.moved?.to else {
+                return false
+            }
+            guard case .every(let grid) = job.schedule else { return true }
+            return (date - first).microseconds % grid.interval.microseconds == 0
+        }
+    }
+
+    /// The row that `date` of `job` is in; nil where it has none.
+    func row(of job: StoredJob, covering date: Timestamp) throws -> TakenDates? {
+        let row = try database.prepare(SQL.takenBefore).first(job.id, date) {
+            TakenDates(first: try $0.get(0), last: try $0.get(1))
+        }
+        return row.flatMap { $0.contains(date, of: job) ? $0 : nil }
+    }
+
+    /// The rows that begin with one of those dates of `job`, in order.
+    private func rows(of job: StoredJob, from first: Timestamp, through last: Timestamp) throws
+        -> [TakenDates]
+    {
+        let rows = try database.prepare(SQL.takenBetween).all(job.id, first, last) {
+            TakenDates(first: try $0.get(0), last: try $0.get(1))
+        }
+        guard case .every(let grid) = job.schedule else { return rows }
+        return rows.filter { ($0.first - first).microseconds % grid.interval.microseconds == 0 }
+    }
+
+    /// The last instant whose dates, from `date` on, are to be settled at `now`, such that the
+    /// latest of them has no row; nil for `now`, where none of them has.
+    func end(of job: StoredJob, from date: Timestamp, until: Timestamp?, at now: Timestamp) throws
+        -> Timestamp?
+    {
+        guard let first = try rows(of: job, from: date, through: now).first else { return until }
+        let dates = job.dates
+        var end = min(dates.dueEnd(from: date, at: now), until ?? now)
+        while end >= first.first {
+            let last = dates.passed(from: date, through: end, newest: 1).last
+            guard let row = try row(of: job, covering: last) else { break }
+            end = row.first - TimeSpan(microseconds: 1)
+        }
+        return end
+    }
+}
+
+extension JobWriter.SQL {
+    static let insertSkipped = """
+        INSERT INTO fires (job_id, fire_date_us, wall_date_us, state, reason, dates, last_date_us)
+        VALUES (?1, ?2, ?3, 'skipped', ?4, ?5, ?6) ON CONFLICT (job_id, fire_date_us) DO NOTHING
+        """
+    /// What was fired by hand takes no date of the schedule.
+    private static let taken = """
+        SELECT fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0) FROM fires
+        WHERE job_id = ?1 AND state <> 'claimed' AND reason IS NOT 'manual'
+        """
+    static let takenBefore = """
+        \(taken) AND fire_date_us <= ?2 ORDER BY fire_date_us DESC LIMIT 1
+        """
+    static let takenBetween = """
+        \(taken) AND fire_date_us BETWEEN ?2 AND ?3 ORDER BY fire_date_us
+        """
+}

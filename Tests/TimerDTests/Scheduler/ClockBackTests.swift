@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("A clock that is set back", .timeLimit(.minutes(2)))
+struct ClockBackTests {
+    private static let start = TestScheduler.start
+
+    /// Each row with its dates, in seconds after the start, oldest date first.
+    private static func story(_ runs: [Run]) -> [String] {
+        runs.sorted { $0.fireDate < $1.fireDate }.map { run in
+            let first = (run.fireDate - start).microseconds / 1_000_000
+            return "\(run.reason?.rawValue ?? "fire") \(first) x\(run.dates ?? 1)"
+        }
+    }
+
+    private static func step(_ test: TestScheduler, _ span: TimeSpan) async throws {
+        test.clock.step(by: span)
+        _ = await test.scheduler.clockStepped()
+        try await test.settle()
+    }
+
+    @Test("Dates that fired ahead are in no row of dates that are missed later")
+    func firedAheadThenMissed() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "*/1 * * * *"))
+            try await Self.step(test, .seconds(290))
+            try await test.advance(by: .seconds(12))
+            try await Self.step(test, .seconds(-290))
+            test.stall(.seconds(590))
+            try await test.advance(by: .seconds(1))
+            #expect(
+                try await Self.story(test.history(job.id)) == [
+                    "coalesced 60 x3", "fire 240 x1", "fire 300 x1", "coalesced 360 x4",
+                    "fire 600 x1",
+                ]
+            )
+        }
+    }
+
+    @Test("Where the latest missed date has fired ahead, the one before it fires")
+    func latestFiredAhead() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "*/1 * * * *"))
+            try await Self.step(test, .seconds(290))
+            try await test.advance(by: .seconds(12))
+            try await Self.step(test, .seconds(-302))
+            test.stall(.seconds(330))
+            try await test.advance(by: .seconds(1))
+            #expect(
+                try await Self.story(test.history(job.id)) == [
+                    "coalesced 60 x2", "fire 180 x1", "fire 240 x1", "fire 300 x1",
+                ]
+            )
+        }
+    }
+
+    @Test("Dates that a user dropped ahead stay dropped, and those before them fire")
+    func droppedAhead() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "*/1 * * * *"))
+            try await Self.step(test, .seconds(130))
+            try await test.advance(by: .seconds(1))
+            try await test.change(job.id, .skip(2))
+            try await Self.step(test, .seconds(-131))
+            try await test.advance(by: .seconds(310))
+            #expect(test.fired(job.id) == [120, 60, 300])
+        }
+    }
+
+    @Test("A job with a moved fire keeps the rows of dates that were missed ahead")
+    func movedAndBack() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "*/1 * * * *"))
+            test.stall(.seconds(310))
+            try await test.advance(by: .seconds(1))
+            try await test.change(job.id, .setFireDate(Self.start + .seconds(500)))
+            try await Self.step(test, .seconds(-200))
+            try await test.advance(by: .seconds(450))
+            #expect(
+                try await Self.story(test.history(job.id)) == [
+                    "coalesced 60 x4", "fire 300 x1", "moved 360 x3", "fire 500 x1", "fire 540 x1",
+                ]
+            )
+        }
+    }
+
+    @Test("A job that was added while the clock was ahead fires by the right time")
+    func addedAhead() async throws {
+        try await TestScheduler.with { test in
+            try await Self.step(test, .seconds(30 * 86_400))
+            let job = try await test.add(ScheduleWords(cron: "*/1 * * * *"))
+            try await Self.step(test, .seconds(-30 * 86_400))
+            try await test.advance(by: .seconds(130))
+            #expect(test.fired(job.id) == [60, 120])
+        }
+    }
+
+    @Test("Moved into dates that were dropped, a fire happens there", arguments: [nil, "10s"])
+    func movedIntoDropped(every: String?) async throws {
+        try await TestScheduler.with { test in
+            let words = ScheduleWords(every: every, cron: every == nil ? "*/1 * * * *" : nil)
+            let job = try await test.add(words)
+            try await test.change(job.id, .skip(5))
+            let date: Int64 = every == nil ? 95 : 35
+            try await test.change(job.id, .setFireDate(Self.start + .seconds(date)))
+            try await test.advance(by: .seconds(date + 15))
+            #expect(test.fired(job.id) == (every == nil ? [95] : [35, 45]))
+        }
+    }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+@testable import TimerD
+
+/// The dates of a job against the rows of `fires`: each date has one, and one alone.
+///
+/// A date here is one of the job's schedule, on the job's clock, after the job was added. It has
+/// passed if that clock shows it or a later time at the end, when the clock is right; a clock that
+/// was wrong for a while, and set right, adds no dates and takes none. For a job that has ended,
+/// the end is its last fire (`count`), its `until`, or its only date. The rule:
+///
+/// - Each date that has passed is a fire that was carried out, or lies in a skipped row, which has a
+///   reason; and never in two rows.
+/// - A skipped row says how many dates it stands for, and begins and ends with one.
+/// - A row stands for dates: no fire has one that is none of the schedule's, but for those that were
+///   moved there or fired by hand.
+/// - What lies ahead has a row only if it fired while the clock showed it, was dropped or moved by
+///   its user, or is claimed.
+///
+/// Before 2026 the daemon follows no clock that is set back, so years before it have but small steps back.
+struct Ledger {
+    struct Row {
+        var id: FireID
+        /// On the job's clock, as is `last`.
+        var first: Timestamp
+        var last: Timestamp
+        var state: Run.State
+        var reason: FireReason?
+        var dates: Int
+
+        static let query = """
+            SELECT id, fire_date_us, wall_date_us, last_date_us, state, reason, dates
+            FROM fires WHERE job_id = ?1 ORDER BY fire_date_us
+            """
+
+        static func all(of job: JobID, in database: Database) throws -> [Row] {
+            try database.prepare(query).all(job) { row in
+                let first: Timestamp = try row.get(1)
+                let wallFirst: Timestamp = try row.get(2)
+                let wallLast: Timestamp? = try row.get(3)
+                return Row(
+                    id: try row.get(0),
+                    first: first,
+                    last: wallLast.map { first + ($0 - wallFirst) } ?? first,
+                    state: try row.get(4),
+                    reason: try row.get(5),
+                    dates: try row.get(6)
+                )
+            }
+        }
+    }
+
+    let job: YearJob
+    let stored: StoredJob
+    let rows: [Row]
+    let now: Timestamp
+    private(set) var problems: [String] = []
+    private(set) var dateCount = 0
+
+    init(_ job: YearJob, _ stored: StoredJob, _ rows: [Row], at moment: Moment) {
+        self.job = job
+        self.stored = stored
+        self.rows = rows
+        now = moment.reading(of: job.clock)
+        check()
+    }
+
+    private mutating func fail(_ row: Row, _ what: String) {
+        problems.append(
+            "job \(job.id) (\(job.words)): row \(row.id) \(row.state) \(row.reason?.rawValue ?? "")"
+                + " \(row.first.rfc3339)..\(row.last.rfc3339) x\(row.dates): \(what)"
+        )
+    }
+
+    private mutating func check() {
+        let first = min(rows.first?.first ?? job.start, job.start)
+        let last = max(rows.map(\.last).max() ?? now, now)
+        let dates = job.dates(from: first, through: last)
+        var taken = [Int](repeating: 0, count: dates.count)
+        for row in rows {
+            let start = dates.partitioningIndex { $0 >= row.first }
+            let end = dates.partitioningIndex { $0 > row.last }
+            // A row by hand is a fire at its moment, whatever the schedule says.
+            if row.reason == .manual, start == end { continue }
+            let own = (start..<end).filter { job.isDate(dates[$0], ofRowFrom: row.first) }
+            for index in own { taken[index] += 1 }
+            let isMoved = job.moved.contains(row.first)
+            let hasFirst = start < end && dates[start] == row.first
+            if !hasFirst, !isMoved { fail(row, "is no date of the schedule") }
+            if row.first != row.last, dates[max(end - 1, 0)] != row.last {
+                fail(row, "does not end with a date")
+            }
+            if row.dates != own.count + (hasFirst ? 0 : 1) {
+                fail(row, "stands for \(own.count) dates")
+            }
+            checkState(of: row)
+        }
+        let bound = bound()
+        dateCount = dates.count { $0 > job.start && $0 <= bound }
+        for (date, count) in zip(dates, taken) {
+            if count > 1 { problems.append("\(name(date)) is in \(count) rows") }
+            guard count == 0, date > job.start, date <= bound, !isToCome(date) else { continue }
+            problems.append("\(name(date)) has neither a fire nor a reason")
+        }
+    }
+
+    private func name(_ date: Timestamp) -> String {
+        "job \(job.id) (\(job.words), \(stored.state) \(stored.endReason?.rawValue ?? "")): "
+            + "the date \(date.rfc3339)"
+    }
+
+    private mutating func checkState(of row: Row) {
+        switch row.state {
+        case .claimed:
+            if row.id != stored.claim?.fire { fail(row, "is claimed by nobody") }
+        case .waiting: fail(row, "waits")
+        case .running: fail(row, "runs")
+        case .fired, .done: break
+        case .skipped:
+            if row.reason == nil { fail(row, "has no reason") }
+            let byUser: [FireReason?] = [.skip, .moved]
+            if row.last > now, stored.state.isLive, !byUser.contains(row.reason) {
+                fail(row, "lies ahead")
+            }
+        }
+    }
+
+    /// The last instant whose dates have passed.
+    private func bound() -> Timestamp {
+        switch stored.endReason {
+        case nil: return now
+        case .until: return min(job.until ?? now, now)
+        case .count:
+            let fires = rows.filter { $0.state != .skipped }
+            return fires.max { $0.id < $1.id }?.first ?? now
+        default: return .distantFuture
+        }
+    }
+
+    /// Whether a date that has no row is the next, and waits: for its jitter.
+    private func isToCome(_ date: Timestamp) -> Bool {
+        guard stored.state == .scheduled, let next = stored.fireDate else { return false }
+        return date >= next && date + job.jitter > now
+    }
+}
+
+extension RandomAccessCollection {
+    /// Where `belongs` begins to hold, of elements in such an order that it holds from there on.
+    fileprivate func partitioningIndex(where belongs: (Element) -> Bool) -> Index {
+        var low = startIndex
+        var count = count
+        while count > 0 {
+            let half = index(low, offsetBy: count / 2)
+            if belongs(self[half]) {
+                count /= 2
+            } else {
+                low = index(after: half)
+                count -= count / 2 + 1
+            }
+        }
+        return low
+    }
+}
