@@ -31,6 +31,8 @@ let package = Package(
     dependencies: [
         // The command lines of both programs: parsing, help, completions, exit codes.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        // The configuration file: command line, environment, file and defaults, in this order.
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         // Ordered and double-ended queues in front of the store, the runner and each connection.
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         // Structured log lines, so that a packager can choose where they go.
@@ -72,6 +74,7 @@ let package = Package(
             name: "TimerD",
             dependencies: [
                 "CLinux", "CSQLite", "Migrations", "RunLoopTimers", "Schedules", "TimerControl",
+                .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

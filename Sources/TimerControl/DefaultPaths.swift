@@ -2,23 +2,26 @@
 
 import Glibc
 
-/// Where both programs look for socket and database when nobody says otherwise.
+/// Where both programs look for socket, database and configuration when nobody says otherwise.
 ///
 /// Root has the system's places. A user has those of the XDG Base Directory Specification, whose
 /// variables count only when they hold an absolute path.
 public struct DefaultPaths: Hashable, Sendable {
     public var socket: String
     public var database: String
+    /// The daemon's configuration file, which need not exist.
+    public var configuration: String
 
     /// The rule itself.
     ///
-    /// Of `environment` it reads `XDG_RUNTIME_DIR`, `XDG_STATE_HOME` and `HOME`, for which "/" stands
-    /// where it is missing. `isDirectory` is asked for /run/user/UID alone, and only of a user
+    /// Of `environment` it reads `XDG_RUNTIME_DIR`, `XDG_STATE_HOME`, `XDG_CONFIG_HOME` and `HOME`,
+    /// for which "/" stands where it is missing. `isDirectory` is asked for /run/user/UID alone, and only of a user
     /// without `XDG_RUNTIME_DIR`, as under su or cron.
     public init(environment: [String: String], uid: UInt32, isDirectory: (String) -> Bool) {
         if uid == 0 {
             socket = "/run/timerd/timerd.sock"
             database = "/var/lib/timerd/timerd.db"
+            configuration = "/etc/timerd/timerd.json"
             return
         }
         func folder(_ variable: String) -> String? {
@@ -27,13 +30,13 @@ public struct DefaultPaths: Hashable, Sendable {
         func file(_ name: String, in folder: String) -> String {
             (folder.hasSuffix("/") ? folder : folder + "/") + "timerd/" + name
         }
-        let state =
-            folder("XDG_STATE_HOME")
-            ?? ((folder("HOME").map { $0 == "/" ? "" : $0 } ?? "") + "/.local/state")
+        let home = folder("HOME").map { $0 == "/" ? "" : $0 } ?? ""
+        let state = folder("XDG_STATE_HOME") ?? home + "/.local/state"
         let perUser = "/run/user/\(uid)"
         let runtime = folder("XDG_RUNTIME_DIR") ?? (isDirectory(perUser) ? perUser : state)
         socket = file("timerd.sock", in: runtime)
         database = file("timerd.db", in: state)
+        configuration = file("timerd.json", in: folder("XDG_CONFIG_HOME") ?? home + "/.config")
     }
 
     /// The paths of the process that asks, by its effective uid.
@@ -41,7 +44,7 @@ public struct DefaultPaths: Hashable, Sendable {
     /// Reads the environment and the user database: to be asked at start, before there are threads.
     public static var current: Self {
         var environment: [String: String] = [:]
-        for variable in ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME"] {
+        for variable in ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "HOME"] {
             environment[variable] = getenv(variable).map { String(cString: $0) }
         }
         let uid = geteuid()

@@ -31,12 +31,21 @@ public struct Event: Codable, Hashable, Sendable {
     public var outcome: Run.Outcome?
     public var status: Int32?
     public var signal: Int32?
+    /// The uid whose job it is, known inside the daemon alone: it decides who is sent the event and
+    /// never leaves with it.
+    package var owner: UInt32?
 
     public init(seq: Int64, type: Kind, at: Timestamp, job: JobID) {
         self.seq = seq
         self.type = type
         self.at = at
         self.job = job
+    }
+
+    /// All but `owner`.
+    enum CodingKeys: String, CodingKey {
+        case seq, type, at, job, name, fire, fireDate, through, dates, firedAt, userInfo, missed
+        case redelivered, reason, run, attempt, outcome, status, signal
     }
 
     public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {

@@ -1,18 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Logging
 import Schedules
 
-/// What a daemon is told at its start.
-public struct Configuration: Sendable {
+/// What a daemon is told at its start; docs/configuration.md tells each.
+public struct Configuration: Hashable, Sendable {
     /// The path of the database; created, with its folder, where there is none.
     public var database: String
     /// The path of the control socket.
     public var socket: String
+    public var logLevel = Logger.Level.info
     /// How long runs in progress may go on once the daemon has been told to stop.
     public var drainTime = Duration.seconds(10)
 
     /// How many commands run at once; more wait, in order.
     public var maxRuns = 64
+    /// How many of one user.
+    public var maxRunsPerUser = 32
+    /// How many runs of a job are kept, the newest.
+    public var runsKept = 100
+    /// How many live jobs a user may have; root may have any number.
+    public var maxJobsPerUser = 10_000
+
+    public var maxConnections = 1000
+    public var maxConnectionsPerUser = 900
+    /// How many requests of one connection may be in progress.
+    public var maxInFlight = 256
+    /// How many requests of all connections of a user may be in progress.
+    public var maxInFlightPerUser = 1024
+
+    /// Who may use the socket of a daemon that runs as root: uids, user names, `@` and group names.
+    /// Empty: everybody.
+    public var allow: [String] = []
+    /// Who may not, whatever `allow` says.
+    public var deny: [String] = []
 
     public init(database: String, socket: String) {
         self.database = database
@@ -32,4 +53,6 @@ struct Settings: Sendable {
     var maxRunsPerUser = 64
     /// How many runs of a job are kept, the newest.
     var runsKept = 100
+    /// How many live jobs a user may have; root may have any number.
+    var maxJobsPerUser = 10_000
 }

@@ -81,7 +81,9 @@ struct DaemonParts {
             settings: Settings(
                 socket: configuration.socket,
                 account: Account(uid: geteuid()),
-                maxRuns: configuration.maxRuns
+                maxRuns: configuration.maxRuns,
+                runsKept: configuration.runsKept,
+                maxJobsPerUser: configuration.maxJobsPerUser
             ),
             log: log
         )
@@ -113,15 +115,12 @@ struct DaemonParts {
             reader: store.reader,
             clock: clock,
             owners: OwnerNames(),
-            status: status.reply,
+            status: { await status.reply(to: $0) },
             log: log,
             ownUID: geteuid()
         )
         let socket = try await ControlSocket.start(
-            ControlSocket.Settings(
-                path: configuration.socket,
-                admission: Admission(owner: geteuid())
-            ),
+            ControlSocket.Settings(configuration, uid: geteuid()),
             bus: bus,
             source: store.events(after: scheduler),
             logger: log
@@ -158,6 +157,25 @@ struct DaemonParts {
         thread.stop()
         try await sockets.shutdownGracefully()
         lock.release()
+    }
+}
+
+extension ControlSocket.Settings {
+    /// Root serves all users, any other user none but itself.
+    init(_ configuration: Configuration, uid: UInt32) {
+        self.init(
+            path: configuration.socket,
+            admission: Admission(
+                owner: uid,
+                isShared: uid == 0,
+                allow: configuration.allow.compactMap(Admission.Entry.init),
+                deny: configuration.deny.compactMap(Admission.Entry.init)
+            ),
+            maxConnections: configuration.maxConnections,
+            maxConnectionsPerUser: configuration.maxConnectionsPerUser,
+            maxInFlight: configuration.maxInFlight,
+            maxInFlightPerUser: configuration.maxInFlightPerUser
+        )
     }
 }
 

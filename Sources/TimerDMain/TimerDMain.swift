@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Foundation
 import Glibc
 import Logging
 import ServiceLifecycle
@@ -19,6 +20,10 @@ struct TimerDMain: AsyncParsableCommand {
             progress get --drain seconds to end. One daemon owns a database; timerctl talks to it \
             over the socket.
 
+            What can be set is in docs/configuration.md: on the command line, else as an environment \
+            variable (TIMERD_MAX_RUNS for maxRuns), else in the file, else its default. The file is \
+            /etc/timerd/timerd.json, or timerd/timerd.json in $XDG_CONFIG_HOME; it need not exist.
+
             Defaults, as root: /var/lib/timerd/timerd.db and /run/timerd/timerd.sock. As a user: \
             timerd/ in $XDG_STATE_HOME and in $XDG_RUNTIME_DIR.
             """,
@@ -36,35 +41,44 @@ struct TimerDMain: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The control socket; also TIMERD_SOCKET.", valueName: "path"))
     var socket: String?
 
-    @Option(help: ArgumentHelp("How long runs may go on once it stops.", valueName: "seconds"))
-    var drain: Int = 10
+    @Option(help: ArgumentHelp("The configuration file; also TIMERD_CONFIG.", valueName: "file"))
+    var config: String?
+
+    @Flag(help: "Say which settings are in force, as a configuration file, and end.")
+    var checkConfig = false
+
+    @Option(
+        help: ArgumentHelp("How long runs may go on once it stops: 10.", valueName: "seconds")
+    )
+    var drain: Int?
 
     @Option(
         help: ArgumentHelp(
-            "trace, debug, info, notice, warning, error or critical.",
+            "trace, debug, info, notice, warning, error or critical: info.",
             valueName: "level"
         )
     )
-    var logLevel: LogLevel = .info
+    var logLevel: LogLevel?
 
     func validate() throws {
-        guard 0...86_400 ~= drain else {
+        if let drain, !(0...86_400 ~= drain) {
             throw ValidationError("--drain is '\(drain)', accepted is 0 to 86400 seconds")
         }
-        for (option, path) in [("--database", database), ("--socket", socket)] where path == "" {
+        for (option, path) in [
+            ("--database", database), ("--socket", socket), ("--config", config),
+        ] where path == "" {
             throw ValidationError("\(option) is empty, accepted is a path")
         }
     }
 
     func run() async throws {
-        let defaults = DefaultPaths.current
-        var configuration = Configuration(
-            database: database ?? Self.environment("TIMERD_DATABASE") ?? defaults.database,
-            socket: socket ?? Self.environment("TIMERD_SOCKET") ?? defaults.socket
-        )
-        configuration.drainTime = .seconds(drain)
+        let configuration = try await configuration()
+        if checkConfig {
+            print(configuration.jsonText)
+            return
+        }
         var log = Logger(label: "timerd", factory: StreamLogHandler.standardError(label:))
-        log.logLevel = logLevel.level
+        log.logLevel = configuration.logLevel
         let group = ServiceGroup(
             services: [Daemon(configuration, log: log)],
             gracefulShutdownSignals: [.sigterm, .sigint],
@@ -73,23 +87,43 @@ struct TimerDMain: AsyncParsableCommand {
         do {
             try await group.run()
         } catch let error as StartError {
-            let line = Array("timerd: \(error)\n".utf8)
-            _ = write(STDERR_FILENO, line, line.count)
-            throw ExitCode(serviceUnavailable)
+            throw Self.failure("\(error)", serviceUnavailable)
         }
     }
 
-    private static func environment(_ name: String) -> String? {
-        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    private func configuration() async throws -> Configuration {
+        var commandLine: [String: String] = [:]
+        commandLine["database"] = database
+        commandLine["socket"] = socket
+        commandLine["drainTime"] = drain.map { "\($0)s" }
+        commandLine["logLevel"] = logLevel?.rawValue
+        do throws(SettingError) {
+            return try await Configuration.read(
+                commandLine: commandLine,
+                environment: ProcessInfo.processInfo.environment,
+                file: config,
+                paths: .current,
+                uid: geteuid()
+            )
+        } catch {
+            throw Self.failure(error.description, badConfiguration)
+        }
+    }
+
+    /// Says why on standard error; the exit status is for whoever started it.
+    private static func failure(_ reason: String, _ status: Int32) -> ExitCode {
+        let line = Array("timerd: \(reason)\n".utf8)
+        _ = write(STDERR_FILENO, line, line.count)
+        return ExitCode(status)
     }
 }
 
 /// sysexits.h: a service is unavailable.
 private let serviceUnavailable: Int32 = 69
+/// sysexits.h: something was found in an unconfigured or misconfigured state.
+private let badConfiguration: Int32 = 78
 
 /// The words of `--log-level`.
 enum LogLevel: String, ExpressibleByArgument, CaseIterable {
     case trace, debug, info, notice, warning, error, critical
-
-    var level: Logger.Level { Logger.Level(rawValue: rawValue) ?? .info }
 }

@@ -20,6 +20,12 @@ CREATE TABLE daemon_state (
 
 INSERT INTO daemon_state VALUES (1, '', 0, 0, 0, 1, 0, 0);
 
+-- How many live jobs each user has, so that a limit need not count them.
+CREATE TABLE owners (
+    uid INTEGER PRIMARY KEY,
+    live INTEGER NOT NULL
+) STRICT;
+
 -- What changes as a job lives: a short row, rewritten by each of its fires.
 CREATE TABLE jobs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -150,6 +156,8 @@ CREATE TABLE events (
     type TEXT NOT NULL,
     at_us INTEGER NOT NULL,
     job_id INTEGER NOT NULL,
+    -- Who may be told: the job's owner, so that telling needs no look at the job.
+    owner_uid INTEGER,
     fire_id INTEGER,
     run_id INTEGER,
     redelivered INTEGER NOT NULL DEFAULT 0,
@@ -165,6 +173,7 @@ CREATE TABLE outbox (
     type TEXT NOT NULL,
     at_us INTEGER NOT NULL,
     job_id INTEGER NOT NULL,
+    owner_uid INTEGER,
     fire_id INTEGER,
     run_id INTEGER,
     reason TEXT,

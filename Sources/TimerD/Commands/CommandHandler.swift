@@ -18,14 +18,14 @@ struct CommandHandler: Sendable {
     let reader: Reader
     let clock: any WallClock
     let owners: OwnerNames
-    let status: @Sendable () async -> StatusReply
+    let status: @Sendable (Caller) async -> StatusReply
     let log: Logger
     /// The uid that the daemon runs as.
     let ownUID: UInt32
 
     /// Carries out `request`; what it changes is durable when this returns.
     func handle(_ request: Request, from uid: UInt32) async -> Result<Answer, ControlError> {
-        let caller = Caller(uid: uid, isAdministrator: uid == 0 || uid == ownUID)
+        let caller = Caller(uid: uid, daemon: ownUID)
         do {
             return .success(try await answer(request, caller))
         } catch let error as ControlError {
@@ -55,7 +55,7 @@ struct CommandHandler: Sendable {
         case .readOutput(let reference): try await readOutput(reference, caller)
         case .killRun(let reference): try await killRun(reference, caller)
         case .previewSchedule(let request): try previewSchedule(request)
-        case .status: await status()
+        case .status: await status(caller)
         case .subscribe:
             // The connection keeps it to itself: events go where the request came from.
             throw ControlError(.internalError, "a subscription reached the command handler")

@@ -6,7 +6,7 @@ extension CommandHandler {
     /// `job.list`: a page of the jobs that match.
     func listJobs(_ filter: ListJobs, _ caller: Caller) async throws -> Answer {
         let limit = filter.limit ?? 100
-        let owner = caller.isAdministrator ? nil : caller.uid
+        let owner = caller.onlyOwner
         let jobs = try await read { try $0.jobs(filter, owner: owner, limit: limit + 1) }
         let page = jobs.prefix(limit)
         return JobsReply(

@@ -11,7 +11,7 @@ extension CommandHandler {
         if let reference = filter.job.map(JobReference.id) ?? filter.name.map(JobReference.name) {
             job = try await self.job(reference, caller).id
         }
-        let owner = caller.isAdministrator ? nil : caller.uid
+        let owner = caller.onlyOwner
         let runs = try await read { [job] in
             try $0.runs(of: job, owner: owner, cursor: filter.cursor, limit: limit + 1)
         }

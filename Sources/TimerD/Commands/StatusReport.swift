@@ -24,7 +24,9 @@ struct StatusReport: Sendable {
         var value: Int { body.withLock { $0 }() }
     }
 
-    @Sendable func reply() async -> StatusReply {
+    /// Others than root and the daemon's own user are told no date: it would be that of somebody's
+    /// job. Numbers they may know.
+    @Sendable func reply(to caller: Caller) async -> StatusReply {
         let (armed, running, next) = await scheduler.standing()
         // try?: a reader that cannot read is said in `trouble`, or by the next list.
         let live = try? await store.reader.read { try Queries($0).liveJobs() }
@@ -42,7 +44,7 @@ struct StatusReport: Sendable {
             connections: connections.value,
             watchers: watchers(),
             seq: newestEvent(),
-            nextFireDate: next,
+            nextFireDate: caller.isAdministrator ? next : nil,
             trouble: store.writer.statistics.trouble.map { "\($0)" }
         )
     }

@@ -27,14 +27,18 @@ struct Subscription {
 
     private let types: Set<Event.Kind>?
     private let jobs: Set<JobID>?
+    /// The only owner whose events are sent; nil for all.
+    private let owner: UInt32?
     /// All events up to this number were sent, or were not wanted.
     private(set) var cursor: Int64
     private(set) var phase = Phase.waiting
     /// Whether events before the cursor were asked for by number, so that a gap must be told.
     private let isResumed: Bool
 
-    /// `newest`: the last number that has been published.
-    init(_ request: Subscribe, newest: Int64) {
+    /// `newest`: the last number that has been published; `owner`: whose events alone are sent, nil
+    /// for those of all.
+    init(_ request: Subscribe, owner: UInt32?, newest: Int64) {
+        self.owner = owner
         types = request.types.map(Set.init)
         jobs = request.jobs.map(Set.init)
         cursor = request.since ?? newest
@@ -62,6 +66,7 @@ struct Subscription {
     mutating func take(_ event: Event) -> Bool {
         guard event.seq > cursor else { return false }
         cursor = event.seq
+        if let owner, event.owner != owner { return false }
         return types?.contains(event.type) != false && jobs?.contains(event.job) != false
     }
 

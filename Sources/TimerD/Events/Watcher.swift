@@ -26,17 +26,18 @@ final class Watcher {
     /// Flushing can make room at once, which calls `resume` from inside itself.
     private var isResuming = false
 
-    /// `newest` is the number that the reply to the subscription states, `channel` where the sink
-    /// writes to.
+    /// `owner` is whose events alone are sent, nil for all; `newest` the number that the reply to
+    /// the subscription states, `channel` where the sink writes to.
     init(
         _ request: Subscribe,
+        owner: UInt32?,
         newest: Int64,
         bus: EventBus,
         source: @escaping EventSource,
         channel: any Channel,
         sink: any EventSink
     ) {
-        subscription = Subscription(request, newest: newest)
+        subscription = Subscription(request, owner: owner, newest: newest)
         self.bus = bus
         self.source = source
         self.channel = channel

@@ -8,33 +8,43 @@ import TimerControl
 /// brings meanwhile is checked against the change's own words.
 struct Holds: Sendable {
     private var changes: [Int: (selection: JobSelection, caller: Caller)] = [:]
-    private var byID: [JobID: Int] = [:]
+    private var byID: [Held: Int] = [:]
     private var last = 0
+
+    /// A number as one caller means it: a stranger's holds no job.
+    private struct Held: Hashable {
+        var id: JobID
+        /// Nil for an administrator, who may mean the jobs of all.
+        var owner: UInt32?
+    }
 
     /// Holds what `selection` names; `release` ends it.
     mutating func hold(_ selection: JobSelection, caller: Caller) -> Int {
         last += 1
         if case .ids(let ids) = selection {
-            for id in ids { byID[id, default: 0] += 1 }
+            for id in ids { byID[Held(id: id, owner: caller.onlyOwner), default: 0] += 1 }
         } else {
             changes[last] = (selection, caller)
         }
         return last
     }
 
-    mutating func release(_ hold: Int, _ selection: JobSelection) {
+    mutating func release(_ hold: Int, _ selection: JobSelection, caller: Caller) {
         guard case .ids(let ids) = selection else {
             changes[hold] = nil
             return
         }
         for id in ids {
-            let count = byID[id, default: 1] - 1
-            byID[id] = count > 0 ? count : nil
+            let held = Held(id: id, owner: caller.onlyOwner)
+            let count = byID[held, default: 1] - 1
+            byID[held] = count > 0 ? count : nil
         }
     }
 
     func covers(_ job: StoredJob) -> Bool {
-        byID[job.id] != nil || changes.values.contains { $0.selection.matches(job, by: $0.caller) }
+        byID[Held(id: job.id, owner: nil)] != nil
+            || byID[Held(id: job.id, owner: job.owner)] != nil
+            || changes.values.contains { $0.selection.matches(job, by: $0.caller) }
     }
 }
 
@@ -42,9 +52,9 @@ extension JobSelection {
     /// Whether it names `job`, as far as that can be told without the store.
     func matches(_ job: StoredJob, by caller: Caller) -> Bool {
         switch self {
-        case .ids(let ids): ids.contains(job.id)
+        case .ids(let ids): ids.contains(job.id) && caller.owns(job)
         case .name(let name): job.definition.name == name && job.owner == caller.uid
-        case .tag(let tag): job.definition.tags?.contains(tag) == true && caller.owns(job)
+        case .tag(let tag): job.definition.tags?.contains(tag) == true && job.owner == caller.uid
         }
     }
 }

@@ -8,7 +8,11 @@ extension Scheduler {
     func add(_ jobs: [NewJob], replace: Bool, caller: Caller) async throws -> [StoredJob] {
         let names = replace ? jobs.compactMap(\.definition.name) : []
         return try await holding(names.map { .name($0) }, caller: caller) { scheduler in
-            try await scheduler.write { writer in try writer.add(jobs, replace: replace) }
+            // Root may do what the limit keeps others from.
+            let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
+            return try await scheduler.write { writer in
+                try writer.add(jobs, replace: replace, limit: limit)
+            }
         }
     }
 
@@ -79,7 +83,7 @@ extension Scheduler {
         let held = selections.map { ($0, holds.hold($0, caller: caller)) }
         for (selection, _) in held { disarm(selection, caller: caller) }
         defer {
-            for (selection, hold) in held { holds.release(hold, selection) }
+            for (selection, hold) in held { holds.release(hold, selection, caller: caller) }
             for (selection, _) in held { rearm(selection, caller: caller) }
         }
         return try await body(self)
@@ -99,7 +103,9 @@ extension Scheduler {
     }
 
     private func armedJobs(of selection: JobSelection, caller: Caller) -> [JobID] {
-        if case .ids(let ids) = selection { return ids.filter { armed[$0] != nil } }
+        if case .ids(let ids) = selection {
+            return ids.filter { armed[$0].map { caller.owns($0.job) } ?? false }
+        }
         return armed.values.filter { selection.matches($0.job, by: caller) }.map(\.job.id)
     }
 }

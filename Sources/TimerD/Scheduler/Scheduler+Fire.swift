@@ -180,6 +180,7 @@ extension Scheduler {
     ) -> Timestamp {
         let moment = clock.now()
         var event = Event(seq: 0, type: .fireFired, at: moment.wall, job: job.id)
+        event.owner = job.owner
         event.name = job.definition.name
         event.fire = claim.fire
         event.fireDate =

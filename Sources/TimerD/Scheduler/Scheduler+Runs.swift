@@ -49,6 +49,7 @@ extension Scheduler {
     private func started(_ command: RunningCommand, _ pid: Int32, _ process: Orphan?) {
         let now = clock.now().wall
         var event = Event(seq: 0, type: .runStarted, at: now, job: command.job.id)
+        event.owner = command.job.owner
         event.name = command.job.definition.name
         event.fire = command.fire
         event.fireDate = command.fireDate

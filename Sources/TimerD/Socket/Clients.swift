@@ -2,6 +2,7 @@
 
 import Logging
 import NIOCore
+import NIOPosix
 import Synchronization
 import TimerControl
 
@@ -37,8 +38,10 @@ final class Clients: Sendable {
 
     /// Asks who has connected, and lets them in or sends them away with one line.
     func admit(_ channel: any Channel) -> EventLoopFuture<Void> {
-        PeerCredentials.peer(of: channel).flatMapThrowing { peer in
-            guard let refusal = self.refusal(of: peer) else { return try self.add(channel, peer) }
+        PeerCredentials.peer(of: channel).flatMap { peer in
+            self.admission(of: peer).map { (peer, $0) }
+        }.flatMapThrowing { peer, refusal in
+            guard let refusal = refusal ?? self.limitReached(by: peer) else { return try self.add(channel, peer) }
             self.logger.debug(
                 "connection refused",
                 metadata: ["pid": "\(peer.pid)", "error": "\(refusal)"]
@@ -63,22 +66,32 @@ final class Clients: Sendable {
         // try?: closing does not fail, whatever became of the connections.
         try? await closed.get()
         cutOff.cancel()
+        environment.loads.close()
     }
 
-    private func refusal(of peer: Peer) -> ControlError? {
-        if let refusal = settings.admission.refusal(of: peer) { return refusal }
+    /// Why a peer may not come in at all; names are looked up off the loop.
+    private func admission(of peer: Peer) -> EventLoopFuture<ControlError?> {
+        let admission = settings.admission
+        guard admission.needsLookup(for: peer) else {
+            return loop.makeSucceededFuture(admission.refusal(of: peer))
+        }
+        return NIOThreadPool.singleton.runIfActive(eventLoop: loop) { admission.refusal(of: peer) }
+    }
+
+    private func limitReached(by peer: Peer) -> ControlError? {
         let clients = clients.value.values
         if clients.count >= settings.maxConnections {
             return ControlError(
                 .limitReached,
-                "\(clients.count) connections are open, which is the limit"
+                "\(clients.count) connections are open; maxConnections is \(settings.maxConnections)"
             )
         }
         let own = clients.count { $0.peer.uid == peer.uid }
         if own >= settings.maxConnectionsPerUser {
             return ControlError(
                 .limitReached,
-                "uid \(peer.uid) has \(own) connections open, which is the limit for one user"
+                "uid \(peer.uid) has \(own) connections open; maxConnectionsPerUser is "
+                    + "\(settings.maxConnectionsPerUser)"
             )
         }
         return nil

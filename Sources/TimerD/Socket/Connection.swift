@@ -20,6 +20,9 @@ final class Connection: ChannelDuplexHandler {
         var source: EventSource
         var executor: LoopExecutor
         var maxInFlight: Int
+        var loads: UserLoads
+        /// The uid that the daemon runs as.
+        var ownUID: UInt32
     }
 
     /// The bytes that may wait for a client to take them, or for a reply that has to go first.
@@ -39,6 +42,8 @@ final class Connection: ChannelDuplexHandler {
     /// The line whose reply the events follow; nil once they do.
     private var subscriptionLine: Int?
 
+    /// Whether `UserLoads` has it among those who wait for room.
+    private var isWaiting = false
     private var hasHeldRead = false
     private var hasUnflushed = false
     private var isAdvancing = false
@@ -104,6 +109,7 @@ extension Connection {
 
     private var mayStart: Bool {
         guard !isClosing, let context, context.channel.isWritable else { return false }
+        guard environment.loads.hasRoom(for: peer.uid) else { return false }
         // A batch goes on whatever it holds: its replies leave when the last one is there.
         return inFlight < environment.maxInFlight
             && (!backlog.isEmpty || replies.heldBytes < Self.outboundLimit)
@@ -130,10 +136,24 @@ extension Connection {
         flush()
         if isDrained { closeIfDone() }
         if rest == 0 { yield() }
+        waitForRoom()
         if hasHeldRead, mayRead {
             hasHeldRead = false
             context?.read()
         }
+    }
+
+    /// Goes on once the user's other requests leave room.
+    private func waitForRoom() {
+        guard !isClosing, !isWaiting, !environment.loads.hasRoom(for: peer.uid) else { return }
+        isWaiting = true
+        environment.loads.wait(self, peer.uid)
+    }
+
+    /// There may be room for its user again.
+    func resumeStarting() {
+        isWaiting = false
+        advance()
     }
 
     /// Goes on once the loop has served the other connections.
@@ -198,11 +218,13 @@ extension Connection {
     private func carryOut(_ request: Request, id: JSONValue?, _ ticket: ReplyQueue.Ticket) {
         guard let channel = context?.channel else { return }
         inFlight += 1
+        environment.loads.begin(peer.uid)
         let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
         let executor = request.isBrief ? environment.executor : nil
         Task.immediate(executorPreference: executor) {
-            [handle = environment.handle, peer] in
+            [handle = environment.handle, loads = environment.loads, peer] in
             let result = await handle(request, peer)
+            loads.end(peer.uid)
             let reply = id.map { ReplyLine.reply(id: $0, result) }
             if channel.eventLoop.inEventLoop {
                 connection.value.finish(ticket, reply)
@@ -269,6 +291,7 @@ extension Connection {
         }
         let watcher = Watcher(
             request,
+            owner: Caller(uid: peer.uid, daemon: environment.ownUID).onlyOwner,
             newest: newest,
             bus: environment.bus,
             source: environment.source,

@@ -15,6 +15,8 @@ final class ControlSocket: Sendable {
         var maxConnectionsPerUser = 900
         /// Requests of one connection that may be in progress.
         var maxInFlight = 256
+        /// The same of all connections of a user.
+        var maxInFlightPerUser = 1024
     }
 
     private let file: SocketFile
@@ -38,13 +40,18 @@ final class ControlSocket: Sendable {
         logger: Logger,
         handle: @escaping RequestHandler
     ) async throws -> ControlSocket {
-        let file = try SocketFile.listen(at: settings.path)
+        let file = try SocketFile.listen(
+            at: settings.path,
+            for: settings.admission.isShared ? .everyone : .owner
+        )
         let environment = Connection.Environment(
             handle: handle,
             bus: bus,
             source: source,
             executor: LoopExecutor(bus.loop),
-            maxInFlight: settings.maxInFlight
+            maxInFlight: settings.maxInFlight,
+            loads: UserLoads(limit: settings.maxInFlightPerUser, loop: bus.loop),
+            ownUID: settings.admission.owner
         )
         let clients = Clients(settings, environment, loop: bus.loop, logger: logger)
         do {

@@ -31,18 +31,3 @@ enum PeerCredentials {
         return credentials.map { Peer(uid: $0.uid, gid: $0.gid, pid: $0.pid) }
     }
 }
-
-/// Who may use the socket, for now: the user that the daemon runs as, and root.
-struct Admission: Sendable {
-    /// The daemon's own uid.
-    var owner: UInt32
-
-    /// Why a peer is sent away; nil for one that may come in.
-    func refusal(of peer: Peer) -> ControlError? {
-        guard peer.uid != owner, peer.uid != 0 else { return nil }
-        return ControlError(
-            .notPermitted,
-            "uid \(peer.uid) may not use this daemon; accepted are uid \(owner) and root"
-        )
-    }
-}

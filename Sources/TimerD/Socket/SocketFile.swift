@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// A listening Unix socket and its file, which nobody but its owner may connect to.
+/// A listening Unix socket and its file.
 struct SocketFile: Sendable {
     let path: String
     /// Bound and listening; to be closed by whoever takes it over.
@@ -10,14 +10,26 @@ struct SocketFile: Sendable {
     private let device: dev_t
     private let inode: ino_t
 
+    /// Who may connect, as far as the file system decides it; root always may.
+    enum Audience: Sendable {
+        case owner
+        case everyone
+
+        var socketMode: mode_t { self == .owner ? 0o600 : 0o666 }
+        var directoryMode: mode_t { self == .owner ? 0o700 : 0o755 }
+    }
+
     /// How many bytes a path may have: `sun_path` of unix(7), without the NUL.
     static let longestPath = 107
 
     /// Makes the socket; a stale file at the path is replaced, a live socket never is.
     ///
-    /// Directories that are missing are made for the owner alone. Of daemons that start at the
-    /// same time in one directory, one at a time is in here.
-    static func listen(at path: String) throws(SocketError) -> SocketFile {
+    /// Directories that are missing are made, and only the owner may write to them. A directory
+    /// that a stranger could change is refused. Of daemons that start at the same time in one
+    /// directory, one at a time is in here.
+    static func listen(at path: String, for audience: Audience = .owner) throws(SocketError)
+        -> SocketFile
+    {
         guard !path.isEmpty, !path.utf8.contains(0), path.utf8.count <= longestPath else {
             throw SocketError(
                 path,
@@ -25,11 +37,12 @@ struct SocketFile: Sendable {
             )
         }
         let directory = parent(of: path)
-        try makeDirectory(directory, for: path)
-        let lock = try lockDirectory(directory, for: path)
+        if let problem = TrustedFolder.problem(with: directory) { throw SocketError(path, problem) }
+        try makeDirectory(directory, audience, for: path)
+        let lock = try lock(directory, audience, for: path)
         defer { close(lock) }
         try removeStaleFile(path)
-        return try bind(path)
+        return try bind(path, audience)
     }
 
     /// Removes the file, if it is still the one that was made.
@@ -42,11 +55,11 @@ struct SocketFile: Sendable {
         unlink(path)
     }
 
-    private static func bind(_ path: String) throws(SocketError) -> SocketFile {
+    private static func bind(_ path: String, _ audience: Audience) throws(SocketError) -> SocketFile {
         let descriptor = try makeSocket(path)
         // Nobody can connect before listen(2), and by then the mode is set.
         let isBound = withAddress(of: path) { Glibc.bind(descriptor, $0, $1) } == 0
-        guard isBound, chmod(path, 0o600) == 0, let file = status(of: path),
+        guard isBound, chmod(path, audience.socketMode) == 0, let file = status(of: path),
             Glibc.listen(descriptor, 512) == 0
         else {
             defer {
@@ -116,27 +129,47 @@ extension SocketFile {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Makes a directory and those above it, for the owner alone (XDG Base Directory, "0700").
+    /// Makes a directory and those above it; for the owner alone they are XDG Base Directory's
+    /// "0700", for everyone each may be passed through.
     private static func makeDirectory(
         _ directory: String,
+        _ audience: Audience,
         for path: String
     ) throws(SocketError) {
-        if mkdir(directory, 0o700) == 0 || errno == EEXIST { return }
+        func make() -> Bool {
+            // chmod as well: the umask may take from the mode what everyone needs.
+            if mkdir(directory, audience.directoryMode) == 0 {
+                return chmod(directory, audience.directoryMode) == 0
+            }
+            return errno == EEXIST
+        }
+        if make() { return }
         let above = parent(of: directory)
         if errno == ENOENT, above != directory {
-            try makeDirectory(above, for: path)
-            if mkdir(directory, 0o700) == 0 || errno == EEXIST { return }
+            try makeDirectory(above, audience, for: path)
+            if make() { return }
         }
         throw .failed(path, "make the directory '\(directory)'")
     }
 
     /// Keeps others out of `listen(at:)` until the descriptor is closed.
-    private static func lockDirectory(
+    ///
+    /// A directory that everyone can open could be locked by everyone, so there it is a file.
+    private static func lock(
         _ directory: String,
+        _ audience: Audience,
         for path: String
     ) throws(SocketError) -> Int32 {
-        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .failed(path, "open the directory '\(directory)'") }
+        let descriptor =
+            switch audience {
+            case .owner: open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            case .everyone:
+                open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            }
+        guard descriptor >= 0 else {
+            let file = audience == .owner ? "the directory '\(directory)'" : "'\(path).lock'"
+            throw .failed(path, "open \(file)")
+        }
         // Whoever else is in here is out again within a millisecond; a stranger may hold the lock.
         for _ in 0..<100 {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }

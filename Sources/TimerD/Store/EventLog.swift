@@ -20,7 +20,8 @@ struct EventLog {
             event.run,
             event.redelivered == true,
             event.reason,
-            event.fire == nil ? event.fireDate : nil
+            event.fire == nil ? event.fireDate : nil,
+            event.owner
         )
     }
 
@@ -58,6 +59,7 @@ struct EventLog {
         event.redelivered = try row.get(6, as: Bool.self) ? true : nil
         event.reason = try row.get(7)
         event.name = try row.get(8)
+        event.owner = try row.get(19)
         event.attempt = try row.get(15)
         event.fireDate = try row.get(event.fire == nil ? 18 : 10)
         switch event.type {
@@ -82,8 +84,8 @@ struct EventLog {
     enum SQL {
         static let insert = """
             INSERT INTO events (seq, type, at_us, job_id, fire_id, run_id, redelivered, reason,
-                fire_date_us)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+                fire_date_us, owner_uid)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
             """
         static let deleteNotice = "DELETE FROM outbox WHERE id = ?1"
         static let after = """
@@ -101,7 +103,7 @@ struct EventLog {
         private static let details = """
             job_definitions.name, job_definitions.user_info, fires.wall_date_us, fires.fired_at_us,
                 fires.missed, fires.dates, fires.last_date_us, runs.attempt, runs.outcome, runs.code,
-                e.fire_date_us
+                e.fire_date_us, e.owner_uid
             FROM EVENTS AS e
             LEFT JOIN job_definitions ON job_definitions.job_id = e.job_id
             LEFT JOIN fires ON fires.id = e.fire_id

@@ -19,9 +19,32 @@ struct NewJob: Sendable {
 extension JobWriter {
     /// Adds `jobs`, in order, and returns them as they stand.
     ///
-    /// - Throws: `ControlError.nameTaken`, and what the database throws; then none is added.
-    mutating func add(_ jobs: [NewJob], replace: Bool) throws -> [StoredJob] {
-        try jobs.map { try add($0, replace: replace) }
+    /// `limit`: how many live jobs their owner may have; nil for any number.
+    /// - Throws: `ControlError` `nameTaken` or `limitReached`, and what the database throws; then
+    ///   none is added.
+    mutating func add(_ jobs: [NewJob], replace: Bool, limit: Int?) throws -> [StoredJob] {
+        guard let owner = jobs.first?.owner else { return [] }
+        if let limit { try requireRoom(for: jobs, of: owner, replace: replace, limit: limit) }
+        try countLive(jobs.count, of: owner)
+        return try jobs.map { try add($0, replace: replace) }
+    }
+
+    /// Refuses jobs beyond the limit before any of them is stored.
+    private func requireRoom(for jobs: [NewJob], of owner: UInt32, replace: Bool, limit: Int)
+        throws
+    {
+        let live = try liveJobs(of: owner)
+        guard live + jobs.count > limit else { return }
+        let replaced =
+            try replace
+            ? jobs.count { try $0.definition.name.map { try jobID(named: $0, owner: owner) } != nil }
+            : 0
+        guard live + jobs.count - replaced > limit else { return }
+        throw ControlError(
+            .limitReached,
+            "uid \(owner) has \(live) live jobs, with \(jobs.count - replaced) more it would be "
+                + "above maxJobsPerUser, which is \(limit)"
+        )
     }
 
     private mutating func add(_ new: NewJob, replace: Bool) throws -> StoredJob {

@@ -20,6 +20,19 @@ struct Caller: Hashable, Sendable {
     /// Root, and the daemon's own user.
     var isAdministrator: Bool
 
+    init(uid: UInt32, isAdministrator: Bool) {
+        self.uid = uid
+        self.isAdministrator = isAdministrator
+    }
+
+    /// A peer of a daemon that runs as `daemon`.
+    init(uid: UInt32, daemon: UInt32) {
+        self.init(uid: uid, isAdministrator: uid == 0 || uid == daemon)
+    }
+
+    /// The only owner whose jobs the caller may know of; nil for all.
+    var onlyOwner: UInt32? { isAdministrator ? nil : uid }
+
     func owns(_ job: StoredJob) -> Bool { isAdministrator || job.owner == uid }
 }
 
@@ -40,10 +53,15 @@ extension JobWriter {
         }
     }
 
-    /// The id of a job that is named, as the caller sees names.
+    /// The id of a job that the caller may know of; by name, root has its own jobs alone.
+    ///
+    /// - Throws: `notFound`, in the same words for a job of somebody else.
     func resolve(_ reference: JobReference, caller: Caller) throws -> JobID {
         switch reference {
-        case .id(let id): return id
+        case .id(let id):
+            guard let owner = try owner(of: id), caller.isAdministrator || owner == caller.uid
+            else { throw ControlError.noJob(id) }
+            return id
         case .name(let name):
             guard let id = try jobID(named: name, owner: caller.uid) else {
                 throw ControlError.noJob(named: name)
@@ -56,7 +74,7 @@ extension JobWriter {
         switch selection {
         case .ids(let ids): return ids
         case .tag(let tag):
-            return try jobIDs(tagged: tag).filter { try job($0).map(caller.owns) ?? false }
+            return try jobIDs(tagged: tag, owner: caller.uid)
         case .name(let name): return [try resolve(.name(name), caller: caller)]
         }
     }

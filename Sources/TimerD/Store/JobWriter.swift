@@ -35,8 +35,13 @@ struct JobWriter {
         }
     }
 
-    func jobIDs(tagged tag: String) throws -> [JobID] {
-        try database.prepare(SQL.liveJobIDsByTag).all(tag) { try $0.get(0) }
+    func jobIDs(tagged tag: String, owner: UInt32) throws -> [JobID] {
+        try database.prepare(SQL.liveJobIDsByTag).all(tag, owner) { try $0.get(0) }
+    }
+
+    /// Whose job it is; nil where there is none of that number.
+    func owner(of id: JobID) throws -> UInt32? {
+        try database.prepare(SQL.ownerByID).first(id) { try $0.get(0) }
     }
 
     // MARK: - Writing
@@ -84,6 +89,7 @@ struct JobWriter {
         throws
     {
         try count(leaving: job.state, entering: state)
+        if job.state.isLive { try countLive(-1, of: job.owner) }
         try removeClaim(of: &job)
         job.state = state
         job.fireDate = nil
@@ -107,6 +113,15 @@ struct JobWriter {
         try database.prepare(SQL.countJobs).run(scheduled, paused)
     }
 
+    /// Keeps the number of live jobs of one user, which `job.add` is limited by.
+    func countLive(_ change: Int, of owner: UInt32) throws {
+        try database.prepare(SQL.countLive).run(owner, change)
+    }
+
+    func liveJobs(of owner: UInt32) throws -> Int {
+        try database.prepare(SQL.liveJobsOfOwner).first(owner) { try $0.get(0) } ?? 0
+    }
+
     /// Puts an event into the outbox: it is told once this write is durable, or after a crash.
     mutating func note(
         _ type: Event.Kind,
@@ -117,6 +132,7 @@ struct JobWriter {
         _ complete: (inout Event) -> Void = { _ in }
     ) throws {
         var event = Event(seq: 0, type: type, at: moment.wall, job: job.id)
+        event.owner = job.owner
         event.name = job.definition.name
         event.reason = reason
         event.fire = fire
@@ -129,7 +145,8 @@ struct JobWriter {
             fire,
             run,
             reason,
-            fire == nil ? event.fireDate : nil
+            fire == nil ? event.fireDate : nil,
+            event.owner
         )
         outcome.notices.append(Notice(outbox: database.lastInsertRowID, event: event))
     }
@@ -159,8 +176,15 @@ extension JobWriter {
             """
         static let liveJobIDsByTag = """
             SELECT job_tags.job_id FROM job_tags JOIN jobs ON jobs.id = job_tags.job_id
-            WHERE job_tags.tag = ?1 AND jobs.state IN ('scheduled', 'paused')
+            WHERE job_tags.tag = ?1 AND jobs.owner_uid = ?2
+                AND jobs.state IN ('scheduled', 'paused')
             """
+        static let ownerByID = "SELECT owner_uid FROM jobs WHERE id = ?1"
+        static let countLive = """
+            INSERT INTO owners (uid, live) VALUES (?1, ?2)
+            ON CONFLICT (uid) DO UPDATE SET live = live + excluded.live
+            """
+        static let liveJobsOfOwner = "SELECT live FROM owners WHERE uid = ?1"
         static let updateJob = """
             UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, due_us = ?5,
                 moved_from_us = ?6, claim_id = ?7, fires = ?8, ended_at_us = ?9, end_reason = ?10
@@ -176,8 +200,9 @@ extension JobWriter {
             UPDATE daemon_state SET scheduled = scheduled + ?1, paused = paused + ?2
             """
         static let insertNotice = """
-            INSERT INTO outbox (type, at_us, job_id, fire_id, run_id, reason, fire_date_us)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            INSERT INTO outbox (type, at_us, job_id, fire_id, run_id, reason, fire_date_us,
+                owner_uid)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
             """
     }
 }

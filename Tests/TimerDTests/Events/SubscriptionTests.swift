@@ -34,7 +34,7 @@ import TimerControl
 
     @Test("Who asks for all that is kept is told of no loss")
     func allThatIsKept() {
-        var subscription = Subscription(request(since: 0), newest: 9)
+        var subscription = Subscription(request(since: 0), owner: nil, newest: 9)
         subscription.begin()
         _ = subscription.step(ring: EventRing(capacity: 4, newest: 9), newest: 9)
         let lost = subscription.missed(by: EventPage(events: [], prunedThrough: 5))
@@ -47,7 +47,7 @@ import TimerControl
         var request = Subscribe()
         request.types = [.fireFired, .jobAdded]
         request.jobs = [JobID(rawValue: 2), JobID(rawValue: 3)]
-        var subscription = Subscription(request, newest: 0)
+        var subscription = Subscription(request, owner: nil, newest: 0)
         let events = [
             event(1, .fireFired, job: 1), event(2, .jobPaused, job: 2),
             event(3, .fireFired, job: 2), event(4, .jobAdded, job: 3),
@@ -60,7 +60,7 @@ import TimerControl
 
     @Test("Without a since, what was published before is not sent")
     func fromNow() {
-        var subscription = Subscription(Subscribe(), newest: 7)
+        var subscription = Subscription(Subscribe(), owner: nil, newest: 7)
         let isSent = [event(7), event(8)].map { subscription.take($0) }
         #expect(isSent == [false, true])
     }
@@ -132,7 +132,7 @@ private struct SubscriptionModel {
         ring = EventRing(capacity: capacity, newest: 3)
         // A number that has not been given yet stands for the newest.
         let since = since.map { min($0, 3) }
-        subscription = Subscription(request(since: since), newest: 3)
+        subscription = Subscription(request(since: since), owner: nil, newest: 3)
         unsent = stored.filter { $0 > since ?? 3 }
         self.capacity = room
         self.room = room

@@ -86,7 +86,7 @@ import TimerControl
             let client = try await ControlClient.connect(to: server.path)
             for _ in 0..<3 {
                 let error = await #expect(throws: ControlError.self) { try await client.status() }
-                #expect(error?.message == "0 connections are open, which is the limit")
+                #expect(error?.message == "0 connections are open; maxConnections is 0")
             }
             await client.close()
         }

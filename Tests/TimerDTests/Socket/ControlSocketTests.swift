@@ -62,7 +62,7 @@ import TimerControl
             #expect(server.socket.connectionCount == 2)
             let third = try await server.connect()
             await third.expect(
-                failure(.limitReached, "2 connections are open, which is the limit")
+                failure(.limitReached, "2 connections are open; maxConnections is 2")
             )
             await third.expectEnd()
             try await first.send(status(2))
@@ -87,7 +87,7 @@ import TimerControl
             await second.expect(
                 failure(
                     .limitReached,
-                    "uid \(getuid()) has 1 connections open, which is the limit for one user"
+                    "uid \(getuid()) has 1 connections open; maxConnectionsPerUser is 1"
                 )
             )
             await second.expectEnd()

@@ -64,7 +64,7 @@ struct ProtocolSessionTests {
             reader: test.store.reader,
             clock: test.clock,
             owners: OwnerNames(),
-            status: { fatalError("the session asks for no status") },
+            status: { _ in fatalError("the session asks for no status") },
             log: Logger(label: "test"),
             ownUID: geteuid()
         )

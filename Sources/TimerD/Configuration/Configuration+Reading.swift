@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Glibc
+import Logging
+import Schedules
+import SystemPackage
+public import TimerControl
+
+extension Configuration {
+    /// What the command line says, or else the environment, the file, the default.
+    ///
+    /// - Parameters:
+    ///   - commandLine: words by the names of settings.
+    ///   - environment: of it, TIMERD_CONFIG and the variables that settings have; empty ones do
+    ///     not count.
+    ///   - file: the configuration file; where nobody names one, that of `paths`, if it exists.
+    ///   - uid: whom the daemon runs as.
+    /// - Throws: `SettingError`, which names the place, the value and what is accepted.
+    public static func read(
+        commandLine: [String: String],
+        environment: [String: String],
+        file: String?,
+        paths: DefaultPaths,
+        uid: UInt32
+    ) async throws(SettingError) -> Configuration {
+        let environment = environment.filter { !$0.value.isEmpty }
+        var providers: [any ConfigProvider] = [
+            try provider("command line", of: { commandLine[$0.rawValue] }) { $0.rawValue },
+            try provider("environment", of: { environment[$0.variable] }) { $0.variable },
+        ]
+        let named = file ?? environment["TIMERD_CONFIG"]
+        if let path = named ?? (exists(paths.configuration) ? paths.configuration : nil) {
+            providers.append(try await provider(file: path, uid: uid))
+        }
+        let configuration = Configuration(ConfigReader(providers: providers), paths: paths)
+        guard uid == 0 || (configuration.allow.isEmpty && configuration.deny.isEmpty) else {
+            let setting: Setting = configuration.allow.isEmpty ? .deny : .allow
+            throw SettingError(
+                description: "'\(setting.rawValue)' is set, but a daemon that runs as uid \(uid) "
+                    + "serves that user alone; accepted is an empty list"
+            )
+        }
+        return configuration
+    }
+
+    private init(_ reader: ConfigReader, paths: DefaultPaths) {
+        func text(_ setting: Setting, _ standard: String) -> String {
+            reader.string(forKey: ConfigKey([setting.rawValue]), default: standard)
+        }
+        func number(_ setting: Setting, _ value: inout Int) {
+            value = reader.int(forKey: ConfigKey([setting.rawValue]), default: value)
+        }
+        func list(_ setting: Setting) -> [String] {
+            reader.stringArray(forKey: ConfigKey([setting.rawValue]), default: [])
+        }
+        self.init(
+            database: text(.database, paths.database),
+            socket: text(.socket, paths.socket)
+        )
+        logLevel = Logger.Level(rawValue: text(.logLevel, logLevel.rawValue)) ?? logLevel
+        // try?: it was checked when it was read.
+        if let span = try? TimeSpan(parsing: text(.drainTime, "")) {
+            drainTime = .microseconds(span.microseconds)
+        }
+        number(.maxRuns, &maxRuns)
+        number(.maxRunsPerUser, &maxRunsPerUser)
+        number(.runsKept, &runsKept)
+        number(.maxJobsPerUser, &maxJobsPerUser)
+        number(.maxConnections, &maxConnections)
+        number(.maxConnectionsPerUser, &maxConnectionsPerUser)
+        number(.maxInFlight, &maxInFlight)
+        number(.maxInFlightPerUser, &maxInFlightPerUser)
+        allow = list(.allow)
+        deny = list(.deny)
+    }
+
+    /// All settings as the file would have them, one a line.
+    public var jsonText: String {
+        let span = TimeSpan(microseconds: Int64(drainTime / .microseconds(1)))
+        let values: [(Setting, JSONValue)] = [
+            (.database, .string(database)), (.socket, .string(socket)),
+            (.logLevel, .string(logLevel.rawValue)), (.drainTime, .string("\(span)")),
+            (.maxRuns, .integer(Int64(maxRuns))),
+            (.maxRunsPerUser, .integer(Int64(maxRunsPerUser))),
+            (.runsKept, .integer(Int64(runsKept))),
+            (.maxJobsPerUser, .integer(Int64(maxJobsPerUser))),
+            (.maxConnections, .integer(Int64(maxConnections))),
+            (.maxConnectionsPerUser, .integer(Int64(maxConnectionsPerUser))),
+            (.maxInFlight, .integer(Int64(maxInFlight))),
+            (.maxInFlightPerUser, .integer(Int64(maxInFlightPerUser))),
+            (.allow, .array(allow.map { .string($0) })),
+            (.deny, .array(deny.map { .string($0) })),
+        ]
+        let lines = values.map { "    \"\($0.rawValue)\": \($1.jsonText)" }
+        return "{\n" + lines.joined(separator: ",\n") + "\n}"
+    }
+
+    /// The settings that one place has words for.
+    private static func provider(
+        _ name: String,
+        of words: (Setting) -> String?,
+        named: (Setting) -> String
+    ) throws(SettingError) -> InMemoryProvider {
+        var values: [AbsoluteConfigKey: ConfigValue] = [:]
+        for setting in Setting.allCases {
+            guard let text = words(setting) else { continue }
+            guard let content = setting.content(ofWords: text) else {
+                throw .unaccepted(setting, "'\(text)'", at: named(setting))
+            }
+            values[AbsoluteConfigKey([setting.rawValue])] = ConfigValue(content, isSecret: false)
+        }
+        return InMemoryProvider(name: name, values: values)
+    }
+
+    private static func provider(file path: String, uid: UInt32) async throws(SettingError)
+        -> FileProvider<SettingsFile>
+    {
+        if let problem = problem(with: path, uid: uid) {
+            throw SettingError(description: "the configuration file '\(path)' \(problem)")
+        }
+        do {
+            return try await FileProvider<SettingsFile>(
+                parsingOptions: SettingsFile.ParsingOptions(path: path),
+                filePath: FilePath(path)
+            )
+        } catch let error as SettingError {
+            throw error
+        } catch {
+            throw SettingError(
+                description: "the configuration file '\(path)' cannot be read: \(error)"
+            )
+        }
+    }
+
+    /// What keeps a file from being believed: who can write to it decides what root does.
+    private static func problem(with path: String, uid: UInt32) -> String? {
+        var file = stat()
+        guard stat(path, &file) == 0 else {
+            return "cannot be read: " + String(cString: strerror(errno)).lowercased()
+        }
+        guard file.st_mode & S_IFMT == S_IFREG else { return "is no file" }
+        guard file.st_uid == 0 || file.st_uid == uid else {
+            return "belongs to uid \(file.st_uid); accepted are root and uid \(uid)"
+        }
+        guard file.st_mode & S_IWOTH == 0 else {
+            return "can be written to by everybody; accepted is its owner alone"
+        }
+        guard uid != 0 || file.st_mode & S_IWGRP == 0 || file.st_gid == 0 else {
+            return "can be written to by the group \(file.st_gid); accepted is its owner alone"
+        }
+        return nil
+    }
+
+    private static func exists(_ path: String) -> Bool {
+        var file = stat()
+        return stat(path, &file) == 0 || errno != ENOENT && errno != ENOTDIR
+    }
+}

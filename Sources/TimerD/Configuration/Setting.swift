@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Logging
+import Schedules
+import TimerControl
+
+/// What can be set, by the word that the configuration file has for it.
+enum Setting: String, CaseIterable {
+    case database, socket, logLevel, drainTime
+    case maxRuns, maxRunsPerUser, runsKept, maxJobsPerUser
+    case maxConnections, maxConnectionsPerUser, maxInFlight, maxInFlightPerUser
+    case allow, deny
+
+    /// What a value of it is.
+    enum Kind: Hashable {
+        case path
+        case level
+        /// A time span in words, from 0 to this.
+        case span(TimeSpan)
+        case number(ClosedRange<Int>)
+        case users
+    }
+
+    var kind: Kind {
+        switch self {
+        case .database, .socket: .path
+        case .logLevel: .level
+        case .drainTime: .span(.seconds(86_400))
+        case .maxRuns, .maxRunsPerUser: .number(1...10_000)
+        case .runsKept: .number(1...100_000)
+        case .maxJobsPerUser: .number(0...1_000_000_000)
+        case .maxConnections, .maxConnectionsPerUser: .number(1...100_000)
+        case .maxInFlight, .maxInFlightPerUser: .number(1...100_000)
+        case .allow, .deny: .users
+        }
+    }
+
+    /// The environment variable of the same meaning: TIMERD_MAX_RUNS for `maxRuns`.
+    var variable: String {
+        rawValue.reduce(into: "TIMERD_") { name, letter in
+            if letter.isUppercase { name += "_" }
+            name += letter.uppercased()
+        }
+    }
+
+    /// What a value has to be, in words.
+    var accepted: String {
+        switch kind {
+        case .path: "a path"
+        case .level: Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+        case .span(let longest): "a time span in quotes from 0s to \(longest), such as \"10s\""
+        case .number(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
+        case .users: "a list of uids, user names and @groups"
+        }
+    }
+
+    /// The value as the configuration holds it; nil where it is not one of this setting.
+    func content(of value: JSONValue) -> ConfigContent? {
+        switch (kind, value) {
+        case (.users, .array(let values)):
+            let entries = values.map { value -> String? in
+                switch value {
+                case .integer(let uid): Admission.Entry("\(uid)").map(\.description)
+                case .string(let text): Admission.Entry(text).map(\.description)
+                default: nil
+                }
+            }
+            return entries.contains(nil) ? nil : .stringArray(entries.compactMap { $0 })
+        case (.number(let range), .integer(let number)):
+            return Int(exactly: number).flatMap { range ~= $0 ? .int($0) : nil }
+        case (.path, .string(let text)), (.level, .string(let text)), (.span, .string(let text)):
+            return content(ofWords: text)
+        default: return nil
+        }
+    }
+
+    /// The same of words, as the command line and the environment have them; a list has commas.
+    func content(ofWords text: String) -> ConfigContent? {
+        switch kind {
+        case .path: text.isEmpty || text.utf8.contains(0) ? nil : .string(text)
+        case .level: Logger.Level(rawValue: text).map { .string($0.rawValue) }
+        case .span(let longest):
+            // try?: what cannot be read is told by whoever asked, with what is accepted.
+            (try? TimeSpan(parsing: text)).flatMap {
+                .zero...longest ~= $0 ? .string(text) : nil
+            }
+        case .number: Int64(text).flatMap { content(of: .integer($0)) }
+        case .users:
+            content(of: .array(text.split(separator: ",").map { .string(String($0)) }))
+        }
+    }
+}
+
+/// Why a daemon cannot be configured so: one line, for whoever starts it.
+public struct SettingError: Error, Hashable, Sendable, CustomStringConvertible {
+    public var description: String
+
+    /// `place` is where it stands: a file with its line, or a variable.
+    static func unaccepted(_ setting: Setting, _ value: String, at place: String) -> Self {
+        Self(description: "\(place) is \(value), accepted is \(setting.accepted)")
+    }
+}

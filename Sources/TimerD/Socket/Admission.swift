@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerControl
+
+/// Who may use the socket.
+///
+/// Root and the user that the daemon runs as always may. Others may if the daemon serves all users,
+/// no entry of `deny` means them, and one of `allow` does or there is none.
+struct Admission: Sendable {
+    /// The daemon's own uid.
+    var owner: UInt32
+    /// Whether others than the owner and root are served at all.
+    var isShared = false
+    var allow: [Entry] = []
+    var deny: [Entry] = []
+    /// Where names are looked up.
+    var users = UserDirectory.system
+
+    /// Whether the answer needs the user database, which may be slow to tell.
+    func needsLookup(for peer: Peer) -> Bool {
+        peer.uid != owner && peer.uid != 0 && isShared && (allow + deny).contains(where: \.isName)
+    }
+
+    /// Why a peer is sent away; nil for one that may come in.
+    func refusal(of peer: Peer) -> ControlError? {
+        guard peer.uid != owner, peer.uid != 0 else { return nil }
+        guard isShared else {
+            return ControlError(
+                .notPermitted,
+                "uid \(peer.uid) may not use this daemon; accepted are uid \(owner) and root"
+            )
+        }
+        do {
+            if let entry = try deny.first(where: { try $0.means(peer, users) }) {
+                return ControlError(
+                    .notPermitted,
+                    "uid \(peer.uid) may not use this daemon; its setting 'deny' has '\(entry)'"
+                )
+            }
+            guard try allow.isEmpty || allow.contains(where: { try $0.means(peer, users) }) else {
+                return ControlError(
+                    .notPermitted,
+                    "uid \(peer.uid) may not use this daemon; its setting 'allow' leaves it out"
+                )
+            }
+            return nil
+        } catch {
+            // Unknown is not allowed: it might be the one who is denied.
+            return ControlError(
+                .notPermitted,
+                "uid \(peer.uid) may not use this daemon now; the user database cannot be read: "
+                    + "\(error)"
+            )
+        }
+    }
+
+    /// One entry of `allow` or `deny`.
+    enum Entry: Hashable, Sendable, CustomStringConvertible {
+        case uid(UInt32)
+        case user(String)
+        case group(String)
+
+        /// A uid, a user name, or `@` and a group name; nil for what is none of them.
+        init?(_ text: String) {
+            let name = text.hasPrefix("@") ? text.dropFirst() : text[...]
+            let isPlain = name.utf8.allSatisfy {
+                $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: "@")
+            }
+            guard !name.isEmpty, isPlain, name.utf8.count <= 255 else { return nil }
+            if text.hasPrefix("@") {
+                self = .group(String(name))
+            } else if name.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) {
+                // The last one stands for none (chown(2)).
+                guard let uid = UInt32(name), uid < .max else { return nil }
+                self = .uid(uid)
+            } else {
+                self = .user(String(name))
+            }
+        }
+
+        var isName: Bool { if case .uid = self { false } else { true } }
+
+        var description: String {
+            switch self {
+            case .uid(let uid): "\(uid)"
+            case .user(let name): name
+            case .group(let name): "@\(name)"
+            }
+        }
+
+        /// - Throws: `SystemError` where the user database cannot be read.
+        fileprivate func means(_ peer: Peer, _ users: UserDirectory) throws -> Bool {
+            switch self {
+            case .uid(let uid): return uid == peer.uid
+            case .user(let name): return try users.uid(name) == peer.uid
+            case .group(let name):
+                guard let gid = try users.gid(name) else { return false }
+                return try gid == peer.gid || users.groups(peer.uid).contains(gid)
+            }
+        }
+    }
+}

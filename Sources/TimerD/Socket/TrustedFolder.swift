@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Whether a folder can be changed by nobody but root and the daemon's own user.
+///
+/// Whoever can write to a folder above the socket could put a socket of their own in its place, or
+/// have the daemon, as root, make files where a link of theirs leads.
+enum TrustedFolder {
+    /// The first thing on the way to `path` that a stranger has, or could put another in place of:
+    /// as an error's words. Nil if there is none; what does not exist yet is not looked at.
+    static func problem(with path: String, uid: uid_t = geteuid(), gid: gid_t = getegid())
+        -> String?
+    {
+        var links = 0
+        var rest = Array(components(of: path).reversed())
+        if !path.hasPrefix("/") { rest += components(of: workingFolder()).reversed() }
+        var place = "/"
+        if let problem = problem(at: place, uid, gid) { return problem }
+        while let name = rest.popLast() {
+            let next = place == "/" ? "/\(name)" : "\(place)/\(name)"
+            var file = stat()
+            guard lstat(next, &file) == 0 else { return nil }
+            guard file.st_uid == 0 || file.st_uid == uid else {
+                return "'\(next)' belongs to uid \(file.st_uid); accepted are root and uid \(uid)"
+            }
+            guard file.st_mode & S_IFMT == S_IFLNK else {
+                if let problem = problem(at: next, uid, gid) { return problem }
+                place = next
+                continue
+            }
+            links += 1
+            guard links <= 40, let target = target(of: next) else {
+                return "'\(next)' is a link that cannot be followed"
+            }
+            if target.hasPrefix("/") { place = "/" }
+            rest += components(of: target).reversed()
+        }
+        return nil
+    }
+
+    private static func workingFolder() -> String {
+        guard let path = getcwd(nil, 0) else { return "/" }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
+    private static func components(of path: String) -> [String] {
+        path.split(separator: "/").filter { $0 != "." }.map(String.init)
+    }
+
+    private static func target(of link: String) -> String? {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = bytes.withUnsafeMutableBytes { buffer -> Int in
+            guard let start = buffer.bindMemory(to: CChar.self).baseAddress else { return -1 }
+            return readlink(link, start, buffer.count)
+        }
+        guard count > 0, count < bytes.count else { return nil }
+        return String(validating: bytes.prefix(count), as: UTF8.self)
+    }
+
+    private static func problem(at folder: String, _ uid: uid_t, _ gid: gid_t) -> String? {
+        var file = stat()
+        guard stat(folder, &file) == 0, file.st_mode & S_IFMT == S_IFDIR else { return nil }
+        guard file.st_uid == 0 || file.st_uid == uid else {
+            return "'\(folder)' belongs to uid \(file.st_uid); accepted are root and uid \(uid)"
+        }
+        // In a sticky folder such as /tmp nobody can move what belongs to somebody else.
+        guard file.st_mode & S_ISVTX == 0 else { return nil }
+        if file.st_mode & S_IWOTH != 0 {
+            return "everybody can write to '\(folder)'; accepted is the owner alone"
+        }
+        // A group of one's own is as good as oneself.
+        if file.st_mode & S_IWGRP != 0, file.st_gid != 0, uid == 0 || file.st_gid != gid {
+            return "the group \(file.st_gid) can write to '\(folder)'; accepted is the owner alone"
+        }
+        return nil
+    }
+}
