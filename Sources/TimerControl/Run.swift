@@ -35,6 +35,10 @@ public struct Run: Codable, Hashable, Sendable {
     public var error: String?
     public var startedAt: Timestamp?
     public var endedAt: Timestamp?
+    /// True for the command of `onFailure`, which is no attempt of the job's own.
+    public var onFailure: Bool?
+    /// When the fire's next attempt comes, where this one failed and it has retries left.
+    public var nextAttemptAt: Timestamp?
     /// The processor time of the run's processes, in seconds.
     public var userTime: Double?
     public var systemTime: Double?
@@ -96,7 +100,7 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     case paused
     /// The wall clock was set forward over it.
     case clockStepped
-    /// The job was ended while the fire waited for its command to run.
+    /// The job was ended before the date, which had come, could fire, or its command run.
     case invalidated
 
     /// The reason in words, to follow "skipped: ".
@@ -112,7 +116,7 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .moved: "the fire was moved to another date (set-fire-date)"
         case .paused: "the job was paused"
         case .clockStepped: "the clock was set forward over it"
-        case .invalidated: "the job was ended before its command could run"
+        case .invalidated: "the job was ended before it could fire"
         }
     }
 }

@@ -145,7 +145,10 @@ extension JobWriter {
             )
         }
         switch job.schedule {
-        case .once, .every: job.schedule = job.schedule.movingGrid(to: date)
+        case .once, .every:
+            // The dates of a pause go with the grid they were on.
+            if job.state == .paused, !job.isOneShot { try settleUnfired(&job) }
+            job.schedule = job.schedule.movingGrid(to: date)
         case .cron, .calendar:
             let from = job.movedFrom ?? job.fireDate
             job.movedFrom = from == date ? nil : from
@@ -193,15 +196,15 @@ extension JobWriter {
     private mutating func settleUnfired(_ job: inout StoredJob) throws {
         let now = moment.reading(of: job.clock)
         if let from = job.movedFrom, from <= now { try settleMove(of: &job, through: now) }
-        guard job.state == .paused, let first = job.fireDate, first <= now else { return }
+        guard job.claim == nil, let first = job.fireDate, first <= now else { return }
         let passed = job.dates.passed(from: first, through: now, newest: 1)
         let dates = MisfirePolicy.SkippedDates(
             first: first,
             last: passed.last,
             count: passed.count,
-            reason: .paused
+            reason: job.state == .paused ? .paused : .invalidated
         )
-        try skip(dates, of: job, .paused)
+        try skip(dates, of: job, dates.reason)
     }
 
     /// Removes what was claimed for the job's next date, and the run that was made ready for it.

@@ -16,7 +16,11 @@ enum RunRow {
         fires.id, fires.job_id, fires.wall_date_us, fires.state, fires.reason, fires.missed,
         fires.dates, fires.last_date_us, fires.fired_at_us,
         runs.id, runs.attempt, runs.outcome, runs.code, runs.error,
-        runs.started_at_us, runs.ended_at_us, runs.user_us, runs.system_us, runs.peak_memory_bytes
+        runs.started_at_us, runs.ended_at_us, runs.user_us, runs.system_us, runs.peak_memory_bytes,
+        runs.is_on_failure,
+        CASE WHEN fires.state = 'waiting' AND fires.waits_for = 'retry'
+            AND runs.id = (SELECT max(last.id) FROM runs AS last WHERE last.fire_id = fires.id)
+            THEN fires.waits_until_us END
         """
     static let source = "fires LEFT JOIN runs ON runs.fire_id = fires.id"
 
@@ -44,7 +48,16 @@ enum RunRow {
         run.userTime = try row.seconds(16)
         run.systemTime = try row.seconds(17)
         run.peakMemory = try row.get(18)
-        return RunOnPage(run: run, cursor: try row.get(19))
+        run.onFailure = try row.count(19, above: 0) == nil ? nil : true
+        run.nextAttemptAt = try row.get(20)
+        if run.outcome != nil {
+            // The fire may wait for its next attempt; this one is over.
+            run.state = .done
+        } else if run.state == .running, run.startedAt == nil {
+            // It waits for its place among the runs, or starts at this moment.
+            run.state = .waiting
+        }
+        return RunOnPage(run: run, cursor: try row.get(21))
     }
 }
 
