@@ -14,7 +14,8 @@ extension Configuration {
     ///   - commandLine: words by the names of settings.
     ///   - environment: of it, TIMERD_CONFIG and the variables that settings have; empty ones do
     ///     not count.
-    ///   - file: the configuration file; where nobody names one, that of `paths`, if it exists.
+    ///   - file: the path of the configuration file; where nobody names one, that of `paths`, if it exists.
+    ///   - paths: the defaults of those who run the daemon.
     ///   - uid: whom the daemon runs as.
     /// - Returns: a configuration all of whose values are accepted ones.
     /// - Throws: `SettingError`, which names the place, the value and what is accepted.

@@ -22,6 +22,18 @@ struct Admission: Sendable {
         peer.uid != owner && peer.uid != 0 && isShared && (allow + deny).contains(where: \.isName)
     }
 
+    /// The entries whose name nobody has, for now: more often a slip than a wish.
+    func unknownNames() -> [Entry] {
+        (allow + deny).filter { entry in
+            // try?: a database that cannot be read has been asked too early, and says nothing.
+            switch entry {
+            case .uid: false
+            case .user(let name): (try? users.uid(name)) == .some(nil)
+            case .group(let name): (try? users.gid(name)) == .some(nil)
+            }
+        }
+    }
+
     /// Why a peer is sent away; nil for one that may come in.
     func refusal(of peer: Peer) -> ControlError? {
         guard peer.uid != owner, peer.uid != 0 else { return nil }
@@ -79,7 +91,9 @@ struct Admission: Sendable {
             }
         }
 
-        var isName: Bool { if case .uid = self { false } else { true } }
+        var isName: Bool {
+            if case .uid = self { false } else { true }
+        }
 
         var description: String {
             switch self {
