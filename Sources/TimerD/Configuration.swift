@@ -29,8 +29,9 @@ public struct Configuration: Hashable, Sendable {
     /// How many requests of all connections of a user may be in progress.
     public var maxInFlightPerUser = 1024
 
-    /// Who may use the socket of a daemon that runs as root: uids, user names, `@` and group names.
-    /// Empty: everybody.
+    /// Who may use the socket of a daemon that runs as root; empty for everybody.
+    ///
+    /// Uids, user names, and group names behind an `@`.
     public var allow: [String] = []
     /// Who may not, whatever `allow` says.
     public var deny: [String] = []

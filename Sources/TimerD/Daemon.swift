@@ -119,8 +119,12 @@ struct DaemonParts {
             log: log,
             ownUID: geteuid()
         )
+        let socketSettings = ControlSocket.Settings(configuration, uid: geteuid())
+        for entry in socketSettings.admission.unknownNames() {
+            log.warning("allow or deny names nobody", metadata: ["entry": "\(entry)"])
+        }
         let socket = try await ControlSocket.start(
-            ControlSocket.Settings(configuration, uid: geteuid()),
+            socketSettings,
             bus: bus,
             source: store.events(after: scheduler),
             logger: log

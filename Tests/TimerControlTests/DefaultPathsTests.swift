@@ -10,6 +10,7 @@ import TimerControl
         var hasRunFolder = false
         var socket: String
         var database: String
+        var configuration = "/home/a/.config/timerd/timerd.json"
 
         var testDescription: String { "uid \(uid) with \(environment)" }
     }
@@ -19,7 +20,8 @@ import TimerControl
             uid: 0,
             environment: ["HOME": "/root", "XDG_RUNTIME_DIR": "/run/user/0"],
             socket: "/run/timerd/timerd.sock",
-            database: "/var/lib/timerd/timerd.db"
+            database: "/var/lib/timerd/timerd.db",
+            configuration: "/etc/timerd/timerd.json"
         ),
         Example(
             environment: ["HOME": "/home/a", "XDG_RUNTIME_DIR": "/run/user/1000"],
@@ -50,7 +52,14 @@ import TimerControl
         Example(
             environment: [:],
             socket: "/.local/state/timerd/timerd.sock",
-            database: "/.local/state/timerd/timerd.db"
+            database: "/.local/state/timerd/timerd.db",
+            configuration: "/.config/timerd/timerd.json"
+        ),
+        Example(
+            environment: ["HOME": "/home/a", "XDG_CONFIG_HOME": "/c"],
+            socket: "/home/a/.local/state/timerd/timerd.sock",
+            database: "/home/a/.local/state/timerd/timerd.db",
+            configuration: "/c/timerd/timerd.json"
         ),
     ]
 
@@ -61,5 +70,6 @@ import TimerControl
         }
         #expect(paths.socket == example.socket)
         #expect(paths.database == example.database)
+        #expect(paths.configuration == example.configuration)
     }
 }

@@ -52,6 +52,10 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_waiting ON jobs (clock, due_us)
     WHERE state = 'scheduled' AND claim_id IS NULL;
 
+-- One user's jobs in the order of a list, without a look at those of others. Neither column ever
+-- changes, so only adding a job writes it.
+CREATE INDEX jobs_by_owner ON jobs (owner_uid, id);
+
 -- Jobs that the next start of the machine makes due.
 CREATE TABLE boot_jobs (
     job_id INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE

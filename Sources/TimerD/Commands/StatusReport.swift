@@ -24,8 +24,9 @@ struct StatusReport: Sendable {
         var value: Int { body.withLock { $0 }() }
     }
 
-    /// Others than root and the daemon's own user are told no date: it would be that of somebody's
-    /// job. Numbers they may know.
+    /// What `caller` may know: all are told the numbers, administrators alone the next date.
+    ///
+    /// It would be that of somebody's job.
     @Sendable func reply(to caller: Caller) async -> StatusReply {
         let (armed, running, next) = await scheduler.standing()
         // try?: a reader that cannot read is said in `trouble`, or by the next list.

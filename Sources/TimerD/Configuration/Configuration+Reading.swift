@@ -14,8 +14,10 @@ extension Configuration {
     ///   - commandLine: words by the names of settings.
     ///   - environment: of it, TIMERD_CONFIG and the variables that settings have; empty ones do
     ///     not count.
-    ///   - file: the configuration file; where nobody names one, that of `paths`, if it exists.
+    ///   - file: the path of the configuration file; where nobody names one, that of `paths`, if it exists.
+    ///   - paths: the defaults of those who run the daemon.
     ///   - uid: whom the daemon runs as.
+    /// - Returns: a configuration all of whose values are accepted ones.
     /// - Throws: `SettingError`, which names the place, the value and what is accepted.
     public static func read(
         commandLine: [String: String],
@@ -26,8 +28,8 @@ extension Configuration {
     ) async throws(SettingError) -> Configuration {
         let environment = environment.filter { !$0.value.isEmpty }
         var providers: [any ConfigProvider] = [
-            try provider("command line", of: { commandLine[$0.rawValue] }) { $0.rawValue },
-            try provider("environment", of: { environment[$0.variable] }) { $0.variable },
+            try provider("command line", of: commandLine, by: \.rawValue),
+            try provider("environment", of: environment, by: \.variable),
         ]
         let named = file ?? environment["TIMERD_CONFIG"]
         if let path = named ?? (exists(paths.configuration) ? paths.configuration : nil) {
@@ -99,14 +101,14 @@ extension Configuration {
     /// The settings that one place has words for.
     private static func provider(
         _ name: String,
-        of words: (Setting) -> String?,
-        named: (Setting) -> String
+        of words: [String: String],
+        by key: (Setting) -> String
     ) throws(SettingError) -> InMemoryProvider {
         var values: [AbsoluteConfigKey: ConfigValue] = [:]
         for setting in Setting.allCases {
-            guard let text = words(setting) else { continue }
+            guard let text = words[key(setting)] else { continue }
             guard let content = setting.content(ofWords: text) else {
-                throw .unaccepted(setting, "'\(text)'", at: named(setting))
+                throw .unaccepted(setting, "'\(text)'", at: key(setting))
             }
             values[AbsoluteConfigKey([setting.rawValue])] = ConfigValue(content, isSecret: false)
         }

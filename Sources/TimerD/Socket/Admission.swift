@@ -22,6 +22,18 @@ struct Admission: Sendable {
         peer.uid != owner && peer.uid != 0 && isShared && (allow + deny).contains(where: \.isName)
     }
 
+    /// The entries whose name nobody has, for now: more often a slip than a wish.
+    func unknownNames() -> [Entry] {
+        (allow + deny).filter { entry in
+            // try?: a database that cannot be read has been asked too early, and says nothing.
+            switch entry {
+            case .uid: false
+            case .user(let name): (try? users.uid(name)) == .some(nil)
+            case .group(let name): (try? users.gid(name)) == .some(nil)
+            }
+        }
+    }
+
     /// Why a peer is sent away; nil for one that may come in.
     func refusal(of peer: Peer) -> ControlError? {
         guard peer.uid != owner, peer.uid != 0 else { return nil }
@@ -67,7 +79,7 @@ struct Admission: Sendable {
             let isPlain = name.utf8.allSatisfy {
                 $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: "@")
             }
-            guard !name.isEmpty, isPlain, name.utf8.count <= 255 else { return nil }
+            guard !name.isEmpty, !name.hasPrefix("-"), isPlain, name.utf8.count <= 255 else { return nil }
             if text.hasPrefix("@") {
                 self = .group(String(name))
             } else if name.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) {
@@ -79,7 +91,9 @@ struct Admission: Sendable {
             }
         }
 
-        var isName: Bool { if case .uid = self { false } else { true } }
+        var isName: Bool {
+            if case .uid = self { false } else { true }
+        }
 
         var description: String {
             switch self {

@@ -41,7 +41,9 @@ final class Clients: Sendable {
         PeerCredentials.peer(of: channel).flatMap { peer in
             self.admission(of: peer).map { (peer, $0) }
         }.flatMapThrowing { peer, refusal in
-            guard let refusal = refusal ?? self.limitReached(by: peer) else { return try self.add(channel, peer) }
+            guard let refusal = refusal ?? self.limitReached(by: peer) else {
+                return try self.add(channel, peer)
+            }
             self.logger.debug(
                 "connection refused",
                 metadata: ["pid": "\(peer.pid)", "error": "\(refusal)"]

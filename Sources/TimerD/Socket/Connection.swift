@@ -61,7 +61,7 @@ final class Connection: ChannelDuplexHandler {
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
     func read(context: ChannelHandlerContext) {
-        if mayRead { context.read() } else { hasHeldRead = true }
+        if mayRead() { context.read() } else { hasHeldRead = true }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -105,11 +105,14 @@ final class Connection: ChannelDuplexHandler {
 }
 
 extension Connection {
-    private var mayRead: Bool { mayStart && backlog.isEmpty && !isYielding }
+    private func mayRead() -> Bool { mayStart() && backlog.isEmpty && !isYielding }
 
-    private var mayStart: Bool {
+    private func mayStart() -> Bool {
         guard !isClosing, let context, context.channel.isWritable else { return false }
-        guard environment.loads.hasRoom(for: peer.uid) else { return false }
+        guard environment.loads.hasRoom(for: peer.uid) else {
+            waitForRoom()
+            return false
+        }
         // A batch goes on whatever it holds: its replies leave when the last one is there.
         return inFlight < environment.maxInFlight
             && (!backlog.isEmpty || replies.heldBytes < Self.outboundLimit)
@@ -122,7 +125,7 @@ extension Connection {
         isAdvancing = true
         var rest = Self.requestsPerTurn
         var isDrained = false
-        while rest > 0, mayStart {
+        while rest > 0, mayStart() {
             guard let (envelope, ticket) = nextRequest() else {
                 isDrained = true
                 break
@@ -136,8 +139,7 @@ extension Connection {
         flush()
         if isDrained { closeIfDone() }
         if rest == 0 { yield() }
-        waitForRoom()
-        if hasHeldRead, mayRead {
+        if hasHeldRead, mayRead() {
             hasHeldRead = false
             context?.read()
         }
@@ -145,7 +147,7 @@ extension Connection {
 
     /// Goes on once the user's other requests leave room.
     private func waitForRoom() {
-        guard !isClosing, !isWaiting, !environment.loads.hasRoom(for: peer.uid) else { return }
+        guard !isWaiting else { return }
         isWaiting = true
         environment.loads.wait(self, peer.uid)
     }

@@ -55,7 +55,8 @@ struct SocketFile: Sendable {
         unlink(path)
     }
 
-    private static func bind(_ path: String, _ audience: Audience) throws(SocketError) -> SocketFile {
+    private static func bind(_ path: String, _ audience: Audience) throws(SocketError) -> SocketFile
+    {
         let descriptor = try makeSocket(path)
         // Nobody can connect before listen(2), and by then the mode is set.
         let isBound = withAddress(of: path) { Glibc.bind(descriptor, $0, $1) } == 0

@@ -7,8 +7,10 @@ import Glibc
 /// Whoever can write to a folder above the socket could put a socket of their own in its place, or
 /// have the daemon, as root, make files where a link of theirs leads.
 enum TrustedFolder {
-    /// The first thing on the way to `path` that a stranger has, or could put another in place of:
-    /// as an error's words. Nil if there is none; what does not exist yet is not looked at.
+    /// What on the way to `path` a stranger has or could replace, as an error's words; nil for
+    /// nothing.
+    ///
+    /// What does not exist yet is not looked at.
     static func problem(with path: String, uid: uid_t = geteuid(), gid: gid_t = getegid())
         -> String?
     {

@@ -37,7 +37,9 @@ extension JobWriter {
         guard live + jobs.count > limit else { return }
         let replaced =
             try replace
-            ? jobs.count { try $0.definition.name.map { try jobID(named: $0, owner: owner) } != nil }
+            ? jobs.count {
+                try $0.definition.name.map { try jobID(named: $0, owner: owner) } != nil
+            }
             : 0
         guard live + jobs.count - replaced > limit else { return }
         throw ControlError(

@@ -11,7 +11,13 @@ struct Queries {
 
     /// Jobs by growing id, after `filter.cursor`; those of `owner` alone unless it is nil.
     func jobs(_ filter: ListJobs, owner: UInt32?, limit: Int) throws -> [StoredJob] {
-        let select = try database.prepare(filter.tag == nil ? SQL.jobs : SQL.jobsByTag)
+        let sql =
+            switch (filter.tag, owner) {
+            case (nil, nil): SQL.jobs
+            case (nil, _): SQL.jobsOfOwner
+            default: SQL.jobsByTag
+            }
+        let select = try database.prepare(sql)
         let all = filter.all == true || filter.state != nil
         let after = filter.cursor ?? 0
         // The tag comes last, where there is one: a statement takes as many values as it names.
@@ -88,6 +94,11 @@ struct Queries {
                 AND (jobs.owner_uid = ?5 OR ?5 IS NULL)
             ORDER BY jobs.id LIMIT ?6
             """
+        /// Uses jobs_by_owner.
+        static let jobsOfOwner = jobs.replacing(
+            "(jobs.owner_uid = ?5 OR ?5 IS NULL)",
+            with: "jobs.owner_uid = ?5"
+        )
         static let jobsByTag = jobs.replacing(
             "WHERE",
             with: "JOIN job_tags ON job_tags.job_id = jobs.id AND job_tags.tag = ?7 WHERE"

@@ -57,13 +57,19 @@ struct TestSocket: Sendable {
     func connect() async throws -> LineClient { try await LineClient.connect(to: path) }
 
     /// Publishes an event as the scheduler does, with the next number.
-    func publish(_ seq: Int64, _ type: Event.Kind = .fireFired, job: Int64 = 1) {
-        let event = Event(
+    func publish(
+        _ seq: Int64,
+        _ type: Event.Kind = .fireFired,
+        job: Int64 = 1,
+        owner: UInt32? = nil
+    ) {
+        var event = Event(
             seq: seq,
             type: type,
             at: .init(microseconds: seq),
             job: JobID(rawValue: job)
         )
+        event.owner = owner
         log.append(event)
         bus.publish(event)
     }

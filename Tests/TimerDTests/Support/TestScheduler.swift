@@ -178,6 +178,19 @@ final class TestScheduler: Sendable {
         return try await scheduler.add([job], replace: false, caller: Self.root)[0]
     }
 
+    /// What answers requests on a daemon that runs as `uid`.
+    func handler(uid: UInt32 = 0) -> CommandHandler {
+        CommandHandler(
+            scheduler: scheduler,
+            reader: store.reader,
+            clock: clock,
+            owners: OwnerNames(),
+            status: { _ in fatalError("no test asks for a status here") },
+            log: Logger(label: "test"),
+            ownUID: uid
+        )
+    }
+
     func change(_ job: JobID, _ change: JobChange) async throws {
         _ = try await scheduler.change(.ids([job]), change, caller: Self.root)
     }

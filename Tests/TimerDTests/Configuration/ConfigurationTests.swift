@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Configuration") struct ConfigurationTests {
+    private let folder: TemporaryFolder
+    private let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.file("timerd.json")
+    }
+
+    private func write(_ text: String) throws {
+        try text.write(toFile: path, atomically: false, encoding: .utf8)
+        #expect(chmod(path, 0o644) == 0)
+    }
+
+    private func read(
+        _ commandLine: [String: String] = [:],
+        _ environment: [String: String] = [:],
+        file: String? = nil,
+        uid: UInt32 = geteuid()
+    ) async throws(SettingError) -> TimerD.Configuration {
+        var paths = DefaultPaths(environment: [:], uid: 0) { _ in false }
+        paths.configuration = path
+        return try await .read(
+            commandLine: commandLine,
+            environment: environment,
+            file: file,
+            paths: paths,
+            uid: uid
+        )
+    }
+
+    private func refusal(
+        _ commandLine: [String: String] = [:],
+        _ environment: [String: String] = [:],
+        file: String? = nil,
+        uid: UInt32 = geteuid()
+    ) async -> String? {
+        do throws(SettingError) {
+            _ = try await read(commandLine, environment, file: file, uid: uid)
+            return nil
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test("Without a file all is as docs/configuration.md says")
+    func defaults() async throws {
+        let configuration = try await read()
+        #expect(
+            configuration
+                == TimerD.Configuration(
+                    database: "/var/lib/timerd/timerd.db",
+                    socket: "/run/timerd/timerd.sock"
+                )
+        )
+        let text = try String(contentsOfFile: Self.documentation, encoding: .utf8)
+        let rows = text.split(separator: "\n").filter { $0.hasPrefix("| `") }
+        let documented = rows.map { row in
+            row.split(separator: "|").prefix(3).map { $0.filter { !" `".contains($0) } }
+        }
+        let values = try JSONValue(parsing: configuration.jsonText)
+        #expect(documented.map { $0[0] } == Setting.allCases.map(\.rawValue))
+        for row in documented where !["database", "socket"].contains(row[0]) {
+            #expect(values[String(row[0])]?.jsonText == row[2], "\(row[0])")
+        }
+    }
+
+    private static let documentation = URL(filePath: #filePath)
+        .appending(path: "../../../../docs/configuration.md").standardizedFileURL.path
+
+    @Test("The command line comes before the environment, that before the file, before the default")
+    func precedence() async throws {
+        try write(#"{"database": "/f.db", "socket": "/f.sock", "maxRuns": 1, "drainTime": "1min"}"#)
+        let configuration = try await read(
+            ["database": "/c.db"],
+            ["TIMERD_DATABASE": "/e.db", "TIMERD_SOCKET": "/e.sock", "TIMERD_MAX_RUNS": ""]
+        )
+        #expect(configuration.database == "/c.db")
+        #expect(configuration.socket == "/e.sock")
+        #expect(configuration.maxRuns == 1)
+        #expect(configuration.drainTime == .seconds(60))
+        #expect(configuration.maxConnections == 1000)
+    }
+
+    @Test("The file that is named is read, and none is when there is none")
+    func files() async throws {
+        let other = folder.file("other.json")
+        try #"{"maxRuns": 7}"#.write(toFile: other, atomically: false, encoding: .utf8)
+        #expect(try await read(file: other).maxRuns == 7)
+        #expect(try await read([:], ["TIMERD_CONFIG": other]).maxRuns == 7)
+        #expect(try await read(file: other).maxRuns == 7)
+        let missing = folder.file("missing.json")
+        let reason = "the configuration file '\(missing)' cannot be read: no such file or directory"
+        #expect(await refusal(file: missing) == reason)
+        #expect(await refusal([:], ["TIMERD_CONFIG": missing]) == reason)
+        #expect(await refusal(file: folder.path)?.hasSuffix("is no file") == true)
+    }
+
+    @Test("What is printed is a configuration file that says the same")
+    func roundTrip() async throws {
+        try write(
+            """
+            {
+                "logLevel": "debug", "drainTime": "1min 30s", "maxRuns": 2, "maxRunsPerUser": 1,
+                "runsKept": 5, "maxJobsPerUser": 0, "maxConnections": 8,
+                "maxConnectionsPerUser": 4, "maxInFlight": 3, "maxInFlightPerUser": 6,
+                "database": "/d\\"b", "socket": "/s"
+            }
+            """
+        )
+        let first = try await read()
+        #expect(first.drainTime == .seconds(90))
+        try write(first.jsonText)
+        #expect(try await read() == first)
+    }
+
+    @Test("Users and groups may be listed by root, as words or numbers; by others not")
+    func users() async throws {
+        try write(#"{"allow": ["ann", "@staff", 1001], "deny": ["0"]}"#)
+        #expect(try await read(uid: 0).allow == ["ann", "@staff", "1001"])
+        #expect(try await read(uid: 0).deny == ["0"])
+        try write(#"{"deny": ["ann"]}"#)
+        #expect(chown(path, 4711, 4711) == 0 || geteuid() != 0)
+        let refusal = await refusal(uid: geteuid() == 0 ? 4711 : geteuid())
+        #expect(refusal?.hasPrefix("'deny' is set, but a daemon that runs as uid ") == true)
+    }
+
+    struct Slip: Sendable, CustomTestStringConvertible {
+        var text: String
+        /// Behind the path.
+        var message: String
+        var testDescription: String { text }
+    }
+
+    static let slips = [
+        Slip(
+            text: "{\n  \"maxRuns\": 1,\n  \"maxRun\": 2\n}",
+            message: ":3: there is no setting 'maxRun'; accepted are database, socket, "
+        ),
+        Slip(
+            text: "{\n\n\"maxRuns\": \"many\"}",
+            message: ":3: 'maxRuns' is \"many\", accepted is a whole number from 1 to 10000"
+        ),
+        Slip(text: "{\"maxRuns\": 0}", message: ":1: 'maxRuns' is 0, accepted is"),
+        Slip(text: "{\"maxRuns\": 1.5}", message: ":1: 'maxRuns' is 1.5, accepted is"),
+        Slip(text: "{\"maxRuns\": true}", message: ":1: 'maxRuns' is true, accepted is"),
+        Slip(text: "{\"maxRuns\": null}", message: ":1: 'maxRuns' is null, accepted is"),
+        Slip(text: "{\"maxRuns\": 9223372036854775808}", message: ":1: 'maxRuns' is 9"),
+        Slip(
+            text: "{\n\"logLevel\":\n\"loud\"}",
+            message: ":2: 'logLevel' is \"loud\", accepted is trace"
+        ),
+        Slip(
+            text: "{\"drainTime\": 10}",
+            message: ":1: 'drainTime' is 10, accepted is a time span"
+        ),
+        Slip(text: "{\"drainTime\": \"2d\"}", message: ":1: 'drainTime' is \"2d\", accepted is"),
+        Slip(text: "{\"database\": \"\"}", message: ":1: 'database' is \"\", accepted is a path"),
+        Slip(text: "{\"allow\": \"ann\"}", message: ":1: 'allow' is \"ann\", accepted is a list"),
+        Slip(text: "{\"deny\": [\"a b\"]}", message: ":1: 'deny' is [\"a b\"], accepted is a list"),
+        Slip(text: "{\"deny\": [-1]}", message: ":1: 'deny' is [-1], accepted is a list"),
+        Slip(
+            text: "{\"maxRuns\": 1,\n \"maxRuns\": 2}",
+            message: ":2: expected a key other than 'maxRuns', again"
+        ),
+        Slip(text: "{\n\"maxRuns\": 1,\n}", message: ":3: expected a key in quotes"),
+        Slip(text: "{\n// no\n}", message: ":2: expected a key in quotes"),
+        Slip(text: "", message: ":1: expected a value"),
+        Slip(text: "[]", message: ":1: it is an array, expected an object"),
+        Slip(
+            text: "{\"socket\": \"{\\\"x\\\":1}\",\n\"x\": {\"maxRuns\": 1}}",
+            message: ":2: there is no setting 'x'"
+        ),
+    ]
+
+    @Test("A slip in the file is told with its line and what is accepted", arguments: slips)
+    func slip(slip: Slip) async throws {
+        try write(slip.text)
+        let refusal = await refusal()
+        #expect(refusal?.hasPrefix(path + slip.message) == true, "\(refusal ?? "accepted")")
+    }
+
+    @Test("A slip in the environment is told with its variable")
+    func environment() async {
+        #expect(
+            await refusal([:], ["TIMERD_MAX_RUNS": "x"])
+                == "TIMERD_MAX_RUNS is 'x', accepted is a whole number from 1 to 10000"
+        )
+        #expect(await refusal([:], ["TIMERD_JOB_ID": "x", "TIMERD_SOMETHING": "x"]) == nil)
+    }
+
+    @Test("A file that others can write to is not believed")
+    func othersFile() async throws {
+        try write("{}")
+        #expect(chmod(path, 0o666) == 0)
+        #expect(await refusal()?.contains("can be written to by everybody") == true)
+    }
+}

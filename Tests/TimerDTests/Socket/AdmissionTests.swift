@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Admission") struct AdmissionTests {
+    /// ann is 1001 in the groups ann (1001) and staff (50); ben is 1002, in the group ben alone.
+    static let users = UserDirectory(
+        uid: { ["ann": 1001, "ben": 1002, "root": 0][$0] },
+        gid: { ["ann": 1001, "ben": 1002, "staff": 50][$0] },
+        groups: { [1001: [1001, 50], 1002: [1002]][$0] ?? [] }
+    )
+
+    struct Example: Sendable, CustomTestStringConvertible {
+        var allow: [String] = []
+        var deny: [String] = []
+        /// Of the uids 0, 1001, 1002 and 1003.
+        var admitted: [UInt32]
+        var testDescription: String { "allow \(allow) deny \(deny)" }
+    }
+
+    static let examples = [
+        Example(admitted: [0, 1001, 1002, 1003]),
+        Example(allow: ["ann"], admitted: [0, 1001]),
+        Example(allow: ["1003"], admitted: [0, 1003]),
+        Example(allow: ["@staff"], admitted: [0, 1001]),
+        Example(allow: ["@staff", "1002"], admitted: [0, 1001, 1002]),
+        Example(allow: ["nobody-here", "@none"], admitted: [0]),
+        Example(deny: ["ann"], admitted: [0, 1002, 1003]),
+        Example(deny: ["@staff"], admitted: [0, 1002, 1003]),
+        Example(deny: ["1002"], admitted: [0, 1001, 1003]),
+        Example(deny: ["root", "0"], admitted: [0, 1001, 1002, 1003]),
+        Example(allow: ["ann", "ben"], deny: ["@staff"], admitted: [0, 1002]),
+        Example(deny: ["nobody-here", "@none"], admitted: [0, 1001, 1002, 1003]),
+    ]
+
+    @Test(
+        "Root always may; deny comes before allow, and no allow is everybody",
+        arguments: examples
+    )
+    func lists(example: Example) {
+        let admission = Admission(
+            owner: 0,
+            isShared: true,
+            allow: example.allow.compactMap(Admission.Entry.init),
+            deny: example.deny.compactMap(Admission.Entry.init),
+            users: Self.users
+        )
+        let admitted = [0, 1001, 1002, 1003].filter { uid in
+            admission.refusal(of: Peer(uid: uid, gid: uid, pid: 1)) == nil
+        }
+        #expect(admitted == example.admitted)
+    }
+
+    @Test("A group that the process has counts, beside those of its user")
+    func processGroup() {
+        let admission = Admission(
+            owner: 0,
+            isShared: true,
+            allow: [.group("staff")],
+            users: Self.users
+        )
+        #expect(admission.refusal(of: Peer(uid: 1003, gid: 50, pid: 1)) == nil)
+    }
+
+    @Test("While the user database cannot be read, nobody is let in by name or past one")
+    func unreadable() {
+        struct Down: Error {}
+        let users = UserDirectory(
+            uid: { _ in throw Down() },
+            gid: { _ in throw Down() },
+            groups: { _ in throw Down() }
+        )
+        for (allow, deny) in [(["ann"], []), ([], ["ann"]), ([], ["@staff"])] {
+            let admission = Admission(
+                owner: 0,
+                isShared: true,
+                allow: allow.compactMap(Admission.Entry.init),
+                deny: deny.compactMap(Admission.Entry.init),
+                users: users
+            )
+            let peer = Peer(uid: 1001, gid: 1001, pid: 1)
+            #expect(admission.refusal(of: peer)?.reason == .notPermitted)
+            #expect(admission.needsLookup(for: peer))
+            #expect(admission.refusal(of: Peer(uid: 0, gid: 0, pid: 1)) == nil)
+        }
+    }
+
+    @Test("A user's own daemon serves that user and root")
+    func ownDaemon() {
+        let admission = Admission(owner: 1001)
+        #expect(admission.refusal(of: Peer(uid: 1001, gid: 1, pid: 1)) == nil)
+        #expect(admission.refusal(of: Peer(uid: 0, gid: 0, pid: 1)) == nil)
+        #expect(
+            admission.refusal(of: Peer(uid: 1002, gid: 1, pid: 1))?.message
+                == "uid 1002 may not use this daemon; accepted are uid 1001 and root"
+        )
+    }
+
+    @Test(
+        "What is no uid, user or group is no entry",
+        arguments: [
+            "", "@", "@@a", "a b", "a:b", "4294967295", "99999999999", "a\n", "\u{1b}[1m",
+        ]
+    )
+    func badEntries(text: String) { #expect(Admission.Entry(text) == nil) }
+
+    @Test("The system's user database knows root, and says nil for nobody")
+    func system() throws {
+        #expect(try UserDirectory.system.uid("root") == 0)
+        #expect(try UserDirectory.system.gid("root") == 0)
+        #expect(try UserDirectory.system.groups(0).contains(0))
+        #expect(try UserDirectory.system.uid("no-such-user-here") == nil)
+        #expect(try UserDirectory.system.gid("no-such-group-here") == nil)
+        #expect(try UserDirectory.system.groups(4_000_000_000) == [])
+    }
+
+    @Test("A peer who is denied by name gets one line, over the socket too")
+    func overSocket() async throws {
+        // The daemon of somebody else, whose list leaves out whoever runs this, unless that is root.
+        let users = UserDirectory(uid: { _ in getuid() }, gid: { _ in nil }, groups: { _ in [] })
+        let admission = Admission(owner: 1, isShared: true, deny: [.user("me")], users: users)
+        try await TestSocket.with(admission: admission) { server in
+            let client = try await server.connect()
+            guard getuid() != 0 else {
+                try await client.send(status(1))
+                await client.expect(
+                    #"{"id":1,"jsonrpc":"2.0","result":{"method":"daemon.status"}}"#
+                )
+                return
+            }
+            let line = try await client.nextValue()["error"]?.decoded(as: ControlError.self)
+            #expect(line?.message.contains("'deny' has 'me'") == true)
+            await client.expectEnd()
+        }
+    }
+}

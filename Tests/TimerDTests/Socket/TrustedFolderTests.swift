@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+
+@testable import TimerD
+
+@Suite("TrustedFolder") struct TrustedFolderTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func make(_ name: String, mode: mode_t = 0o755, owner: uid_t? = nil) -> String {
+        let path = folder.file(name)
+        #expect(mkdir(path, 0o700) == 0)
+        if let owner { #expect(chown(path, owner, owner) == 0) }
+        #expect(chmod(path, mode) == 0)
+        return path
+    }
+
+    private func problem(_ path: String) -> String? {
+        do {
+            let made = try SocketFile.listen(at: path)
+            close(made.descriptor)
+            return nil
+        } catch {
+            return error.problem
+        }
+    }
+
+    @Test("A folder of one's own is trusted, and what does not exist yet")
+    func own() {
+        let path = make("a", mode: 0o755)
+        #expect(TrustedFolder.problem(with: path) == nil)
+        #expect(TrustedFolder.problem(with: path + "/b/c") == nil)
+    }
+
+    @Test("One that everybody can write to is not, unless it is sticky")
+    func everybody() {
+        let open = make("open", mode: 0o777)
+        let problem = "everybody can write to '\(open)'; accepted is the owner alone"
+        #expect(TrustedFolder.problem(with: open) == problem)
+        #expect(TrustedFolder.problem(with: open + "/deeper") == problem)
+        #expect(self.problem(open + "/t.sock") == problem)
+        #expect(self.problem(open + "/new/t.sock") == problem)
+        #expect(TrustedFolder.problem(with: make("sticky", mode: 0o1777)) == nil)
+    }
+
+    @Test("A link of one's own is followed, to a folder that has to be trusted as well")
+    func links() {
+        let good = make("good")
+        let open = make("open", mode: 0o777)
+        #expect(symlink(good, folder.file("to-good")) == 0)
+        #expect(symlink("open", folder.file("to-open")) == 0)
+        #expect(symlink("loop", folder.file("loop")) == 0)
+        #expect(TrustedFolder.problem(with: folder.file("to-good")) == nil)
+        #expect(problem(folder.file("to-good/t.sock")) == nil)
+        let found = TrustedFolder.problem(with: folder.file("to-open/x"))
+        #expect(found == "everybody can write to '\(open)'; accepted is the owner alone")
+        #expect(TrustedFolder.problem(with: folder.file("loop"))?.contains("followed") == true)
+        #expect(
+            TrustedFolder.problem(with: good + "/../open")?.contains("everybody can write") == true
+        )
+    }
+
+    @Test(
+        "A stranger's folder or link is refused before anything is made in it",
+        .enabled(if: geteuid() == 0)
+    )
+    func strangers() {
+        let theirs = make("theirs", owner: 65534)
+        let accepted = "belongs to uid 65534; accepted are root and uid 0"
+        #expect(problem(theirs + "/t.sock") == "'\(theirs)' \(accepted)")
+
+        let sticky = make("sticky", mode: 0o1777)
+        let good = make("good")
+        #expect(symlink(good, sticky + "/link") == 0)
+        #expect(lchown(sticky + "/link", 65534, 65534) == 0)
+        #expect(problem(sticky + "/link/made/t.sock") == "'\(sticky)/link' \(accepted)")
+        #expect(!FileManager.default.fileExists(atPath: good + "/made"))
+
+        let group = make("group", mode: 0o775)
+        #expect(chown(group, 0, 65534) == 0)
+        #expect(problem(group + "/t.sock")?.hasPrefix("the group 65534 can write") == true)
+    }
+
+    @Test("A socket for everyone can be reached by everyone, whatever the umask is")
+    func everyone() throws {
+        let path = folder.file("run/timerd/timerd.sock")
+        let made = try SocketFile.listen(at: path, for: .everyone)
+        defer { close(made.descriptor) }
+        for (file, mode) in [
+            ("run", 0o755), ("run/timerd", 0o755), ("run/timerd/timerd.sock", 0o666),
+            ("run/timerd/timerd.sock.lock", 0o600),
+        ] {
+            let attributes = try FileManager.default.attributesOfItem(atPath: folder.file(file))
+            #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == mode, "\(file)")
+        }
+    }
+
+    @Test(
+        "A stranger who holds the folder's lock does not keep a daemon for everyone from starting"
+    )
+    func strangersLock() throws {
+        let directory = make("run")
+        let stranger = open(directory, O_RDONLY)
+        defer { close(stranger) }
+        #expect(flock(stranger, LOCK_EX) == 0)
+        let made = try SocketFile.listen(at: directory + "/t.sock", for: .everyone)
+        close(made.descriptor)
+    }
+}
