@@ -91,7 +91,10 @@ struct RunUsage: Hashable, Sendable {
     var userMicroseconds: Int64
     var systemMicroseconds: Int64
     /// The largest resident set of one process, in bytes.
-    var peakMemory: Int64
+    ///
+    /// Nil where it was below the daemon's own, which the kernel counts too: a process begins as
+    /// its parent's copy.
+    var peakMemory: Int64?
 }
 
 /// The last bytes of a run's output, and how many came before them.

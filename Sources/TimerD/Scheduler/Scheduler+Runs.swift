@@ -79,6 +79,7 @@ extension Scheduler {
         if let result {
             ended.endedAt = Timestamp(microseconds: result.endedAtMicroseconds)
             ended.output = result.output
+            ended.usage = result.usage
             ended.startedAt =
                 result.outcome.wasStarted
                 ? Timestamp(microseconds: result.startedAtMicroseconds) : nil

@@ -43,7 +43,10 @@ extension JobWriter {
             code.map(Int64.init),
             error,
             ended.startedAt,
-            ended.endedAt
+            ended.endedAt,
+            ended.usage?.userMicroseconds,
+            ended.usage?.systemMicroseconds,
+            ended.usage?.peakMemory
         )
         switch next {
         case .done: try database.prepare(SQL.markDone).run(ended.fire)
@@ -85,6 +88,8 @@ struct EndedRun: Sendable {
     var startedAt: Timestamp?
     var endedAt: Timestamp
     var output: CapturedOutput
+    /// Nil where no process was started, or nobody saw it end.
+    var usage: RunUsage?
 }
 
 extension RunOutcome {
@@ -115,7 +120,8 @@ extension JobWriter.SQL {
         """
     static let markFinished = """
         UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
-            started_at_us = coalesce(started_at_us, ?5), ended_at_us = ?6
+            started_at_us = coalesce(started_at_us, ?5), ended_at_us = ?6,
+            user_us = ?7, system_us = ?8, peak_memory_bytes = ?9
         WHERE id = ?1
         """
     static let markDone = "UPDATE fires SET state = 'done' WHERE id = ?1"

@@ -16,7 +16,7 @@ enum RunRow {
         fires.id, fires.job_id, fires.wall_date_us, fires.state, fires.reason, fires.missed,
         fires.dates, fires.last_date_us, fires.fired_at_us,
         runs.id, runs.attempt, runs.outcome, runs.code, runs.error,
-        runs.started_at_us, runs.ended_at_us
+        runs.started_at_us, runs.ended_at_us, runs.user_us, runs.system_us, runs.peak_memory_bytes
         """
     static let source = "fires LEFT JOIN runs ON runs.fire_id = fires.id"
 
@@ -41,7 +41,10 @@ enum RunRow {
         run.error = try row.get(13)
         run.startedAt = try row.get(14)
         run.endedAt = try row.get(15)
-        return RunOnPage(run: run, cursor: try row.get(16))
+        run.userTime = try row.seconds(16)
+        run.systemTime = try row.seconds(17)
+        run.peakMemory = try row.get(18)
+        return RunOnPage(run: run, cursor: try row.get(19))
     }
 }
 
@@ -50,5 +53,11 @@ extension Row {
     borrowing func count(_ column: Int, above least: Int) throws -> Int? {
         let count: Int? = try get(column)
         return count.flatMap { $0 > least ? $0 : nil }
+    }
+
+    /// A number of µs, in seconds.
+    borrowing func seconds(_ column: Int) throws -> Double? {
+        let microseconds: Int64? = try get(column)
+        return microseconds.map { Double($0) / 1_000_000 }
     }
 }

@@ -36,6 +36,9 @@ struct SchedulerRunTests {
             #expect(run.outcome == .exited)
             #expect(run.status == 0)
             #expect(run.startedAt == TestScheduler.start + .seconds(5))
+            #expect(run.userTime == 1.5)
+            #expect(run.systemTime == 0.25)
+            #expect(run.peakMemory == 8192)
         }
     }
 

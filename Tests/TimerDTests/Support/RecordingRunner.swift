@@ -18,6 +18,13 @@ final class RecordingRunner: CommandRunner {
     private let state = Mutex(State())
     private let clock: any WallClock
 
+    /// What every run used.
+    static let usage = RunUsage(
+        userMicroseconds: 1_500_000,
+        systemMicroseconds: 250_000,
+        peakMemory: 8192
+    )
+
     init(clock: any WallClock) { self.clock = clock }
 
     /// What it was asked to run, in order.
@@ -69,7 +76,8 @@ final class RecordingRunner: CommandRunner {
             outcome: outcome,
             startedAtMicroseconds: startedAt,
             endedAtMicroseconds: clock.now().wall.microseconds,
-            output: CapturedOutput()
+            output: CapturedOutput(),
+            usage: Self.usage
         )
     }
 
