@@ -41,7 +41,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         // Start and stop in order; SIGTERM and SIGINT.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
-        // Spawning the commands of jobs.
+        // The programs that the end-to-end tests run.
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
         // File descriptors and errno texts, without Foundation.
         .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
@@ -53,6 +53,7 @@ let package = Package(
             providers: [.apt(["libsqlite3-dev"])]
         ),
         .systemLibrary(name: "CLinux"),
+        .target(name: "CSpawn"),
         .target(name: "RunLoopTimers", swiftSettings: settings),
         .target(name: "Schedules", swiftSettings: settings),
         .target(
@@ -73,14 +74,14 @@ let package = Package(
         .target(
             name: "TimerD",
             dependencies: [
-                "CLinux", "CSQLite", "Migrations", "RunLoopTimers", "Schedules", "TimerControl",
+                "CLinux", "CSQLite", "CSpawn", "Migrations", "RunLoopTimers", "Schedules",
+                "TimerControl",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings

@@ -6,7 +6,7 @@ protocol CommandRunner: Sendable {
     ///
     /// Whoever else holds the command's pipes does not delay that. `started` is called once, as
     /// soon as the process exists, with its pid, which is also its process group and session; it
-    /// is not called for `notStarted`. Cancelling the task is `stop` with `Teardown.standard`:
+    /// is not called for `notStarted`. Cancelling the task is `stop` with the request's teardown:
     /// the result still comes.
     func run(
         _ request: RunRequest,
@@ -39,7 +39,7 @@ struct RunRequest: Sendable {
     var limits = ProcessLimits()
     /// How long the run may take; nil for no limit.
     var timeout: Duration?
-    /// How it is ended when it has taken that long.
+    /// How it is ended when it has taken that long, and what it leaves behind when it has ended.
     var teardown = Teardown.standard
 }
 

@@ -39,13 +39,17 @@ final class PipePump: Sendable {
     /// Feeds `input` and keeps the end of the output, until `process` (a pidfd) has ended.
     ///
     /// Reads then what is in the pipes, without waiting for an end of file that a grandchild may
-    /// hold back. Takes over and closes the daemon's ends of `pipes`.
+    /// hold back. Takes over and closes the daemon's ends of `pipes`, the process's `status`, and
+    /// `alarm`, which is readable when the run has taken too long.
     func run(
         _ pipes: RunPipes,
         input: [UInt8],
         outputLimit: Int,
-        until process: CInt
-    ) async -> CapturedOutput {
+        until process: CInt,
+        status: FileDescriptor,
+        alarm: FileDescriptor?,
+        reports: PumpReports
+    ) async -> PumpedEnd {
         await withCheckedContinuation { continuation in
             inbox.put(
                 PumpedRun(
@@ -53,6 +57,9 @@ final class PipePump: Sendable {
                     input: input,
                     outputLimit: outputLimit,
                     process: process,
+                    status: status,
+                    alarm: alarm,
+                    reports: reports,
                     done: continuation
                 )
             )

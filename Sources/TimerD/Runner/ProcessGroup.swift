@@ -15,6 +15,14 @@ struct ProcessGroup: Sendable, Hashable {
         if signal != SIGKILL { kill(-leader, SIGCONT) }
     }
 
+    /// Sends a signal to the group, or to its leader where that has yet to make it.
+    ///
+    /// Only while the leader has not been reaped.
+    func sendFromTheStart(_ signal: Int32) {
+        if kill(-leader, 0) == -1, errno == ESRCH { kill(leader, signal) }
+        send(signal)
+    }
+
     /// Whether processes of the group live on, once its leader has been reaped.
     ///
     /// The kernel gives the number to no new process while the group has a member. So a process

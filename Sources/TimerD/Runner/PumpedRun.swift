@@ -1,20 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSpawn
 import Glibc
 import SystemPackage
+
+/// What the pump tells of a run while it is in progress, on its own thread.
+struct PumpReports: Sendable {
+    /// The process has become the command.
+    var started: @Sendable () -> Void
+    /// It has taken as long as it may.
+    var timedOut: @Sendable () -> Void
+}
+
+/// What the pump knows of a run once its process has ended.
+struct PumpedEnd: Sendable {
+    var output: CapturedOutput
+    /// Why the process never became the command; nil if it did.
+    var failure: cspawn_report?
+    var isTimedOut: Bool
+}
 
 /// A run's input and output while it is in progress, as the pump's thread holds them.
 struct PumpedRun: Sendable {
     /// The run's pidfd, which is readable once the process has ended; not closed here.
     private let process: CInt
-    /// -1 once closed, as the two below.
+    /// -1 once closed, as those below.
+    private var status: CInt
+    private var alarm: CInt
     private var input: CInt
     private var output: CInt
     private var error: CInt
     private var unwritten: ArraySlice<UInt8>
     private var stdout: OutputCapture
     private var stderr: OutputCapture
-    private let done: CheckedContinuation<CapturedOutput, Never>
+    private var failure: cspawn_report?
+    private var isTimedOut = false
+    private let reports: PumpReports
+    private let done: CheckedContinuation<PumpedEnd, Never>
 
     /// What the fullest pipe holds, by the default of /proc/sys/fs/pipe-max-size.
     private static let pipeLimit = 1 << 20
@@ -24,9 +46,15 @@ struct PumpedRun: Sendable {
         input: [UInt8],
         outputLimit: Int,
         process: CInt,
-        done: CheckedContinuation<CapturedOutput, Never>
+        status: FileDescriptor,
+        alarm: FileDescriptor?,
+        reports: PumpReports,
+        done: CheckedContinuation<PumpedEnd, Never>
     ) {
         self.process = process
+        self.status = status.rawValue
+        self.alarm = alarm?.rawValue ?? -1
+        self.reports = reports
         self.input = pipes.input.rawValue
         output = pipes.output.rawValue
         error = pipes.error.rawValue
@@ -43,8 +71,9 @@ struct PumpedRun: Sendable {
     func poll(into polled: inout [pollfd]) {
         polled.append(pollfd(fd: process, events: Int16(POLLIN), revents: 0))
         if input != -1 { polled.append(pollfd(fd: input, events: Int16(POLLOUT), revents: 0)) }
-        if output != -1 { polled.append(pollfd(fd: output, events: Int16(POLLIN), revents: 0)) }
-        if error != -1 { polled.append(pollfd(fd: error, events: Int16(POLLIN), revents: 0)) }
+        for descriptor in [status, alarm, output, error] where descriptor != -1 {
+            polled.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0))
+        }
     }
 
     /// Does one read or write for each stream that is ready; true once the process has ended.
@@ -55,11 +84,17 @@ struct PumpedRun: Sendable {
         for ready in polled where ready.revents != 0 {
             switch ready.fd {
             case process:
+                readStatus()
                 // What was written before the end is in the pipe by now. More than a pipe holds is
                 // a flood from whoever else has the other end.
                 Self.drain(&output, into: &stdout, buffer: buffer)
                 Self.drain(&error, into: &stderr, buffer: buffer)
                 return true
+            case status: readStatus()
+            case alarm:
+                Self.close(&alarm)
+                isTimedOut = true
+                reports.timedOut()
             case input: feed()
             case output: _ = Self.read(&output, into: &stdout, buffer: buffer)
             default: _ = Self.read(&error, into: &stderr, buffer: buffer)
@@ -70,17 +105,36 @@ struct PumpedRun: Sendable {
 
     /// Closes what is open and hands over what was kept.
     consuming func finish() {
+        Self.close(&status)
+        Self.close(&alarm)
         Self.close(&input)
         Self.close(&output)
         Self.close(&error)
-        done.resume(
-            returning: CapturedOutput(
-                stdout: stdout.bytes,
-                stdoutDropped: stdout.dropped,
-                stderr: stderr.bytes,
-                stderrDropped: stderr.dropped
-            )
+        let captured = CapturedOutput(
+            stdout: stdout.bytes,
+            stdoutDropped: stdout.dropped,
+            stderr: stderr.bytes,
+            stderrDropped: stderr.dropped
         )
+        done.resume(
+            returning: PumpedEnd(output: captured, failure: failure, isTimedOut: isTimedOut)
+        )
+    }
+
+    /// Takes what the process says of its start: nothing, if that went well.
+    ///
+    /// A process that has ended without a word has become the command before, or was killed on its
+    /// way there, which is as good an end of a run.
+    private mutating func readStatus() {
+        guard status != -1 else { return }
+        var report = cspawn_report()
+        let size = MemoryLayout<cspawn_report>.size
+        if Glibc.read(status, &report, size) == size {
+            failure = report
+        } else {
+            reports.started()
+        }
+        Self.close(&status)
     }
 
     private mutating func feed() {

@@ -4,9 +4,6 @@ import Glibc
 import SystemPackage
 
 /// The three pipes of a run: which end is whose, and who closes what.
-///
-/// Made here and not by swift-subprocess, which crashes when it is out of descriptors between two
-/// pipes, and when a command closes its input before it has read all of it.
 struct RunPipes {
     /// The command's ends.
     let stdin: FileDescriptor

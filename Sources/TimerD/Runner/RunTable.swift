@@ -64,7 +64,7 @@ final class RunTable: Sendable {
     private func send(_ signal: Int32, to run: Int64) -> Bool {
         phases.withLock { phases in
             guard case .running(let group) = phases[run] else { return false }
-            group.send(signal)
+            group.sendFromTheStart(signal)
             return true
         }
     }

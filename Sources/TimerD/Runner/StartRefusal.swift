@@ -58,7 +58,7 @@ extension RunRequest {
         guard let first = name.utf8.first, !name.utf8.contains(0), !name.utf8.contains(0x3D) else {
             throw StartRefusal("variable \(quoted) is empty, or contains '=' or a NUL byte")
         }
-        // swift-subprocess refuses these, after POSIX.
+        // POSIX names none so, and shells cannot.
         guard !(0x30...0x39).contains(first) else {
             throw StartRefusal("variable \(quoted) begins with a digit")
         }

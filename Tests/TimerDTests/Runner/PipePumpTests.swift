@@ -22,12 +22,18 @@ import Testing
             error: try zeros()
         )
         pipes.closeCommandEnds()
-        let output = try await PipePump().run(
+        let end = try await PipePump().run(
             pipes,
             input: [],
             outputLimit: 100,
-            until: process.rawValue
+            until: process.rawValue,
+            status: try FileDescriptor.open("/dev/null", .readOnly),
+            alarm: nil,
+            reports: PumpReports(started: {}, timedOut: {})
         )
+        let output = end.output
+        #expect(end.failure == nil)
+        #expect(!end.isTimedOut)
         #expect(output.stdout == Array(repeating: 0, count: 100))
         #expect(output.stdoutDropped == (1 << 20) - 100)
         #expect(output.stderrDropped == (1 << 20) - 100)

@@ -39,10 +39,11 @@ import Testing
         let directory = try TemporaryDirectory()
         let file = "\(directory.path)/file"
         // A clock that shows whether what was left behind is alive.
-        let runner = try SpawnRunner(endingSurvivorsBy: .kill) {
+        let runner = try SpawnRunner {
             readFile(file).flatMap { pid_t($0.dropLast()) }.map(isAlive) == true ? 1 : 0
         }
-        let request = TestRunner.script("sleep 1000 & echo $! >\(file)")
+        var request = TestRunner.script("sleep 1000 & echo $! >\(file)")
+        request.teardown = .kill
         let result = await runner.run(request) { _ in }
         #expect(result.endedAtMicroseconds == 1)
         #expect(try isAlive(#require(readFile(file).flatMap { pid_t($0.dropLast()) })) == false)

@@ -14,7 +14,7 @@ struct TestRunner: Sendable {
     let runner: SpawnRunner
 
     init() throws {
-        runner = try SpawnRunner(endingSurvivorsBy: .terminate(killAfter: Self.grace)) {
+        runner = try SpawnRunner {
             var time = timespec()
             clock_gettime(CLOCK_REALTIME, &time)
             return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
@@ -27,7 +27,8 @@ struct TestRunner: Sendable {
             argv: argv,
             environment: ["PATH": RunEnvironment.path],
             workingDirectory: "/",
-            input: input
+            input: input,
+            teardown: .terminate(killAfter: grace)
         )
     }
 

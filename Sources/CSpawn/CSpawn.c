@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#define _GNU_SOURCE
+#include "CSpawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+enum { STATUS = 3 };
+
+struct start {
+    const struct cspawn_plan *plan;
+    int status;
+};
+
+// From here to `run`: in the child, which may share its memory with the caller, and whose other
+// threads it does not have. So nothing but system calls, and for ids the bare ones: those of glibc
+// would have all threads of the caller follow (nptl(7)).
+
+static _Noreturn void give_up(int status, const struct cspawn_report *report) {
+    // Into an empty pipe, so all of it or nothing: pipe(7).
+    ssize_t written = write(status, report, sizeof *report);
+    (void)written;
+    _exit(127);
+}
+
+static _Noreturn void fail(enum cspawn_step step, int error) {
+    struct cspawn_report report = {.step = step, .error = error, .file = -1};
+    give_up(STATUS, &report);
+}
+
+// Every signal as at the birth of a process: neither ignored nor blocked.
+static void reset_signals(void) {
+    // The kernel's struct sigaction, all zero: SIG_DFL. glibc's call refuses 32 and 33.
+    unsigned long standard[8] = {0};
+    for (int signal = 1; signal <= 64; signal++)
+        syscall(SYS_rt_sigaction, signal, standard, NULL, 8);
+    uint64_t none = 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
+}
+
+// Makes `stdio` 0, 1 and 2, `status` 3, and closes all others.
+static void arrange_descriptors(const int *stdio, int status) {
+    int high[4] = {stdio[0], stdio[1], stdio[2], status};
+    // Out of the way of the places to fill, where a daemon was started without 0, 1 or 2.
+    for (int i = 0; i < 4; i++)
+        if (high[i] <= STATUS) high[i] = fcntl(high[i], F_DUPFD, STATUS + 1);
+    if (high[0] == -1 || high[1] == -1 || high[2] == -1 || dup3(high[3], STATUS, O_CLOEXEC) == -1) {
+        struct cspawn_report report = {cspawn_step_descriptors, errno, -1, 0, {0}};
+        give_up(status, &report);
+    }
+    for (int i = 0; i < 3; i++)
+        if (dup2(high[i], i) == -1) fail(cspawn_step_descriptors, errno);
+    if (syscall(SYS_close_range, STATUS + 1, ~0U, 0) == -1) fail(cspawn_step_descriptors, errno);
+}
+
+// Lowers a limit; one that is stricter already stays.
+static void lower(int resource, rlim_t soft, rlim_t hard, enum cspawn_step step) {
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) == -1) fail(step, errno);
+    if (hard < limit.rlim_max) limit.rlim_max = hard;
+    if (soft < limit.rlim_cur) limit.rlim_cur = soft;
+    if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(resource, &limit) == -1) fail(step, errno);
+}
+
+static void set_limits(const struct cspawn_plan *plan) {
+    if (plan->memory_max != UINT64_MAX)
+        lower(RLIMIT_AS, plan->memory_max, plan->memory_max, cspawn_step_memory);
+    // SIGXCPU first, and SIGKILL for who does not heed it.
+    if (plan->cpu_time != UINT64_MAX)
+        lower(RLIMIT_CPU, plan->cpu_time, plan->cpu_time + 5, cspawn_step_cpu);
+}
+
+static void set_nice(const struct cspawn_plan *plan) {
+    if (setpriority(PRIO_PROCESS, 0, plan->nice) == -1) fail(cspawn_step_nice, errno);
+}
+
+// Groups, then gid, then uid: each needs the privilege that the last one takes away.
+static void become(const struct cspawn_plan *plan) {
+    uid_t uid = plan->uid, uids[3];
+    gid_t gid = plan->gid, gids[3];
+    if (syscall(SYS_setgroups, plan->group_count, plan->groups) == -1)
+        fail(cspawn_step_groups, errno);
+    if (syscall(SYS_setresgid, gid, gid, gid) == -1) fail(cspawn_step_gid, errno);
+    if (syscall(SYS_setresuid, uid, uid, uid) == -1) fail(cspawn_step_uid, errno);
+    // A uid of -1 means "unchanged" to the kernel and not to us; kept capabilities would let
+    // another user become root again.
+    if (getresuid(&uids[0], &uids[1], &uids[2]) == -1 ||
+        getresgid(&gids[0], &gids[1], &gids[2]) == -1)
+        fail(cspawn_step_verify, errno);
+    for (int i = 0; i < 3; i++)
+        if (uids[i] != uid || gids[i] != gid) fail(cspawn_step_verify, EPERM);
+    if (uid != 0 && (syscall(SYS_setuid, 0) == 0 || (gid != 0 && syscall(SYS_setgid, 0) == 0)))
+        fail(cspawn_step_verify, EPERM);
+}
+
+// Gives up for good where the file is there and may be executed: then it is the one that is meant,
+// and what is not there may be its interpreter, whose name is in its first line.
+static void judge(const char *path, int index, struct cspawn_report *report) {
+    struct stat file;
+    if (stat(path, &file) == -1) return;
+    if (S_ISDIR(file.st_mode)) report->error = EISDIR;
+    if (!S_ISREG(file.st_mode)) return;
+    if (report->error == EACCES && faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == -1) return;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t count = descriptor == -1 ? -1 : read(descriptor, report->head, sizeof report->head);
+    report->head_count = count > 0 ? (int32_t)count : 0;
+    report->file = index;
+    give_up(STATUS, report);
+}
+
+// All that is said of a file is what its owner-to-be may see: it is he who looks.
+static _Noreturn void execute(const struct cspawn_plan *plan) {
+    struct cspawn_report report = {.step = cspawn_step_exec, .error = ENOENT, .file = -1};
+    bool isForbidden = false;
+    for (int i = 0; plan->files[i]; i++) {
+        execve(plan->files[i], plan->argv, plan->envp);
+        report.error = errno;
+        judge(plan->files[i], i, &report);
+        if (report.error == EACCES) isForbidden = true;
+    }
+    if (isForbidden) report.error = EACCES;
+    give_up(STATUS, &report);
+}
+
+static int run(void *argument) {
+    const struct start *start = argument;
+    const struct cspawn_plan *plan = start->plan;
+    // First, so that whoever ends the run's group ends this too.
+    pid_t session = setsid();
+    int error = errno;
+    arrange_descriptors(plan->stdio, start->status);
+    if (session == -1) fail(cspawn_step_session, error);
+    reset_signals();
+    set_limits(plan);
+    // What any user may have is set with the daemon's privilege, which may itself run nicer; a
+    // better place than others' only if the kernel gives it to the owner.
+    if (plan->has_nice && plan->nice >= 0) set_nice(plan);
+    if (plan->has_credentials) become(plan);
+    if (plan->has_nice && plan->nice < 0) set_nice(plan);
+    umask(plan->umask);
+    if (chdir(plan->directory) == -1) fail(cspawn_step_directory, errno);
+    execute(plan);
+}
+
+int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == -1) return errno;
+    struct start start = {.plan = plan, .status = ends[1]};
+    // Sharing memory until the exec is what makes a start cheap, and has the caller wait. With
+    // whoever has less privilege nothing is shared: he may stop his process in between, have it
+    // wait for a file system of his own, or look into it.
+    bool shares = !plan->has_credentials || plan->uid == geteuid();
+    int flags = SIGCHLD | CLONE_PIDFD | (shares ? CLONE_VM | CLONE_VFORK : 0);
+    // No handler of the caller is to run in the child.
+    uint64_t all = ~UINT64_C(0), before;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
+    // The child's stack: this function waits, or the child has a copy of it.
+    char stack[32768] __attribute__((aligned(16)));
+    pid_t pid = clone(run, stack + sizeof stack, flags, &start, &process->pidfd);
+    int error = errno;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, 8);
+    close(ends[1]);
+    if (pid == -1) {
+        close(ends[0]);
+        return error;
+    }
+    process->pid = pid;
+    process->status = ends[0];
+    return 0;
+}

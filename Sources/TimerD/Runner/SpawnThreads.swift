@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DequeModule
+import Glibc
+
+/// Threads for starting processes, which may block for as long as a file system does.
+///
+/// As many as there is work, up to a limit: who waits for a dead file server delays nobody else.
+/// A thread without work for a while ends.
+final class SpawnThreads: Sendable {
+    private let desk = WorkDesk()
+
+    deinit {
+        desk.close()
+    }
+
+    /// Does `work` on one of the threads.
+    func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+        await withCheckedContinuation { continuation in
+            desk.put { continuation.resume(returning: work()) }
+        }
+    }
+}
+
+/// Where work waits for threads, and threads for work.
+///
+/// @unchecked because every property is guarded by `lock`, which a condition of pthreads needs to
+/// be of pthreads too.
+private final class WorkDesk: @unchecked Sendable {
+    /// As many as commands run at once by default.
+    static let most = 64
+    /// In seconds.
+    static let patience = 10
+
+    private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let arrival = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var work: Deque<@Sendable () -> Void> = []
+    private var threads = 0
+    private var idle = 0
+    private var isClosed = false
+
+    init() {
+        pthread_mutex_init(lock, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(arrival, &attributes)
+        pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        pthread_cond_destroy(arrival)
+        pthread_mutex_destroy(lock)
+        arrival.deallocate()
+        lock.deallocate()
+    }
+
+    func put(_ item: @escaping @Sendable () -> Void) {
+        pthread_mutex_lock(lock)
+        work.append(item)
+        if work.count > idle, threads < Self.most, startThread() { threads += 1 }
+        // Without any thread there is nobody who would ever do it.
+        let isAbandoned = threads == 0
+        if isAbandoned { work.removeLast() }
+        pthread_cond_signal(arrival)
+        pthread_mutex_unlock(lock)
+        if isAbandoned { item() }
+    }
+
+    /// Has the threads end once there is no work left.
+    func close() {
+        pthread_mutex_lock(lock)
+        isClosed = true
+        pthread_cond_broadcast(arrival)
+        pthread_mutex_unlock(lock)
+    }
+
+    private func startThread() -> Bool {
+        var thread = pthread_t()
+        let desk = Unmanaged.passRetained(self)
+        let code = pthread_create(
+            &thread,
+            nil,
+            { desk in
+                // The retain above is this thread's.
+                desk.map { Unmanaged<WorkDesk>.fromOpaque($0).takeRetainedValue().serve() }
+                return nil
+            },
+            desk.toOpaque()
+        )
+        guard code == 0 else {
+            desk.release()
+            return false
+        }
+        pthread_detach(thread)
+        return true
+    }
+
+    /// What each thread does.
+    private func serve() {
+        pthread_mutex_lock(lock)
+        while let item = next() {
+            pthread_mutex_unlock(lock)
+            item()
+            pthread_mutex_lock(lock)
+        }
+        threads -= 1
+        pthread_mutex_unlock(lock)
+    }
+
+    /// Waits for work, with the lock held; nil if there is none for a while, or will be no more.
+    private func next() -> (@Sendable () -> Void)? {
+        var deadline = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &deadline)
+        deadline.tv_sec += Self.patience
+        idle += 1
+        defer { idle -= 1 }
+        while work.isEmpty, !isClosed {
+            if pthread_cond_timedwait(arrival, lock, &deadline) == ETIMEDOUT { break }
+        }
+        return work.popFirst()
+    }
+}
