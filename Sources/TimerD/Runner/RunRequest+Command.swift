@@ -3,9 +3,31 @@
 import Schedules
 import TimerControl
 
+extension CommandRunner {
+    /// Runs a job's command as the job's owner; a `notStarted` where that is nobody (any more).
+    ///
+    /// May block, for as long as the user database takes to say who the owner is.
+    func run(
+        _ command: RunningCommand,
+        _ settings: Settings,
+        clock: any WallClock,
+        started: @escaping @Sendable (_ pid: Int32) -> Void
+    ) async -> RunResult {
+        do throws(StartRefusal) {
+            return await run(try settings.request(for: command), started: started)
+        } catch {
+            let now = clock.now().wall.microseconds
+            return .notStarted(error.message, from: now, to: now)
+        }
+    }
+}
+
 extension Settings {
     /// What the runner is to do for a run: its command, and all that the command is told.
-    func request(for command: RunningCommand) -> RunRequest {
+    ///
+    /// - Throws: where root's daemon is to run the command of a user who does not exist (any more).
+    func request(for command: RunningCommand) throws(StartRefusal) -> RunRequest {
+        let owner = try owner(of: command.job)
         let definition = command.job.definition
         let environment = RunEnvironment(
             job: command.job.id.description,
@@ -18,15 +40,27 @@ extension Settings {
             missed: command.missed,
             socket: socket
         )
+        let policy = command.job.policy.run
         return RunRequest(
             run: command.run.rawValue,
             argv: command.command,
             environment: environment.variables(
-                owner: account,
+                owner: owner,
                 jobEnvironment: definition.env ?? [:]
             ),
-            workingDirectory: definition.cwd ?? account.home,
-            input: command.input ?? definition.userInfo?.jsonBytes ?? []
+            workingDirectory: definition.cwd ?? owner.home,
+            input: command.input ?? definition.userInfo?.jsonBytes ?? [],
+            credentials: Credentials(for: owner, daemonUID: account.uid),
+            limits: policy.limits,
+            timeout: policy.timeout?.duration,
+            teardown: policy.teardown
         )
+    }
+
+    /// Whom the job's commands run as: as root, its owner; else the daemon's own user, who is all
+    /// that there is.
+    private func owner(of job: StoredJob) throws(StartRefusal) -> Account {
+        guard account.uid == 0, job.owner != account.uid else { return account }
+        return try Account.find(uid: job.owner)
     }
 }

@@ -69,7 +69,7 @@ final class SpawnRunner: CommandRunner {
             return try result.get()
         } catch {
             handles.pipes.closeOwnEnds()
-            handles.alarm?.closeForGood()
+            handles.alarm?.descriptor.closeForGood()
             throw command.refusal(error)
         }
     }
@@ -82,6 +82,7 @@ final class SpawnRunner: CommandRunner {
         started: @escaping @Sendable (Int32) -> Void
     ) async throws(StartRefusal) -> RunResult {
         let startedAt = now()
+        handles.alarm?.start()
         let group = ProcessGroup(leader: process.pid)
         table.start(request.run, as: group)
         let end = await pump.run(
@@ -90,7 +91,7 @@ final class SpawnRunner: CommandRunner {
             outputLimit: request.outputLimit,
             until: process.pidfd,
             status: process.status,
-            alarm: handles.alarm,
+            alarm: handles.alarm?.descriptor,
             reports: PumpReports(
                 started: { started(process.pid) },
                 timedOut: { [table] in _ = table.stop(request.run, by: request.teardown) }
@@ -126,7 +127,7 @@ final class SpawnRunner: CommandRunner {
 private struct RunHandles: Sendable {
     let pipes: RunPipes
     /// Goes off at the run's timeout.
-    let alarm: FileDescriptor?
+    let alarm: RunAlarm?
 
     init(for request: RunRequest, _ command: CommandLookup) throws(StartRefusal) {
         do throws(Errno) {
@@ -136,8 +137,7 @@ private struct RunHandles: Sendable {
             throw StartRefusal("cannot open pipes for \(name)", error)
         }
         do throws(Errno) {
-            alarm =
-                if let timeout = request.timeout { try RunAlarm.open(after: timeout) } else { nil }
+            alarm = if let timeout = request.timeout { try RunAlarm(timeout: timeout) } else { nil }
         } catch {
             pipes.closeCommandEnds()
             pipes.closeOwnEnds()
@@ -147,7 +147,8 @@ private struct RunHandles: Sendable {
 }
 
 extension RunResult {
-    fileprivate static func notStarted(_ why: String, from start: Int64, to end: Int64) -> Self {
+    /// There was no process, for the reason `why`; dates in µs since 1970.
+    static func notStarted(_ why: String, from start: Int64, to end: Int64) -> Self {
         Self(
             outcome: .notStarted(why),
             startedAtMicroseconds: start,

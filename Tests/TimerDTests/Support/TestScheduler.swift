@@ -41,7 +41,14 @@ final class TestScheduler: Sendable {
         runner = RecordingRunner(clock: clock)
         let settings = Settings(
             socket: "/test.sock",
-            account: Account(name: "me", home: "/", shell: "/bin/sh")
+            account: Account(
+                uid: 0,
+                gid: 0,
+                groups: [0],
+                name: "me",
+                home: "/",
+                shell: "/bin/sh"
+            )
         )
         scheduler = Scheduler(
             loop: loop,

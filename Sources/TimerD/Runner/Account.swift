@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import SystemPackage
+
+/// What the user database says of a user.
+struct Account: Sendable, Hashable {
+    var uid: UInt32
+    var gid: UInt32
+    /// Supplementary groups, `gid` among them.
+    var groups: [UInt32]
+    var name: String
+    var home: String
+    var shell: String
+}
+
+extension Account {
+    /// Looks a user up; the database may be a network away, so this may block.
+    ///
+    /// - Throws: for a user who does not exist (any more), and a database that does not answer.
+    static func find(uid: UInt32) throws(StartRefusal) -> Self {
+        do throws(Errno) {
+            if let found = try entry(uid) { return found }
+        } catch {
+            throw StartRefusal("cannot look up user \(uid)", error)
+        }
+        throw StartRefusal("user \(uid) does not exist (any more)")
+    }
+
+    /// The user that the daemon itself runs as.
+    ///
+    /// A uid without an entry, as containers have them, is named by its number and lives in `/`.
+    init(uid: uid_t) {
+        self =
+            (try? Self.find(uid: uid))
+            ?? Self(
+                uid: uid,
+                gid: getegid(),
+                groups: [],
+                name: String(uid),
+                home: "/",
+                shell: "/bin/sh"
+            )
+    }
+
+    private static func entry(_ uid: uid_t) throws(Errno) -> Self? {
+        var size = 1024
+        while size <= 1 << 20 {
+            // What the record points to.
+            let strings = UnsafeMutablePointer<CChar>.allocate(capacity: size)
+            defer { strings.deallocate() }
+            var record = passwd()
+            var found: UnsafeMutablePointer<passwd>?
+            switch getpwuid_r(uid, &record, strings, size, &found) {
+            case EINTR: continue
+            case ERANGE: size *= 2
+            // What else getpwuid_r(3) has for "no such user", besides success.
+            case 0, ENOENT, ESRCH: return found == nil ? nil : Self(record)
+            case let code: throw Errno(rawValue: code)
+            }
+        }
+        throw .outOfRange
+    }
+
+    private init(_ record: passwd) {
+        uid = record.pw_uid
+        gid = record.pw_gid
+        groups = Self.groups(of: record)
+        name = Self.text(record.pw_name)
+        home = Self.text(record.pw_dir)
+        // passwd(5): an empty field means /bin/sh.
+        let shell = Self.text(record.pw_shell)
+        self.shell = shell.isEmpty ? "/bin/sh" : shell
+    }
+
+    private static func groups(of record: passwd) -> [UInt32] {
+        var count: CInt = 32
+        while true {
+            var groups = [gid_t](repeating: 0, count: Int(count))
+            let size = count
+            if getgrouplist(record.pw_name, record.pw_gid, &groups, &count) != -1 {
+                return Array(groups.prefix(Int(count)))
+            }
+            // It has said how many there are; the kernel takes no more than 65,536.
+            guard count > size, count <= 65_536 else { return [record.pw_gid] }
+        }
+    }
+
+    private static func text(_ field: UnsafePointer<CChar>?) -> String {
+        field.map { String(cString: $0) } ?? ""
+    }
+}
+
+extension Credentials {
+    /// Who `account`'s commands are to run as; nil for whom the daemon runs as itself.
+    ///
+    /// A daemon that is not root has no other user to give. One that is root runs root's commands
+    /// as they are, unless it was started with other groups than root's.
+    init?(for account: Account, daemonUID: UInt32) {
+        guard daemonUID == 0 else { return nil }
+        self.init(uid: account.uid, gid: account.gid, groups: account.groups)
+        if account.uid == 0, isOwn { return nil }
+    }
+
+    /// Whether a child of the daemon is this without further ado.
+    private var isOwn: Bool {
+        let count = getgroups(0, nil)
+        guard count >= 0, uid == geteuid(), gid == getegid() else { return false }
+        var own = [gid_t](repeating: 0, count: Int(count))
+        guard getgroups(count, &own) == count else { return false }
+        // The primary group may be among the others, and grants no more there.
+        return Set(own).union([gid]) == Set(groups).union([gid])
+    }
+}
