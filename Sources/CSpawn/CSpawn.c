@@ -5,10 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -161,10 +159,9 @@ int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process) {
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == -1) return errno;
     struct start start = {.plan = plan, .status = ends[1]};
     // Sharing memory until the exec is what makes a start cheap, and has the caller wait. With
-    // whoever has less privilege nothing is shared: he may stop his process in between, have it
-    // wait for a file system of his own, or look into it.
-    bool shares = !plan->has_credentials || plan->uid == geteuid();
-    int flags = SIGCHLD | CLONE_PIDFD | (shares ? CLONE_VM | CLONE_VFORK : 0);
+    // whoever has less privilege nothing is shared: he may stop his process before the exec, have
+    // it wait for a file system of his own, have it dump its core, or look into it.
+    int flags = SIGCHLD | CLONE_PIDFD | (plan->has_credentials ? 0 : CLONE_VM | CLONE_VFORK);
     // No handler of the caller is to run in the child.
     uint64_t all = ~UINT64_C(0), before;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);

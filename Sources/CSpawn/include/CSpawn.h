@@ -72,6 +72,7 @@ struct cspawn_process {
 
 /// Starts a process; 0, or the errno that kept it from existing.
 ///
-/// Without credentials this returns once the command is executed or has failed to be. With other
-/// credentials than the caller's it returns earlier: see the implementation.
+/// Without credentials this waits until the command is executed or has failed to be, for as long as
+/// a file system may take. With credentials it does not wait, and costs a copy of the caller's page
+/// tables: see the implementation.
 int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process);

@@ -59,11 +59,13 @@ final class SpawnRunner: CommandRunner {
         _ command: CommandLookup,
         _ handles: RunHandles
     ) async throws(StartRefusal) -> SpawnedProcess {
-        let result = await threads.run {
+        let start = { @Sendable () -> Result<SpawnedProcess, Errno> in
             Result { () throws(Errno) in
                 try SpawnedProcess(request, files: command.files, pipes: handles.pipes)
             }
         }
+        // With other credentials than its own, the daemon does not wait for the exec.
+        let result = request.credentials == nil ? await threads.run(start) : start()
         handles.pipes.closeCommandEnds()
         do throws(Errno) {
             return try result.get()

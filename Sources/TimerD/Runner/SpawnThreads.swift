@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import DequeModule
 import CLinux
+import DequeModule
 import Glibc
 
 /// Threads for starting processes, which may block for as long as a file system does.
