@@ -80,7 +80,9 @@ struct RunSentence {
     private static func circumstances(_ run: Run) -> [String] {
         var all: [String] = []
         if run.reason == .manual { all.append("by hand") }
-        if let attempt = run.attempt, attempt > 1, run.onFailure != true { all.append("attempt \(attempt)") }
+        if let attempt = run.attempt, attempt > 1, run.onFailure != true {
+            all.append("attempt \(attempt)")
+        }
         if let missed = run.missed, missed > 0 { all.append(missedDates(missed)) }
         // A second is what a reader of this line might notice; `--json` has the exact dates.
         if run.reason != .manual, let begun = run.firedAt ?? run.startedAt {
