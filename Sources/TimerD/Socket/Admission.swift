@@ -79,7 +79,9 @@ struct Admission: Sendable {
             let isPlain = name.utf8.allSatisfy {
                 $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: "@")
             }
-            guard !name.isEmpty, !name.hasPrefix("-"), isPlain, name.utf8.count <= 255 else { return nil }
+            guard !name.isEmpty, !name.hasPrefix("-"), isPlain, name.utf8.count <= 255 else {
+                return nil
+            }
             if text.hasPrefix("@") {
                 self = .group(String(name))
             } else if name.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) {
