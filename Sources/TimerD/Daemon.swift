@@ -82,6 +82,7 @@ struct DaemonParts {
                 socket: configuration.socket,
                 account: Account(uid: geteuid()),
                 maxRuns: configuration.maxRuns,
+                maxRunsPerUser: configuration.maxRunsPerUser,
                 runsKept: configuration.runsKept,
                 maxJobsPerUser: configuration.maxJobsPerUser
             ),

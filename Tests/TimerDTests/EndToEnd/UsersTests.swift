@@ -80,6 +80,32 @@ struct UsersTests {
         }
     }
 
+    @Test("A command runs as its owner, whose output nobody else reads")
+    func runs() async throws {
+        // Only who is in the user database has runs.
+        let nobody = try #require(try UserDirectory.system.uid("nobody"))
+        let groups = try UserDirectory.system.groups(nobody).map { "\($0)" }
+        try await DaemonProcess.with { daemon in
+            let add = ["add", "--in", "1h", "--cwd", "/", "--", "/bin/sh", "-c", "id -u; id -G"]
+            let added = try await daemon.timerctl(as: nobody, add)
+            #expect(added.status == 0, "\(added.errors)")
+            let fired = try await daemon.timerctl(as: nobody, ["fire", "1"])
+            #expect(fired.status == 0, "\(fired.errors)")
+            var runs = ""
+            while !runs.contains(#""state":"done""#) {
+                try Task.checkCancellation()
+                runs = try await daemon.timerctl(as: nobody, ["runs", "1", "--json"]).output
+            }
+            let output = try await daemon.timerctl(as: nobody, ["logs", "1"]).output
+            #expect(output == "\(nobody)\n\(groups.joined(separator: " "))\n", "\(runs)")
+            for words in [["logs", "--run", "1"], ["kill", "1"], ["runs", "1"]] {
+                let answer = try await daemon.timerctl(as: Self.ben, words)
+                #expect(answer.status == 1 && answer.output.isEmpty, "\(words)")
+            }
+            #expect(try await daemon.timerctl(["logs", "--run", "1"]).output == output)
+        }
+    }
+
     @Test("A watcher is sent the events of its own jobs, from the past as from now")
     func watching() async throws {
         try await DaemonProcess.with { daemon in
