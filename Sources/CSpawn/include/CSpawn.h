@@ -3,9 +3,11 @@
 
 #pragma once
 
+// No headers of the system's beyond these: a C struct that two modules define is, to Swift, now one
+// module's and now the other's.
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /// What the new process is to be. Nothing here is kept after `cspawn` returns.
 struct cspawn_plan {
@@ -19,16 +21,16 @@ struct cspawn_plan {
     int stdio[3];
     /// Whether the process becomes `uid`, `gid` and `groups`; else it stays who the caller is.
     bool has_credentials;
-    uid_t uid;
-    gid_t gid;
-    const gid_t *groups;
+    uint32_t uid;
+    uint32_t gid;
+    const uint32_t *groups;
     size_t group_count;
     bool has_nice;
     int nice;
     /// RLIMIT_AS in bytes and RLIMIT_CPU in seconds; UINT64_MAX for what is inherited.
     uint64_t memory_max;
     uint64_t cpu_time;
-    mode_t umask;
+    uint32_t umask;
 };
 
 /// What the child was doing when it failed.
@@ -63,7 +65,7 @@ struct cspawn_report {
 
 /// A process that was started, or is about to fail and say why.
 struct cspawn_process {
-    pid_t pid;
+    int32_t pid;
     int pidfd;
     /// Has a `cspawn_report` to read if the command was not executed, and ends if it was; does not
     /// block.
