@@ -82,7 +82,9 @@ struct DaemonParts {
                 socket: configuration.socket,
                 account: Account(uid: geteuid()),
                 maxRuns: configuration.maxRuns,
-                maxRunsPerUser: configuration.maxRunsPerUser,
+                // Where one user is served, all places are that user's.
+                maxRunsPerUser: geteuid() == 0
+                    ? configuration.maxRunsPerUser : configuration.maxRuns,
                 runsKept: configuration.runsKept,
                 maxJobsPerUser: configuration.maxJobsPerUser
             ),
