@@ -59,6 +59,10 @@ public struct JobDefinition: Codable, Hashable, Sendable {
     public var misfireAfter: String?
     /// What was due longer ago than this is never made up for; nil for no bound.
     public var misfireWindow: String?
+    /// The job ends itself when this process has gone.
+    public var whilePid: Int32?
+    /// The job ends itself when the connection that added it is over.
+    public var whileConnected: Bool?
     /// Added without being armed; `job.resume` arms it.
     public var paused: Bool?
 
@@ -67,6 +71,9 @@ public struct JobDefinition: Codable, Hashable, Sendable {
     public enum Misfire: String, Codable, Hashable, Sendable, CaseIterable {
         case once, skip, all
     }
+
+    /// Whether its life is tied to something that may go away.
+    public var isTied: Bool { whilePid != nil || whileConnected == true }
 
     public enum Overlap: String, Codable, Hashable, Sendable, CaseIterable {
         /// The date is skipped, with the reason.
@@ -86,6 +93,6 @@ public struct JobDefinition: Codable, Hashable, Sendable {
         case schedule, name, command, userInfo, tags, cwd, env, count, until, tolerance, jitter
         case misfire, misfireLimit, misfireAfter, misfireWindow, paused
         case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure
-        case rerunInterrupted, nice, memoryMax, cpuTime, umask
+        case whilePid, whileConnected, rerunInterrupted, nice, memoryMax, cpuTime, umask
     }
 }

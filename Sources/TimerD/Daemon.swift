@@ -131,7 +131,7 @@ struct DaemonParts {
             bus: bus,
             source: store.events(after: scheduler),
             logger: log
-        ) { request, peer in await handler.handle(request, from: peer.uid) }
+        ) { request, peer in await handler.handle(request, from: peer.uid, over: peer.life) }
         status.connections.set { socket.connectionCount }
         return DaemonParts(
             lock: lock,

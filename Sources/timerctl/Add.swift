@@ -109,6 +109,15 @@ struct Add: AsyncParsableCommand {
     @Flag(help: "Add it without arming it; 'timerctl resume' does.")
     var paused = false
 
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("End the job when this process has gone.", valueName: "pid")
+    )
+    var whilePid: Int32?
+
+    @Flag(help: "Stay connected; the job ends when this command does, or the daemon.")
+    var whileConnected = false
+
     @Flag(help: "Take the place of your live job of that --name.")
     var replace = false
 
@@ -167,6 +176,9 @@ struct Add: AsyncParsableCommand {
         if runs.shell != nil, !command.isEmpty {
             throw ValidationError("--shell and a command exclude each other")
         }
+        if whileConnected, whilePid != nil {
+            throw ValidationError("--while-pid and --while-connected exclude each other")
+        }
         if replace, name == nil { throw ValidationError("--replace needs --name") }
         for (option, number) in [("--count", count), ("--misfire-limit", misfireLimit)] {
             if let number, number < 1 {
@@ -182,10 +194,12 @@ struct Add: AsyncParsableCommand {
             local: .local,
             isZoneChosen: ScheduleOptions.isZoneChosen
         )
-        let answer = try await Daemon.ask(common, request, for: JobReply.self)
+        let daemon = try await Daemon.connect(common)
+        let answer = try await daemon.ask(request, for: JobReply.self)
         try Output.write(common.json ? answer.jsonLine("job") : "\(answer.value.job.id)\n")
         for note in notes + (answer.value.notes ?? []) { Output.complain("note: \(note)") }
         if !quiet { Output.tell(Self.firstFire(of: answer.value.job, zone: .local)) }
+        if whileConnected { try await daemon.waitForEnd(of: answer.value.job.id) }
     }
 
     /// The request, with the notes on its dates that the daemon cannot make any more.
@@ -226,6 +240,8 @@ struct Add: AsyncParsableCommand {
         definition.misfireAfter = misfireAfter
         definition.misfireWindow = misfireWindow
         definition.paused = paused ? true : nil
+        definition.whilePid = whilePid
+        definition.whileConnected = whileConnected ? true : nil
         return (.addJobs(AddJobs(definition, replace: replace)), notes)
     }
 

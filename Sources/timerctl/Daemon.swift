@@ -27,6 +27,21 @@ struct Daemon {
         }
     }
 
+    /// Stays connected until the job has ended, or the connection has.
+    func waitForEnd(of job: JobID) async throws(Failure) {
+        do {
+            var subscribe = Subscribe()
+            subscribe.jobs = [job]
+            subscribe.types = [.jobInvalidated, .jobFinished]
+            _ = try await client.subscribe(subscribe)
+            let state: JobReply = try await client.call(.getJob(.id(job)))
+            guard state.job.state.isLive else { return }
+            for try await _ in client.events { return }
+        } catch {
+            throw Failure(answering: error)
+        }
+    }
+
     /// Connects for one request.
     static func ask<Value: Decodable>(
         _ common: CommonOptions,

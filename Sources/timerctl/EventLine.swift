@@ -105,6 +105,7 @@ struct EventLine {
         case "count": "it has fired as often as it was to"
         case "until": "its last date has passed"
         case "invalidated": "by request"
+        case "targetGone": "what its life was tied to has gone"
         case "fired": "it was fired by hand"
         case "skipped": "its one date was dropped (skip)"
         case "exhausted": "its schedule has no further date"

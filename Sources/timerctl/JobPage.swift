@@ -85,6 +85,11 @@ struct JobPage {
 
     private var origin: [Field?] {
         [
+            job.definition.whilePid.map {
+                Field(label: "ends with", value: "process \($0)")
+            },
+            job.definition.whileConnected == true
+                ? Field(label: "ends with", value: "the connection that added it") : nil,
             Field(label: "owner", value: job.owner),
             Field(label: "added", value: moment(job.addedAt)),
         ]

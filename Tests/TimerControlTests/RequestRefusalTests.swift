@@ -128,7 +128,7 @@ import TimerControl
                     + "'misfireAfter', 'misfireLimit', 'misfireWindow', 'name', 'nice', "
                     + "'onFailure', 'overlap', 'paused', 'rerunInterrupted', 'retries', "
                     + "'schedule', 'successCodes', 'tags', 'timeout', 'tolerance', 'umask', "
-                    + "'until', 'userInfo' are accepted"
+                    + "'until', 'userInfo', 'whileConnected', 'whilePid' are accepted"
             ),
             (
                 "job.add", #"{"jobs":[],"name":"x"}"#,

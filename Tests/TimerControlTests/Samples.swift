@@ -36,6 +36,8 @@ enum Samples {
         definition.memoryMax = "512M"
         definition.cpuTime = "10min"
         definition.umask = "077"
+        definition.whilePid = 4711
+        definition.whileConnected = false
         definition.misfire = .all
         definition.misfireLimit = 7
         definition.misfireAfter = "1min"

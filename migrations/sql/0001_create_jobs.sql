@@ -61,6 +61,15 @@ CREATE TABLE boot_jobs (
     job_id INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE
 ) STRICT;
 
+-- Live jobs whose life is tied to a process, or, without a pid, to a client's connection.
+CREATE TABLE job_targets (
+    job_id INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
+    pid INTEGER,
+    -- When the process was started, in clock ticks since boot_id's boot.
+    pid_ticks INTEGER,
+    boot_id TEXT NOT NULL
+) STRICT;
+
 -- What does not change while a job lives.
 CREATE TABLE job_definitions (
     job_id INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,

@@ -18,12 +18,51 @@ extension CommandHandler {
             }
         }
         try requireDistinctNames(request.definitions)
+        for (index, definition) in request.definitions.enumerated() where definition.isTied {
+            do {
+                jobs[index].process = try target(of: definition, caller)
+            } catch {
+                guard request.isList else { throw error }
+                throw ControlError(error.reason, "jobs[\(index)]: \(error.message)")
+            }
+        }
         let added = try await scheduler.add(jobs, replace: request.replace, caller: caller)
+        for (new, job) in zip(jobs, added) where new.definition.isTied {
+            if let process = new.process { await scheduler.tie(job.id, to: process) }
+            if new.definition.whileConnected == true, let life = caller.life {
+                scheduler.tie(job.id, to: life)
+            }
+        }
         let views = view(added)
         guard !request.isList, let only = views.first else { return JobsReply(jobs: views) }
         let notes = jobs[0].notes
         return JobReply(job: only, notes: notes.isEmpty ? nil : notes)
     }
+}
+
+/// The process that a job's life is to be tied to; nil for a connection.
+private func target(
+    of definition: JobDefinition,
+    _ caller: Caller
+) throws(ControlError) -> Orphan? {
+    if definition.whileConnected == true, caller.life == nil {
+        throw ControlError(.invalidParams, "parameter 'whileConnected' needs a connection")
+    }
+    guard let pid = definition.whilePid else { return nil }
+    guard definition.whileConnected != true else {
+        throw ControlError(
+            .invalidParams,
+            "parameters 'whilePid' and 'whileConnected' exclude each other"
+        )
+    }
+    let process = Orphan.ticks(of: pid).map { Orphan(pid: pid, ticks: $0) }
+    guard pid > 0, let process, process.lives else {
+        throw ControlError(
+            .invalidParams,
+            "parameter 'whilePid' is \(pid), but there is no such process"
+        )
+    }
+    return process
 }
 
 /// Refuses a list in which two jobs have one name: the second would replace the first, or fail it.

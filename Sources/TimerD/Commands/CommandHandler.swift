@@ -24,8 +24,13 @@ struct CommandHandler: Sendable {
     let ownUID: UInt32
 
     /// Carries out `request`; what it changes is durable when this returns.
-    func handle(_ request: Request, from uid: UInt32) async -> Result<Answer, ControlError> {
-        let caller = Caller(uid: uid, daemon: ownUID)
+    func handle(
+        _ request: Request,
+        from uid: UInt32,
+        over life: ConnectionLife? = nil
+    ) async -> Result<Answer, ControlError> {
+        var caller = Caller(uid: uid, daemon: ownUID)
+        caller.life = life
         do {
             return .success(try await answer(request, caller))
         } catch let error as ControlError {

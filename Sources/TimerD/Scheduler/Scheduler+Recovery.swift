@@ -15,6 +15,7 @@ extension Scheduler {
         try await write { try $0.followClockBack() }
         for (job, fire) in recovered.untoldByHand { fireByHand(job, fire, nil) }
         isRecovered = true
+        tieAgain(try await write { try $0.tiedJobs() })
         endOrphans(of: recovered)
         for run in recovered.waiting where orphans[run.job.id] == nil { wait(run) }
         loadWindow()

@@ -25,6 +25,8 @@ actor Scheduler {
     let log: Logger
     /// How many commands run at once.
     let slots: RunSlots
+    /// The processes that jobs' lives are tied to.
+    let targets = TargetWatch()
 
     /// What the window covers, by job.
     var armed: [JobID: ArmedJob] = [:]
@@ -151,6 +153,7 @@ actor Scheduler {
     private func take(_ job: StoredJob) {
         let before = armed.removeValue(forKey: job.id)
         before?.timer?.invalidate()
+        if !job.state.isLive, job.definition.whilePid != nil { targets.forget(job.id) }
         guard job.state == .scheduled, !isStopping else { return }
         if job.claim != nil {
             armed[job.id] = ArmedJob(job: job, since: before)

@@ -52,6 +52,8 @@ struct StoredJob: Sendable {
         /// The schedule has no further date.
         case exhausted
         case invalidated
+        /// What its life was tied to has gone.
+        case targetGone
         /// Another job was added in its place.
         case replaced
     }

@@ -53,6 +53,8 @@ final class Connection: ChannelDuplexHandler {
     private var isClosing = false
 
     init(peer: Peer, environment: Environment) {
+        var peer = peer
+        peer.life = ConnectionLife()
         self.peer = peer
         self.environment = environment
     }
@@ -89,6 +91,7 @@ final class Connection: ChannelDuplexHandler {
         isClosing = true
         backlog = []
         endWatching()
+        peer.life?.end()
         context.fireChannelInactive()
     }
 

@@ -9,6 +9,8 @@ struct Peer: Hashable, Sendable {
     var uid: UInt32
     var gid: UInt32
     var pid: Int32
+    /// Nil for a peer that no connection stands for.
+    var life: ConnectionLife?
 }
 
 enum PeerCredentials {

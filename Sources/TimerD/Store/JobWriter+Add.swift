@@ -12,6 +12,8 @@ struct NewJob: Sendable {
     var firstFireDate: Timestamp?
     var definition: JobDefinition
     var policy: JobPolicy
+    /// The process that its life is tied to.
+    var process: Orphan?
     /// What its user should know of how the words were understood.
     var notes: [String]
 }
@@ -69,6 +71,7 @@ extension JobWriter {
             new.firstFireDate
         )
         let id = JobID(rawValue: database.lastInsertRowID)
+        if new.definition.isTied { try insertTarget(of: id, new.process) }
         if case .reboot = new.schedule { try database.prepare(SQL.insertBootJob).run(id) }
         try insertDefinition(new.definition, of: id, owner: new.owner)
         try count(leaving: nil, entering: state)

@@ -19,6 +19,8 @@ struct Caller: Hashable, Sendable {
     var uid: UInt32
     /// Root, and the daemon's own user.
     var isAdministrator: Bool
+    /// The connection that the request came by.
+    var life: ConnectionLife?
 
     init(uid: UInt32, isAdministrator: Bool) {
         self.uid = uid
@@ -193,7 +195,7 @@ extension JobWriter {
     }
 
     /// Stores why dates that have passed did not fire, of a job that is about to end.
-    private mutating func settleUnfired(_ job: inout StoredJob) throws {
+    mutating func settleUnfired(_ job: inout StoredJob) throws {
         let now = moment.reading(of: job.clock)
         if let from = job.movedFrom, from <= now { try settleMove(of: &job, through: now) }
         guard job.claim == nil, let first = job.fireDate, first <= now else { return }

@@ -96,6 +96,7 @@ struct JobWriter {
         job.movedFrom = nil
         job.endedAt = moment.wall
         job.endReason = reason
+        if job.definition.isTied { try database.prepare(SQL.deleteTarget).run(job.id) }
         if let name = job.definition.name {
             try database.prepare(SQL.deleteName).run(job.owner, name)
         }

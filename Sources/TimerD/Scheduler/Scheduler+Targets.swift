@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+extension Scheduler {
+    /// Ties the life of a job to a process.
+    func tie(_ job: JobID, to process: Orphan) {
+        targets.watch(process, for: job) { [self] in
+            loop.perform { self.assumeIsolated { $0.targetGone(job) } }
+        }
+    }
+
+    /// Ties the life of a job to a client's connection.
+    nonisolated func tie(_ job: JobID, to connection: ConnectionLife) {
+        connection.onEnd { [self] in
+            loop.perform { self.assumeIsolated { $0.targetGone(job) } }
+        }
+    }
+
+    /// What a job's life was tied to has gone: it ends, and begins no further fire.
+    private func targetGone(_ id: JobID) {
+        guard !isStopping else { return }
+        let entry = armed.removeValue(forKey: id)
+        entry?.timer?.invalidate()
+        let unstarted = Set([entry?.unstartedFire].compactMap(\.self))
+        record { try $0.endWithTarget(id, unstarted: unstarted) }
+    }
+
+    /// Ties jobs to their targets again, after a start; ends those whose target has gone.
+    func tieAgain(_ tied: [TiedJob]) {
+        for tied in tied {
+            if let process = tied.process {
+                tie(tied.job, to: process)
+            } else {
+                // A connection does not outlive the daemon, nor a process the machine.
+                targetGone(tied.job)
+            }
+        }
+    }
+}
