@@ -10,26 +10,21 @@ struct Orphan: Sendable, Hashable {
 
     /// When a process was started, in clock ticks since the machine was; nil where there is none.
     static func ticks(of pid: pid_t) -> Int64? {
-        guard let status = status(of: pid), status.count > 19 else { return nil }
-        // The twentieth word behind the name, proc(5).
-        return Int64(status[19])
+        ProcessStatus(of: pid)?.ticks
     }
 
     /// The processes that were started for `runs` by a daemon of that socket, by the environment they
     /// were given; looks at every process there is.
     ///
-    /// For runs whose process was not recorded: the daemon died between its start and that.
-    static func find(_ runs: Set<Int64>, socket: String) -> [Int64: Orphan] {
-        guard !runs.isEmpty, let processes = opendir("/proc") else { return [:] }
-        defer { closedir(processes) }
+    /// For runs whose process was not recorded: the daemon died between its start and that. `runs`:
+    /// who each of them runs as, for anyone may give a process of his own such an environment.
+    static func find(_ runs: [Int64: UInt32], socket: String) -> [Int64: Orphan] {
+        guard !runs.isEmpty else { return [:] }
         var found: [Int64: Orphan] = [:]
-        while let entry = readdir(processes) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { name in
-                String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
-            }
+        for pid in ProcessStatus.allProcesses ?? [] {
             // The run's own process leads its session; what it started is of its group.
-            guard let pid = pid_t(name), getsid(pid) == pid, let run = run(of: pid, socket),
-                runs.contains(run), let ticks = ticks(of: pid)
+            guard getsid(pid) == pid, let run = run(of: pid, socket), let user = runs[run],
+                ProcessStatus.user(of: pid) == user, let ticks = ticks(of: pid)
             else { continue }
             found[run] = Orphan(pid: pid, ticks: ticks)
         }
@@ -37,7 +32,7 @@ struct Orphan: Sendable, Hashable {
     }
 
     private static func run(of pid: pid_t, _ socket: String) -> Int64? {
-        guard let bytes = contents(of: "/proc/\(pid)/environ", atMost: 1 << 20) else { return nil }
+        guard let bytes = ProcessStatus.contents(of: pid, "environ") else { return nil }
         let variables = bytes.split(separator: 0)
         guard variables.contains(where: { $0.elementsEqual("TIMERD_SOCKET=\(socket)".utf8) }) else {
             return nil
@@ -47,24 +42,10 @@ struct Orphan: Sendable, Hashable {
         return run.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
     }
 
-    private static func contents(of path: String, atMost limit: Int) -> [UInt8]? {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file != -1 else { return nil }
-        defer { close(file) }
-        var contents: [UInt8] = []
-        var part = [UInt8](repeating: 0, count: 16_384)
-        while contents.count < limit {
-            let count = read(file, &part, part.count)
-            guard count > 0 else { break }
-            contents += part[..<count]
-        }
-        return contents
-    }
-
     /// Whether it is still the process that was started, and has not ended.
     var lives: Bool {
-        guard Self.ticks(of: pid) == ticks, let status = Self.status(of: pid) else { return false }
-        return status[0] != "Z" && status[0] != "X"
+        guard let status = ProcessStatus(of: pid) else { return false }
+        return status.ticks == ticks && !status.hasEnded
     }
 
     /// Ends it and all of its process group; returns when they have ended, or will not.
@@ -72,28 +53,8 @@ struct Orphan: Sendable, Hashable {
         let group = ProcessGroup(leader: pid)
         for step in teardown.signals where lives {
             group.send(step.signal)
-            await waitForEnd(atMost: step.grace)
+            await ProcessStatus.wait(atMost: step.grace) { !lives }
         }
         await group.endSurvivors(by: teardown)
-    }
-
-    /// Looks again and again, rarer each time: nothing tells of the end of another's child.
-    private func waitForEnd(atMost limit: Duration) async {
-        let deadline = ContinuousClock.now + limit
-        var pause = Duration.milliseconds(1)
-        while lives, ContinuousClock.now < deadline {
-            // try?: cancellation shortens the pause alone.
-            try? await Task.sleep(for: min(pause, deadline - ContinuousClock.now))
-            pause = min(pause * 2, .milliseconds(50))
-        }
-    }
-
-    /// The words of /proc/PID/stat behind the name, which may hold blanks and parentheses.
-    private static func status(of pid: pid_t) -> [Substring]? {
-        let bytes = contents(of: "/proc/\(pid)/stat", atMost: 1024) ?? []
-        let text = String(decoding: bytes, as: UTF8.self)
-        guard let end = text.lastIndex(of: ")") else { return nil }
-        let words = text[text.index(after: end)...].split(separator: " ")
-        return words.isEmpty ? nil : words
     }
 }

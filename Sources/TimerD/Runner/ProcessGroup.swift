@@ -47,18 +47,7 @@ struct ProcessGroup: Sendable, Hashable {
         for step in teardown.signals {
             guard survives else { return }
             send(step.signal)
-            await waitForEnd(atMost: step.grace)
-        }
-    }
-
-    /// Looks again and again, rarer each time: nothing tells of the end of another's child.
-    private func waitForEnd(atMost limit: Duration) async {
-        let deadline = ContinuousClock.now + limit
-        var pause = Duration.milliseconds(1)
-        while survives, ContinuousClock.now < deadline {
-            // Cancellation shortens only the pause, and whoever ends survivors is not cancelled.
-            try? await Task.sleep(for: min(pause, deadline - ContinuousClock.now))
-            pause = min(pause * 2, .milliseconds(50))
+            await ProcessStatus.wait(atMost: step.grace) { !survives }
         }
     }
 
@@ -74,27 +63,11 @@ struct ProcessGroup: Sendable, Hashable {
 
     /// Looks at every process there is; true if that is not possible.
     private var hasLivingMember: Bool {
-        guard let processes = opendir("/proc") else { return true }
-        defer { closedir(processes) }
-        while let entry = readdir(processes) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { name in
-                String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if let pid = pid_t(name), getpgid(pid) == leader, !isZombie(pid) { return true }
+        guard let processes = ProcessStatus.allProcesses else { return true }
+        return processes.contains { pid in
+            guard getpgid(pid) == leader else { return false }
+            // One that is there and cannot be looked at counts as living.
+            return ProcessStatus(of: pid).map { !$0.hasEnded } ?? exists(pid)
         }
-        return false
-    }
-
-    /// Whether a process has ended and waits to be reaped, or is gone.
-    private func isZombie(_ pid: pid_t) -> Bool {
-        let file = open("/proc/\(pid)/stat", O_RDONLY | O_CLOEXEC)
-        guard file != -1 else { return errno == ENOENT }
-        defer { close(file) }
-        // "pid (name) state ...", proc(5); the name is the only field with a parenthesis.
-        var bytes = [UInt8](repeating: 0, count: 128)
-        let count = read(file, &bytes, bytes.count)
-        let status = bytes[..<max(count, 0)]
-        guard let end = status.lastIndex(of: UInt8(ascii: ")")) else { return true }
-        return status[end...].starts(with: ") Z".utf8) || status[end...].starts(with: ") X".utf8)
     }
 }

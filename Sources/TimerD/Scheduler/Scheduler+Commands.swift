@@ -36,7 +36,7 @@ extension Scheduler {
         let selection = JobSelection(reference)
         return try await holding([selection], caller: caller) { scheduler in
             let unstarted = scheduler.unstartedFires(of: selection, caller: caller)
-            let busy = scheduler.busyJobs
+            let busy = scheduler.busyJobs(reference)
             let (job, fire, run) = try await scheduler.write { writer in
                 let id = try writer.resolve(reference, caller: caller)
                 return try writer.fireNow(
@@ -51,10 +51,16 @@ extension Scheduler {
         }
     }
 
-    /// The jobs with a fire in progress, and whether another fire waits behind it.
-    private var busyJobs: [JobID: BusyJob] {
+    /// What is in progress of the job that is meant; where only the store knows which one that is, of
+    /// all jobs with a fire in progress.
+    private func busyJobs(_ reference: JobReference) -> [JobID: BusyJob] {
+        let candidates: Set<JobID> =
+            switch reference {
+            case .id(let id): [id]
+            case .name: Set(runs.keys).union(waitingFires.keys)
+            }
         var jobs: [JobID: BusyJob] = [:]
-        for job in Set(runs.keys).union(waitingFires.keys) where isBusy(job) {
+        for job in candidates where isBusy(job) {
             jobs[job] = BusyJob(run: runs[job]?.min(), isQueued: queuedFire(of: job) != nil)
         }
         return jobs

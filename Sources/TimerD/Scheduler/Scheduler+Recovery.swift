@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Logging
 import Schedules
 import TimerControl
@@ -25,8 +26,14 @@ extension Scheduler {
     /// Ends what outlived the daemon before this one; until then its jobs are busy, and what is to be
     /// run again waits.
     private func endOrphans(of recovered: Recovered) {
-        let unknown = recovered.orphans.filter { $0.process == nil }.map(\.run.rawValue)
-        let found = Orphan.find(Set(unknown), socket: settings.socket)
+        let daemon = geteuid()
+        let unknown = recovered.orphans.filter { $0.process == nil }.map { run, job, _ in
+            (run.rawValue, daemon == 0 ? job.owner : daemon)
+        }
+        let found = Orphan.find(
+            Dictionary(unknown) { first, _ in first },
+            socket: settings.socket
+        )
         for (run, job, process) in recovered.orphans {
             guard let process = process ?? found[run.rawValue], process.lives else { continue }
             log.notice(

@@ -52,4 +52,26 @@ struct OrphanTests {
             try await eventually("it is killed") { kill(second, 0) != 0 }
         }
     }
+
+    @Test("A process that only says it is a run, and is another user's, is not taken for one")
+    func pretender() async throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/setsid")
+        process.arguments = ["/bin/sleep", "1000"]
+        process.environment = ["TIMERD_SOCKET": "/no/such.sock", "TIMERD_RUN_ID": "7"]
+        try process.run()
+        let pid = process.processIdentifier
+        defer { kill(pid, SIGKILL) }
+        // setsid(1) becomes the command, or its parent where it leads a group already.
+        try await eventually("it leads its session") {
+            Orphan.find([7: geteuid()], socket: "/no/such.sock")[7] != nil
+        }
+        let found = Orphan.find([7: geteuid()], socket: "/no/such.sock")
+        let orphan = try #require(found[7])
+        defer { kill(orphan.pid, SIGKILL) }
+        #expect(orphan.lives)
+        #expect(Orphan.find([7: geteuid() + 1], socket: "/no/such.sock").isEmpty)
+        #expect(Orphan.find([8: geteuid()], socket: "/no/such.sock").isEmpty)
+        #expect(Orphan.find([7: geteuid()], socket: "/another.sock").isEmpty)
+    }
 }

@@ -107,4 +107,31 @@ struct WeakTargetTests {
             await next.close()
         }
     }
+
+    @Test("timerctl add --while-connected stays until its job has ended")
+    func command() async throws {
+        try await DaemonProcess.with { daemon in
+            async let added = daemon.timerctl(
+                "add",
+                "--every",
+                "1h",
+                "--name",
+                "tied",
+                "--while-connected"
+            )
+            let client = try await ControlClient.connect(to: daemon.socket)
+            var subscribe = Subscribe()
+            subscribe.since = 0
+            subscribe.types = [.jobAdded]
+            _ = try await client.subscribe(subscribe)
+            for try await _ in client.events { break }
+            let shown = try await daemon.timerctl("show", "--name", "tied")
+            #expect(shown.output.contains("the connection that added it"))
+            _ = try await daemon.timerctl("invalidate", "--name", "tied")
+            let answer = try await added
+            #expect(answer.status == 0)
+            #expect(answer.output == "1\n")
+            await client.close()
+        }
+    }
 }

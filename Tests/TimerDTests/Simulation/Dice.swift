@@ -2,19 +2,13 @@
 
 import Schedules
 
-/// What chance decides, the same in every run with the same seed (SplitMix64).
+/// What chance decides, the same in every run with the same seed.
 struct Dice: RandomNumberGenerator {
-    private var state: UInt64
+    private var random: SplitMix
 
-    init(seed: UInt64) { state = seed }
+    init(seed: UInt64) { random = SplitMix(seed: seed) }
 
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var value = state
-        value = (value ^ value >> 30) &* 0xbf58_476d_1ce4_e5b9
-        value = (value ^ value >> 27) &* 0x94d0_49bb_1331_11eb
-        return value ^ value >> 31
-    }
+    mutating func next() -> UInt64 { random.next() }
 
     mutating func isTrue(_ chance: Double) -> Bool {
         Double.random(in: 0..<1, using: &self) < chance

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// What proc(5) says of a process, which need not be the daemon's child.
+struct ProcessStatus: Sendable {
+    /// Whether it has ended and waits to be reaped.
+    let hasEnded: Bool
+    /// When it was started, in clock ticks since the machine was.
+    let ticks: Int64
+
+    /// Nil where there is no such process.
+    init?(of pid: pid_t) {
+        let text = Self.contents(of: pid, "stat").map { String(decoding: $0, as: UTF8.self) }
+        // "pid (name) state ...": the name may hold blanks and parentheses, nothing behind it does.
+        guard let text, let end = text.lastIndex(of: ")") else { return nil }
+        let words = text[text.index(after: end)...].split(separator: " ")
+        guard words.count > 19, let ticks = Int64(words[19]) else { return nil }
+        hasEnded = words[0] == "Z" || words[0] == "X"
+        self.ticks = ticks
+    }
+
+    /// The real uid of a process; nil where there is none.
+    static func user(of pid: pid_t) -> UInt32? {
+        guard let bytes = contents(of: pid, "status") else { return nil }
+        let lines = bytes.split(separator: UInt8(ascii: "\n"))
+        let words = lines.first { $0.starts(with: "Uid:".utf8) }?.split(
+            separator: UInt8(ascii: "\t")
+        )
+        guard let words, words.count > 1 else { return nil }
+        return UInt32(String(decoding: words[1], as: UTF8.self))
+    }
+
+    /// Every process there is; nil if that cannot be told.
+    static var allProcesses: [pid_t]? {
+        guard let folder = opendir("/proc") else { return nil }
+        defer { closedir(folder) }
+        var pids: [pid_t] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { name in
+                String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if let pid = pid_t(name) { pids.append(pid) }
+        }
+        return pids
+    }
+
+    /// A file of a process, 1 MiB of it at most; nil where it cannot be read.
+    static func contents(of pid: pid_t, _ name: String) -> [UInt8]? {
+        let file = open("/proc/\(pid)/\(name)", O_RDONLY | O_CLOEXEC)
+        guard file != -1 else { return nil }
+        defer { close(file) }
+        var contents: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 16_384)
+        while contents.count < 1 << 20 {
+            let count = read(file, &part, part.count)
+            guard count > 0 else { break }
+            contents += part[..<count]
+        }
+        return contents
+    }
+
+    /// Looks again and again, rarer each time: nothing tells of the end of another's child.
+    static func wait(atMost limit: Duration, until hasEnded: () -> Bool) async {
+        let deadline = ContinuousClock.now + limit
+        var pause = Duration.milliseconds(1)
+        while !hasEnded(), ContinuousClock.now < deadline {
+            // try?: cancellation shortens the pause alone, and who ends processes is not cancelled.
+            try? await Task.sleep(for: min(pause, deadline - ContinuousClock.now))
+            pause = min(pause * 2, .milliseconds(50))
+        }
+    }
+}
