@@ -125,12 +125,14 @@ extension ScheduleWords {
     /// The schedule again from what the store kept.
     ///
     /// `anchor` is a one-shot's date or a grid's first date, and is ignored for cron and calendar;
-    /// `zone` is that of words that name none.
+    /// `zone` is that of words that name none; asked for only by words that need one.
     ///
     /// - Throws: what reading the words throws; nothing for words that were resolved before.
-    public func schedule(anchor: Timestamp, zone: Zone) throws(ScheduleError) -> Schedule {
+    public func schedule(
+        anchor: Timestamp,
+        zone local: @autoclosure () -> Zone
+    ) throws(ScheduleError) -> Schedule {
         let (kind, words) = try checkedKind()
-        let zone = try tz.map { (name) throws(ScheduleError) in try Zone(named: name) } ?? zone
         switch kind {
         case .in, .at:
             return .once(anchor)
@@ -139,10 +141,16 @@ extension ScheduleWords {
             return .every(IntervalGrid(first: anchor, interval: interval))
         case .cron:
             if CronExpression.isReboot(words) { return .reboot }
-            return .cron(try CronExpression(parsing: words, zone: zone))
+            return .cron(try CronExpression(parsing: words, zone: try namedZone() ?? local()))
         case .calendar:
-            return .calendar(try CalendarExpression(parsing: words, zone: zone))
+            return .calendar(
+                try CalendarExpression(parsing: words, zone: try namedZone() ?? local())
+            )
         }
+    }
+
+    private func namedZone() throws(ScheduleError) -> Zone? {
+        try tz.map { (name) throws(ScheduleError) in try Zone(named: name) }
     }
 
     private enum Kind: String {

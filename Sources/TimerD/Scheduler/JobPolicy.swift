@@ -19,7 +19,11 @@ struct JobPolicy: Hashable, Sendable {
     init() {}
 
     /// Reads `definition`'s options; dates such as `tomorrow 09:00` are taken from `now` in `zone`.
-    init(_ definition: JobDefinition, now: Timestamp, zone: Zone) throws(ControlError) {
+    init(
+        _ definition: JobDefinition,
+        now: Timestamp,
+        zone: @autoclosure () -> Zone
+    ) throws(ControlError) {
         if let count = definition.count {
             guard count >= 1 else {
                 throw ControlError(
@@ -31,7 +35,7 @@ struct JobPolicy: Hashable, Sendable {
         }
         if let text = definition.until {
             until = try reading(text) { text throws(ScheduleError) in
-                try DateExpression.parse(text, now: now, zone: zone).date
+                try DateExpression.parse(text, now: now, zone: zone()).date
             }
         }
         if let text = definition.tolerance {
