@@ -20,6 +20,8 @@ public enum Request: Hashable, Sendable {
     case subscribe(Subscribe)
     case previewSchedule(PreviewSchedule)
     case status
+    case backUp(BackUp)
+    case checkDatabase
 
     /// The name of each request on the wire.
     public enum Method: String, CaseIterable, Sendable {
@@ -39,6 +41,8 @@ public enum Request: Hashable, Sendable {
         case subscribe = "events.subscribe"
         case previewSchedule = "schedule.preview"
         case status = "daemon.status"
+        case backUp = "daemon.backup"
+        case checkDatabase = "daemon.check"
     }
 }
 
@@ -164,6 +168,21 @@ public struct Subscribe: Codable, Hashable, Sendable {
     public init() {}
 
     static let fieldNames: Set<String> = ["since", "types", "jobs"]
+}
+
+/// `daemon.backup`: a copy of the database, made while it is in use.
+public struct BackUp: Codable, Hashable, Sendable {
+    /// The absolute path of the copy, on the daemon's machine.
+    public var file: String
+    /// Whether a file of that name is replaced; without it, such a file is refused.
+    public var replace: Bool?
+
+    public init(file: String, replace: Bool? = nil) {
+        self.file = file
+        self.replace = replace
+    }
+
+    static let fieldNames: Set<String> = ["file", "replace"]
 }
 
 /// `schedule.preview`: the coming fire dates of a schedule, without adding a job.

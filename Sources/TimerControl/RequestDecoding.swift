@@ -52,6 +52,10 @@ extension Request {
         case .status:
             try parameters.checkNames(among: [])
             self = .status
+        case .backUp: self = .backUp(try parameters.backUp())
+        case .checkDatabase:
+            try parameters.checkNames(among: [])
+            self = .checkDatabase
         }
     }
 }
@@ -130,6 +134,17 @@ extension Parameters {
             try checkCount(count, Limits.jobs, field, field)
         }
         return subscribe
+    }
+
+    fileprivate func backUp() throws(ControlError) -> BackUp {
+        let backUp = try decoded(BackUp.self, fields: BackUp.fieldNames)
+        try checkSize(backUp.file.utf8.count, Limits.path, "file")
+        guard backUp.file.hasPrefix("/"), !backUp.file.hasSuffix("/"),
+            !backUp.file.utf8.contains(0)
+        else {
+            throw .wrong("file", "'\(backUp.file)'", "the absolute path of a file")
+        }
+        return backUp
     }
 
     fileprivate func preview() throws(ControlError) -> PreviewSchedule {

@@ -22,6 +22,8 @@ extension Request {
         case .subscribe: .subscribe
         case .previewSchedule: .previewSchedule
         case .status: .status
+        case .backUp: .backUp
+        case .checkDatabase: .checkDatabase
         }
     }
 
@@ -56,7 +58,8 @@ extension Request {
         case .getRun(let run), .readOutput(let run), .killRun(let run): try JSONValue(encoding: run)
         case .subscribe(let request): try JSONValue(encoding: request)
         case .previewSchedule(let request): try JSONValue(encoding: request)
-        case .status: nil
+        case .backUp(let request): try JSONValue(encoding: request)
+        case .status, .checkDatabase: nil
         }
     }
 }

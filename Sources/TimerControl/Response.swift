@@ -101,6 +101,26 @@ public struct PreviewReply: Codable, Hashable, Sendable {
     }
 }
 
+/// `daemon.backup`.
+public struct BackUpReply: Codable, Hashable, Sendable {
+    public var file: String
+    /// The size of the copy.
+    public var bytes: Int64
+
+    public init(file: String, bytes: Int64) {
+        self.file = file
+        self.bytes = bytes
+    }
+}
+
+/// `daemon.check`: what SQLite finds wrong with the database file.
+public struct CheckReply: Codable, Hashable, Sendable {
+    /// A sentence each, at most 100; empty for a database that is sound.
+    public var problems: [String]
+
+    public init(problems: [String]) { self.problems = problems }
+}
+
 /// `daemon.status`.
 public struct StatusReply: Codable, Hashable, Sendable {
     public var version: String

@@ -64,7 +64,8 @@ struct DaemonParts {
     static func start(_ configuration: Configuration, log: Logger) async throws -> DaemonParts {
         allowDescriptors()
         let lock = try DatabaseLock(database: configuration.database)
-        let store = try Store(configuration.database, log: log)
+        let now = SystemClock.read().wall
+        let store = try Store(configuration.database, log: log, now: now)
         let clock = try await SystemClock.resumed(store, bootID: SystemClock.bootID(), log: log)
         let sockets = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let bus = EventBus(newest: store.state.eventSequenceEnd - 1, loop: sockets.any())
@@ -116,6 +117,7 @@ struct DaemonParts {
         let handler = CommandHandler(
             scheduler: scheduler,
             reader: store.reader,
+            care: store.care,
             clock: clock,
             owners: OwnerNames(),
             status: { await status.reply(to: $0) },

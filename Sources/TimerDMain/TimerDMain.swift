@@ -48,6 +48,15 @@ struct TimerDMain: AsyncParsableCommand {
     var checkConfig = false
 
     @Option(
+        help: ArgumentHelp(
+            "Put a copy of this backup in the place of the database, and end.",
+            discussion: "The old database is kept beside it. No daemon may run on it.",
+            valueName: "backup"
+        )
+    )
+    var restore: String?
+
+    @Option(
         help: ArgumentHelp("How long runs may go on once it stops: 10.", valueName: "seconds")
     )
     var drain: Int?
@@ -66,6 +75,7 @@ struct TimerDMain: AsyncParsableCommand {
         }
         for (option, path) in [
             ("--database", database), ("--socket", socket), ("--config", config),
+            ("--restore", restore),
         ] where path == "" {
             throw ValidationError("\(option) is empty, accepted is a path")
         }
@@ -77,6 +87,7 @@ struct TimerDMain: AsyncParsableCommand {
             print(configuration.jsonText)
             return
         }
+        if let restore { return try replaceDatabase(configuration.database, with: restore) }
         var log = Logger(label: "timerd", factory: StreamLogHandler.standardError(label:))
         log.logLevel = configuration.logLevel
         let group = ServiceGroup(
@@ -87,6 +98,16 @@ struct TimerDMain: AsyncParsableCommand {
         do {
             try await group.run()
         } catch let error as StartError {
+            throw Self.failure("\(error)", serviceUnavailable)
+        }
+    }
+
+    private func replaceDatabase(_ database: String, with backup: String) throws {
+        do {
+            let old = try DatabaseRestore(database: database).restore(backup)
+            print("restored '\(database)' from '\(backup)'")
+            if let old { print("the database before is kept as '\(old)'") }
+        } catch {
             throw Self.failure("\(error)", serviceUnavailable)
         }
     }

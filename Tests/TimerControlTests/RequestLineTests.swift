@@ -43,6 +43,8 @@ import TimerControl
             .fireJob(.name("a")), .pauseJobs(.tag("b")), .resumeJobs(.ids([JobID(rawValue: 4)])),
             .listRuns(runs), .listRuns(ListRuns()), .getRun(run), .readOutput(run),
             .subscribe(subscribe), .subscribe(Subscribe()), .previewSchedule(preview), .status,
+            .backUp(BackUp(file: "/tmp/b.db")), .backUp(BackUp(file: "/b", replace: true)),
+            .checkDatabase,
         ]
     }()
 

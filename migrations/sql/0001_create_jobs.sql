@@ -15,10 +15,13 @@ CREATE TABLE daemon_state (
     event_seq_end INTEGER NOT NULL,
     -- Live jobs by state, so that a status need not count them.
     scheduled INTEGER NOT NULL,
-    paused INTEGER NOT NULL
+    paused INTEGER NOT NULL,
+    -- In a copy that was made by a backup: when. Whoever starts on it skips the numbers that the
+    -- original may have given out since.
+    copied_at_us INTEGER
 ) STRICT;
 
-INSERT INTO daemon_state VALUES (1, '', 0, 0, 0, 1, 0, 0);
+INSERT INTO daemon_state VALUES (1, '', 0, 0, 0, 1, 0, 0, NULL);
 
 -- How many live jobs each user has, so that a limit need not count them.
 CREATE TABLE owners (

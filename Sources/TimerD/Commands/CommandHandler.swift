@@ -16,6 +16,7 @@ struct CommandHandler: Sendable {
 
     let scheduler: Scheduler
     let reader: Reader
+    let care: DatabaseCare
     let clock: any WallClock
     let owners: OwnerNames
     let status: @Sendable (Caller) async -> StatusReply
@@ -61,6 +62,8 @@ struct CommandHandler: Sendable {
         case .killRun(let reference): try await killRun(reference, caller)
         case .previewSchedule(let request): try previewSchedule(request)
         case .status: await status(caller)
+        case .backUp(let request): try await backUp(request, caller)
+        case .checkDatabase: try await checkDatabase(caller)
         case .subscribe:
             // The connection keeps it to itself: events go where the request came from.
             throw ControlError(.internalError, "a subscription reached the command handler")

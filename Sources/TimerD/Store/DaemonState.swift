@@ -45,7 +45,42 @@ struct DaemonState: Hashable, Sendable {
         try database.prepare(SQL.writeSequenceEnd).run(end)
     }
 
+    /// Where the database is a copy that a backup made, skips the numbers that its original may
+    /// have given out since: those of events, fires, runs and jobs are never used twice.
+    ///
+    /// Events, fires and runs go on from the time in µs since 1970: a daemon that gives out less
+    /// than a million a second has not come as far. Jobs, whose numbers people type, go on one for
+    /// each second since 2026 ahead.
+    ///
+    /// - Returns: whether it was one.
+    static func leaveCopy(_ database: Database, now: Timestamp) throws -> Bool {
+        guard try database.prepare(SQL.copiedAt).value(as: Int64?.self) != .some(nil) else {
+            return false
+        }
+        try database.begin()
+        do {
+            let seconds = max(0, (now - .earliestOfClocks).microseconds / 1_000_000)
+            try database.prepare(SQL.skipEvents).run(now)
+            try database.prepare(SQL.skipNumbers).run(now)
+            try database.prepare(SQL.skipJobs).run(seconds)
+            try database.commit()
+        } catch {
+            database.rollback()
+            throw error
+        }
+        return true
+    }
+
     enum SQL {
+        static let copiedAt = "SELECT copied_at_us FROM daemon_state"
+        static let skipEvents = """
+            UPDATE daemon_state SET event_seq_end = max(event_seq_end, ?1), copied_at_us = NULL
+            """
+        /// The numbers of AUTOINCREMENT: https://www.sqlite.org/autoinc.html.
+        static let skipNumbers = """
+            UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name IN ('fires', 'runs')
+            """
+        static let skipJobs = "UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'jobs'"
         static let read = """
             SELECT boot_id, elapsed_base_us, shift_us, elapsed_us,
                 max(event_seq_end, (SELECT coalesce(max(seq), 0) + 1 FROM events))

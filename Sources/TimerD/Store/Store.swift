@@ -10,18 +10,21 @@ struct Store: Sendable {
     let thread: StoreThread
     let writer: WriteQueue
     let reader: Reader
+    let care: DatabaseCare
     /// As the daemon before this one left it.
     let state: DaemonState
 
     /// Opens `path`, which it creates where there is none, and brings its schema up to date.
     ///
     /// - Throws: `DatabaseError` for a file that is not ours, cannot be read, or is newer.
-    init(_ path: String, log: Logger) throws {
+    ///
+    /// `now`: by the wall clock; what a restored copy goes on from.
+    init(_ path: String, log: Logger, now: Timestamp) throws {
         let database = try Database(path: path, mode: .readWriteCreate)
-        let migrations = Migrations.all.map {
-            Migration(number: $0.number, name: $0.name, sql: $0.sql)
+        try Migrator(.released).migrate(database)
+        if try DaemonState.leaveCopy(database, now: now) {
+            log.notice("started on a restored copy", metadata: ["database": "\(path)"])
         }
-        try Migrator(migrations).migrate(database)
         state = try DaemonState.read(database)
         thread = StoreThread(name: "timerd-store")
         writer = WriteQueue(
@@ -31,6 +34,7 @@ struct Store: Sendable {
             onRecovered: { log.notice("the database takes writes again") }
         )
         reader = try Reader(path: path)
+        care = DatabaseCare(path: path)
     }
 
     /// Stores what is queued and closes the database.
@@ -40,5 +44,12 @@ struct Store: Sendable {
         defer { Task { [thread] in await thread.stop() } }
         await reader.close()
         try await writer.close()
+    }
+}
+
+extension [Migration] {
+    /// The schema's history, as this binary knows it.
+    static let released = Migrations.all.map {
+        Migration(number: $0.number, name: $0.name, sql: $0.sql)
     }
 }

@@ -62,6 +62,7 @@ struct ProtocolSessionTests {
         let handler = CommandHandler(
             scheduler: test.scheduler,
             reader: test.store.reader,
+            care: test.store.care,
             clock: test.clock,
             owners: OwnerNames(),
             status: { _ in fatalError("the session asks for no status") },

@@ -36,7 +36,11 @@ final class TestScheduler: Sendable {
     ) async throws {
         self.folder = folder
         loop = VirtualTimerLoop()
-        store = try Store(folder + "/timerd.db", log: Logger(label: "test"))
+        store = try Store(
+            folder + "/timerd.db",
+            log: Logger(label: "test"),
+            now: machine.wall
+        )
         clock = try await VirtualClock(machine, store, log: log)
         runner = RecordingRunner(clock: clock)
         let settings = Settings(
@@ -183,6 +187,7 @@ final class TestScheduler: Sendable {
         CommandHandler(
             scheduler: scheduler,
             reader: store.reader,
+            care: store.care,
             clock: clock,
             owners: OwnerNames(),
             status: { _ in fatalError("no test asks for a status here") },

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import Glibc
+import Schedules
+
+/// A copy of a database that may be in use: one file, complete, on disk before it has its name.
+struct DatabaseCopy {
+    private let source: String
+
+    init(of source: String) {
+        self.source = source
+    }
+
+    /// Writes the copy to `file`, mode 0600, by way of `<file>.part` beside it.
+    ///
+    /// It says that it is a copy, and of when: whoever starts on it gives out no number again.
+    ///
+    /// - Returns: its size in bytes.
+    func write(to file: String, replacing: Bool, at now: Timestamp) throws(DatabaseError) -> Int64 {
+        if !replacing, access(file, F_OK) == 0 {
+            throw refusal("'\(file)' is there already, and was left alone")
+        }
+        let part = file + ".part"
+        try makeEmpty(part)
+        do throws(DatabaseError) {
+            try fill(part, now)
+            let size = try sync(part, O_RDWR)
+            try move(part, to: file, replacing: replacing)
+            try sync(file.parentFolder, O_DIRECTORY)
+            return size
+        } catch {
+            unlink(part)
+            throw error
+        }
+    }
+
+    /// A part that another copy left when its daemon died is of no use to anybody.
+    private func makeEmpty(_ part: String) throws(DatabaseError) {
+        unlink(part)
+        let flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW
+        let descriptor = Glibc.open(part, flags, 0o600)
+        guard descriptor >= 0 else { throw refusal("cannot create '\(part)'", because: errno) }
+        Glibc.close(descriptor)
+    }
+
+    private func fill(_ part: String, _ now: Timestamp) throws(DatabaseError) {
+        let database = try Database(path: source, mode: .readOnly)
+        defer { database.close() }
+        // It refuses to write any file; this one is not the database's.
+        try database.execute("PRAGMA query_only = OFF")
+        try database.prepare("VACUUM INTO ?1").run(part)
+        let copy = try Database(path: part, mode: .readWriteCreate)
+        defer { copy.close() }
+        try copy.prepare("UPDATE daemon_state SET copied_at_us = ?1").run(now)
+        // Without a log beside it, it is one file, that can be moved and copied as any other.
+        try copy.execute("PRAGMA journal_mode = DELETE")
+    }
+
+    private func move(_ part: String, to file: String, replacing: Bool) throws(DatabaseError) {
+        // Unlike rename(2), link(2) replaces nothing.
+        guard (replacing ? rename(part, file) : link(part, file)) == 0 else {
+            throw refusal("cannot name the copy '\(file)'", because: errno)
+        }
+        if !replacing { unlink(part) }
+    }
+
+    /// Has the disk keep what was written to `path`; its size in bytes.
+    @discardableResult
+    private func sync(_ path: String, _ flags: Int32) throws(DatabaseError) -> Int64 {
+        let descriptor = Glibc.open(path, flags | O_CLOEXEC)
+        guard descriptor >= 0 else { throw refusal("cannot open '\(path)'", because: errno) }
+        defer { Glibc.close(descriptor) }
+        guard fsync(descriptor) == 0 else {
+            throw refusal("cannot write '\(path)' to disk", because: errno)
+        }
+        return Int64(lseek(descriptor, 0, SEEK_END))
+    }
+
+    private func refusal(_ message: String, because number: Int32 = 0) -> DatabaseError {
+        let reason = number == 0 ? "" : ": " + DatabaseError.text(ofErrno: number)
+        return DatabaseError(
+            code: SQLITE_CANTOPEN,
+            systemError: number,
+            message: message + reason,
+            path: source
+        )
+    }
+}
+
+extension String {
+    /// The folder that a path lies in: "/" of "/a", "." of "a".
+    var parentFolder: String {
+        guard let slash = lastIndex(of: "/") else { return "." }
+        return slash == startIndex ? "/" : String(self[..<slash])
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Schedules
+
+/// Puts a copy in the place of a database, which is kept beside it under another name.
+public struct DatabaseRestore {
+    private let database: String
+
+    /// `database`: the path of the one that is replaced; it need not exist, or be readable.
+    public init(database: String) {
+        self.database = database
+    }
+
+    /// Puts a copy of `backup`, checked before, in the place of the database.
+    ///
+    /// - Returns: what the old database is called now; nil where there was none.
+    /// - Throws: a sentence, for a database whose daemon runs, and a backup that is not sound; the
+    ///   database is as it was.
+    public func restore(_ backup: String) throws -> String? {
+        let now = SystemClock.read().wall
+        let lock = try DatabaseLock(database: database)
+        defer { lock.release() }
+        try check(backup)
+        let new = database + ".restored"
+        _ = try DatabaseCopy(of: backup).write(to: new, replacing: true, at: now)
+        let old = try putAside(now)
+        guard rename(new, database) == 0 else {
+            throw failure("cannot name the restored database '\(database)'")
+        }
+        return old
+    }
+
+    private func check(_ backup: String) throws {
+        let file = try Database(path: backup, mode: .readOnly)
+        defer { file.close() }
+        let version = try file.prepare("PRAGMA user_version").value(as: Int.self) ?? 0
+        guard version <= [Migration].released.count else {
+            throw StartError(
+                description:
+                    "'\(backup)' has schema version \(version), and this timerd knows versions"
+                    + " up to \([Migration].released.count); restore it with a newer timerd"
+            )
+        }
+        if let problem = try file.problems().first {
+            throw StartError(description: "'\(backup)' is damaged: \(problem); nothing was changed")
+        }
+    }
+
+    /// Gives the database a second name, and its log that of the second.
+    ///
+    /// At each instant there is a database under its own name, the old one or the new: a daemon
+    /// that found none would begin an empty one.
+    private func putAside(_ now: Timestamp) throws -> String? {
+        guard access(database, F_OK) == 0 else { return nil }
+        // Brings the log into the file. try?: what cannot be read is kept as it is.
+        if let old = try? Database(path: database, mode: .readWriteCreate) { old.close() }
+        let old = database + ".replaced-\(now.rfc3339)"
+        guard link(database, old) == 0 else {
+            throw failure("cannot keep '\(database)' as '\(old)'")
+        }
+        for suffix in ["-wal", "-shm"] where access(database + suffix, F_OK) == 0 {
+            guard rename(database + suffix, old + suffix) == 0 else {
+                throw failure("cannot rename '\(database + suffix)'")
+            }
+        }
+        return old
+    }
+
+    private func failure(_ what: String) -> StartError {
+        StartError(description: "\(what): \(DatabaseError.text(ofErrno: errno))")
+    }
+}

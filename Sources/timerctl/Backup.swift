@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+
+/// `timerctl backup`: a copy of the database while the daemon uses it.
+struct Backup: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Copy the daemon's database to a file, while it is in use.",
+        discussion: """
+            The daemon writes the copy, complete as of now, one file that only its user can read; \
+            it takes its name once it is on disk. 'timerd --restore FILE' puts it back.
+
+            Examples:
+              timerctl backup /var/backups/timerd.db
+              timerctl backup --replace ~/timerd.db
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The copy, on the daemon's machine.", valueName: "file"))
+    var file: String
+
+    @Flag(help: "Replace a file of that name.")
+    var replace = false
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        if file.isEmpty { throw ValidationError("the file's name is empty, accepted is a path") }
+    }
+
+    func run() async throws {
+        let request = BackUp(file: InputFile.absolutePath(file), replace: replace ? true : nil)
+        let answer = try await Daemon.ask(common, .backUp(request), for: BackUpReply.self)
+        if common.json { return try Output.write(answer.jsonLine) }
+        try Output.write("\(Printable.escaped(answer.value.file)): \(answer.value.bytes) bytes\n")
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// A copy that is made while the database is in use, and a daemon that starts on it.
+@Suite("Backup", .timeLimit(.minutes(1))) struct BackupTests {
+    private func backUp(
+        _ test: TestScheduler,
+        to file: String,
+        replace: Bool? = nil,
+        as uid: UInt32 = 0
+    ) async -> Result<any Encodable & Sendable, ControlError> {
+        await test.handler().handle(.backUp(BackUp(file: file, replace: replace)), from: uid)
+    }
+
+    /// A daemon on the copy, `time` after the one that it was made of.
+    private func restored(
+        _ test: TestScheduler,
+        from file: String,
+        after time: TimeSpan = .zero
+    ) async throws -> TestScheduler {
+        let folder = test.folder + "/restored"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try? FileManager.default.removeItem(atPath: folder + "/timerd.db")
+        try FileManager.default.copyItem(atPath: file, toPath: folder + "/timerd.db")
+        var machine = test.clock.machine
+        machine.pass(time)
+        return try await TestScheduler(folder: folder, machine: machine)
+    }
+
+    @Test("has every job that was answered, in one file that its user alone can read")
+    func holdsAll() async throws {
+        try await TestScheduler.with { test in
+            let jobs = try await [test.add(.init(every: "5s")), test.add(.init(cron: "0 9 * * *"))]
+            try await test.advance(by: .seconds(7))
+            let file = test.folder + "/copy.db"
+            let reply = try #require(try await backUp(test, to: file).get() as? BackUpReply)
+            #expect(reply.file == file)
+
+            let attributes = try FileManager.default.attributesOfItem(atPath: file)
+            #expect((attributes[.size] as? NSNumber)?.int64Value == reply.bytes)
+            #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+            let names = try FileManager.default.contentsOfDirectory(atPath: test.folder)
+            #expect(Set(names.filter { $0.hasPrefix("copy") }) == ["copy.db"])
+
+            let other = try await restored(test, from: file)
+            for job in jobs {
+                let (old, new) = try await (test.job(job.id), other.job(job.id))
+                #expect(new.definition == old.definition)
+                #expect(new.fireDate == old.fireDate)
+                #expect(new.fires == old.fires)
+            }
+            try await other.close()
+        }
+    }
+
+    @Test("gives out no number again that its original gave out since")
+    func numbers() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(.init(every: "1s"))
+            let file = test.folder + "/copy.db"
+            _ = try await backUp(test, to: file).get()
+            // What only the original knows.
+            let lost = try await test.add(.init(in: "1h")).id
+            try await test.advance(by: .seconds(30))
+            let lastSeq = test.sink.all.map(\.seq).max() ?? 0
+            let lastFire = test.sink.all.compactMap(\.fire).max()
+
+            var newest = (lost, lastSeq, lastFire)
+            // The same copy twice: the second does not repeat the first either.
+            for round in 1...2 {
+                let other = try await restored(
+                    test,
+                    from: file,
+                    after: .seconds(60 * Int64(round))
+                )
+                let job = try await other.add(.init(in: "1h")).id
+                try await other.advance(by: .seconds(5))
+                let events = other.sink.all
+                #expect(job > newest.0)
+                #expect(try #require(events.map(\.seq).min()) > newest.1)
+                let fires = events.filter { $0.redelivered != true }.compactMap(\.fire)
+                #expect(try #require(fires.min()) > newest.2 ?? FireID(rawValue: 0))
+                newest = (job, events.map(\.seq).max() ?? 0, fires.max())
+                try await other.close()
+            }
+        }
+    }
+
+    @Test("leaves a file alone unless it is told to replace it")
+    func existing() async throws {
+        try await TestScheduler.with { test in
+            let file = test.folder + "/copy.db"
+            try Data("mine".utf8).write(to: URL(fileURLWithPath: file))
+            let refusal = try #require(await backUp(test, to: file).failure)
+            #expect(refusal.message == "'\(file)' is there already, and was left alone")
+            #expect(FileManager.default.contents(atPath: file) == Data("mine".utf8))
+            _ = try await backUp(test, to: file, replace: true).get()
+            #expect(FileManager.default.contents(atPath: file)?.count ?? 0 > 4096)
+        }
+    }
+
+    @Test("is refused to those who are not administrators, and where it cannot be written")
+    func refusals() async throws {
+        try await TestScheduler.with { test in
+            #expect(await backUp(test, to: "/tmp/no", as: 70_001).failure?.reason == .notPermitted)
+            let nowhere = try #require(await backUp(test, to: test.folder + "/no/copy.db").failure)
+            #expect(nowhere.reason == .storageFailed)
+            #expect(nowhere.message.hasSuffix("copy.db.part': no such file or directory"))
+        }
+    }
+
+    @Test("daemon.check finds nothing in a sound database, and a row that lost its job")
+    func check() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(.init(every: "5s"))
+            let handler = test.handler()
+            let sound = try await handler.handle(.checkDatabase, from: 0).get() as? CheckReply
+            #expect(sound?.problems == [])
+            try await test.store.writer.barrier()
+            let path = test.folder + "/timerd.db"
+            let other = try Database(path: path, mode: .readWriteCreate)
+            try other.execute("PRAGMA foreign_keys = OFF; DELETE FROM jobs")
+            other.close()
+            let damaged = try await handler.handle(.checkDatabase, from: 0).get() as? CheckReply
+            #expect(damaged?.problems.contains { $0.contains("'job_definitions'") } == true)
+            #expect(
+                await handler.handle(.checkDatabase, from: 70_001).failure?.reason == .notPermitted
+            )
+        }
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? {
+        if case .failure(let error) = self { error } else { nil }
+    }
+}
