@@ -100,7 +100,7 @@ let package = Package(
         .executableTarget(
             name: "timerctl",
             dependencies: [
-                "Schedules", "TimerControl",
+                "CLinux", "Schedules", "TimerControl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Glibc module of Swift leaves out: timers that notice a step of the wall clock, and
-// descriptors of processes.
+// What the Glibc module of Swift leaves out: timers that notice a step of the wall clock, whether that
+// clock is kept in time, and descriptors of processes.
 
 #pragma once
 
 #include <sys/pidfd.h>
 #include <sys/timerfd.h>
+#include <sys/timex.h>

@@ -51,7 +51,11 @@ import TimerControl
         let error = try refusal("job.ad", "{}")
         #expect(error?.reason == .unknownMethod)
         let message = try #require(error?.message)
-        #expect(message.hasPrefix("there is no method 'job.ad'; the methods are 'daemon.backup', 'daemon.check', 'daemon.status', "))
+        #expect(
+            message.hasPrefix(
+                "there is no method 'job.ad'; the methods are 'daemon.backup', 'daemon.check', 'daemon.status', "
+            )
+        )
         for method in Request.Method.allCases { #expect(message.contains("'\(method.rawValue)'")) }
     }
 

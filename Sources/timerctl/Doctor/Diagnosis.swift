@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What there is to say about a daemon and its host; pure, so that each sentence can be tested.
+enum Diagnosis {
+    // MARK: - The socket
+
+    /// `trouble`: why nobody answered; nil where a daemon did.
+    static func socket(_ facts: HostFacts, trouble: ClientError?) -> Finding {
+        let path = facts.socketPath
+        guard let trouble else { return .ok("socket", "a daemon answers at '\(path)'") }
+        if trouble.reason == .notPermitted {
+            return .broken("socket", trouble.message, "ask whoever runs this daemon to let you in")
+        }
+        let start =
+            facts.service?.isInstalled == true
+            ? "systemctl start timerd; journalctl -u timerd says why it is not running"
+            : "start it: timerd; or say where it is: --socket or TIMERD_SOCKET"
+        switch facts.socketFile {
+        case .missing:
+            return .broken("socket", "there is no '\(path)': no daemon runs there", start)
+        case .notASocket:
+            return .broken("socket", "'\(path)' is not a socket", "move it away, then start timerd")
+        case .socket:
+            return .broken("socket", "nobody answers at '\(path)': its daemon has died", start)
+        }
+    }
+
+    // MARK: - The daemon
+
+    static func daemon(_ status: StatusReply) -> Finding {
+        let age = RelativeTime.length(status.now - status.startedAt)
+        let text = "timerd \(status.version), process \(status.pid), up \(age)"
+        guard status.version == timerdVersion else {
+            return .warning(
+                "daemon",
+                "\(text); timerctl is \(timerdVersion)",
+                "restart timerd, so that both are of one version"
+            )
+        }
+        return .ok("daemon", text)
+    }
+
+    static func jobs(_ status: StatusReply) -> Finding {
+        .ok(
+            "jobs",
+            "\(status.scheduled) scheduled, \(status.paused) paused, \(status.running) running"
+        )
+    }
+
+    /// The newest fires of all jobs that the caller may see.
+    static func runs(_ runs: [Run]) -> Finding {
+        let failed = Set(runs.filter { $0.hasFailed == true }.map(\.job)).sorted()
+        guard !failed.isEmpty else { return .ok("runs", "none of the last \(runs.count) failed") }
+        let names = failed.prefix(5).map { "\($0)" }.joined(separator: ", ")
+        return .warning(
+            "runs",
+            "of the last \(runs.count), some failed: job \(names)\(failed.count > 5 ? " and others" : "")",
+            "timerctl runs \(failed[0]); timerctl logs \(failed[0])"
+        )
+    }
+
+    // MARK: - The database
+
+    static func writing(_ status: StatusReply) -> Finding {
+        guard let trouble = status.trouble else {
+            return .ok("storage", "the database takes writes")
+        }
+        return .broken(
+            "storage",
+            "the database takes no writes: \(trouble)",
+            "make room, or mend the disk; timers go on, and timerd stores what it holds by itself"
+        )
+    }
+
+    /// `problems`: what the daemon's own check found; nil where the caller may not have it checked.
+    static func database(_ path: String, problems: [String]?) -> Finding {
+        guard let problems else {
+            return .ok("database", "'\(path)', unchecked: that is for root and the daemon's user")
+        }
+        guard let first = problems.first else { return .ok("database", "'\(path)' is sound") }
+        return .broken(
+            "database",
+            "'\(path)' is damaged: \(first)",
+            "stop timerd, keep the file, and put back a backup: timerd --restore FILE"
+        )
+    }
+
+    static func space(_ space: HostFacts.Space) -> Finding {
+        let text = "\(space.free >> 20) MiB of \(space.all >> 20) MiB are free for the database"
+        guard space.free < 100 << 20 else { return .ok("disk", text) }
+        return .warning("disk", text, "make room: a full disk refuses new jobs")
+    }
+
+    static func permissions(_ facts: HostFacts) -> Finding? {
+        guard facts.databaseMode != nil || facts.folderMode != nil else { return nil }
+        if let mode = facts.databaseMode, mode & 0o077 != 0 {
+            return .warning(
+                "permissions",
+                "others may open the database: its mode is \(String(mode, radix: 8))",
+                "chmod 600, and the -wal and -shm beside it: commands and outputs are in it"
+            )
+        }
+        if let mode = facts.folderMode, mode & 0o022 != 0, mode & 0o1000 == 0 {
+            return .warning(
+                "permissions",
+                "others may replace the database: its folder's mode is \(String(mode, radix: 8))",
+                "chmod 700 the folder"
+            )
+        }
+        return .ok("permissions", "the database is its user's alone")
+    }
+
+    // MARK: - The clock
+
+    static func clock(_ facts: HostFacts, daemon: Timestamp?) -> Finding {
+        let advice = "timedatectl set-ntp true, or set it by hand; jobs by date follow the clock"
+        if facts.now < Timestamp(rfc3339: "2026-01-01T00:00:00Z") ?? .distantPast {
+            return .broken("clock", "it stands at \(facts.now): it was never set", advice)
+        }
+        let ahead: TimeSpan = daemon.map { $0 - facts.now } ?? .zero
+        if let daemon, !(.seconds(-10) ... .seconds(10) ~= ahead) {
+            return .warning(
+                "clock",
+                "the daemon's clock shows \(daemon), this one \(facts.now)",
+                "is the socket one of another machine or container?"
+            )
+        }
+        guard facts.isClockSynchronized else {
+            return .warning("clock", "nothing keeps it in time (adjtimex: unsynchronised)", advice)
+        }
+        return .ok("clock", "it is kept in time")
+    }
+
+    static func zones(_ facts: HostFacts) -> Finding {
+        guard facts.hasZones else {
+            return .warning("zones", "/usr/share/zoneinfo is missing", "apt-get install tzdata")
+        }
+        return .ok("zones", "the zone database is there")
+    }
+
+    // MARK: - The service
+
+    static func service(_ facts: HostFacts) -> Finding? {
+        guard let service = facts.service else { return nil }
+        guard service.isInstalled else {
+            return .warning(
+                "service",
+                "systemd does not know timerd",
+                "install its unit, so that it starts with the machine"
+            )
+        }
+        guard service.isEnabled else {
+            return .warning(
+                "service",
+                "timerd.service does not start with the machine",
+                "systemctl enable timerd"
+            )
+        }
+        guard service.runsDaemon else {
+            return .warning(
+                "service",
+                "the daemon that answers is not timerd.service's",
+                "stop it and 'systemctl start timerd', unless it is meant to be your own"
+            )
+        }
+        return .ok("service", "timerd.service runs it, and starts with the machine")
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import TimerControl
+
+/// `timerctl doctor`: what is wrong, and what to do about it.
+struct Doctor: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Look at daemon, socket, database, clock and service, and say what to do.",
+        discussion: """
+            Needs no daemon, and says so where none answers. Ends with 0 where nothing is broken, else \
+            with 1. As root, or as the daemon's user, it has the whole database checked.
+
+            Examples:
+              timerctl doctor
+              timerctl doctor --json | jq 'select(.level != "ok")'
+            """
+    )
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        let findings = try await examine()
+        if common.json {
+            try Output.write(findings.map { $0.json.jsonText + "\n" }.joined())
+        } else {
+            let terminal = Terminal.current
+            try Output.write(findings.map { $0.lines(on: terminal) }.joined())
+        }
+        if findings.contains(where: { $0.level == .broken }) { throw Failure(.refused, "") }
+    }
+
+    private func examine() async throws -> [Finding] {
+        let path = common.socketPath
+        let client: ControlClient
+        let status: StatusReply
+        do throws(ClientError) {
+            client = try await ControlClient.connect(to: path)
+        } catch {
+            let facts = HostFacts.read(socket: path, daemon: nil)
+            return [Diagnosis.socket(facts, trouble: error)] + host(facts, nil)
+        }
+        let daemon = Daemon(client: client)
+        status = try await daemon.ask(.status, for: StatusReply.self).value
+        let facts = HostFacts.read(socket: path, daemon: (status.pid, status.database))
+        var list = ListRuns()
+        list.limit = 100
+        let runs = try await daemon.ask(.listRuns(list), for: RunsReply.self).value.runs
+        return [
+            Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status), Diagnosis.jobs(status),
+            Diagnosis.runs(runs), Diagnosis.writing(status),
+            Diagnosis.database(status.database, problems: try await problems(daemon)),
+        ] + host(facts, status)
+    }
+
+    private func host(_ facts: HostFacts, _ status: StatusReply?) -> [Finding] {
+        let findings: [Finding?] = [
+            facts.space.map(Diagnosis.space), Diagnosis.permissions(facts),
+            Diagnosis.clock(facts, daemon: status?.now), Diagnosis.zones(facts),
+            // A user's own daemon is not the system's service.
+            geteuid() == 0 ? Diagnosis.service(facts) : nil,
+        ]
+        return findings.compactMap(\.self)
+    }
+
+    /// What the check of the whole database found; nil where the caller may not ask for it.
+    private func problems(_ daemon: Daemon) async throws -> [String]? {
+        if isatty(STDERR_FILENO) == 1 { Output.tell("checking the database ...") }
+        do throws(Failure) {
+            return try await daemon.ask(.checkDatabase, for: CheckReply.self).value.problems
+        } catch {
+            guard error.status == .notPermitted else { throw error }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// One thing that was looked at, how it is, and what to do about it.
+struct Finding: Hashable {
+    enum Level: String {
+        case ok
+        /// Works, but not as it should or not for long.
+        case warning
+        /// Keeps jobs from running, or will.
+        case broken
+    }
+
+    var level: Level
+    /// What was looked at, a word: "socket".
+    var subject: String
+    /// How it is, in a sentence without a full stop.
+    var text: String
+    /// What to do; nil where nothing is to be done.
+    var advice: String?
+
+    static func ok(_ subject: String, _ text: String) -> Self {
+        Self(level: .ok, subject: subject, text: text)
+    }
+
+    static func warning(_ subject: String, _ text: String, _ advice: String) -> Self {
+        Self(level: .warning, subject: subject, text: text, advice: advice)
+    }
+
+    static func broken(_ subject: String, _ text: String, _ advice: String) -> Self {
+        Self(level: .broken, subject: subject, text: text, advice: advice)
+    }
+
+    /// The finding as lines of text, with the advice under it.
+    func lines(on terminal: Terminal) -> String {
+        let (word, style): (String, Terminal.Style?) =
+            switch level {
+            case .ok: ("ok", nil)
+            case .warning: ("warning", .yellow)
+            case .broken: ("BROKEN", .red)
+            }
+        let head = terminal.styled(word.padded(to: 9), style)
+        let lines = "\(head)\(subject.padded(to: 13))\(Printable.escaped(text))\n"
+        guard let advice else { return lines }
+        return lines + "".padded(to: 22) + "-> \(Printable.escaped(advice))\n"
+    }
+
+    var json: JSONValue {
+        var members: [String: JSONValue] = [
+            "level": .string(level.rawValue), "subject": .string(subject), "text": .string(text),
+        ]
+        members["advice"] = advice.map { .string($0) }
+        return .object(members)
+    }
+}
+
+extension String {
+    fileprivate func padded(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - count))
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Glibc
+import Schedules
+
+/// What this machine shows of the daemon and of what it depends on, read without asking it.
+struct HostFacts: Hashable {
+    enum SocketFile: Hashable {
+        case missing
+        case notASocket
+        case socket(mode: UInt32, owner: UInt32)
+    }
+
+    var socketPath: String
+    var socketFile: SocketFile
+    var now: Timestamp
+    /// Whether the kernel believes that its clock is right: adjtimex(2).
+    var isClockSynchronized: Bool
+    /// Whether the zone database is there.
+    var hasZones: Bool
+    /// Of the folder of the database: bytes that the daemon may still use, and all; nil where it
+    /// cannot be asked.
+    var space: Space?
+    /// The mode of the database's file, and of its folder, where they can be seen.
+    var databaseMode: UInt32?
+    var folderMode: UInt32?
+    /// How systemd knows the daemon; nil where it is not run by systemd.
+    var service: Service?
+
+    struct Space: Hashable {
+        var free: Int64
+        var all: Int64
+    }
+
+    struct Service: Hashable {
+        /// Whether the daemon that answers is of the unit.
+        var runsDaemon: Bool
+        /// Whether it starts with the machine.
+        var isEnabled: Bool
+        /// Whether its unit is installed.
+        var isInstalled: Bool
+    }
+
+    /// `daemon`: its process and its database, where one answers.
+    static func read(socket: String, daemon: (pid: Int32, database: String)?) -> Self {
+        var facts = Self(
+            socketPath: socket,
+            socketFile: socketFile(socket),
+            now: .now,
+            isClockSynchronized: isClockSynchronized(),
+            hasZones: access("/usr/share/zoneinfo/Europe/Berlin", R_OK) == 0
+        )
+        if let daemon {
+            facts.databaseMode = mode(of: daemon.database)
+            let folder = parent(of: daemon.database)
+            facts.folderMode = mode(of: folder)
+            facts.space = space(of: folder)
+        }
+        if access("/run/systemd/system", F_OK) == 0 { facts.service = service(daemon?.pid) }
+        return facts
+    }
+
+    private static func socketFile(_ path: String) -> SocketFile {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return .missing }
+        guard status.st_mode & S_IFMT == S_IFSOCK else { return .notASocket }
+        return .socket(mode: status.st_mode & 0o7777, owner: status.st_uid)
+    }
+
+    private static func isClockSynchronized() -> Bool {
+        var state = timex()
+        let result = adjtimex(&state)
+        // A container may forbid to ask; that says nothing about the clock.
+        return result == -1 || state.status & STA_UNSYNC == 0
+    }
+
+    private static func mode(of path: String) -> UInt32? {
+        var status = stat()
+        return stat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
+    }
+
+    private static func space(of folder: String) -> Space? {
+        var status = statvfs()
+        guard statvfs(folder, &status) == 0 else { return nil }
+        // Root may use what is kept back for it, and so may a daemon that is root.
+        let free = geteuid() == 0 ? status.f_bfree : status.f_bavail
+        let size = Int64(status.f_frsize)
+        return Space(free: Int64(free) * size, all: Int64(status.f_blocks) * size)
+    }
+
+    private static func service(_ pid: Int32?) -> Service {
+        let units = ["/etc/systemd/system", "/lib/systemd/system", "/usr/lib/systemd/system"]
+        let enabled = "/etc/systemd/system/multi-user.target.wants/timerd.service"
+        return Service(
+            runsDaemon: pid.map { cgroup(of: $0).contains("timerd.service") } ?? false,
+            isEnabled: socketFile(enabled) != .missing,
+            isInstalled: units.contains { access($0 + "/timerd.service", F_OK) == 0 }
+        )
+    }
+
+    private static func cgroup(of pid: Int32) -> String {
+        // try?: another user's process may not be looked at, and one that has ended is gone.
+        let bytes = try? InputFile.bytes(of: "/proc/\(pid)/cgroup")
+        return String(decoding: bytes ?? [], as: UTF8.self)
+    }
+
+    private static func parent(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+}

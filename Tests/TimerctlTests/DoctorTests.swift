@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+/// What `timerctl doctor` says of what it found.
+@Suite("Doctor") struct DoctorTests {
+    private var facts = HostFacts(
+        socketPath: "/run/timerd/timerd.sock",
+        socketFile: .socket(mode: 0o666, owner: 0),
+        now: testNow,
+        isClockSynchronized: true,
+        hasZones: true,
+        space: HostFacts.Space(free: 1 << 30, all: 1 << 34),
+        databaseMode: 0o600,
+        folderMode: 0o700,
+        service: HostFacts.Service(runsDaemon: true, isEnabled: true, isInstalled: true)
+    )
+
+    private func status(_ change: (inout StatusReply) -> Void = { _ in }) -> StatusReply {
+        var status = StatusReply(
+            version: timerdVersion,
+            pid: 42,
+            startedAt: testNow - .seconds(60),
+            now: testNow,
+            database: "/var/lib/timerd/timerd.db",
+            socket: "/run/timerd/timerd.sock",
+            scheduled: 3,
+            paused: 1,
+            armed: 2,
+            running: 0,
+            connections: 1,
+            watchers: 0,
+            seq: 9,
+            nextFireDate: nil,
+            trouble: nil
+        )
+        change(&status)
+        return status
+    }
+
+    @Test("Finds nothing to do on a host where all is well")
+    func healthy() throws {
+        let findings = [
+            Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status()),
+            Diagnosis.runs([]), Diagnosis.writing(status()),
+            Diagnosis.database("/var/lib/timerd/timerd.db", problems: []),
+            Diagnosis.space(try #require(facts.space)),
+            try #require(Diagnosis.permissions(facts)),
+            Diagnosis.clock(facts, daemon: testNow + .seconds(1)), Diagnosis.zones(facts),
+            try #require(Diagnosis.service(facts)),
+        ]
+        for finding in findings {
+            #expect(finding.level == .ok, "\(finding)")
+            #expect(finding.advice == nil)
+        }
+    }
+
+    @Test("Tells apart why nobody answers")
+    func noDaemon() {
+        let refused = ClientError(.noDaemon, "no daemon answers")
+        var facts = facts
+        var finding = Diagnosis.socket(facts, trouble: refused)
+        #expect(finding.text == "nobody answers at '/run/timerd/timerd.sock': its daemon has died")
+        #expect(finding.advice?.hasPrefix("systemctl start timerd") == true)
+        facts.socketFile = .missing
+        facts.service = nil
+        finding = Diagnosis.socket(facts, trouble: refused)
+        #expect(finding.text == "there is no '/run/timerd/timerd.sock': no daemon runs there")
+        #expect(finding.advice?.hasPrefix("start it: timerd") == true)
+        facts.socketFile = .notASocket
+        #expect(Diagnosis.socket(facts, trouble: refused).text.hasSuffix("is not a socket"))
+        let locked = ClientError(.notPermitted, "permission denied: '/run/timerd/timerd.sock'")
+        #expect(Diagnosis.socket(facts, trouble: locked).text == locked.message)
+    }
+
+    @Test("Names each trouble, and what to do about it")
+    func troubles() throws {
+        var facts = facts
+        facts.isClockSynchronized = false
+        facts.hasZones = false
+        facts.databaseMode = 0o644
+        facts.space = HostFacts.Space(free: 5 << 20, all: 1 << 30)
+        facts.service?.isEnabled = false
+        var failed = Run(
+            job: JobID(rawValue: 7),
+            fire: FireID(rawValue: 1),
+            state: .done,
+            fireDate: testNow
+        )
+        failed.outcome = .timedOut
+        let findings: [(Finding, Finding.Level, String)] = [
+            (Diagnosis.daemon(status { $0.version = "9" }), .warning, "restart timerd"),
+            (Diagnosis.runs([failed]), .warning, "timerctl runs 7"),
+            (Diagnosis.writing(status { $0.trouble = "disk full" }), .broken, "make room"),
+            (Diagnosis.database("/x.db", problems: ["page 3"]), .broken, "timerd --restore FILE"),
+            (Diagnosis.space(try #require(facts.space)), .warning, "make room"),
+            (try #require(Diagnosis.permissions(facts)), .warning, "chmod 600"),
+            (Diagnosis.clock(facts, daemon: nil), .warning, "timedatectl set-ntp true"),
+            (Diagnosis.zones(facts), .warning, "apt-get install tzdata"),
+            (try #require(Diagnosis.service(facts)), .warning, "systemctl enable timerd"),
+        ]
+        for (finding, level, advice) in findings {
+            #expect(finding.level == level, "\(finding)")
+            #expect(finding.advice?.contains(advice) == true, "\(finding)")
+        }
+    }
+
+    @Test("A clock that was never set is broken, one of another machine is a warning")
+    func clocks() {
+        var facts = facts
+        #expect(Diagnosis.clock(facts, daemon: testNow - .seconds(60)).level == .warning)
+        facts.now = Timestamp(rfc3339: "1970-01-01T00:10:00Z") ?? .distantPast
+        #expect(Diagnosis.clock(facts, daemon: nil).level == .broken)
+    }
+
+    @Test("A finding is a line, with the advice under it, harmless to a terminal")
+    func lines() {
+        let finding = Finding.broken("database", "'/x\u{1b}[31m' is damaged", "put back a backup")
+        #expect(
+            finding.lines(on: .plain) == """
+                BROKEN   database     '/x^[[31m' is damaged
+                                      -> put back a backup
+
+                """
+        )
+        #expect(finding.json["advice"] == .string("put back a backup"))
+        #expect(Finding.ok("zones", "there").json["advice"] == nil)
+    }
+}
