@@ -72,11 +72,13 @@ struct DaemonParts {
 
         let thread = RunLoopThread(name: "timerd-timers")
         let runner = try SpawnRunner { clock.now().wall.microseconds }
+        let accounts = Accounts()
         let scheduler = Scheduler(
             loop: thread,
             clock: clock,
             store: store.writer,
             runner: runner,
+            accounts: accounts,
             events: bus,
             eventSequenceEnd: store.state.eventSequenceEnd,
             settings: Settings(
@@ -119,7 +121,7 @@ struct DaemonParts {
             reader: store.reader,
             care: store.care,
             clock: clock,
-            owners: OwnerNames(),
+            accounts: accounts,
             status: { await status.reply(to: $0) },
             log: log,
             ownUID: geteuid()

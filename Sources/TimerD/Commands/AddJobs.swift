@@ -33,7 +33,7 @@ extension CommandHandler {
                 scheduler.tie(job.id, to: life)
             }
         }
-        let views = view(added)
+        let views = await view(added)
         guard !request.isList, let only = views.first else { return JobsReply(jobs: views) }
         let notes = jobs[0].notes
         return JobReply(job: only, notes: notes.isEmpty ? nil : notes)

@@ -8,14 +8,16 @@ extension CommandHandler {
     func invalidateJobs(_ request: InvalidateJobs, _ caller: Caller) async throws -> Answer {
         let jobs = try await scheduler.change(request.jobs, .invalidate, caller: caller)
         if request.kill { await scheduler.endRuns(of: jobs) }
-        return JobsReply(jobs: view(jobs))
+        return JobsReply(jobs: await view(jobs))
     }
 
     /// `job.pause`, `job.resume`, `job.skip`: all that are named, or none.
     func changeJobs(_ selection: JobSelection, _ change: JobChange, _ caller: Caller) async throws
         -> Answer
     {
-        JobsReply(jobs: view(try await scheduler.change(selection, change, caller: caller)))
+        JobsReply(
+            jobs: await view(try await scheduler.change(selection, change, caller: caller))
+        )
     }
 
     /// `job.setFireDate`: a one-shot and a grid move as a whole, else the next fire alone.
@@ -30,14 +32,14 @@ extension CommandHandler {
             .setFireDate(date),
             caller: caller
         )
-        guard let job = view(jobs).first else { throw ControlError.vanished }
+        guard let job = await view(jobs).first else { throw ControlError.vanished }
         return JobReply(job: job, notes: note.map { [$0] })
     }
 
     /// `job.fire`: now, whatever the schedule says.
     func fireJob(_ reference: JobReference, _ caller: Caller) async throws -> Answer {
         let (job, fire) = try await scheduler.fire(reference, caller: caller)
-        return FireReply(job: view(job, at: clock.now()), fire: fire)
+        return FireReply(job: await view(job), fire: fire)
     }
 }
 

@@ -18,7 +18,7 @@ struct CommandHandler: Sendable {
     let reader: Reader
     let care: DatabaseCare
     let clock: any WallClock
-    let owners: OwnerNames
+    let accounts: Accounts
     let status: @Sendable (Caller) async -> StatusReply
     let log: Logger
     /// The uid that the daemon runs as.
@@ -77,15 +77,21 @@ struct CommandHandler: Sendable {
     }
 
     /// The jobs as they are told of.
-    func view(_ jobs: [StoredJob]) -> [Job] {
+    func view(_ jobs: [StoredJob]) async -> [Job] {
+        let names = await accounts.names(of: Set(jobs.map(\.owner)))
         let moment = clock.now()
-        return jobs.map { view($0, at: moment) }
+        return jobs.map { view($0, owner: names[$0.owner] ?? "\($0.owner)", at: moment) }
     }
 
-    func view(_ job: StoredJob, at moment: Moment) -> Job {
+    func view(_ job: StoredJob) async -> Job {
+        let names = await accounts.names(of: [job.owner])
+        return view(job, owner: names[job.owner] ?? "\(job.owner)", at: clock.now())
+    }
+
+    private func view(_ job: StoredJob, owner: String, at moment: Moment) -> Job {
         var view = Job(
             id: job.id,
-            owner: owners.name(of: job.owner),
+            owner: owner,
             state: job.state,
             fireDate: job.wallFireDate(at: moment),
             fires: job.fires,

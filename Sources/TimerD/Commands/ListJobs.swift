@@ -10,14 +10,14 @@ extension CommandHandler {
         let jobs = try await read { try $0.jobs(filter, owner: owner, limit: limit + 1) }
         let page = jobs.prefix(limit)
         return JobsReply(
-            jobs: view(Array(page)),
+            jobs: await view(Array(page)),
             cursor: jobs.count > limit ? page.last?.id.rawValue : nil
         )
     }
 
     /// `job.get`.
     func getJob(_ reference: JobReference, _ caller: Caller) async throws -> Answer {
-        JobReply(job: view(try await job(reference, caller), at: clock.now()))
+        JobReply(job: await view(try await job(reference, caller)))
     }
 
     /// The job that the caller means and may see.

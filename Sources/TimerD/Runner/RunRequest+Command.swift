@@ -5,16 +5,16 @@ import TimerControl
 
 extension CommandRunner {
     /// Runs a job's command as the job's owner; a `notStarted` where that is nobody (any more).
-    ///
-    /// May block, for as long as the user database takes to say who the owner is.
     func run(
         _ command: RunningCommand,
         _ settings: Settings,
+        accounts: Accounts,
         clock: any WallClock,
         started: @escaping @Sendable (_ pid: Int32) -> Void
     ) async -> RunResult {
         do throws(StartRefusal) {
-            return await run(try settings.request(for: command), started: started)
+            let owner = try await settings.owner(of: command.job, accounts)
+            return await run(settings.request(for: command, owner: owner), started: started)
         } catch {
             let now = clock.now().wall.microseconds
             return .notStarted(error.message, from: now, to: now)
@@ -24,10 +24,7 @@ extension CommandRunner {
 
 extension Settings {
     /// What the runner is to do for a run: its command, and all that the command is told.
-    ///
-    /// - Throws: where root's daemon is to run the command of a user who does not exist (any more).
-    func request(for command: RunningCommand) throws(StartRefusal) -> RunRequest {
-        let owner = try owner(of: command.job)
+    func request(for command: RunningCommand, owner: Account) -> RunRequest {
         let definition = command.job.definition
         let environment = RunEnvironment(
             job: command.job.id.description,
@@ -59,8 +56,10 @@ extension Settings {
 
     /// Whom the job's commands run as: as root, its owner; else the daemon's own user, who is all
     /// that there is.
-    private func owner(of job: StoredJob) throws(StartRefusal) -> Account {
+    ///
+    /// - Throws: for a user who does not exist (any more).
+    func owner(of job: StoredJob, _ accounts: Accounts) async throws(StartRefusal) -> Account {
         guard account.uid == 0, job.owner != account.uid else { return account }
-        return try Account.find(uid: job.owner)
+        return try await accounts.account(job.owner)
     }
 }

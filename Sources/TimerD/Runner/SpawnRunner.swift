@@ -6,7 +6,8 @@ import SystemPackage
 /// Runs commands as processes, each leading a session and process group of its own.
 final class SpawnRunner: CommandRunner {
     private let pump: PipePump
-    private let threads = SpawnThreads()
+    /// As many as commands run at once by default.
+    private let threads = BlockingThreads(limit: 64)
     private let table = RunTable()
     private let now: @Sendable () -> Int64
 

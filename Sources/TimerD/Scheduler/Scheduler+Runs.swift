@@ -27,7 +27,8 @@ extension Scheduler {
         runs[command.job.id, default: []].insert(command.run)
         commands[command.run] = command
         if command.isOnFailure { onFailureRuns.insert(command.run) }
-        let (runner, settings, slots, clock) = (runner, settings, slots, clock)
+        let (runner, accounts, settings) = (runner, accounts, settings)
+        let (slots, clock) = (slots, clock)
         // Detached: nothing of a run's preparation is to happen on the timers' thread.
         tasks[command.run] = Task.detached {
             do {
@@ -37,7 +38,12 @@ extension Scheduler {
                 await self.ended(command, nil)
                 return
             }
-            let result = await runner.run(command, settings, clock: clock) { pid in
+            let result = await runner.run(
+                command,
+                settings,
+                accounts: accounts,
+                clock: clock
+            ) { pid in
                 let process = Orphan.ticks(of: pid).map { Orphan(pid: pid, ticks: $0) }
                 self.loop.perform { self.assumeIsolated { $0.started(command, pid, process) } }
             }

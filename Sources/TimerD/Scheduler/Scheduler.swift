@@ -20,6 +20,7 @@ actor Scheduler {
     let clock: any WallClock
     let store: WriteQueue
     let runner: any CommandRunner
+    let accounts: Accounts
     let events: any EventPublisher
     let settings: Settings
     let log: Logger
@@ -63,6 +64,7 @@ actor Scheduler {
         clock: any WallClock,
         store: WriteQueue,
         runner: any CommandRunner,
+        accounts: Accounts = Accounts(),
         events: any EventPublisher,
         eventSequenceEnd: Int64,
         settings: Settings,
@@ -72,6 +74,7 @@ actor Scheduler {
         self.clock = clock
         self.store = store
         self.runner = runner
+        self.accounts = accounts
         self.events = events
         self.settings = settings
         self.log = log

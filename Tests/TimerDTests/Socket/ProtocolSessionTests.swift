@@ -64,7 +64,7 @@ struct ProtocolSessionTests {
             reader: test.store.reader,
             care: test.store.care,
             clock: test.clock,
-            owners: OwnerNames(),
+            accounts: Accounts(),
             status: { _ in fatalError("the session asks for no status") },
             log: Logger(label: "test"),
             ownUID: geteuid()
@@ -81,7 +81,7 @@ struct ProtocolSessionTests {
 
         let peer = try RawPeer(folder + "/s.sock")
         defer { peer.close() }
-        let me = #""owner":"\#(OwnerNames().name(of: geteuid()))""#
+        let me = #""owner":"\#(Account(uid: geteuid()).name)""#
         for step in steps {
             switch step {
             case .send(let line): try peer.send(line + "\n")

@@ -189,7 +189,7 @@ final class TestScheduler: Sendable {
             reader: store.reader,
             care: store.care,
             clock: clock,
-            owners: OwnerNames(),
+            accounts: Accounts(),
             status: { _ in fatalError("no test asks for a status here") },
             log: Logger(label: "test"),
             ownUID: uid

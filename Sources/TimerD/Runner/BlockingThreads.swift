@@ -4,12 +4,17 @@ import CLinux
 import DequeModule
 import Glibc
 
-/// Threads for starting processes, which may block for as long as a file system does.
+/// Threads for what may block for as long as a file server or a user database does.
 ///
-/// As many as there is work, up to a limit: who waits for a dead file server delays nobody else.
-/// A thread without work for a while ends.
-final class SpawnThreads: Sendable {
-    private let desk = WorkDesk()
+/// As many as there is work, up to a limit: who waits for a dead server delays nobody else. A
+/// thread without work for a while ends.
+final class BlockingThreads: Sendable {
+    private let desk: WorkDesk
+
+    /// `limit`: how many threads there are at most.
+    init(limit: Int) {
+        desk = WorkDesk(limit: limit)
+    }
 
     deinit {
         desk.close()
@@ -28,11 +33,10 @@ final class SpawnThreads: Sendable {
 /// @unchecked because every property is guarded by `lock`, which a condition of pthreads needs to
 /// be of pthreads too.
 private final class WorkDesk: @unchecked Sendable {
-    /// As many as commands run at once by default.
-    static let most = 64
     /// In seconds.
     static let patience = 10
 
+    private let limit: Int
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let arrival = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var work: Deque<@Sendable () -> Void> = []
@@ -40,7 +44,8 @@ private final class WorkDesk: @unchecked Sendable {
     private var idle = 0
     private var isClosed = false
 
-    init() {
+    init(limit: Int) {
+        self.limit = limit
         pthread_mutex_init(lock, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
@@ -59,7 +64,7 @@ private final class WorkDesk: @unchecked Sendable {
     func put(_ item: @escaping @Sendable () -> Void) {
         pthread_mutex_lock(lock)
         work.append(item)
-        if work.count > idle, threads < Self.most, startThread() { threads += 1 }
+        if work.count > idle, threads < limit, startThread() { threads += 1 }
         // Without any thread there is nobody who would ever do it.
         let isAbandoned = threads == 0
         if isAbandoned { work.removeLast() }

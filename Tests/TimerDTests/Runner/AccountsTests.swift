@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+import Testing
+
+@testable import TimerD
+
+@Suite("Accounts", .timeLimit(.minutes(1))) struct AccountsTests {
+    /// A user database that counts what it is asked, and answers when a test says so.
+    final class Directory: Sendable {
+        struct State {
+            var asked: [UInt32] = []
+            var isRemoved = false
+            var isBlocked = false
+            var now = ContinuousClock.now
+        }
+
+        let state = Mutex(State())
+        private let answer = DispatchSemaphore(value: 0)
+
+        var asked: [UInt32] { state.withLock { $0.asked } }
+
+        func accounts() -> Accounts {
+            Accounts(
+                find: { uid throws(StartRefusal) in
+                    let (isRemoved, isBlocked) = self.state.withLock { state in
+                        state.asked.append(uid)
+                        return (state.isRemoved, state.isBlocked)
+                    }
+                    if isBlocked {
+                        self.answer.wait()
+                        // The next one, too.
+                        self.answer.signal()
+                    }
+                    if isRemoved { throw StartRefusal("gone") }
+                    return Account(
+                        uid: uid,
+                        gid: uid,
+                        groups: [uid],
+                        name: "user\(uid)",
+                        home: "/",
+                        shell: "/bin/sh"
+                    )
+                },
+                now: { self.state.withLock { $0.now } }
+            )
+        }
+
+        func block() { state.withLock { $0.isBlocked = true } }
+        func unblock() { answer.signal() }
+
+        func pass(_ time: Duration) { state.withLock { $0.now += time } }
+    }
+
+    @Test("An answer serves for a while, longer for a name than for a run")
+    func remembered() async throws {
+        let directory = Directory()
+        let accounts = directory.accounts()
+        for _ in 1...3 { #expect(try await accounts.account(1).name == "user1") }
+        #expect(directory.asked == [1])
+        directory.pass(.seconds(2))
+        #expect(await accounts.names(of: [1]) == [1: "user1"])
+        #expect(directory.asked == [1])
+        #expect(try await accounts.account(1).uid == 1)
+        #expect(directory.asked == [1, 1])
+        directory.pass(.seconds(61))
+        #expect(await accounts.names(of: [1, 2]) == [1: "user1", 2: "user2"])
+        #expect(directory.asked.sorted() == [1, 1, 1, 2])
+    }
+
+    @Test("Who was removed is refused, and asked about again each time")
+    func removed() async throws {
+        let directory = Directory()
+        let accounts = directory.accounts()
+        _ = try await accounts.account(1)
+        directory.state.withLock { $0.isRemoved = true }
+        directory.pass(.seconds(2))
+        for _ in 1...2 {
+            await #expect(throws: StartRefusal("gone")) { try await accounts.account(1) }
+        }
+        #expect(await accounts.names(of: [1]) == [1: "1"])
+        directory.state.withLock { $0.isRemoved = false }
+        #expect(try await accounts.account(1).name == "user1")
+    }
+
+    @Test("A database that does not answer is asked once about each user, and holds up nobody else")
+    func blocked() async throws {
+        let directory = Directory()
+        let accounts = directory.accounts()
+        _ = try await accounts.account(1)
+        directory.block()
+        try await withThrowingTaskGroup { group in
+            // More than there are threads for Swift's tasks: were they held up, so would this be.
+            for _ in 1...64 { group.addTask { try await accounts.account(2).name } }
+            for uid in 3...8 { group.addTask { try await accounts.account(UInt32(uid)).name } }
+            while directory.asked.count < 8 { await Task.yield() }
+            #expect(try await accounts.account(1).name == "user1")
+            #expect(directory.asked.sorted() == [1, 2, 3, 4, 5, 6, 7, 8])
+            directory.unblock()
+            var names: Set<String> = []
+            for try await name in group { names.insert(name) }
+            #expect(names == Set((2...8).map { "user\($0)" }))
+        }
+    }
+
+    @Test("Of very many users it does not remember all")
+    func bounded() async throws {
+        let directory = Directory()
+        let accounts = directory.accounts()
+        for uid in 0...UInt32(Accounts.most) { _ = try await accounts.account(uid) }
+        let count = directory.asked.count
+        _ = try await accounts.account(0)
+        #expect(directory.asked.count == count + 1)
+    }
+}
