@@ -209,10 +209,10 @@ extension Scheduler {
 extension Store {
     /// Where watchers read what they have missed, once all that was told before is stored.
     func events(after scheduler: Scheduler) -> EventSource {
-        { [reader] after, limit in
+        { [reader] after, owner, limit in
             await scheduler.settle()
             let events = try await reader.read {
-                try EventLog($0).events(after: after, limit: limit)
+                try EventLog($0).events(after: after, owner: owner, limit: limit)
             }
             return EventPage(events: events, prunedThrough: 0)
         }

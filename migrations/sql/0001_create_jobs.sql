@@ -103,6 +103,8 @@ CREATE TABLE job_tags (
 CREATE TABLE fires (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    -- The job's owner, whose list of runs needs no look at those of others.
+    owner_uid INTEGER NOT NULL,
     -- The scheduled date, on the job's clock: the fire's identity.
     fire_date_us INTEGER NOT NULL,
     -- The same in wall time, as it was known when the fire was claimed.
@@ -125,6 +127,9 @@ CREATE TABLE fires (
 
 -- What lies after a date: what went ahead of a clock that was set back.
 CREATE INDEX fires_by_date ON fires (coalesce(last_date_us, wall_date_us));
+
+-- One user's fires in the order of a list. Root is shown all, and needs none of its own.
+CREATE INDEX fires_by_owner ON fires (owner_uid, id) WHERE owner_uid <> 0;
 
 -- What a crash may have left half done.
 CREATE INDEX fires_open ON fires (id) WHERE state IN ('claimed', 'waiting', 'running');
@@ -181,6 +186,9 @@ CREATE TABLE events (
     -- The job's next date, for events that are not about a fire.
     fire_date_us INTEGER
 ) STRICT;
+
+-- What one user is told of the past, without a look at what is told to others.
+CREATE INDEX events_by_owner ON events (owner_uid, seq) WHERE owner_uid <> 0;
 
 -- What watchers are to be told and were not, for all we know: stored with the change itself, and
 -- moved to events once it has a number. What a crash leaves here is told again.

@@ -2,11 +2,13 @@
 
 import TimerControl
 
-/// Reads up to `limit` kept events with numbers above `after`, in their order.
+/// Reads up to `limit` kept events with numbers above `after`, in their order; those of `owner`
+/// alone unless it is nil.
 ///
 /// Everything that was published before the call is durable before the answer is read, so that a
 /// page shorter than `limit` holds all of it.
-typealias EventSource = @Sendable (_ after: Int64, _ limit: Int) async throws -> EventPage
+typealias EventSource =
+    @Sendable (_ after: Int64, _ owner: UInt32?, _ limit: Int) async throws -> EventPage
 
 /// One answer of an `EventSource`.
 struct EventPage: Sendable {

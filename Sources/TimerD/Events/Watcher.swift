@@ -20,6 +20,7 @@ final class Watcher {
 
     private var subscription: Subscription
     private let bus: EventBus
+    private let owner: UInt32?
     private let source: EventSource
     private let channel: any Channel
     private weak let sink: (any EventSink)?
@@ -38,6 +39,7 @@ final class Watcher {
         sink: any EventSink
     ) {
         subscription = Subscription(request, owner: owner, newest: newest)
+        self.owner = owner
         self.bus = bus
         self.source = source
         self.channel = channel
@@ -77,7 +79,7 @@ final class Watcher {
 
     private func read(after: Int64) {
         let watcher = NIOLoopBound(self, eventLoop: bus.loop)
-        Self.read(from: source, after: after, for: channel) { page in
+        Self.read(from: source, after: after, owner: owner, for: channel) { page in
             watcher.value.receive(page, after: after)
         }
     }
@@ -86,11 +88,12 @@ final class Watcher {
     private static func read(
         from source: @escaping EventSource,
         after: Int64,
+        owner: UInt32?,
         for channel: any Channel,
         _ receive: @escaping @Sendable (Result<EventPage, any Error>) -> Void
     ) {
         Task {
-            let page = await page(from: source, after: after)
+            let page = await page(from: source, after: after, owner: owner)
             // The loop may be gone when the channel is.
             if channel.isActive { channel.eventLoop.execute { receive(page) } }
         }
@@ -98,10 +101,11 @@ final class Watcher {
 
     private static func page(
         from source: EventSource,
-        after: Int64
+        after: Int64,
+        owner: UInt32?
     ) async -> Result<EventPage, any Error> {
         do {
-            return .success(try await source(after, pageSize))
+            return .success(try await source(after, owner, pageSize))
         } catch {
             return .failure(error)
         }

@@ -31,9 +31,15 @@ struct EventLog {
         try database.prepare(SQL.deleteNotice).run(row)
     }
 
-    /// The events after `seq`, in order, as watchers saw them; at most `limit`.
-    func events(after seq: Int64, limit: Int) throws -> [Event] {
-        try database.prepare(SQL.after).all(seq, limit) { try Self.event($0) }
+    /// The events after `seq`, in order, as watchers saw them; at most `limit`, and those of
+    /// `owner` alone unless it is nil.
+    func events(after seq: Int64, owner: UInt32? = nil, limit: Int) throws -> [Event] {
+        if let owner {
+            return try database.prepare(SQL.afterOfOwner).all(seq, limit, owner) {
+                try Self.event($0)
+            }
+        }
+        return try database.prepare(SQL.after).all(seq, limit) { try Self.event($0) }
     }
 
     /// What the outbox holds: told by nobody, or by a daemon that died before it could say so.
@@ -94,6 +100,11 @@ struct EventLog {
             WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2
             """
             .replacing("EVENTS", with: "events")
+        /// Uses events_by_owner.
+        static let afterOfOwner = after.replacing(
+            "WHERE",
+            with: "WHERE e.owner_uid = ?3 AND e.owner_uid <> 0 AND"
+        )
         static let outbox = """
             SELECT e.id, e.type, e.at_us, e.job_id, e.fire_id, e.run_id, 0, e.reason, \(details)
             ORDER BY e.id

@@ -72,6 +72,7 @@ extension JobWriter {
         }
         try database.prepare(SQL.insertClaim).run(
             job.id,
+            job.owner,
             date,
             moment.wallDate(date, on: job.clock),
             missed
@@ -129,7 +130,7 @@ extension Moment {
 
 extension JobWriter.SQL {
     static let insertClaim = """
-        INSERT INTO fires (job_id, fire_date_us, wall_date_us, state, missed)
-        VALUES (?1, ?2, ?3, 'claimed', ?4) ON CONFLICT (job_id, fire_date_us) DO NOTHING
+        INSERT INTO fires (job_id, owner_uid, fire_date_us, wall_date_us, state, missed)
+        VALUES (?1, ?2, ?3, ?4, 'claimed', ?5) ON CONFLICT (job_id, fire_date_us) DO NOTHING
         """
 }

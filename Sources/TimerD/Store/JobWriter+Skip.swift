@@ -43,6 +43,7 @@ extension JobWriter {
         let wallLast = count > 1 ? moment.wallDate(last, on: job.clock) : nil
         try database.prepare(SQL.insertSkipped).run(
             job.id,
+            job.owner,
             first,
             wallFirst,
             reason,
@@ -114,8 +115,9 @@ extension JobWriter {
 
 extension JobWriter.SQL {
     static let insertSkipped = """
-        INSERT INTO fires (job_id, fire_date_us, wall_date_us, state, reason, dates, last_date_us)
-        VALUES (?1, ?2, ?3, 'skipped', ?4, ?5, ?6) ON CONFLICT (job_id, fire_date_us) DO NOTHING
+        INSERT INTO fires
+            (job_id, owner_uid, fire_date_us, wall_date_us, state, reason, dates, last_date_us)
+        VALUES (?1, ?2, ?3, ?4, 'skipped', ?5, ?6, ?7) ON CONFLICT (job_id, fire_date_us) DO NOTHING
         """
     /// What was fired by hand takes no date of the schedule.
     private static let taken = """

@@ -42,7 +42,8 @@ struct Queries {
         }
     }
 
-    /// What became of the fires of a job, newest first; of all jobs where `job` is nil.
+    /// What became of the fires of a job, newest first; where `job` is nil, of all jobs of
+    /// `owner`, and where that is nil too, of all.
     ///
     /// `cursor`: of the page before; the fires' own order, by date or by number.
     func runs(of job: JobID?, owner: UInt32?, cursor: Int64?, limit: Int) throws -> [RunOnPage] {
@@ -54,11 +55,14 @@ struct Queries {
                 limit
             ) { try RunRow.run(from: $0) }
         }
-        return try database.prepare(SQL.runs).all(
-            owner,
-            before,
-            limit
-        ) { try RunRow.run(from: $0) }
+        if let owner {
+            return try database.prepare(SQL.runsOfOwner).all(
+                before,
+                limit,
+                owner
+            ) { try RunRow.run(from: $0) }
+        }
+        return try database.prepare(SQL.runs).all(before, limit) { try RunRow.run(from: $0) }
     }
 
     func run(_ id: RunID) throws -> Run? {
@@ -110,11 +114,14 @@ struct Queries {
             """
         static let runs = """
             SELECT \(RunRow.columns), fires.id FROM \(RunRow.source)
-            WHERE fires.id < ?2 AND fires.state <> 'claimed'
-                AND (?1 IS NULL OR EXISTS (
-                    SELECT 1 FROM jobs WHERE jobs.id = fires.job_id AND jobs.owner_uid = ?1))
-            ORDER BY fires.id DESC, runs.id DESC LIMIT ?3
+            WHERE fires.id < ?1 AND fires.state <> 'claimed'
+            ORDER BY fires.id DESC, runs.id DESC LIMIT ?2
             """
+        /// Uses fires_by_owner.
+        static let runsOfOwner = runs.replacing(
+            "WHERE",
+            with: "WHERE fires.owner_uid = ?3 AND fires.owner_uid <> 0 AND"
+        )
         static let run = """
             SELECT \(RunRow.columns), fires.id FROM \(RunRow.source) WHERE runs.id = ?1
             """

@@ -103,10 +103,12 @@ final class EventLogStub: Sendable {
     func fail(with error: ControlError) { log.withLock { $0.failure = error } }
 
     var source: EventSource {
-        { after, limit in
+        { after, owner, limit in
             try self.log.withLock { log throws(ControlError) in
                 if let failure = log.failure { throw failure }
-                let events = log.events.drop { $0.seq <= after }.prefix(limit)
+                let events = log.events.filter {
+                    $0.seq > after && (owner == nil || $0.owner == owner)
+                }.prefix(limit)
                 return EventPage(events: Array(events), prunedThrough: log.prunedThrough)
             }
         }
