@@ -15,6 +15,8 @@ public struct Run: Codable, Hashable, Sendable {
     /// Nil where the fire ran no command.
     public var attempt: Int?
     public var state: State
+    /// What its command waits for, where `state` is `waiting`.
+    public var waitsFor: Wait?
     /// The scheduled date; for a range of skipped dates, the first.
     public var fireDate: Timestamp
     /// The last date of a range of skipped dates; nil for a single one.
@@ -57,11 +59,23 @@ public struct Run: Codable, Hashable, Sendable {
         case claimed
         /// The event went out; there is no command.
         case fired
-        /// Its command waits: for a place among the runs, for a run before it, or for its next attempt.
+        /// Its command waits, for what `waitsFor` says.
         case waiting
         case running
         case done
         case skipped
+    }
+
+    public enum Wait: String, Codable, Hashable, Sendable, CaseIterable {
+        /// A place among the runs that the daemon's limits allow at once; those that wait for one
+        /// get it in order, the users in turn.
+        case place
+        /// The end of the job's run in progress.
+        case run
+        /// The time of its next attempt.
+        case retry
+        /// The start of the command that the job wants run when a fire has failed.
+        case onFailure
     }
 
     public enum Outcome: String, Codable, Hashable, Sendable, CaseIterable {

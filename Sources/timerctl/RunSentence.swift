@@ -16,7 +16,7 @@ struct RunSentence {
         case .fired:
             text = "fired"
         case .waiting:
-            text = "waiting"
+            text = "waiting" + Self.cause(run.waitsFor)
         case .running:
             text = "running"
             if let start = run.startedAt {
@@ -41,6 +41,16 @@ struct RunSentence {
         if run.onFailure == true { text = "on failure: \(text)" }
         text += Self.circumstances(run).map { "; \($0)" }.joined()
         if let next = run.nextAttemptAt { text += "; tried again \(dates.distance(next))" }
+    }
+
+    private static func cause(_ wait: Run.Wait?) -> String {
+        switch wait {
+        case .place: " for a place among the runs"
+        case .run: " for the run before it to end"
+        case .retry: " for its next attempt"
+        case .onFailure: " to tell of the failure"
+        case nil: ""
+        }
     }
 
     /// How a command ended: "exit 0", "signal 9 (KILL)", "not started: no such file …".

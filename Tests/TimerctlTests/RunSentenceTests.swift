@@ -43,6 +43,8 @@ import TimerControl
                 $0.error = "no such file or directory: 'nope'"
             }, "not started: no such file or directory: 'nope'"
         ),
+        (run(.waiting) { $0.waitsFor = .place }, "waiting for a place among the runs"),
+        (run(.waiting) { $0.waitsFor = .run }, "waiting for the run before it to end"),
         (
             run(.done) { $0.outcome = .interrupted },
             "interrupted: the daemon ended while it ran"

@@ -8,9 +8,16 @@ import Synchronization
 /// Those that must wait are served in order, the users in turn: whoever starts a thousand runs at
 /// once delays nobody's one.
 final class RunSlots: Sendable {
+    /// Who entered, and when.
+    struct Ticket: Sendable {
+        fileprivate var number: Int
+        fileprivate var user: UInt32
+    }
+
     private struct Waiter {
         var ticket: Int
-        var grant: CheckedContinuation<Bool, Never>
+        /// Nil until somebody waits.
+        var grant: CheckedContinuation<Bool, Never>?
     }
 
     private struct State {
@@ -18,6 +25,8 @@ final class RunSlots: Sendable {
         /// Slots in use, by user; none for those with none.
         var used: [UInt32: Int] = [:]
         var waiters: [UInt32: Deque<Waiter>] = [:]
+        /// Tickets that have a slot and nobody who waits, yet.
+        var granted: Set<Int> = []
         /// Users with waiters, the next to be served first.
         var turns: Deque<UInt32> = []
         var lastTicket = 0
@@ -37,47 +46,66 @@ final class RunSlots: Sendable {
     var inUse: Int { state.withLock { limit - $0.free } }
     var waiting: Int { state.withLock { $0.waiters.values.reduce(0) { $0 + $1.count } } }
 
-    /// Waits for a slot, behind all of the same user's who came before; give it back with `release`.
+    /// Takes a slot where one is free, else the next place in the queue; to be followed by `wait`.
     ///
-    /// Throws if the task is cancelled while it waits: then there is nothing to give back.
-    func acquire(for user: UInt32 = 0) async throws(CancellationError) {
-        let ticket = state.withLock { state in
+    /// Who enters first is served first, whoever comes to `wait` first.
+    func enter(for user: UInt32 = 0) -> Ticket {
+        state.withLock { state in
             state.lastTicket += 1
-            return state.lastTicket
+            let ticket = Ticket(number: state.lastTicket, user: user)
+            // A slot is free while others wait only where those may have no more.
+            if state.free > 0, state.used[user, default: 0] < limitPerUser {
+                take(&state, user)
+                state.granted.insert(ticket.number)
+            } else {
+                if state.waiters[user] == nil { state.turns.append(user) }
+                state.waiters[user, default: []].append(Waiter(ticket: ticket.number))
+            }
+            return ticket
         }
+    }
+
+    /// Waits until the ticket's turn has come; then there is a slot to give back with `release`.
+    ///
+    /// Throws if the task is cancelled before that: then there is nothing to give back.
+    func wait(_ ticket: Ticket) async throws(CancellationError) {
         let isGranted = await withTaskCancellationHandler {
-            await withCheckedContinuation { queue($0, ticket: ticket, user) }
+            await withCheckedContinuation { settle($0, ticket) }
         } onCancel: {
-            leave(ticket, user)
+            leave(ticket)
         }
         if !isGranted { throw CancellationError() }
     }
 
     /// Gives a user's slot back, to the first who may have it.
     func release(for user: UInt32 = 0) {
-        let next = state.withLock { state in
-            state.free += 1
-            let used = state.used[user, default: 1] - 1
-            state.used[user] = used > 0 ? used : nil
-            return takeTurn(&state)
-        }
-        next?.grant.resume(returning: true)
+        let next = state.withLock { release(&$0, user) }
+        next?.resume(returning: true)
+    }
+
+    private func release(_ state: inout State, _ user: UInt32) -> CheckedContinuation<Bool, Never>?
+    {
+        state.free += 1
+        let used = state.used[user, default: 1] - 1
+        state.used[user] = used > 0 ? used : nil
+        return takeTurn(&state)
     }
 
     /// Takes the slot that is free for the first user in turn who may have one more.
-    private func takeTurn(_ state: inout State) -> Waiter? {
+    private func takeTurn(_ state: inout State) -> CheckedContinuation<Bool, Never>? {
         guard state.free > 0 else { return nil }
         let turn = state.turns.firstIndex { state.used[$0, default: 0] < limitPerUser }
         guard let turn else { return nil }
         let user = state.turns.remove(at: turn)
-        let waiter = state.waiters[user]?.popFirst()
+        guard let waiter = state.waiters[user]?.popFirst() else { return nil }
         if state.waiters[user]?.isEmpty == false {
             state.turns.append(user)
         } else {
             state.waiters[user] = nil
         }
         take(&state, user)
-        return waiter
+        if waiter.grant == nil { state.granted.insert(waiter.ticket) }
+        return waiter.grant
     }
 
     private func take(_ state: inout State, _ user: UInt32) {
@@ -85,39 +113,52 @@ final class RunSlots: Sendable {
         state.used[user, default: 0] += 1
     }
 
-    private func queue(
-        _ grant: CheckedContinuation<Bool, Never>,
-        ticket: Int,
-        _ user: UInt32
-    ) {
+    /// Answers at once where that can be, else leaves `grant` with the ticket.
+    private func settle(_ grant: CheckedContinuation<Bool, Never>, _ ticket: Ticket) {
+        var next: CheckedContinuation<Bool, Never>?
         let answer: Bool? = state.withLock { state in
+            let isGranted = state.granted.remove(ticket.number) != nil
             // A task cancelled before this has called `leave` in vain; one cancelled later calls
             // it after this lock is given up.
-            if Task.isCancelled { return false }
-            // A slot is free while others wait only where those may have no more.
-            if state.free > 0, state.used[user, default: 0] < limitPerUser {
-                take(&state, user)
-                return true
+            if Task.isCancelled {
+                if isGranted {
+                    next = release(&state, ticket.user)
+                } else {
+                    remove(ticket, &state)
+                }
+                return false
             }
-            if state.waiters[user] == nil { state.turns.append(user) }
-            state.waiters[user, default: []].append(Waiter(ticket: ticket, grant: grant))
+            if isGranted { return true }
+            if let index = index(of: ticket, state) {
+                state.waiters[ticket.user]?[index].grant = grant
+            }
             return nil
         }
+        next?.resume(returning: true)
         if let answer { grant.resume(returning: answer) }
     }
 
-    private func leave(_ ticket: Int, _ user: UInt32) {
-        let waiter = state.withLock { state -> Waiter? in
-            guard let index = state.waiters[user]?.firstIndex(where: { $0.ticket == ticket }) else {
-                return nil
-            }
-            let waiter = state.waiters[user]?.remove(at: index)
-            if state.waiters[user]?.isEmpty == true {
-                state.waiters[user] = nil
-                state.turns.removeAll { $0 == user }
-            }
-            return waiter
+    private func leave(_ ticket: Ticket) {
+        let grant = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+            guard let index = index(of: ticket, state),
+                let grant = state.waiters[ticket.user]?[index].grant
+            else { return nil }
+            remove(ticket, &state)
+            return grant
         }
-        waiter?.grant.resume(returning: false)
+        grant?.resume(returning: false)
+    }
+
+    private func index(of ticket: Ticket, _ state: State) -> Int? {
+        state.waiters[ticket.user]?.lastIndex { $0.ticket == ticket.number }
+    }
+
+    private func remove(_ ticket: Ticket, _ state: inout State) {
+        guard let index = index(of: ticket, state) else { return }
+        state.waiters[ticket.user]?.remove(at: index)
+        if state.waiters[ticket.user]?.isEmpty == true {
+            state.waiters[ticket.user] = nil
+            state.turns.removeAll { $0 == ticket.user }
+        }
     }
 }

@@ -29,10 +29,12 @@ extension Scheduler {
         if command.isOnFailure { onFailureRuns.insert(command.run) }
         let (runner, accounts, settings) = (runner, accounts, settings)
         let (slots, clock) = (slots, clock)
+        // Here, so that runs get their places in the order in which they came.
+        let ticket = slots.enter(for: command.job.owner)
         // Detached: nothing of a run's preparation is to happen on the timers' thread.
         tasks[command.run] = Task.detached {
             do {
-                try await slots.acquire(for: command.job.owner)
+                try await slots.wait(ticket)
             } catch {
                 // The daemon stops, and the run never got its place.
                 await self.ended(command, nil)

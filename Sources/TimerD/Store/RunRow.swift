@@ -20,7 +20,8 @@ enum RunRow {
         runs.is_on_failure,
         CASE WHEN fires.state = 'waiting' AND fires.waits_for = 'retry'
             AND runs.id = (SELECT max(last.id) FROM runs AS last WHERE last.fire_id = fires.id)
-            THEN fires.waits_until_us END
+            THEN fires.waits_until_us END,
+        fires.waits_for
         """
     static let source = "fires LEFT JOIN runs ON runs.fire_id = fires.id"
 
@@ -54,10 +55,13 @@ enum RunRow {
             // The fire may wait for its next attempt; this one is over.
             run.state = .done
         } else if run.state == .running, run.startedAt == nil {
-            // It waits for its place among the runs, or starts at this moment.
+            // Or it starts at this moment.
             run.state = .waiting
+            run.waitsFor = .place
+        } else if run.state == .waiting {
+            run.waitsFor = try row.get(21)
         }
-        return RunOnPage(run: run, cursor: try row.get(21))
+        return RunOnPage(run: run, cursor: try row.get(22))
     }
 }
 

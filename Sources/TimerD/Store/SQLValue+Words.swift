@@ -71,6 +71,7 @@ extension SQLWord {
 extension Job.State: SQLWord {}
 extension Run.State: SQLWord {}
 extension Run.Outcome: SQLWord {}
+extension Run.Wait: SQLWord {}
 extension FireReason: SQLWord {}
 extension Event.Kind: SQLWord {}
 extension ScheduleClock: SQLWord {}

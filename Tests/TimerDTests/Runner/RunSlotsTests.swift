@@ -43,6 +43,38 @@ import Testing
         #expect(slots.inUse == 0)
     }
 
+    @Test("Who enters first is served first, whoever comes to wait first")
+    func entering() async throws {
+        let slots = RunSlots(limit: 1)
+        let tickets = (0..<3).map { _ in slots.enter() }
+        #expect(slots.inUse == 1)
+        #expect(slots.waiting == 2)
+        let last = Task { try await slots.wait(tickets[2]) }
+        try await slots.wait(tickets[0])
+        slots.release()
+        #expect(slots.waiting == 1, "the second has it, though it has not asked")
+        try await slots.wait(tickets[1])
+        slots.release()
+        try await last.value
+        slots.release()
+        #expect(slots.inUse == 0)
+    }
+
+    @Test("A slot that was given to who does not want it any more goes on to the next")
+    func abandoned() async throws {
+        let slots = RunSlots(limit: 1)
+        let (first, second) = (slots.enter(), slots.enter())
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await slots.wait(first)
+        }
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        try await slots.wait(second)
+        slots.release()
+        #expect(slots.inUse == 0)
+        #expect(slots.waiting == 0)
+    }
+
     @Test("A wait that is cancelled ends, takes no slot, and delays nobody")
     func cancellation() async throws {
         let slots = RunSlots(limit: 1)
@@ -141,5 +173,11 @@ import Testing
         #expect(slots.inUse == 2)
         for _ in 0..<2 { slots.release(for: 1) }
         #expect(slots.inUse == 0)
+    }
+}
+
+extension RunSlots {
+    fileprivate func acquire(for user: UInt32 = 0) async throws(CancellationError) {
+        try await wait(enter(for: user))
     }
 }
