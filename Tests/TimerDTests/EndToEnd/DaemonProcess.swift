@@ -52,16 +52,19 @@ final class DaemonProcess: Sendable {
 
     /// Starts the daemon and returns once it answers.
     ///
+    /// `wrapper`: a program and its arguments that execute the daemon.
+    ///
     /// - Throws: `NotReady`, with what it said, when it ended instead.
-    func start(_ arguments: [String] = []) async throws {
+    func start(_ arguments: [String] = [], through wrapper: [String] = []) async throws {
         let ready = Latch()
         state.withLock { $0.log = "" }
         let task = Task { [self] () -> TerminationStatus? in
+            let command =
+                wrapper + [Self.programs + "/timerd", "--database", database, "--socket", socket]
+                + arguments
             let result = try? await run(
-                .path(FilePath(Self.programs + "/timerd")),
-                arguments: Arguments(
-                    ["--database", database, "--socket", socket] + arguments
-                ),
+                wrapper.isEmpty ? .path(FilePath(command[0])) : .name(command[0]),
+                arguments: Arguments(Array(command.dropFirst())),
                 environment: .inherit,
                 input: .none,
                 output: .discarded,

@@ -115,7 +115,7 @@ struct UsersTests {
             #expect(try await daemon.timerctl(as: Self.ben, mine).status == 0)
             _ = try await run(
                 .name("setpriv"),
-                arguments: daemon.words(as: Self.ben, ["watch", "--since", "0", "--json"]),
+                arguments: daemon.arguments(as: Self.ben, ["watch", "--since", "0", "--json"]),
                 environment: daemon.userEnvironment,
                 input: .none,
                 output: .sequence,
@@ -199,35 +199,5 @@ struct UsersTests {
                 #expect(!answer.errors.dropLast().unicodeScalars.contains { $0.value < 0x20 })
             }
         }
-    }
-}
-
-extension DaemonProcess {
-    /// What runs `timerctl` as another user, who has no groups and nothing of root's.
-    fileprivate func words(as uid: UInt32, _ arguments: [String]) -> Arguments {
-        Arguments(
-            [
-                "--reuid=\(uid)", "--regid=\(uid)", "--clear-groups", "--",
-                Self.programs + "/timerctl",
-            ] + arguments
-        )
-    }
-
-    fileprivate var userEnvironment: Subprocess.Environment {
-        .custom(["TIMERD_SOCKET": socket, "TZ": "UTC", "NO_COLOR": "1", "PATH": "/usr/bin:/bin"])
-    }
-
-    fileprivate func timerctl(as uid: UInt32, _ arguments: [String]) async throws -> Answer {
-        let result = try await run(
-            .name("setpriv"),
-            arguments: words(as: uid, arguments),
-            environment: userEnvironment,
-            output: .string(limit: 1 << 24),
-            error: .string(limit: 1 << 20)
-        )
-        guard case .exited(let status) = result.terminationStatus else {
-            return Answer(output: "", errors: "\(result.terminationStatus)", status: -1)
-        }
-        return Answer(output: result.standardOutput, errors: result.standardError, status: status)
     }
 }
