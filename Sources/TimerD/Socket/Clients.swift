@@ -19,6 +19,8 @@ final class Clients: Sendable {
     private let loop: any EventLoop
     private let logger: Logger
     private let clients: NIOLoopBoundBox<[ObjectIdentifier: Client]>
+    /// How many wait for the user database to say whether they may come in, by uid.
+    private let pending: NIOLoopBoundBox<[UInt32: Int]>
     private let total = Atomic<Int>(0)
 
     init(
@@ -32,6 +34,7 @@ final class Clients: Sendable {
         self.loop = loop
         self.logger = logger
         clients = NIOLoopBoundBox.makeBoxSendingValue([:], eventLoop: loop)
+        pending = NIOLoopBoundBox.makeBoxSendingValue([:], eventLoop: loop)
     }
 
     var count: Int { total.load(ordering: .relaxed) }
@@ -39,11 +42,9 @@ final class Clients: Sendable {
     /// Asks who has connected, and lets them in or sends them away with one line.
     func admit(_ channel: any Channel) -> EventLoopFuture<Void> {
         PeerCredentials.peer(of: channel).flatMap { peer in
-            self.admission(of: peer).map { (peer, $0) }
+            self.refusal(of: peer).map { (peer, $0) }
         }.flatMapThrowing { peer, refusal in
-            guard let refusal = refusal ?? self.limitReached(by: peer) else {
-                return try self.add(channel, peer)
-            }
+            guard let refusal else { return try self.add(channel, peer) }
             self.logger.debug(
                 "connection refused",
                 metadata: ["pid": "\(peer.pid)", "error": "\(refusal)"]
@@ -71,24 +72,34 @@ final class Clients: Sendable {
         environment.loads.close()
     }
 
-    /// Why a peer may not come in at all; names are looked up off the loop.
-    private func admission(of peer: Peer) -> EventLoopFuture<ControlError?> {
+    /// Why a peer may not come in; names are looked up off the loop.
+    private func refusal(of peer: Peer) -> EventLoopFuture<ControlError?> {
+        // First, for the user database may let many wait.
+        if let refusal = limitReached(by: peer) { return loop.makeSucceededFuture(refusal) }
         let admission = settings.admission
         guard admission.needsLookup(for: peer) else {
             return loop.makeSucceededFuture(admission.refusal(of: peer))
         }
-        return NIOThreadPool.singleton.runIfActive(eventLoop: loop) { admission.refusal(of: peer) }
+        pending.value[peer.uid, default: 0] += 1
+        return NIOThreadPool.singleton.runIfActive(eventLoop: loop) {
+            admission.refusal(of: peer)
+        }.always { _ in
+            let others = self.pending.value[peer.uid, default: 1] - 1
+            self.pending.value[peer.uid] = others > 0 ? others : nil
+        }
     }
 
     private func limitReached(by peer: Peer) -> ControlError? {
         let clients = clients.value.values
-        if clients.count >= settings.maxConnections {
+        let all = clients.count + pending.value.values.reduce(0, +)
+        if all >= settings.maxConnections {
             return ControlError(
                 .limitReached,
-                "\(clients.count) connections are open; maxConnections is \(settings.maxConnections)"
+                "\(all) connections are open; maxConnections is \(settings.maxConnections)"
             )
         }
-        let own = clients.count { $0.peer.uid == peer.uid }
+        let own =
+            clients.count { $0.peer.uid == peer.uid } + pending.value[peer.uid, default: 0]
         if own >= settings.maxConnectionsPerUser {
             return ControlError(
                 .limitReached,

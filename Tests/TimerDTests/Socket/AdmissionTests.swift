@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
+import Foundation
 import Glibc
 import Testing
 import TimerControl
@@ -135,6 +137,36 @@ import TimerControl
             let line = try await client.nextValue()["error"]?.decoded(as: ControlError.self)
             #expect(line?.message.contains("'deny' has 'me'") == true)
             await client.expectEnd()
+        }
+    }
+
+    @Test("Who waits for the user database counts as connected", .enabled(if: geteuid() == 0))
+    func pending() async throws {
+        let answer = DispatchSemaphore(value: 0)
+        let users = UserDirectory(
+            uid: { _ in
+                answer.wait()
+                answer.signal()
+                return nil
+            },
+            gid: { _ in nil },
+            groups: { _ in [] }
+        )
+        let admission = Admission(owner: 0, isShared: true, deny: [.user("x")], users: users)
+        let settings: (inout ControlSocket.Settings) -> Void = { $0.maxConnectionsPerUser = 2 }
+        try await TestSocket.with(admission: admission, settings: settings) { server in
+            // The folder is for the test's user alone.
+            chmod((server.path as NSString).deletingLastPathComponent, 0o755)
+            let client = """
+                use IO::Socket::UNIX;
+                my @all = map { IO::Socket::UNIX->new(Peer => $ARGV[0]) or die } 1 .. 3;
+                print scalar readline($all[2]);
+                """
+            let words = DaemonProcess.words(as: 70_001, ["perl", "-e", client, server.path])
+            let line = try await Tool.run(words)
+            #expect(line.contains("uid 70001 has 2 connections open; maxConnectionsPerUser is 2"))
+            #expect(server.socket.connectionCount == 0)
+            answer.signal()
         }
     }
 }
