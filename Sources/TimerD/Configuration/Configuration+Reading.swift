@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Configuration
+// It holds `stat` where a module of the program imports it, and Glibc where none does.
+import CoreFoundation
 import Glibc
 import Logging
 import Schedules

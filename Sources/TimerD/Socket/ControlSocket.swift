@@ -17,6 +17,8 @@ final class ControlSocket: Sendable {
         var maxInFlight = 256
         /// The same of all connections of a user.
         var maxInFlightPerUser = 1024
+        /// A socket that the service manager listens on at `path`; nil to make one.
+        var inherited: Int32?
     }
 
     private let file: SocketFile
@@ -40,10 +42,15 @@ final class ControlSocket: Sendable {
         logger: Logger,
         handle: @escaping RequestHandler
     ) async throws -> ControlSocket {
-        let file = try SocketFile.listen(
-            at: settings.path,
-            for: settings.admission.isShared ? .everyone : .owner
-        )
+        let file =
+            if let inherited = settings.inherited {
+                try SocketFile.adopt(inherited, at: settings.path)
+            } else {
+                try SocketFile.listen(
+                    at: settings.path,
+                    for: settings.admission.isShared ? .everyone : .owner
+                )
+            }
         let environment = Connection.Environment(
             handle: handle,
             bus: bus,

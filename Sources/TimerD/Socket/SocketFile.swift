@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// It holds `stat` where a module of the program imports it, and Glibc where none does.
+import CoreFoundation
 import Glibc
 
 /// A listening Unix socket and its file.
@@ -7,8 +9,23 @@ struct SocketFile: Sendable {
     let path: String
     /// Bound and listening; to be closed by whoever takes it over.
     let descriptor: Int32
-    private let device: dev_t
-    private let inode: ino_t
+    /// The file that was made; nil where it is somebody else's.
+    private let file: FileID?
+
+    /// What tells a file from a later one at the same path.
+    private struct FileID: Hashable {
+        var device: dev_t
+        var inode: ino_t
+    }
+
+    private init(path: String, descriptor: Int32, file: FileID) {
+        (self.path, self.descriptor, self.file) = (path, descriptor, file)
+    }
+
+    /// A socket whose file is somebody else's.
+    init(path: String, adopting descriptor: Int32) {
+        (self.path, self.descriptor, file) = (path, descriptor, nil)
+    }
 
     /// Who may connect, as far as the file system decides it; root always may.
     enum Audience: Sendable {
@@ -49,9 +66,9 @@ struct SocketFile: Sendable {
     ///
     /// To be called before the descriptor is closed: until then no other file has its inode.
     func remove() {
-        guard let file = status(of: path), file.st_dev == device, file.st_ino == inode else {
-            return
-        }
+        guard let file, let now = status(of: path),
+            file == FileID(device: now.st_dev, inode: now.st_ino)
+        else { return }
         unlink(path)
     }
 
@@ -72,8 +89,7 @@ struct SocketFile: Sendable {
         return SocketFile(
             path: path,
             descriptor: descriptor,
-            device: file.st_dev,
-            inode: file.st_ino
+            file: FileID(device: file.st_dev, inode: file.st_ino)
         )
     }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// It holds `stat` where a module of the program imports it, and Glibc where none does.
+import CoreFoundation
 import Glibc
 
 /// Whether a folder can be changed by nobody but root and the daemon's own user.

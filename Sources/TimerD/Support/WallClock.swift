@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// It holds `timespec` where a module of the program imports it, and Glibc where none does.
+import CLinux
 import Glibc
 import Schedules
 import Synchronization

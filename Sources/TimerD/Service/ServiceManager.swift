@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// It holds `timespec` where a module of the program imports it, and Glibc where none does.
+import CLinux
+import Glibc
+
+/// The service manager that started this process, as sd_notify(3) and sd_listen_fds(3) have it.
+///
+/// What it says is in the environment; a daemon that nobody manages has none of it, and all calls do
+/// nothing.
+struct ServiceManager: Sendable {
+    /// Where it listens: a path, or a name behind "@".
+    private let address: String?
+    /// How often it wants to hear that the daemon is alive; nil for never.
+    let watchdogInterval: Duration?
+    /// The sockets that it listens on for the daemon.
+    let sockets: Range<Int32>
+
+    /// Descriptors are handed over from this one on.
+    private static let firstSocket: Int32 = 3
+
+    /// `environment`: of a process with the number `pid`; what was meant for another is not ours.
+    init(environment: [String: String], pid: Int32) {
+        func number<Number: FixedWidthInteger>(_ name: String) -> Number? {
+            environment[name].flatMap { Number($0) }
+        }
+        func isOurs(_ name: String) -> Bool {
+            guard let owner: Int32 = number(name) else { return environment[name] == nil }
+            return owner == pid
+        }
+        address = environment["NOTIFY_SOCKET"].flatMap { $0.isEmpty ? nil : $0 }
+        watchdogInterval =
+            isOurs("WATCHDOG_PID")
+            ? number("WATCHDOG_USEC").flatMap { (interval: Int64) in
+                interval > 0 ? .microseconds(interval) : nil
+            } : nil
+        let count: Int32 = isOurs("LISTEN_PID") ? number("LISTEN_FDS") ?? 0 : 0
+        sockets = Self.firstSocket..<Self.firstSocket + max(0, min(count, 1024))
+    }
+
+    enum State: Hashable, Sendable {
+        case ready
+        case reloading
+        case stopping
+        /// Alive: for the watchdog.
+        case alive
+        /// A line for `systemctl status`.
+        case status(String)
+
+        /// As sd_notify(3) writes it; `monotonic`: µs of CLOCK_MONOTONIC, which a reload tells.
+        func text(monotonic: Int64) -> String {
+            switch self {
+            case .ready: "READY=1"
+            case .reloading: "RELOADING=1\nMONOTONIC_USEC=\(monotonic)"
+            case .stopping: "STOPPING=1"
+            case .alive: "WATCHDOG=1"
+            case .status(let line): "STATUS=" + line.replacing("\n", with: " ")
+            }
+        }
+    }
+
+    /// Tells the manager; what it does not take is lost, as it is about this moment alone.
+    func tell(_ states: State...) {
+        guard let address else { return }
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        let monotonic = Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+        let text = states.map { $0.text(monotonic: monotonic) }.joined(separator: "\n")
+        let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(AF_UNIX, type, 0)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        SocketAddress(address)?.withPointer { pointer, size in
+            _ = Array(text.utf8).withUnsafeBytes {
+                sendto(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL), pointer, size)
+            }
+        }
+    }
+}
+
+/// The address of a Unix socket: a path, or, behind "@", a name that no file system has.
+private struct SocketAddress {
+    private var address = sockaddr_un()
+    private let size: Int
+
+    init?(_ text: String) {
+        var bytes = Array(text.utf8)
+        let isAbstract = bytes.first == UInt8(ascii: "@")
+        guard isAbstract || bytes.first == UInt8(ascii: "/"),
+            bytes.count <= SocketFile.longestPath
+        else { return nil }
+        if isAbstract { bytes[0] = 0 }
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        // An abstract name ends where the address does, a path with its NUL.
+        size = MemoryLayout<sa_family_t>.size + bytes.count + (isAbstract ? 0 : 1)
+    }
+
+    func withPointer(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Void) {
+        withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(size)) }
+        }
+    }
+}

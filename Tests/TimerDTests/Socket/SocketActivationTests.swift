@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Testing
+
+@testable import TimerD
+
+/// A socket that a service manager listens on for the daemon.
+@Suite("Socket activation") struct SocketActivationTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.file("s.sock") }
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test("A socket that listens at the path is taken over, and its file stays when it is let go")
+    func adopts() throws {
+        let made = try SocketFile.listen(at: path)
+        defer { close(made.descriptor) }
+        let adopted = try SocketFile.adopt(made.descriptor, at: path)
+        #expect(adopted.descriptor == made.descriptor)
+        #expect(fcntl(made.descriptor, F_GETFD) & FD_CLOEXEC != 0)
+        #expect(fcntl(made.descriptor, F_GETFL) & O_NONBLOCK != 0)
+        adopted.remove()
+        #expect(access(path, F_OK) == 0)
+        made.remove()
+        #expect(access(path, F_OK) != 0)
+    }
+
+    @Test("One that listens elsewhere is refused, with both places named")
+    func elsewhere() throws {
+        let made = try SocketFile.listen(at: path)
+        defer { close(made.descriptor) }
+        let error = #expect(throws: SocketError.self) {
+            try SocketFile.adopt(made.descriptor, at: "/run/timerd/timerd.sock")
+        }
+        #expect(error?.description.contains("listens at '\(path)'") == true)
+        #expect(error?.path == "/run/timerd/timerd.sock")
+    }
+
+    @Test("What does not listen, or is no socket, is refused")
+    func others() throws {
+        let idle = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(idle) }
+        #expect(throws: SocketError.self) { try SocketFile.adopt(idle, at: path) }
+        #expect(throws: SocketError.self) { try SocketFile.adopt(STDIN_FILENO, at: path) }
+        #expect(throws: SocketError.self) { try SocketFile.adopt(-1, at: path) }
+    }
+}
