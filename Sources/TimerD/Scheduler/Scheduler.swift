@@ -40,6 +40,8 @@ actor Scheduler {
     var runs: [JobID: Set<RunID>] = [:]
     var tasks: [RunID: Task<Void, Never>] = [:]
     var commands: [RunID: RunningCommand] = [:]
+    /// What they have written, until the store has it.
+    nonisolated let outputs = LiveOutputs()
     /// Those of them that run because a fire has failed.
     var onFailureRuns: Set<RunID> = []
     /// Those of them that were told to end, and are not to be tried again.

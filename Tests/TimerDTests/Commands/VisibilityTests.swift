@@ -182,11 +182,20 @@ import TimerControl
             #expect(await error(handler, .fireJob(.id(id)), as: Self.ann) == nil)
             try await test.settle()
             let run = try #require(try await test.history(id).last?.id)
-            for request in [Request.getRun, Request.readOutput, Request.killRun] {
-                let refusal = await error(handler, request(RunReference(id: run)), as: Self.ben)
+            let requests: [(RunID) -> Request] = [
+                { .getRun(RunReference(id: $0)) }, { .killRun(RunReference(id: $0)) },
+                { .readOutput(ReadOutput(id: $0)) },
+                {
+                    var read = ReadOutput(id: $0)
+                    read.wait = true
+                    return .readOutput(read)
+                },
+            ]
+            for request in requests {
+                let refusal = await error(handler, request(run), as: Self.ben)
                 let none = await error(
                     handler,
-                    request(RunReference(id: RunID(rawValue: Self.nowhere))),
+                    request(RunID(rawValue: Self.nowhere)),
                     as: Self.ben
                 )
                 #expect(refusal?.reason == .notFound)
@@ -195,7 +204,7 @@ import TimerControl
                         == none?.message.replacing("\(Self.nowhere)", with: "N", maxReplacements: 1)
                 )
             }
-            let read = Request.readOutput(RunReference(id: run))
+            let read = Request.readOutput(ReadOutput(id: run))
             #expect(await error(handler, read, as: Self.ann) == nil)
             #expect(await error(handler, read, as: 0) == nil)
         }
