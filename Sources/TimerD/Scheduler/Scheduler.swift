@@ -22,7 +22,7 @@ actor Scheduler {
     let runner: any CommandRunner
     let accounts: Accounts
     let events: any EventPublisher
-    let settings: Settings
+    private(set) var settings: Settings
     let log: Logger
     /// How many commands run at once.
     let slots: RunSlots
@@ -83,6 +83,12 @@ actor Scheduler {
         slots = RunSlots(limit: settings.maxRuns, limitPerUser: settings.maxRunsPerUser)
         window = Window(now: clock.now().elapsed)
         numbers = EventNumbers(from: eventSequenceEnd)
+    }
+
+    /// Goes by other settings from now on.
+    func reload(_ settings: Settings) {
+        self.settings = settings
+        slots.setLimits(settings.maxRuns, perUser: settings.maxRunsPerUser)
     }
 
     /// How many runs are in progress.

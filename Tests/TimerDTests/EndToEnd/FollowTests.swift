@@ -141,18 +141,6 @@ struct FollowTests {
     }
 }
 
-/// A file that a run waits for.
-private struct FileGate {
-    let path: String
-
-    init(_ daemon: DaemonProcess, _ name: String) { path = daemon.folder + "/" + name }
-
-    /// The words of a shell that wait for it.
-    var wait: String { "while [ ! -e \(path) ]; do sleep 0.02; done" }
-
-    func open() { _ = FileManager.default.createFile(atPath: path, contents: nil) }
-}
-
 extension DaemonProcess {
     /// Adds a job that runs a shell script once, at once, and waits until it has begun.
     fileprivate func add(_ script: String) async throws {
