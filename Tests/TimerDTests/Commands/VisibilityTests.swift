@@ -210,6 +210,29 @@ import TimerControl
         }
     }
 
+    @Test("A place before others is refused to all but root when the job is added")
+    func niceness() async throws {
+        try await TestScheduler.with { test in
+            // As without RLIMIT_NICE, which nobody grants where tests run.
+            let handler = test.handler()
+            for (nice, uid, isRefused) in [
+                (-1, Self.ann, true), (0, Self.ann, false), (19, Self.ann, false), (-20, 0, false),
+            ] {
+                var wish = definition { $0.nice = nice }
+                wish.name = nil
+                let refusal = await error(handler, .addJobs(AddJobs(wish)), as: uid)
+                #expect(refusal?.reason == (isRefused ? .notPermitted : nil))
+                guard isRefused else { continue }
+                #expect(
+                    refusal?.message
+                        == "parameter 'nice' is '-1', accepted from uid 70001 is 0 to 19"
+                )
+                let list = await error(handler, .addJobs(AddJobs([wish, wish])), as: uid)
+                #expect(list?.message.hasPrefix("jobs[0]: parameter 'nice'") == true)
+            }
+        }
+    }
+
     @Test("Root moves and ends the jobs of others by number")
     func root() async throws {
         try await TestScheduler.with { test in
