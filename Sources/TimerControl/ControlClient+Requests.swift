@@ -63,7 +63,12 @@ extension ControlClient {
     }
 
     public func output(of id: RunID) async throws -> OutputReply {
-        try await call(.readOutput(RunReference(id: id)))
+        try await readOutput(ReadOutput(id: id))
+    }
+
+    /// One that waits holds up the replies to what this client asks afterwards.
+    public func readOutput(_ request: ReadOutput) async throws -> OutputReply {
+        try await call(.readOutput(request))
     }
 
     public func previewSchedule(_ request: PreviewSchedule) async throws -> PreviewReply {

@@ -15,7 +15,7 @@ public enum Request: Hashable, Sendable {
     case skipJobs(SkipJobs)
     case listRuns(ListRuns)
     case getRun(RunReference)
-    case readOutput(RunReference)
+    case readOutput(ReadOutput)
     case killRun(RunReference)
     case subscribe(Subscribe)
     case previewSchedule(PreviewSchedule)
@@ -147,13 +147,39 @@ public struct ListRuns: Codable, Hashable, Sendable {
     static let fieldNames: Set<String> = ["job", "name", "limit", "cursor"]
 }
 
-/// `run.get`, `run.output` and `run.kill`.
+/// `run.get` and `run.kill`.
 public struct RunReference: Codable, Hashable, Sendable {
     public var id: RunID
 
     public init(id: RunID) { self.id = id }
 
     static let fieldNames: Set<String> = ["id"]
+}
+
+/// `run.output`: what a run has written, also of one in progress.
+public struct ReadOutput: Codable, Hashable, Sendable {
+    public var id: RunID
+    /// What is known already, and is not wanted again; nil for nothing.
+    public var after: OutputPosition?
+    /// Whether to be answered only once there is something beyond `after`, or the run is over.
+    public var wait: Bool?
+
+    public init(id: RunID) { self.id = id }
+
+    static let fieldNames: Set<String> = ["id", "after", "wait"]
+}
+
+/// How far somebody has read a run's output: bytes of each stream, from the run's beginning.
+public struct OutputPosition: Codable, Hashable, Sendable {
+    public var stdout: Int64
+    public var stderr: Int64
+
+    public init(stdout: Int64 = 0, stderr: Int64 = 0) {
+        self.stdout = stdout
+        self.stderr = stderr
+    }
+
+    static let fieldNames: Set<String> = ["stdout", "stderr"]
 }
 
 /// `events.subscribe`: this connection gets events from now on, after those that follow `since`.

@@ -45,7 +45,7 @@ extension Request {
             }
             self = .listRuns(list)
         case .getRun: self = .getRun(try parameters.run())
-        case .readOutput: self = .readOutput(try parameters.run())
+        case .readOutput: self = .readOutput(try parameters.output())
         case .killRun: self = .killRun(try parameters.run())
         case .subscribe: self = .subscribe(try parameters.subscription())
         case .previewSchedule: self = .previewSchedule(try parameters.preview())
@@ -121,6 +121,25 @@ extension Parameters {
     fileprivate func run() throws(ControlError) -> RunReference {
         try checkNames(among: RunReference.fieldNames)
         return RunReference(id: try required(RunID.self, "id"))
+    }
+
+    fileprivate func output() throws(ControlError) -> ReadOutput {
+        try checkNames(among: ReadOutput.fieldNames)
+        var request = ReadOutput(id: try required(RunID.self, "id"))
+        request.wait = try optional(Bool.self, "wait")
+        guard let value = members["after"], value != .null else { return request }
+        let after = try Parameters(value, at: .key(.root, "after"))
+        try after.checkNames(among: OutputPosition.fieldNames)
+        var position = OutputPosition()
+        for (name, field) in [("stdout", \OutputPosition.stdout), ("stderr", \.stderr)] {
+            let offset = try after.optional(Int64.self, name) ?? 0
+            guard offset >= 0 else {
+                throw .wrong("after.\(name)", "\(offset)", "a number from 0 upwards")
+            }
+            position[keyPath: field] = offset
+        }
+        request.after = position
+        return request
     }
 
     fileprivate func subscription() throws(ControlError) -> Subscribe {

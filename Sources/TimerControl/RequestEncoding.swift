@@ -55,7 +55,8 @@ extension Request {
         case .setFireDate(let request):
             .object(request.job.members.merging(["fireDate": .string(request.fireDate)]) { $1 })
         case .listRuns(let request): try JSONValue(encoding: request)
-        case .getRun(let run), .readOutput(let run), .killRun(let run): try JSONValue(encoding: run)
+        case .getRun(let run), .killRun(let run): try JSONValue(encoding: run)
+        case .readOutput(let request): try JSONValue(encoding: request)
         case .subscribe(let request): try JSONValue(encoding: request)
         case .previewSchedule(let request): try JSONValue(encoding: request)
         case .backUp(let request): try JSONValue(encoding: request)

@@ -55,14 +55,17 @@ public struct RunReply: Codable, Hashable, Sendable {
     public init(run: Run) { self.run = run }
 }
 
-/// `run.output`: the last 64 KiB that the command wrote to each stream.
+/// `run.output`: what the command wrote to each stream, of which the last 64 KiB are kept.
 public struct OutputReply: Codable, Hashable, Sendable {
     public var run: RunID
+    /// Whether more may come: the run is in progress, or about to start.
+    public var running: Bool
     public var stdout: Stream
     public var stderr: Stream
 
-    public init(run: RunID, stdout: Stream, stderr: Stream) {
+    public init(run: RunID, running: Bool, stdout: Stream, stderr: Stream) {
         self.run = run
+        self.running = running
         self.stdout = stdout
         self.stderr = stderr
     }
@@ -71,12 +74,17 @@ public struct OutputReply: Codable, Hashable, Sendable {
         /// The bytes as text, where they are UTF-8; else `base64` holds them.
         public var text: String?
         public var base64: String?
-        /// How many bytes came before the ones that were kept.
+        /// Where these bytes begin, counted from the run's beginning.
+        ///
+        /// Beyond what was asked for where bytes in between are no longer kept.
+        public var offset: Int64
+        /// How many bytes came before the ones that are kept.
         public var dropped: Int64
 
-        public init(text: String?, base64: String?, dropped: Int64) {
+        public init(text: String?, base64: String?, offset: Int64, dropped: Int64) {
             self.text = text
             self.base64 = base64
+            self.offset = offset
             self.dropped = dropped
         }
     }

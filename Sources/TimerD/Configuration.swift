@@ -57,3 +57,15 @@ struct Settings: Sendable {
     /// How many live jobs a user may have; root may have any number.
     var maxJobsPerUser = 10_000
 }
+
+extension Settings {
+    /// What `configuration` says for a daemon that runs as `account`.
+    init(_ configuration: Configuration, account: Account) {
+        self.init(socket: configuration.socket, account: account)
+        maxRuns = configuration.maxRuns
+        // Where one user is served, all places are that user's.
+        maxRunsPerUser = account.uid == 0 ? configuration.maxRunsPerUser : configuration.maxRuns
+        runsKept = configuration.runsKept
+        maxJobsPerUser = configuration.maxJobsPerUser
+    }
+}

@@ -13,10 +13,18 @@ import TimerControl
 public struct Daemon: Service {
     private let configuration: Configuration
     private let log: Logger
+    private let reloads = AsyncStream<Configuration>.makeStream()
 
     public init(_ configuration: Configuration, log: Logger) {
         self.configuration = configuration
         self.log = log
+    }
+
+    /// Has the daemon go by another configuration, as soon as it runs.
+    ///
+    /// What cannot be changed in a daemon that runs is logged and stays: its database and socket.
+    public func reload(_ configuration: Configuration) {
+        reloads.continuation.yield(configuration)
     }
 
     /// Runs until it is told to stop, by the service group or by cancellation.
@@ -37,8 +45,11 @@ public struct Daemon: Service {
                 "database": "\(configuration.database)", "socket": "\(configuration.socket)",
             ]
         )
-        // try?: it throws when the task is cancelled, which means to stop as well.
-        try? await gracefulShutdown()
+        // Ends when the daemon is told to stop, and when its task is cancelled.
+        var configuration = configuration
+        for await new in reloads.stream.cancelOnGracefulShutdown() {
+            configuration = await parts.reload(new, over: configuration)
+        }
         log.info("stopping", metadata: ["drain": "\(configuration.drainTime)"])
         try await parts.stop(drainTime: configuration.drainTime)
         log.info("stopped")
@@ -81,16 +92,7 @@ struct DaemonParts {
             accounts: accounts,
             events: bus,
             eventSequenceEnd: store.state.eventSequenceEnd,
-            settings: Settings(
-                socket: configuration.socket,
-                account: Account(uid: geteuid()),
-                maxRuns: configuration.maxRuns,
-                // Where one user is served, all places are that user's.
-                maxRunsPerUser: geteuid() == 0
-                    ? configuration.maxRunsPerUser : configuration.maxRuns,
-                runsKept: configuration.runsKept,
-                maxJobsPerUser: configuration.maxJobsPerUser
-            ),
+            settings: Settings(configuration, account: Account(uid: geteuid())),
             log: log
         )
         let watch = try ClockWatch { signal in
@@ -127,9 +129,7 @@ struct DaemonParts {
             ownUID: geteuid()
         )
         let socketSettings = ControlSocket.Settings(configuration, uid: geteuid())
-        for entry in socketSettings.admission.unknownNames() {
-            log.warning("allow or deny names nobody", metadata: ["entry": "\(entry)"])
-        }
+        socketSettings.admission.warnOfUnknownNames(log)
         let socket = try await ControlSocket.start(
             socketSettings,
             bus: bus,
@@ -155,6 +155,22 @@ struct DaemonParts {
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
         limit.rlim_cur = limit.rlim_max
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+
+    /// Goes over to what `new` says, and returns what is in force from now on.
+    func reload(_ new: Configuration, over old: Configuration) async -> Configuration {
+        var new = new
+        for setting in old.changes(to: new) where [.database, .socket].contains(setting) {
+            log.warning("a changed setting needs a restart", metadata: ["setting": "\(setting)"])
+        }
+        (new.database, new.socket) = (old.database, old.socket)
+        await scheduler.reload(Settings(new, account: scheduler.settings.account))
+        let socketSettings = ControlSocket.Settings(new, uid: geteuid())
+        socket.reload(socketSettings)
+        let changed = old.changes(to: new).map(\.rawValue).joined(separator: " ")
+        log.notice("reloaded", metadata: ["changed": "\(changed)"])
+        socketSettings.admission.warnOfUnknownNames(log)
+        return new
     }
 
     /// Answers what is in progress, ends the runs, gives back what was claimed, closes the store.
@@ -187,6 +203,15 @@ extension ControlSocket.Settings {
             maxInFlight: configuration.maxInFlight,
             maxInFlightPerUser: configuration.maxInFlightPerUser
         )
+    }
+}
+
+extension Admission {
+    /// May block, for as long as the user database takes.
+    fileprivate func warnOfUnknownNames(_ log: Logger) {
+        for entry in unknownNames() {
+            log.warning("allow or deny names nobody", metadata: ["entry": "\(entry)"])
+        }
     }
 }
 

@@ -17,7 +17,7 @@ struct TimerDMain: AsyncParsableCommand {
         abstract: "Keeps jobs in time, and fires them.",
         discussion: """
             Runs in the foreground and logs to standard error. SIGTERM and SIGINT stop it: runs in \
-            progress get --drain seconds to end. One daemon owns a database; timerctl talks to it \
+            progress get --drain seconds to end. SIGHUP has it read its configuration again. One daemon owns a database; timerctl talks to it \
             over the socket.
 
             What can be set is in docs/configuration.md: on the command line, else as an environment \
@@ -82,16 +82,28 @@ struct TimerDMain: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let configuration = try await configuration()
+        let configuration: Configuration
+        do throws(SettingError) {
+            configuration = try await read()
+        } catch {
+            throw Self.failure(error.description, badConfiguration)
+        }
         if checkConfig {
             print(configuration.jsonText)
             return
         }
         if let restore { return try replaceDatabase(configuration.database, with: restore) }
-        var log = Logger(label: "timerd", factory: StreamLogHandler.standardError(label:))
-        log.logLevel = configuration.logLevel
+        let threshold = LogThreshold(configuration.logLevel)
+        let log = Logger(label: "timerd") { AdjustableLog(label: $0, threshold: threshold) }
+        let daemon = Daemon(configuration, log: log)
+        let reloads = Reloads(
+            signals: await UnixSignalsSequence(trapping: .sighup),
+            daemon: daemon,
+            threshold: threshold,
+            log: log
+        ) { () throws(SettingError) in try await read() }
         let group = ServiceGroup(
-            services: [Daemon(configuration, log: log)],
+            services: [daemon, reloads],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: Logger(label: "timerd.lifecycle") { _ in SwiftLogNoOpLogHandler() }
         )
@@ -112,23 +124,19 @@ struct TimerDMain: AsyncParsableCommand {
         }
     }
 
-    private func configuration() async throws -> Configuration {
+    private func read() async throws(SettingError) -> Configuration {
         var commandLine: [String: String] = [:]
         commandLine["database"] = database
         commandLine["socket"] = socket
         commandLine["drainTime"] = drain.map { "\($0)s" }
         commandLine["logLevel"] = logLevel?.rawValue
-        do throws(SettingError) {
-            return try await Configuration.read(
-                commandLine: commandLine,
-                environment: ProcessInfo.processInfo.environment,
-                file: config,
-                paths: .current,
-                uid: geteuid()
-            )
-        } catch {
-            throw Self.failure(error.description, badConfiguration)
-        }
+        return try await Configuration.read(
+            commandLine: commandLine,
+            environment: ProcessInfo.processInfo.environment,
+            file: config,
+            paths: .current,
+            uid: geteuid()
+        )
     }
 
     /// Says why on standard error; the exit status is for whoever started it.

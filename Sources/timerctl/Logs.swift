@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import FoundationEssentials
 import TimerControl
 
 /// `timerctl logs`: what a run wrote.
@@ -12,8 +11,13 @@ struct Logs: AsyncParsableCommand {
             Of the newest run of the job, or of all jobs, unless --run names one. The bytes come as \
             they were, the last 64 KiB of each stream, each on its own stream again.
 
+            Of a run in progress, what it has written up to now; with -f, also what it writes from \
+            now on, until it ends. A reader that is slower than the run misses bytes and is told \
+            how many; the run waits for nobody.
+
             Examples:
               timerctl logs 2
+              timerctl logs -f --name backup
               timerctl logs --run 17 --stderr
               timerctl logs --name backup 2>&1 | less
             """
@@ -34,6 +38,9 @@ struct Logs: AsyncParsableCommand {
     )
     var runNumber: Int64?
 
+    @Flag(name: .shortAndLong, help: "Go on with what the run writes, until it ends.")
+    var follow = false
+
     @Flag(help: "Standard output alone.")
     var stdout = false
 
@@ -52,26 +59,34 @@ struct Logs: AsyncParsableCommand {
         let daemon = try await Daemon.connect(common)
         let run =
             if let runNumber { RunID(rawValue: runNumber) } else { try await newestRun(daemon) }
-        let answer = try await daemon.ask(
-            .readOutput(RunReference(id: run)),
-            for: OutputReply.self
-        )
-        if common.json { return try Output.write(answer.jsonLine) }
-        if stdout || !stderr { try print(answer.value.stdout, "standard output", toError: false) }
-        if stderr || !stdout { try print(answer.value.stderr, "standard error", toError: true) }
+        var request = ReadOutput(id: run)
+        request.wait = follow ? true : nil
+        var reader = OutputReader()
+        var isRunning: Bool
+        repeat {
+            request.after = reader.position
+            let answer = try await daemon.ask(.readOutput(request), for: OutputReply.self)
+            let lost = reader.read(answer.value)
+            if common.json {
+                try Output.write(answer.jsonLine)
+            } else {
+                try print(answer.value, lost)
+            }
+            isRunning = answer.value.running
+        } while follow && isRunning
     }
 
-    private func print(
-        _ stream: OutputReply.Stream,
-        _ name: String,
-        toError isError: Bool
-    ) throws(Failure) {
-        if stream.dropped > 0 {
-            Output.complain(
-                "\(stream.dropped) bytes of \(name) came before these; they are dropped"
-            )
+    /// Writes each stream to its own, and tells how much of it is lost.
+    private func print(_ output: OutputReply, _ lost: OutputPosition) throws(Failure) {
+        for (stream, lost, name, isError) in [
+            (output.stdout, lost.stdout, "standard output", false),
+            (output.stderr, lost.stderr, "standard error", true),
+        ] where isError ? stderr || !stdout : stdout || !stderr {
+            if lost > 0 {
+                Output.complain("\(lost) bytes of \(name) came before these; they are dropped")
+            }
+            try Output.write(stream.bytes, toError: isError)
         }
-        try Output.write(stream.bytes, toError: isError)
     }
 
     /// The newest run there is; fires that ran no command have none.
@@ -90,13 +105,5 @@ struct Logs: AsyncParsableCommand {
             .refused,
             "\(job) has run \(id == nil && name == nil ? "a" : "no") command yet"
         )
-    }
-}
-
-extension OutputReply.Stream {
-    /// What the command wrote, as it was.
-    var bytes: [UInt8] {
-        if let text { return Array(text.utf8) }
-        return base64.flatMap { Data(base64Encoded: $0) }.map(Array.init) ?? []
     }
 }

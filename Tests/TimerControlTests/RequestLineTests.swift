@@ -26,6 +26,9 @@ import TimerControl
         preview.after = "2026-12-01T00:00:00Z"
         let plain = JobDefinition(schedule: ScheduleWords(at: "tomorrow 09:00"))
         let run = RunReference(id: RunID(rawValue: 8))
+        var output = ReadOutput(id: run.id)
+        output.after = OutputPosition(stdout: 65_536, stderr: 1)
+        output.wait = true
         return [
             .addJobs(AddJobs(Samples.fullDefinition, replace: true)),
             .addJobs(AddJobs(plain)),
@@ -41,7 +44,8 @@ import TimerControl
             .skipJobs(SkipJobs(jobs: .ids([JobID(rawValue: 4)]))),
             .skipJobs(SkipJobs(jobs: .name("a"), count: 3)),
             .fireJob(.name("a")), .pauseJobs(.tag("b")), .resumeJobs(.ids([JobID(rawValue: 4)])),
-            .listRuns(runs), .listRuns(ListRuns()), .getRun(run), .readOutput(run),
+            .listRuns(runs), .listRuns(ListRuns()), .getRun(run),
+            .readOutput(ReadOutput(id: run.id)), .readOutput(output),
             .subscribe(subscribe), .subscribe(Subscribe()), .previewSchedule(preview), .status,
             .backUp(BackUp(file: "/tmp/b.db")), .backUp(BackUp(file: "/b", replace: true)),
             .checkDatabase,

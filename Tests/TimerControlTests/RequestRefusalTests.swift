@@ -187,6 +187,22 @@ import TimerControl
             ("run.get", "{}", "parameter 'id' is missing"),
             ("run.output", #"{"id":null}"#, "parameter 'id' is null, expected an integer"),
             (
+                "run.output", #"{"id":1,"after":{"stdout":-1}}"#,
+                "parameter 'after.stdout' is -1, expected a number from 0 upwards"
+            ),
+            (
+                "run.output", #"{"id":1,"after":7}"#,
+                "parameter 'after' is a number, expected an object"
+            ),
+            (
+                "run.output", #"{"id":1,"after":{"stdin":1}}"#,
+                "there is no parameter 'after.stdin'; 'stderr', 'stdout' are accepted"
+            ),
+            (
+                "run.output", #"{"id":1,"wait":1}"#,
+                "parameter 'wait' is a number, expected true or false"
+            ),
+            (
                 "events.subscribe", #"{"since":-1}"#,
                 "parameter 'since' is -1, expected a number from 0 upwards"
             ),

@@ -53,10 +53,10 @@ import TimerControl
 
     @Test("Output comes as the bytes it was")
     func bytes() {
-        let text = OutputReply.Stream(text: "é\n", base64: nil, dropped: 0)
+        let text = OutputReply.Stream(text: "é\n", base64: nil, offset: 0, dropped: 0)
         #expect(text.bytes == [0xc3, 0xa9, 0x0a])
-        let binary = OutputReply.Stream(text: nil, base64: "/wAB", dropped: 0)
+        let binary = OutputReply.Stream(text: nil, base64: "/wAB", offset: 0, dropped: 0)
         #expect(binary.bytes == [0xff, 0x00, 0x01])
-        #expect(OutputReply.Stream(text: nil, base64: nil, dropped: 0).bytes.isEmpty)
+        #expect(OutputReply.Stream(text: nil, base64: nil, offset: 0, dropped: 0).bytes.isEmpty)
     }
 }

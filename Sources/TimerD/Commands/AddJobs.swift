@@ -11,7 +11,9 @@ extension CommandHandler {
         var jobs: [NewJob] = []
         for (index, definition) in request.definitions.enumerated() {
             do {
-                jobs.append(try NewJob(definition, owner: caller.uid, at: moment, zone: zone))
+                let job = try NewJob(definition, owner: caller.uid, at: moment, zone: zone)
+                try requireNiceness(of: job)
+                jobs.append(job)
             } catch {
                 guard request.isList else { throw error }
                 throw ControlError(error.reason, "jobs[\(index)]: \(error.message)")
@@ -37,6 +39,17 @@ extension CommandHandler {
         guard !request.isList, let only = views.first else { return JobsReply(jobs: views) }
         let notes = jobs[0].notes
         return JobReply(job: only, notes: notes.isEmpty ? nil : notes)
+    }
+
+    /// Refuses what the kernel would refuse at each run.
+    private func requireNiceness(of job: NewJob) throws(ControlError) {
+        guard let nice = job.policy.run.limits.nice,
+            let least = ProcessLimits.leastNice(owner: job.owner, daemon: ownUID), nice < least
+        else { return }
+        throw ControlError(
+            .notPermitted,
+            "parameter 'nice' is '\(nice)', accepted from uid \(job.owner) is \(least) to 19"
+        )
     }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TimerControl
 
 extension CommandHandler {
@@ -27,17 +26,6 @@ extension CommandHandler {
         RunReply(run: try await run(reference.id, caller))
     }
 
-    /// `run.output`: the last bytes of both streams.
-    func readOutput(_ reference: RunReference, _ caller: Caller) async throws -> Answer {
-        let run = try await run(reference.id, caller)
-        let output = try await read { try $0.output(of: reference.id) }
-        return OutputReply(
-            run: run.id ?? reference.id,
-            stdout: OutputReply.Stream(output.stdout, dropped: output.stdoutDropped),
-            stderr: OutputReply.Stream(output.stderr, dropped: output.stderrDropped)
-        )
-    }
-
     /// `run.kill`: begins to end it; its end is told as any run's.
     func killRun(_ reference: RunReference, _ caller: Caller) async throws -> Answer {
         let run = try await run(reference.id, caller)
@@ -47,26 +35,20 @@ extension CommandHandler {
         return RunReply(run: run)
     }
 
-    private func run(_ id: RunID, _ caller: Caller) async throws -> Run {
+    /// The run of that number, if the caller may see it.
+    ///
+    /// - Throws: `notFound`, for one that belongs to somebody else as well.
+    func run(_ id: RunID, _ caller: Caller) async throws -> Run {
         let run = try await read { try $0.run(id) }
         guard let run, try await read({ try $0.job(run.job) }).map(caller.owns) == true else {
-            throw ControlError(
-                .notFound,
-                "there is no run \(id); 'timerctl runs' shows those that are kept"
-            )
+            throw ControlError.noRun(id)
         }
         return run
     }
 }
 
-extension OutputReply.Stream {
-    /// Text where the bytes are UTF-8, else base64.
-    init(_ bytes: [UInt8], dropped: Int) {
-        let text = String(validating: bytes, as: UTF8.self)
-        self.init(
-            text: text,
-            base64: text == nil ? Data(bytes).base64EncodedString() : nil,
-            dropped: Int64(dropped)
-        )
+extension ControlError {
+    static func noRun(_ id: RunID) -> Self {
+        Self(.notFound, "there is no run \(id); 'timerctl runs' shows those that are kept")
     }
 }

@@ -81,8 +81,18 @@ extension Configuration {
 
     /// All settings as the file would have them, one a line.
     public var jsonText: String {
+        let lines = values.map { "    \"\($0.rawValue)\": \($1.jsonText)" }
+        return "{\n" + lines.joined(separator: ",\n") + "\n}"
+    }
+
+    /// The settings in which another configuration differs.
+    func changes(to other: Self) -> [Setting] {
+        zip(values, other.values).filter { $0.1 != $1.1 }.map { $0.0.0 }
+    }
+
+    private var values: [(Setting, JSONValue)] {
         let span = TimeSpan(microseconds: Int64(drainTime / .microseconds(1)))
-        let values: [(Setting, JSONValue)] = [
+        return [
             (.database, .string(database)), (.socket, .string(socket)),
             (.logLevel, .string(logLevel.rawValue)), (.drainTime, .string("\(span)")),
             (.maxRuns, .integer(Int64(maxRuns))),
@@ -96,8 +106,6 @@ extension Configuration {
             (.allow, .array(allow.map { .string($0) })),
             (.deny, .array(deny.map { .string($0) })),
         ]
-        let lines = values.map { "    \"\($0.rawValue)\": \($1.jsonText)" }
-        return "{\n" + lines.joined(separator: ",\n") + "\n}"
     }
 
     /// The settings that one place has words for.

@@ -32,8 +32,8 @@ struct RunRequest: Sendable {
     var workingDirectory: String
     /// What the command finds on its standard input, before the end of file.
     var input: [UInt8] = []
-    /// How many bytes of each output stream are kept: the last ones.
-    var outputLimit = 65_536
+    /// Where what it writes is kept, and can be read while it runs; no other run's.
+    var output = RunOutput()
     /// Who the command runs as; nil for the daemon's own user.
     var credentials: Credentials?
     var limits = ProcessLimits()

@@ -15,6 +15,9 @@ struct OutputCapture {
         self.limit = limit
     }
 
+    /// How many bytes came in all.
+    var end: Int64 { Int64(dropped + ring.count) }
+
     /// The bytes kept, oldest first.
     var bytes: [UInt8] {
         Array(ring[oldest...] + ring[..<oldest])

@@ -36,7 +36,7 @@ final class PipePump: Sendable {
         inbox.close()
     }
 
-    /// Feeds `input` and keeps the end of the output, until `process` (a pidfd) has ended.
+    /// Feeds `input` and puts into `output` what comes, until `process` (a pidfd) has ended.
     ///
     /// Reads then what is in the pipes, without waiting for an end of file that a grandchild may
     /// hold back. Takes over and closes the daemon's ends of `pipes`, the process's `status`, and
@@ -44,7 +44,7 @@ final class PipePump: Sendable {
     func run(
         _ pipes: RunPipes,
         input: [UInt8],
-        outputLimit: Int,
+        output: RunOutput,
         until process: CInt,
         status: FileDescriptor,
         alarm: FileDescriptor?,
@@ -55,7 +55,7 @@ final class PipePump: Sendable {
                 PumpedRun(
                     pipes,
                     input: input,
-                    outputLimit: outputLimit,
+                    output: output,
                     process: process,
                     status: status,
                     alarm: alarm,

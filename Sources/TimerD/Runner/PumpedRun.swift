@@ -14,7 +14,6 @@ struct PumpReports: Sendable {
 
 /// What the pump knows of a run once its process has ended.
 struct PumpedEnd: Sendable {
-    var output: CapturedOutput
     /// Why the process never became the command; nil if it did.
     var failure: cspawn_report?
     var isTimedOut: Bool
@@ -28,11 +27,10 @@ struct PumpedRun: Sendable {
     private var status: CInt
     private var alarm: CInt
     private var input: CInt
-    private var output: CInt
-    private var error: CInt
+    private var stdout: CInt
+    private var stderr: CInt
     private var unwritten: ArraySlice<UInt8>
-    private var stdout: OutputCapture
-    private var stderr: OutputCapture
+    private let output: RunOutput
     private var failure: cspawn_report?
     private var isTimedOut = false
     private let reports: PumpReports
@@ -44,7 +42,7 @@ struct PumpedRun: Sendable {
     init(
         _ pipes: RunPipes,
         input: [UInt8],
-        outputLimit: Int,
+        output: RunOutput,
         process: CInt,
         status: FileDescriptor,
         alarm: FileDescriptor?,
@@ -56,11 +54,10 @@ struct PumpedRun: Sendable {
         self.alarm = alarm?.rawValue ?? -1
         self.reports = reports
         self.input = pipes.input.rawValue
-        output = pipes.output.rawValue
-        error = pipes.error.rawValue
+        stdout = pipes.output.rawValue
+        stderr = pipes.error.rawValue
         unwritten = input[...]
-        stdout = OutputCapture(limit: outputLimit)
-        stderr = OutputCapture(limit: outputLimit)
+        self.output = output
         self.done = done
         if input.isEmpty { Self.close(&self.input) }
     }
@@ -71,7 +68,7 @@ struct PumpedRun: Sendable {
     func poll(into polled: inout [pollfd]) {
         polled.append(pollfd(fd: process, events: Int16(POLLIN), revents: 0))
         if input != -1 { polled.append(pollfd(fd: input, events: Int16(POLLOUT), revents: 0)) }
-        for descriptor in [status, alarm, output, error] where descriptor != -1 {
+        for descriptor in [status, alarm, stdout, stderr] where descriptor != -1 {
             polled.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0))
         }
     }
@@ -87,8 +84,8 @@ struct PumpedRun: Sendable {
                 readStatus()
                 // What was written before the end is in the pipe by now. More than a pipe holds is
                 // a flood from whoever else has the other end.
-                Self.drain(&output, into: &stdout, buffer: buffer)
-                Self.drain(&error, into: &stderr, buffer: buffer)
+                Self.drain(&stdout, .stdout, into: output, buffer: buffer)
+                Self.drain(&stderr, .stderr, into: output, buffer: buffer)
                 return true
             case status: readStatus()
             case alarm:
@@ -96,29 +93,21 @@ struct PumpedRun: Sendable {
                 isTimedOut = true
                 reports.timedOut()
             case input: feed()
-            case output: _ = Self.read(&output, into: &stdout, buffer: buffer)
-            default: _ = Self.read(&error, into: &stderr, buffer: buffer)
+            case stdout: _ = Self.read(&stdout, .stdout, into: output, buffer: buffer)
+            default: _ = Self.read(&stderr, .stderr, into: output, buffer: buffer)
             }
         }
         return false
     }
 
-    /// Closes what is open and hands over what was kept.
+    /// Closes what is open and says how the run went.
     consuming func finish() {
         Self.close(&status)
         Self.close(&alarm)
         Self.close(&input)
-        Self.close(&output)
-        Self.close(&error)
-        let captured = CapturedOutput(
-            stdout: stdout.bytes,
-            stdoutDropped: stdout.dropped,
-            stderr: stderr.bytes,
-            stderrDropped: stderr.dropped
-        )
-        done.resume(
-            returning: PumpedEnd(output: captured, failure: failure, isTimedOut: isTimedOut)
-        )
+        Self.close(&stdout)
+        Self.close(&stderr)
+        done.resume(returning: PumpedEnd(failure: failure, isTimedOut: isTimedOut))
     }
 
     /// Takes what the process says of its start: nothing, if that went well.
@@ -145,13 +134,14 @@ struct PumpedRun: Sendable {
     }
 
     private static func drain(
-        _ stream: inout CInt,
-        into capture: inout OutputCapture,
+        _ descriptor: inout CInt,
+        _ stream: RunOutput.Stream,
+        into output: RunOutput,
         buffer: UnsafeMutableRawBufferPointer
     ) {
         var count = 0
         while count < pipeLimit {
-            let more = read(&stream, into: &capture, buffer: buffer)
+            let more = read(&descriptor, stream, into: output, buffer: buffer)
             if more == 0 { return }
             count += more
         }
@@ -159,16 +149,17 @@ struct PumpedRun: Sendable {
 
     /// Reads once what there is, and closes the stream at its end; the number of bytes.
     private static func read(
-        _ stream: inout CInt,
-        into capture: inout OutputCapture,
+        _ descriptor: inout CInt,
+        _ stream: RunOutput.Stream,
+        into output: RunOutput,
         buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
-        guard stream != -1 else { return 0 }
-        let count = Glibc.read(stream, buffer.baseAddress, buffer.count)
+        guard descriptor != -1 else { return 0 }
+        let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
         if count > 0 {
-            capture.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            output.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: stream)
         } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
-            close(&stream)
+            close(&descriptor)
         }
         return max(count, 0)
     }

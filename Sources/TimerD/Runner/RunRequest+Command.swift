@@ -47,6 +47,7 @@ extension Settings {
             ),
             workingDirectory: definition.cwd ?? owner.home,
             input: command.input ?? definition.userInfo?.jsonBytes ?? [],
+            output: command.output,
             credentials: Credentials(for: owner, daemonUID: account.uid),
             limits: policy.limits,
             timeout: policy.timeout?.duration,

@@ -21,7 +21,9 @@ final class RunSlots: Sendable {
     }
 
     private struct State {
-        var free: Int
+        var limit: Int
+        var limitPerUser: Int
+        var inUse = 0
         /// Slots in use, by user; none for those with none.
         var used: [UInt32: Int] = [:]
         var waiters: [UInt32: Deque<Waiter>] = [:]
@@ -30,21 +32,35 @@ final class RunSlots: Sendable {
         /// Users with waiters, the next to be served first.
         var turns: Deque<UInt32> = []
         var lastTicket = 0
+
+        func hasRoom(for user: UInt32) -> Bool {
+            inUse < limit && used[user, default: 0] < limitPerUser
+        }
     }
 
-    let limit: Int
-    let limitPerUser: Int
     private let state: Mutex<State>
 
     /// Both limits are at least 1.
     init(limit: Int, limitPerUser: Int = .max) {
-        self.limit = limit
-        self.limitPerUser = limitPerUser
-        state = Mutex(State(free: limit))
+        state = Mutex(State(limit: limit, limitPerUser: limitPerUser))
     }
 
-    var inUse: Int { state.withLock { limit - $0.free } }
+    var inUse: Int { state.withLock { $0.inUse } }
     var waiting: Int { state.withLock { $0.waiters.values.reduce(0) { $0 + $1.count } } }
+
+    /// Sets other limits, each at least 1; runs that are in progress beyond a lower one go on.
+    func setLimits(_ limit: Int, perUser limitPerUser: Int) {
+        let granted = state.withLock { state in
+            state.limit = limit
+            state.limitPerUser = limitPerUser
+            var granted: [CheckedContinuation<Bool, Never>] = []
+            while state.turns.contains(where: state.hasRoom) {
+                if let grant = takeTurn(&state) { granted.append(grant) }
+            }
+            return granted
+        }
+        for grant in granted { grant.resume(returning: true) }
+    }
 
     /// Takes a slot where one is free, else the next place in the queue; to be followed by `wait`.
     ///
@@ -54,7 +70,7 @@ final class RunSlots: Sendable {
             state.lastTicket += 1
             let ticket = Ticket(number: state.lastTicket, user: user)
             // A slot is free while others wait only where those may have no more.
-            if state.free > 0, state.used[user, default: 0] < limitPerUser {
+            if state.hasRoom(for: user) {
                 take(&state, user)
                 state.granted.insert(ticket.number)
             } else {
@@ -85,7 +101,7 @@ final class RunSlots: Sendable {
 
     private func release(_ state: inout State, _ user: UInt32) -> CheckedContinuation<Bool, Never>?
     {
-        state.free += 1
+        state.inUse -= 1
         let used = state.used[user, default: 1] - 1
         state.used[user] = used > 0 ? used : nil
         return takeTurn(&state)
@@ -93,9 +109,7 @@ final class RunSlots: Sendable {
 
     /// Takes the slot that is free for the first user in turn who may have one more.
     private func takeTurn(_ state: inout State) -> CheckedContinuation<Bool, Never>? {
-        guard state.free > 0 else { return nil }
-        let turn = state.turns.firstIndex { state.used[$0, default: 0] < limitPerUser }
-        guard let turn else { return nil }
+        guard let turn = state.turns.firstIndex(where: state.hasRoom) else { return nil }
         let user = state.turns.remove(at: turn)
         guard let waiter = state.waiters[user]?.popFirst() else { return nil }
         if state.waiters[user]?.isEmpty == false {
@@ -109,7 +123,7 @@ final class RunSlots: Sendable {
     }
 
     private func take(_ state: inout State, _ user: UInt32) {
-        state.free -= 1
+        state.inUse += 1
         state.used[user, default: 0] += 1
     }
 

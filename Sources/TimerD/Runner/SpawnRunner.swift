@@ -91,7 +91,7 @@ final class SpawnRunner: CommandRunner {
         let end = await pump.run(
             handles.pipes,
             input: request.input,
-            outputLimit: request.outputLimit,
+            output: request.output,
             until: process.pidfd,
             status: process.status,
             alarm: handles.alarm?.descriptor,
@@ -110,7 +110,7 @@ final class SpawnRunner: CommandRunner {
             outcome: end.isTimedOut ? .timedOut : own?.outcome ?? .interrupted,
             startedAtMicroseconds: startedAt,
             endedAtMicroseconds: endedAt,
-            output: end.output,
+            output: request.output.captured,
             usage: own?.usage
         )
     }

@@ -19,6 +19,8 @@ struct RunningCommand: Sendable {
     var missed: Int
     /// From 1.
     var attempt = 1
+    /// What it has written up to now.
+    let output = RunOutput()
 }
 
 extension Scheduler {
@@ -26,6 +28,7 @@ extension Scheduler {
     func start(_ command: RunningCommand) {
         runs[command.job.id, default: []].insert(command.run)
         commands[command.run] = command
+        outputs.begin(command.run, command.output)
         if command.isOnFailure { onFailureRuns.insert(command.run) }
         let (runner, accounts, settings) = (runner, accounts, settings)
         let (slots, clock) = (slots, clock)
@@ -119,6 +122,8 @@ extension Scheduler {
         let keep = settings.runsKept
         record { [next] in
             try $0.recordFinished(command.run, of: command.job, ended, keep: keep, next: next)
+        } durable: { scheduler, _ in
+            scheduler.outputs.end(command.run)
         }
         var waiting = WaitingRun(
             job: command.job,

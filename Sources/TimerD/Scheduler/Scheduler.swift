@@ -22,7 +22,7 @@ actor Scheduler {
     let runner: any CommandRunner
     let accounts: Accounts
     let events: any EventPublisher
-    let settings: Settings
+    private(set) var settings: Settings
     let log: Logger
     /// How many commands run at once.
     let slots: RunSlots
@@ -40,6 +40,8 @@ actor Scheduler {
     var runs: [JobID: Set<RunID>] = [:]
     var tasks: [RunID: Task<Void, Never>] = [:]
     var commands: [RunID: RunningCommand] = [:]
+    /// What they have written, until the store has it.
+    nonisolated let outputs = LiveOutputs()
     /// Those of them that run because a fire has failed.
     var onFailureRuns: Set<RunID> = []
     /// Those of them that were told to end, and are not to be tried again.
@@ -81,6 +83,12 @@ actor Scheduler {
         slots = RunSlots(limit: settings.maxRuns, limitPerUser: settings.maxRunsPerUser)
         window = Window(now: clock.now().elapsed)
         numbers = EventNumbers(from: eventSequenceEnd)
+    }
+
+    /// Goes by other settings from now on.
+    func reload(_ settings: Settings) {
+        self.settings = settings
+        slots.setLimits(settings.maxRuns, perUser: settings.maxRunsPerUser)
     }
 
     /// How many runs are in progress.

@@ -14,8 +14,9 @@ final class Clients: Sendable {
         var channel: any Channel
     }
 
-    private let settings: ControlSocket.Settings
-    private let environment: Connection.Environment
+    private let settings: NIOLoopBoundBox<ControlSocket.Settings>
+    private let environment: NIOLoopBoundBox<Connection.Environment>
+    private let loads: UserLoads
     private let loop: any EventLoop
     private let logger: Logger
     private let clients: NIOLoopBoundBox<[ObjectIdentifier: Client]>
@@ -29,8 +30,9 @@ final class Clients: Sendable {
         loop: any EventLoop,
         logger: Logger
     ) {
-        self.settings = settings
-        self.environment = environment
+        self.settings = NIOLoopBoundBox.makeBoxSendingValue(settings, eventLoop: loop)
+        self.environment = NIOLoopBoundBox.makeBoxSendingValue(environment, eventLoop: loop)
+        loads = environment.loads
         self.loop = loop
         self.logger = logger
         clients = NIOLoopBoundBox.makeBoxSendingValue([:], eventLoop: loop)
@@ -53,6 +55,15 @@ final class Clients: Sendable {
         }
     }
 
+    /// Goes by other settings from now on; what decides over connections, with the next one.
+    func reload(_ settings: ControlSocket.Settings) {
+        loop.execute {
+            self.settings.value = settings
+            self.environment.value.maxInFlight = settings.maxInFlight
+            self.loads.setLimit(settings.maxInFlightPerUser)
+        }
+    }
+
     /// Has every connection end; those that take longer than the limit are cut off.
     func stop(within limit: TimeAmount) async {
         let closed = loop.flatSubmit {
@@ -69,14 +80,14 @@ final class Clients: Sendable {
         // try?: closing does not fail, whatever became of the connections.
         try? await closed.get()
         cutOff.cancel()
-        environment.loads.close()
+        loads.close()
     }
 
     /// Why a peer may not come in; names are looked up off the loop.
     private func refusal(of peer: Peer) -> EventLoopFuture<ControlError?> {
         // First, for the user database may let many wait.
         if let refusal = limitReached(by: peer) { return loop.makeSucceededFuture(refusal) }
-        let admission = settings.admission
+        let admission = settings.value.admission
         guard admission.needsLookup(for: peer) else {
             return loop.makeSucceededFuture(admission.refusal(of: peer))
         }
@@ -92,26 +103,26 @@ final class Clients: Sendable {
     private func limitReached(by peer: Peer) -> ControlError? {
         let clients = clients.value.values
         let all = clients.count + pending.value.values.reduce(0, +)
-        if all >= settings.maxConnections {
+        if all >= settings.value.maxConnections {
             return ControlError(
                 .limitReached,
-                "\(all) connections are open; maxConnections is \(settings.maxConnections)"
+                "\(all) connections are open; maxConnections is \(settings.value.maxConnections)"
             )
         }
         let own =
             clients.count { $0.peer.uid == peer.uid } + pending.value[peer.uid, default: 0]
-        if own >= settings.maxConnectionsPerUser {
+        if own >= settings.value.maxConnectionsPerUser {
             return ControlError(
                 .limitReached,
                 "uid \(peer.uid) has \(own) connections open; maxConnectionsPerUser is "
-                    + "\(settings.maxConnectionsPerUser)"
+                    + "\(settings.value.maxConnectionsPerUser)"
             )
         }
         return nil
     }
 
     private func add(_ channel: any Channel, _ peer: Peer) throws {
-        let connection = Connection(peer: peer, environment: environment)
+        let connection = Connection(peer: peer, environment: environment.value)
         try channel.pipeline.syncOperations.addHandler(connection)
         let id = ObjectIdentifier(connection)
         clients.value[id] = Client(peer: peer, connection: connection, channel: channel)

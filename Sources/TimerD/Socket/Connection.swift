@@ -38,6 +38,8 @@ final class Connection: ChannelDuplexHandler {
     private var backlog: Deque<(envelope: RequestEnvelope, ticket: ReplyQueue.Ticket)> = []
     private var replies = ReplyQueue()
     private var inFlight = 0
+    /// Those requests in progress that wait for something, for as long as the client does.
+    private var waits: [ReplyQueue.Ticket: Task<Void, Never>] = [:]
     private var watcher: Watcher?
     /// The line whose reply the events follow; nil once they do.
     private var subscriptionLine: Int?
@@ -91,6 +93,7 @@ final class Connection: ChannelDuplexHandler {
         isClosing = true
         backlog = []
         endWatching()
+        for wait in waits.values { wait.cancel() }
         peer.life?.end()
         context.fireChannelInactive()
     }
@@ -225,9 +228,8 @@ extension Connection {
         inFlight += 1
         environment.loads.begin(peer.uid)
         let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
-        let executor = request.isBrief ? environment.executor : nil
-        Task.immediate(executorPreference: executor) {
-            [handle = environment.handle, loads = environment.loads, peer] in
+        let (handle, loads, peer) = (environment.handle, environment.loads, peer)
+        let body = { @Sendable in
             let result = await handle(request, peer)
             loads.end(peer.uid)
             let reply = id.map { ReplyLine.reply(id: $0, result) }
@@ -238,10 +240,18 @@ extension Connection {
                 channel.eventLoop.execute { connection.value.finish(ticket, reply) }
             }
         }
+        if request.mayWait {
+            // Not on the loop: it ends there, after this has been noted.
+            waits[ticket] = Task(operation: body)
+        } else {
+            let executor = request.isBrief ? environment.executor : nil
+            Task.immediate(executorPreference: executor, operation: body)
+        }
     }
 
     private func finish(_ ticket: ReplyQueue.Ticket, _ reply: [UInt8]?) {
         inFlight -= 1
+        waits[ticket] = nil
         replies.fill(ticket, with: reply)
         advance()
     }

@@ -88,6 +88,12 @@ final class ControlSocket: Sendable {
     /// How many clients are connected.
     var connectionCount: Int { clients.count }
 
+    /// Goes by other settings from now on; the path stays as it is.
+    ///
+    /// Connections that are there stay, each with the number of requests that it may have in
+    /// progress.
+    func reload(_ settings: Settings) { clients.reload(settings) }
+
     /// Stops listening, answers the requests in progress, and closes all connections.
     ///
     /// - Parameter limit: how long the clients have to take their replies.

@@ -33,4 +33,10 @@ extension Request {
             false
         }
     }
+
+    /// Whether it may be answered only after something has happened, for which nobody waits once
+    /// the client is gone.
+    var mayWait: Bool {
+        if case .readOutput(let request) = self { request.wait == true } else { false }
+    }
 }

@@ -9,26 +9,34 @@ import NIOCore
 /// count until they have ended, also those whose connection is gone.
 final class UserLoads: Sendable {
     private struct State {
+        var limit: Int
         var counts: [UInt32: Int] = [:]
         /// Users of whom a connection waits.
         var waiting: Set<UInt32> = []
         /// Whether the loop may still be asked to run something.
         var isOpen = true
+
+        func hasRoom(for uid: UInt32) -> Bool { counts[uid, default: 0] < limit }
     }
 
-    let limit: Int
     private let loop: any EventLoop
-    private let state = Locked(State())
+    private let state: Locked<State>
     private let waiting: NIOLoopBoundBox<[UInt32: Deque<Connection>]>
 
     init(limit: Int, loop: any EventLoop) {
-        self.limit = limit
+        state = Locked(State(limit: limit))
         self.loop = loop
         waiting = NIOLoopBoundBox.makeBoxSendingValue([:], eventLoop: loop)
     }
 
     func hasRoom(for uid: UInt32) -> Bool {
-        state.withLock { $0.counts[uid, default: 0] < limit }
+        state.withLock { $0.hasRoom(for: uid) }
+    }
+
+    /// Sets another limit; on the loop.
+    func setLimit(_ limit: Int) {
+        state.withLock { $0.limit = limit }
+        for uid in waiting.value.keys { wake(uid) }
     }
 
     func begin(_ uid: UInt32) { state.withLock { $0.counts[uid, default: 0] += 1 } }
@@ -49,7 +57,7 @@ final class UserLoads: Sendable {
         waiting.value[uid, default: []].append(connection)
         let hasRoom = state.withLock { state in
             state.waiting.insert(uid)
-            return state.counts[uid, default: 0] < limit
+            return state.hasRoom(for: uid)
         }
         // The last of those in progress ended in between.
         if hasRoom { loop.execute { self.wake(uid) } }
@@ -67,7 +75,7 @@ final class UserLoads: Sendable {
         // Who still waits is woken by the next request that ends.
         let hasRoom = state.withLock { state in
             state.waiting.insert(uid)
-            return state.counts[uid, default: 0] < limit
+            return state.hasRoom(for: uid)
         }
         if hasRoom { loop.execute { self.wake(uid) } }
     }

@@ -182,11 +182,20 @@ import TimerControl
             #expect(await error(handler, .fireJob(.id(id)), as: Self.ann) == nil)
             try await test.settle()
             let run = try #require(try await test.history(id).last?.id)
-            for request in [Request.getRun, Request.readOutput, Request.killRun] {
-                let refusal = await error(handler, request(RunReference(id: run)), as: Self.ben)
+            let requests: [(RunID) -> Request] = [
+                { .getRun(RunReference(id: $0)) }, { .killRun(RunReference(id: $0)) },
+                { .readOutput(ReadOutput(id: $0)) },
+                {
+                    var read = ReadOutput(id: $0)
+                    read.wait = true
+                    return .readOutput(read)
+                },
+            ]
+            for request in requests {
+                let refusal = await error(handler, request(run), as: Self.ben)
                 let none = await error(
                     handler,
-                    request(RunReference(id: RunID(rawValue: Self.nowhere))),
+                    request(RunID(rawValue: Self.nowhere)),
                     as: Self.ben
                 )
                 #expect(refusal?.reason == .notFound)
@@ -195,9 +204,32 @@ import TimerControl
                         == none?.message.replacing("\(Self.nowhere)", with: "N", maxReplacements: 1)
                 )
             }
-            let read = Request.readOutput(RunReference(id: run))
+            let read = Request.readOutput(ReadOutput(id: run))
             #expect(await error(handler, read, as: Self.ann) == nil)
             #expect(await error(handler, read, as: 0) == nil)
+        }
+    }
+
+    @Test("A place before others is refused to all but root when the job is added")
+    func niceness() async throws {
+        try await TestScheduler.with { test in
+            // As without RLIMIT_NICE, which nobody grants where tests run.
+            let handler = test.handler()
+            for (nice, uid, isRefused) in [
+                (-1, Self.ann, true), (0, Self.ann, false), (19, Self.ann, false), (-20, 0, false),
+            ] {
+                var wish = definition { $0.nice = nice }
+                wish.name = nil
+                let refusal = await error(handler, .addJobs(AddJobs(wish)), as: uid)
+                #expect(refusal?.reason == (isRefused ? .notPermitted : nil))
+                guard isRefused else { continue }
+                #expect(
+                    refusal?.message
+                        == "parameter 'nice' is '-1', accepted from uid 70001 is 0 to 19"
+                )
+                let list = await error(handler, .addJobs(AddJobs([wish, wish])), as: uid)
+                #expect(list?.message.hasPrefix("jobs[0]: parameter 'nice'") == true)
+            }
         }
     }
 

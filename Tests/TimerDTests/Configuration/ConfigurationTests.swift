@@ -123,6 +123,17 @@ import TimerControl
         #expect(try await read() == first)
     }
 
+    @Test("Which settings two configurations differ in is told by name")
+    func changes() async throws {
+        let before = try await read()
+        var after = before
+        #expect(before.changes(to: after) == [])
+        after.socket = "/s"
+        after.drainTime = .seconds(11)
+        after.deny = ["ann"]
+        #expect(before.changes(to: after) == [.socket, .drainTime, .deny])
+    }
+
     @Test("Users and groups may be listed by root, as words or numbers; by others not")
     func users() async throws {
         try write(#"{"allow": ["ann", "@staff", 1001], "deny": ["0"]}"#)

@@ -52,16 +52,20 @@ final class DaemonProcess: Sendable {
 
     /// Starts the daemon and returns once it answers.
     ///
-    /// `wrapper`: a program and its arguments that execute the daemon.
+    /// `wrapper`: a program and its arguments that execute the daemon. `isPlaced`: whether it is
+    /// told where its database and its socket are.
     ///
     /// - Throws: `NotReady`, with what it said, when it ended instead.
-    func start(_ arguments: [String] = [], through wrapper: [String] = []) async throws {
+    func start(
+        _ arguments: [String] = [],
+        through wrapper: [String] = [],
+        isPlaced: Bool = true
+    ) async throws {
+        let places = isPlaced ? ["--database", database, "--socket", socket] : []
         let ready = Latch()
         state.withLock { $0.log = "" }
         let task = Task { [self] () -> TerminationStatus? in
-            let command =
-                wrapper + [Self.programs + "/timerd", "--database", database, "--socket", socket]
-                + arguments
+            let command = wrapper + [Self.programs + "/timerd"] + places + arguments
             let result = try? await run(
                 wrapper.isEmpty ? .path(FilePath(command[0])) : .name(command[0]),
                 arguments: Arguments(Array(command.dropFirst())),

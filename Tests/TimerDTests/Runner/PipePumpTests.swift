@@ -22,16 +22,17 @@ import Testing
             error: try zeros()
         )
         pipes.closeCommandEnds()
+        let written = RunOutput(limit: 100)
         let end = try await PipePump().run(
             pipes,
             input: [],
-            outputLimit: 100,
+            output: written,
             until: process.rawValue,
             status: try FileDescriptor.open("/dev/null", .readOnly),
             alarm: nil,
             reports: PumpReports(started: {}, timedOut: {})
         )
-        let output = end.output
+        let output = written.captured
         #expect(end.failure == nil)
         #expect(!end.isTimedOut)
         #expect(output.stdout == Array(repeating: 0, count: 100))

@@ -21,6 +21,27 @@ import Testing
         #expect(slots.inUse == 0)
     }
 
+    @Test("A limit that is raised lets in those who wait; one that is lowered ends nobody")
+    func limits() async throws {
+        let slots = RunSlots(limit: 1)
+        try await slots.acquire()
+        let others = (0..<3).map { _ in Task { try await slots.acquire() } }
+        try await eventually("they wait") { slots.waiting == 3 }
+        slots.setLimits(3, perUser: 2)
+        try await eventually("one more may") { slots.inUse == 2 }
+        slots.setLimits(3, perUser: 3)
+        try await eventually("and one more") { slots.inUse == 3 }
+        slots.setLimits(1, perUser: 1)
+        for left in [2, 1] {
+            slots.release()
+            #expect(slots.inUse == left)
+            #expect(slots.waiting == 1)
+        }
+        slots.release()
+        for task in others { try await task.value }
+        #expect(slots.inUse == 1)
+    }
+
     @Test("Who waits is served in the order of coming")
     func order() async throws {
         let slots = RunSlots(limit: 1)

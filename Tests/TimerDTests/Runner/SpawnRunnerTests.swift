@@ -95,7 +95,7 @@ import Testing
     @Test("The limit on output is the request's")
     func outputLimit() async {
         var request = TestRunner.script("printf abcdefgh; printf 12345678 >&2")
-        request.outputLimit = 3
+        request.output = RunOutput(limit: 3)
         let output = await test.run(request).output
         #expect(output.stdoutText == "fgh")
         #expect(output.stdoutDropped == 5)

@@ -164,6 +164,7 @@ extension RunRequest {
     fileprivate func again() -> Self {
         var copy = self
         copy.run = TestRunner.request([]).run
+        copy.output = RunOutput()
         return copy
     }
 }

@@ -292,6 +292,33 @@ import TimerControl
         }
     }
 
+    @Test("A request that waits for a run's output is given up when its client goes away")
+    func waitIsGivenUp() async throws {
+        let started = Tally()
+        let ended = Tally()
+        try await TestSocket.with { request, _ in
+            started.add()
+            do {
+                try await Task.sleep(for: .seconds(1000))
+            } catch {
+                ended.add()
+            }
+            return .success(Echo(method: ""))
+        } _: { server in
+            let client = try await server.connect()
+            for id in 1...2 {
+                try await client.send(
+                    #"{"jsonrpc":"2.0","id":\#(id),"method":"run.output","#
+                        + #""params":{"id":1,"wait":true}}"# + "\n"
+                )
+            }
+            await started.reach(2)
+            #expect(ended.count == 0)
+            try await client.close()
+            await ended.reach(2)
+        }
+    }
+
     @Test("Requests that lie in the socket when a client goes away are read to their end")
     func sendAndGo() async throws {
         let started = Tally()

@@ -39,6 +39,35 @@ import TimerControl
         }
     }
 
+    @Test(
+        "A limit that is raised lets in what waits, and other limits hold from the next connection"
+    )
+    func reload() async throws {
+        let gate = Gate()
+        let started = Tally()
+        var settings: ControlSocket.Settings?
+        try await TestSocket.with { request, _ in
+            started.add()
+            await gate.pass()
+            return .success(Echo(method: request.method.rawValue))
+        } settings: {
+            $0.maxInFlightPerUser = 2
+            settings = $0
+        } _: { server in
+            let client = try await server.connect()
+            try await client.send((1...4).map { status($0) }.joined())
+            await started.reach(2)
+            var new = try #require(settings)
+            new.maxInFlightPerUser = 3
+            new.maxConnections = 1
+            server.socket.reload(new)
+            await started.reach(3)
+            #expect(try await server.connect().next()?.contains("maxConnections is 1") == true)
+            gate.open()
+            for _ in 1...4 { #expect(await client.next() != nil) }
+        }
+    }
+
     @Test("Requests whose connection is gone count until they have ended, and then make room")
     func goneConnections() async throws {
         let gate = Gate()

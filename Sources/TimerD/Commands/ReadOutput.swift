@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TimerControl
+
+extension CommandHandler {
+    /// `run.output`: what a run has written, now or once there is more of it.
+    ///
+    /// Asks the runs in progress first and the store then: what a run wrote leaves the one after
+    /// it has come to the other. A task that is cancelled does not wait any longer.
+    func readOutput(_ request: ReadOutput, _ caller: Caller) async throws -> Answer {
+        let id = request.id
+        _ = try await run(id, caller)
+        let after = request.after ?? OutputPosition()
+        while true {
+            if let output = scheduler.outputs[id] {
+                if request.wait == true { await output.waitForMore(than: after) }
+                if !output.isStored {
+                    return OutputReply(id, output.captured, after: after, running: true)
+                }
+            }
+            let (run, output) = try await read { (try $0.run(id), try $0.output(of: id)) }
+            guard let run else { throw ControlError.noRun(id) }
+            let isOver = run.outcome != nil
+            if isOver || request.wait != true {
+                return OutputReply(id, output, after: after, running: !isOver)
+            }
+            // Its row is stored some milliseconds before its date, at which it starts.
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+}
+
+extension OutputReply {
+    init(_ run: RunID, _ output: CapturedOutput, after: OutputPosition, running: Bool) {
+        self.init(
+            run: run,
+            running: running,
+            stdout: Stream(output.stdout, dropped: output.stdoutDropped, after: after.stdout),
+            stderr: Stream(output.stderr, dropped: output.stderrDropped, after: after.stderr)
+        )
+    }
+}
+
+extension OutputReply.Stream {
+    /// Text where the bytes are UTF-8, else base64.
+    ///
+    /// `kept` came after `dropped` bytes; those up to `after` are not wanted.
+    init(_ kept: [UInt8], dropped: Int, after: Int64) {
+        let end = Int64(dropped + kept.count)
+        let offset = min(max(Int64(dropped), after), end)
+        let bytes = kept.suffix(Int(end - offset))
+        let text = String(validating: bytes, as: UTF8.self)
+        self.init(
+            text: text,
+            base64: text == nil ? Data(bytes).base64EncodedString() : nil,
+            offset: offset,
+            dropped: Int64(dropped)
+        )
+    }
+}

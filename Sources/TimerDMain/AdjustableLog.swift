@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Synchronization
+
+/// The least that is logged, by all loggers that share it; may be changed at any time.
+final class LogThreshold: Sendable {
+    private let state: Mutex<Logger.Level>
+
+    init(_ level: Logger.Level) { state = Mutex(level) }
+
+    var level: Logger.Level {
+        get { state.withLock { $0 } }
+        set { state.withLock { $0 = newValue } }
+    }
+}
+
+/// Logs to standard error, from a level upwards that is set for all such loggers together.
+struct AdjustableLog: LogHandler {
+    private var output: StreamLogHandler
+    private let threshold: LogThreshold
+
+    init(label: String, threshold: LogThreshold) {
+        output = StreamLogHandler.standardError(label: label)
+        self.threshold = threshold
+    }
+
+    var logLevel: Logger.Level {
+        get { threshold.level }
+        set { threshold.level = newValue }
+    }
+
+    var metadata: Logger.Metadata {
+        get { output.metadata }
+        set { output.metadata = newValue }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { output[metadataKey: key] }
+        set { output[metadataKey: key] = newValue }
+    }
+
+    func log(event: LogEvent) { output.log(event: event) }
+}

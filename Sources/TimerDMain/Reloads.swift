@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import ServiceLifecycle
+import TimerD
+import UnixSignals
+
+/// Reads the configuration once more whenever the daemon gets a SIGHUP.
+///
+/// One that cannot be read is logged, and all stays as it is.
+struct Reloads: Service {
+    let signals: UnixSignalsSequence
+    let daemon: Daemon
+    let threshold: LogThreshold
+    let log: Logger
+    let read: @Sendable () async throws(SettingError) -> Configuration
+
+    func run() async {
+        for await _ in signals.cancelOnGracefulShutdown() {
+            do throws(SettingError) {
+                let configuration = try await read()
+                threshold.level = configuration.logLevel
+                daemon.reload(configuration)
+            } catch {
+                log.error("the configuration stays as it was", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+}

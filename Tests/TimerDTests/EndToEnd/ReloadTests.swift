@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Subprocess
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// SIGHUP, sent to a real daemon with a configuration file.
+@Suite("Reloading", .timeLimit(.minutes(2)))
+struct ReloadTests {
+    /// Starts the daemon with a file, and hands over what writes another one and sends the signal.
+    private func with(
+        _ configuration: String,
+        _ body: (DaemonProcess, (String) throws -> Void) async throws -> Void
+    ) async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            let file = daemon.folder + "/timerd.json"
+            try configuration.write(toFile: file, atomically: false, encoding: .utf8)
+            try await daemon.start(["--config", file])
+            try await body(daemon) { new in
+                try new.write(toFile: file, atomically: false, encoding: .utf8)
+                kill(daemon.pid, SIGHUP)
+            }
+        }
+    }
+
+    @Test("Limits and the level of the log follow the file, and runs in progress go on")
+    func limits() async throws {
+        try await with(#"{"maxRuns": 1}"#) { daemon, reload in
+            let gate = FileGate(daemon, "gate")
+            for _ in 1...2 {
+                try await daemon.timerctl("add", "--in", "1ms", "--", "sh", "-c", gate.wait)
+            }
+            _ = try await daemon.event(.runStarted)
+            let waiting = try await daemon.timerctl("runs", "--json").output
+            #expect(waiting.contains(#""state":"waiting""#))
+            try reload(#"{"maxRuns": 2, "logLevel": "error"}"#)
+            let started = try await daemon.timerctl(
+                "watch",
+                "--json",
+                "--since",
+                "0",
+                "-n",
+                "2",
+                "--type",
+                "run.started"
+            )
+            #expect(started.status == 0)
+            #expect(!daemon.log.contains("reloaded"), "that is below the level")
+            try reload(#"{"maxRuns": 2, "logLevel": "info"}"#)
+            try await eventually("it is logged") { daemon.log.contains("changed=logLevel") }
+            gate.open()
+        }
+    }
+
+    @Test("A file with a slip is told with its line, and changes nothing")
+    func slip() async throws {
+        try await with(#"{"maxRuns": 3}"#) { daemon, reload in
+            try reload("{\n\"maxRuns\": 4,\n\"maxRun\": 5\n}")
+            try await eventually("it is logged") {
+                daemon.log.contains("the configuration stays as it was")
+            }
+            #expect(daemon.log.contains("timerd.json:3: there is no setting 'maxRun'"))
+            try reload(#"{"maxRuns": 3, "drainTime": "0s"}"#)
+            try await eventually("it goes on from what was before") {
+                daemon.log.contains("changed=drainTime")
+            }
+            let gate = FileGate(daemon, "gate")
+            try await daemon.timerctl("add", "--in", "1ms", "--", "sh", "-c", gate.wait)
+            _ = try await daemon.event(.runStarted)
+            let start = ContinuousClock.now
+            #expect(await daemon.end(SIGTERM) == .exited(0))
+            #expect(ContinuousClock.now - start < .seconds(9), "the run had no time to drain")
+        }
+    }
+
+    @Test("The database and the socket stay until a restart, which is said")
+    func places() async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            let file = daemon.folder + "/timerd.json"
+            func write(_ socket: String, _ maxRuns: Int) throws {
+                try """
+                {"database": "\(daemon.database)", "socket": "\(socket)", "maxRuns": \(maxRuns)}
+                """.write(toFile: file, atomically: false, encoding: .utf8)
+            }
+            try write(daemon.socket, 1)
+            try await daemon.start(["--config", file], isPlaced: false)
+            try write(daemon.folder + "/other.sock", 2)
+            kill(daemon.pid, SIGHUP)
+            try await eventually("it is logged") { daemon.log.contains("changed=maxRuns") }
+            #expect(daemon.log.contains("a changed setting needs a restart"))
+            #expect(daemon.log.contains("setting=socket"))
+            #expect(try await daemon.timerctl("status").status == 0)
+        }
+    }
+
+    @Test("Who may come in follows the file; who is in stays", .enabled(if: geteuid() == 0))
+    func lists() async throws {
+        try await with("{}") { daemon, reload in
+            let user: UInt32 = 70_001
+            #expect(try await daemon.timerctl(as: user, ["list"]).status == 0)
+            try reload(#"{"deny": [70001]}"#)
+            try await eventually("it is logged") { daemon.log.contains("changed=deny") }
+            #expect(try await daemon.timerctl(as: user, ["list"]).status == 77)
+            try reload(#"{"deny": ["no-such-user-here"]}"#)
+            try await eventually("a slip is told") {
+                daemon.log.contains("allow or deny names nobody")
+            }
+            #expect(try await daemon.timerctl(as: user, ["list"]).status == 0)
+        }
+    }
+}

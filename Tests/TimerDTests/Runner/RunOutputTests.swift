@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("RunOutput", .timeLimit(.minutes(1))) struct RunOutputTests {
+    @Test("Whoever reads along has what was written up to now, as far as it is kept")
+    func captured() {
+        let output = RunOutput(limit: 3)
+        output.write("ab")
+        output.write("12345", to: .stderr)
+        #expect(
+            output.captured
+                == CapturedOutput(
+                    stdout: Array("ab".utf8),
+                    stderr: Array("345".utf8),
+                    stderrDropped: 2
+                )
+        )
+    }
+
+    @Test("A reader with something to read waits for nothing")
+    func atOnce() async {
+        let output = RunOutput(limit: 3)
+        output.write("abcdef")
+        await output.waitForMore(than: OutputPosition(stdout: 5))
+        output.noteStored()
+        await output.waitForMore(than: OutputPosition(stdout: 6))
+        #expect(output.isStored)
+    }
+
+    @Test(
+        "A reader that waits goes on with the next byte of either stream, and at the end",
+        arguments: [{ $0.write("x") }, { $0.write("x", to: .stderr) }, { $0.noteStored() }]
+            as [@Sendable (RunOutput) -> Void]
+    )
+    func wakes(change: @Sendable (RunOutput) -> Void) async throws {
+        let output = RunOutput()
+        output.write("ab")
+        let readers = (0..<3).map { _ in
+            Task { await output.waitForMore(than: OutputPosition(stdout: 2)) }
+        }
+        while output.readerCount < readers.count { await Task.yield() }
+        change(output)
+        for reader in readers { await reader.value }
+        #expect(output.readerCount == 0)
+    }
+
+    @Test("A reader that is cancelled waits no longer, before and while it does")
+    func cancelled() async {
+        let output = RunOutput()
+        let early = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            await output.waitForMore(than: OutputPosition())
+        }
+        await early.value
+        let late = Task { await output.waitForMore(than: OutputPosition()) }
+        while output.readerCount < 1 { await Task.yield() }
+        late.cancel()
+        await late.value
+        #expect(output.readerCount == 0)
+    }
+
+    @Test("A command's output is there while it runs, byte by byte as it writes them")
+    func whileItRuns() async throws {
+        let test = try TestRunner()
+        let request = TestRunner.script("printf ab; printf c >&2; exec sleep 1000")
+        let run = Task { await test.run(request) }
+        while request.output.captured.stdout.count < 2 || request.output.captured.stderr.isEmpty {
+            let seen = request.output.captured
+            await request.output.waitForMore(
+                than: OutputPosition(
+                    stdout: Int64(seen.stdout.count),
+                    stderr: Int64(seen.stderr.count)
+                )
+            )
+        }
+        #expect(request.output.captured.stdoutText == "ab")
+        test.runner.stop(request.run, by: .kill)
+        #expect(await run.value.output == request.output.captured)
+    }
+}
+
+extension RunOutput {
+    /// As the pump does with what comes out of a pipe.
+    func write(_ text: String, to stream: Stream = .stdout) {
+        Array(text.utf8).withUnsafeBytes { append($0, to: stream) }
+    }
+}
