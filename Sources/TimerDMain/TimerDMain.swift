@@ -95,7 +95,11 @@ struct TimerDMain: AsyncParsableCommand {
         if let restore { return try replaceDatabase(configuration.database, with: restore) }
         let threshold = LogThreshold(configuration.logLevel)
         let log = Logger(label: "timerd") { AdjustableLog(label: $0, threshold: threshold) }
-        let daemon = Daemon(configuration, log: log)
+        let manager = ServiceManager(
+            environment: ProcessInfo.processInfo.environment,
+            pid: getpid()
+        )
+        let daemon = Daemon(configuration, manager: manager, log: log)
         let reloads = Reloads(
             signals: await UnixSignalsSequence(trapping: .sighup),
             daemon: daemon,

@@ -8,7 +8,7 @@ import Glibc
 ///
 /// What it says is in the environment; a daemon that nobody manages has none of it, and all calls do
 /// nothing.
-struct ServiceManager: Sendable {
+public struct ServiceManager: Sendable {
     /// Where it listens: a path, or a name behind "@".
     private let address: String?
     /// How often it wants to hear that the daemon is alive; nil for never.
@@ -20,7 +20,7 @@ struct ServiceManager: Sendable {
     private static let firstSocket: Int32 = 3
 
     /// `environment`: of a process with the number `pid`; what was meant for another is not ours.
-    init(environment: [String: String], pid: Int32) {
+    public init(environment: [String: String], pid: Int32) {
         func number<Number: FixedWidthInteger>(_ name: String) -> Number? {
             environment[name].flatMap { Number($0) }
         }
@@ -36,6 +36,19 @@ struct ServiceManager: Sendable {
             } : nil
         let count: Int32 = isOurs("LISTEN_PID") ? number("LISTEN_FDS") ?? 0 : 0
         sockets = Self.firstSocket..<Self.firstSocket + max(0, min(count, 1024))
+    }
+
+    /// The socket that it listens on at `path`; nil where it has none.
+    ///
+    /// - Throws: `SocketError` where it hands over several: one of them nobody would answer.
+    func socket(for path: String) throws(SocketError) -> Int32? {
+        guard sockets.count <= 1 else {
+            throw SocketError(
+                path,
+                "the service manager handed over \(sockets.count) sockets, accepted is one"
+            )
+        }
+        return sockets.first
     }
 
     enum State: Hashable, Sendable {
@@ -67,7 +80,7 @@ struct ServiceManager: Sendable {
         let monotonic = Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
         let text = states.map { $0.text(monotonic: monotonic) }.joined(separator: "\n")
         let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        let descriptor = socket(AF_UNIX, type, 0)
+        let descriptor = Glibc.socket(AF_UNIX, type, 0)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         SocketAddress(address)?.withPointer { pointer, size in
