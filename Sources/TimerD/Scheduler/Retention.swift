@@ -19,12 +19,13 @@ struct Retention: Sendable {
     /// When to look; nil while a look is under way.
     private(set) var date: Timestamp?
     /// The number of the event that calls for a look before that.
-    private var event = Int64.max
+    private var event: Int64
 
-    /// The first look waits until the daemon has found its feet, and the clock perhaps been set.
-    init(_ limits: RetentionLimits, now: Timestamp) {
+    /// The first look waits a little: for the daemon to find its feet, and its clock to be set.
+    init(_ limits: RetentionLimits, now: Timestamp, nextEvent: Int64) {
         self.limits = limits
         date = now + Self.pause
+        event = nextEvent + Int64(Self.surplus)
     }
 
     func isDue(now: Timestamp) -> Bool { date.map { $0 <= now } ?? false }

@@ -84,7 +84,7 @@ actor Scheduler {
         slots = RunSlots(limit: settings.maxRuns, limitPerUser: settings.maxRunsPerUser)
         window = Window(now: clock.now().elapsed)
         numbers = EventNumbers(from: eventSequenceEnd)
-        retention = Retention(settings.retention, now: clock.now().elapsed)
+        retention = Retention(settings.retention, now: clock.now().elapsed, nextEvent: numbers.next)
     }
 
     /// Goes by other settings from now on.
