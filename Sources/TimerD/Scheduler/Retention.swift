@@ -14,7 +14,7 @@ struct Retention: Sendable {
     /// How many events beyond those that are kept call for a look.
     static let surplus = 1000
 
-    let limits: RetentionLimits
+    var limits: RetentionLimits
     var progress = PruneProgress()
     /// When to look; nil while a look is under way.
     private(set) var date: Timestamp?

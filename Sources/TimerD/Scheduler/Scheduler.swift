@@ -90,6 +90,7 @@ actor Scheduler {
     /// Goes by other settings from now on.
     func reload(_ settings: Settings) {
         self.settings = settings
+        retention.limits = settings.retention
         slots.setLimits(settings.maxRuns, perUser: settings.maxRunsPerUser)
     }
 
