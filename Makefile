@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test check format dependencies release install benchmarks clean
+.PHONY: all demo test soak check format dependencies release install benchmarks clean
 
 all: release
 
@@ -18,6 +18,12 @@ demo: release
 test: dependencies
 	$(SWIFT) build --build-tests
 	@SWIFT="$(SWIFT)" ./.ci/tests
+
+## Runs 20,000 runs, a flood of 10 GB and hours of fires through the daemon; fifteen minutes.
+soak: dependencies
+	$(SWIFT) build --build-tests
+	TIMERD_SOAK_RUNS=20000 TIMERD_SOAK_FLOOD=10737418240 TIMERD_GROWTH_SECONDS=10000 \
+		$(SWIFT) test --skip-build --no-parallel --filter 'SoakTests|GrowthTests' 2>&1 | grep -E '^(soak|flood|growth)|✔|✘'
 
 ## What CI checks beside the tests: format, warnings, tests that would never run, the one way of data.
 check: dependencies

@@ -17,8 +17,14 @@ public struct Configuration: Hashable, Sendable {
     public var maxRuns = 64
     /// How many of one user.
     public var maxRunsPerUser = 32
-    /// How many runs of a job are kept, the newest.
+    /// How many rows of a job's history are kept, the newest.
     public var runsKept = 100
+    public var historyMaxAge = Duration.seconds(365 * 86_400)
+    /// How long ended jobs are kept.
+    public var endedJobsMaxAge = Duration.seconds(30 * 86_400)
+    /// How many events are kept, the newest.
+    public var eventsKept = 100_000
+    public var eventsMaxAge = Duration.seconds(30 * 86_400)
     /// How many live jobs a user may have; root may have any number.
     public var maxJobsPerUser = 10_000
 
@@ -42,6 +48,13 @@ public struct Configuration: Hashable, Sendable {
     }
 }
 
+extension TimeSpan {
+    /// In whole µs.
+    init(_ duration: Duration) {
+        self.init(microseconds: Int64(duration / .microseconds(1)))
+    }
+}
+
 /// What the scheduler does by.
 struct Settings: Sendable {
     /// The path of the control socket, for `TIMERD_SOCKET`.
@@ -52,8 +65,9 @@ struct Settings: Sendable {
     var maxRuns = 64
     /// How many of them may be one user's.
     var maxRunsPerUser = 64
-    /// How many runs of a job are kept, the newest.
+    /// How many rows of a job's history are kept, the newest.
     var runsKept = 100
+    var retention = RetentionLimits()
     /// How many live jobs a user may have; root may have any number.
     var maxJobsPerUser = 10_000
 }
@@ -66,6 +80,7 @@ extension Settings {
         // Where one user is served, all places are that user's.
         maxRunsPerUser = account.uid == 0 ? configuration.maxRunsPerUser : configuration.maxRuns
         runsKept = configuration.runsKept
+        retention = RetentionLimits(configuration)
         maxJobsPerUser = configuration.maxJobsPerUser
     }
 }

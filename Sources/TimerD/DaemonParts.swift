@@ -188,10 +188,13 @@ extension Store {
     func events(after scheduler: Scheduler) -> EventSource {
         { [reader] after, owner, limit in
             await scheduler.settle()
-            let events = try await reader.read {
-                try EventLog($0).events(after: after, owner: owner, limit: limit)
+            return try await reader.read { database in
+                let log = EventLog(database)
+                return EventPage(
+                    events: try log.events(after: after, owner: owner, limit: limit),
+                    prunedThrough: try log.prunedThrough()
+                )
             }
-            return EventPage(events: events, prunedThrough: 0)
         }
     }
 }

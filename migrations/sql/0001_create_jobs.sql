@@ -16,12 +16,14 @@ CREATE TABLE daemon_state (
     -- Live jobs by state, so that a status need not count them.
     scheduled INTEGER NOT NULL,
     paused INTEGER NOT NULL,
+    -- The highest number of an event that was removed for its age, or for being one too many.
+    events_pruned INTEGER NOT NULL DEFAULT 0,
     -- In a copy that was made by a backup: when. Whoever starts on it skips the numbers that the
     -- original may have given out since.
     copied_at_us INTEGER
 ) STRICT;
 
-INSERT INTO daemon_state VALUES (1, '', 0, 0, 0, 1, 0, 0, NULL);
+INSERT INTO daemon_state VALUES (1, '', 0, 0, 0, 1, 0, 0, 0, NULL);
 
 -- How many live jobs each user has, so that a limit need not count them.
 CREATE TABLE owners (
@@ -47,6 +49,8 @@ CREATE TABLE jobs (
     -- The fire that is claimed for fire_date_us, or NULL.
     claim_id INTEGER,
     fires INTEGER NOT NULL DEFAULT 0,
+    -- How many rows its history has grown by since that was last cut.
+    uncut INTEGER NOT NULL DEFAULT 0,
     ended_at_us INTEGER,
     end_reason TEXT
 ) STRICT;
@@ -58,6 +62,9 @@ CREATE INDEX jobs_waiting ON jobs (clock, due_us)
 -- One user's jobs in the order of a list, without a look at those of others. Neither column ever
 -- changes, so only adding a job writes it.
 CREATE INDEX jobs_by_owner ON jobs (owner_uid, id);
+
+-- Jobs that are to be removed, in the order in which they will be.
+CREATE INDEX jobs_ended ON jobs (ended_at_us) WHERE ended_at_us IS NOT NULL;
 
 -- Jobs that the next start of the machine makes due.
 CREATE TABLE boot_jobs (
@@ -84,17 +91,18 @@ CREATE TABLE job_definitions (
     user_info TEXT
 ) STRICT;
 
--- Names of live jobs.
+-- Names of live jobs. Here and in job_tags job_id refers to jobs too, but is not declared to: to remove
+-- a job, SQLite would look at each row, for want of an index that only this would use.
 CREATE TABLE job_names (
     owner_uid INTEGER NOT NULL,
     name TEXT NOT NULL,
-    job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    job_id INTEGER NOT NULL,
     PRIMARY KEY (owner_uid, name)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE job_tags (
     tag TEXT NOT NULL,
-    job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    job_id INTEGER NOT NULL,
     PRIMARY KEY (tag, job_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -109,7 +117,9 @@ CREATE TABLE fires (
     fire_date_us INTEGER NOT NULL,
     -- The same in wall time, as it was known when the fire was claimed.
     wall_date_us INTEGER NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('claimed', 'fired', 'waiting', 'running', 'done', 'skipped')),
+    -- 'forgotten' is no fire, but the range of the dates that had one whose row is no longer kept.
+    state TEXT NOT NULL CHECK (state IN
+        ('claimed', 'fired', 'waiting', 'running', 'done', 'skipped', 'forgotten')),
     reason TEXT CHECK (reason IN
         ('misfire', 'coalesced', 'misfireLimit', 'misfireWindow', 'overlap', 'manual', 'skip', 'moved',
          'paused', 'clockStepped', 'invalidated')),
@@ -171,7 +181,7 @@ CREATE TABLE run_output (
     PRIMARY KEY (run_id, stream)
 ) STRICT;
 
--- What watchers were told, by its number.
+-- What watchers were told, by its number; whole, for it may be kept longer than what it is about.
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
     type TEXT NOT NULL,
@@ -183,8 +193,15 @@ CREATE TABLE events (
     run_id INTEGER,
     redelivered INTEGER NOT NULL DEFAULT 0,
     reason TEXT,
-    -- The job's next date, for events that are not about a fire.
-    fire_date_us INTEGER
+    -- In wall time: the fire's date, or for events that are not about a fire the job's next one.
+    fire_date_us INTEGER,
+    missed INTEGER,
+    dates INTEGER,
+    last_date_us INTEGER,
+    attempt INTEGER,
+    outcome TEXT,
+    -- The exit status, or the number of the signal.
+    code INTEGER
 ) STRICT;
 
 -- What one user is told of the past, without a look at what is told to others.

@@ -13,8 +13,14 @@ struct DaemonProcess: Sendable {
 
     /// Starts the daemon on a database of the bench, and returns once it answers.
     ///
+    /// `settings`: variables of its environment.
+    ///
     /// - Throws: with the daemon's own words, where it ended instead.
-    static func start(on bench: Bench, database: String) async throws -> DaemonProcess {
+    static func start(
+        on bench: Bench,
+        database: String,
+        settings: [String: String] = [:]
+    ) async throws -> DaemonProcess {
         let socket = bench.folder.file(database + ".sock")
         let log = bench.folder.file(database + ".log")
         let start = ContinuousClock.now
@@ -23,6 +29,7 @@ struct DaemonProcess: Sendable {
                 bench.timerd, "--database", bench.folder.file(database), "--socket", socket,
                 "--log-level", "notice",
             ],
+            settings: settings,
             log: log
         )
         do {
@@ -39,9 +46,10 @@ struct DaemonProcess: Sendable {
     static func with<T>(
         _ bench: Bench,
         database: String,
+        settings: [String: String] = [:],
         _ body: (DaemonProcess) async throws -> T
     ) async throws -> T {
-        let daemon = try await start(on: bench, database: database)
+        let daemon = try await start(on: bench, database: database, settings: settings)
         do {
             let value = try await body(daemon)
             try daemon.stop()
@@ -124,7 +132,11 @@ struct DaemonProcess: Sendable {
 
     // MARK: - Starting
 
-    private static func spawn(_ arguments: [String], log: String) throws -> pid_t {
+    private static func spawn(
+        _ arguments: [String],
+        settings: [String: String],
+        log: String
+    ) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -142,9 +154,12 @@ struct DaemonProcess: Sendable {
 
         var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
         words.append(nil)
-        defer { for word in words { free(word) } }
+        let environment = ProcessInfo.processInfo.environment.merging(settings) { $1 }
+        var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup("\($0)=\($1)") }
+        variables.append(nil)
+        defer { for text in words + variables { free(text) } }
         var pid: pid_t = 0
-        let failure = posix_spawn(&pid, arguments[0], &actions, &attributes, words, environ)
+        let failure = posix_spawn(&pid, arguments[0], &actions, &attributes, words, variables)
         guard failure == 0 else {
             let reason = String(cString: strerror(failure))
             throw BenchmarkError("cannot start '\(arguments[0])': \(reason)")

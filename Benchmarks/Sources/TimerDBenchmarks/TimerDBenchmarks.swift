@@ -14,7 +14,8 @@ struct TimerDBenchmarks: AsyncParsableCommand {
             best, measured in the same run. Then it stops what it started and removes the folder.
             """,
         subcommands: [
-            Lateness.self, Adds.self, Fires.self, Timers.self, ScheduleDates.self, Million.self,
+            Lateness.self, Adds.self, Fires.self, Runs.self, Timers.self, ScheduleDates.self,
+            Million.self,
             All.self,
         ]
     )
@@ -33,6 +34,7 @@ struct All: AsyncParsableCommand {
             try await Lateness.parse([]).measure(on: bench)
             try await Adds.parse([]).measure(on: bench)
             try await Fires.parse([]).measure(on: bench)
+            try await Runs.parse([]).measure(on: bench)
             try await Timers.parse([]).measure(on: bench)
             try await ScheduleDates.parse([]).measure(on: bench)
             try await Million.parse([]).measure(on: bench)

@@ -55,6 +55,11 @@ extension Configuration {
         func number(_ setting: Setting, _ value: inout Int) {
             value = reader.int(forKey: ConfigKey([setting.rawValue]), default: value)
         }
+        func span(_ setting: Setting, _ value: inout Duration) {
+            // try?: it was checked when it was read; where nobody has set it, it is empty.
+            guard let span = try? TimeSpan(parsing: text(setting, "")) else { return }
+            value = .microseconds(span.microseconds)
+        }
         func list(_ setting: Setting) -> [String] {
             reader.stringArray(forKey: ConfigKey([setting.rawValue]), default: [])
         }
@@ -63,14 +68,15 @@ extension Configuration {
             socket: text(.socket, paths.socket)
         )
         logLevel = Logger.Level(rawValue: text(.logLevel, logLevel.rawValue)) ?? logLevel
-        // try?: it was checked when it was read.
-        if let span = try? TimeSpan(parsing: text(.drainTime, "")) {
-            drainTime = .microseconds(span.microseconds)
-        }
+        span(.drainTime, &drainTime)
+        span(.historyMaxAge, &historyMaxAge)
+        span(.endedJobsMaxAge, &endedJobsMaxAge)
+        span(.eventsMaxAge, &eventsMaxAge)
         number(.maxRuns, &maxRuns)
         number(.maxRunsPerUser, &maxRunsPerUser)
-        number(.runsKept, &runsKept)
         number(.maxJobsPerUser, &maxJobsPerUser)
+        number(.runsKept, &runsKept)
+        number(.eventsKept, &eventsKept)
         number(.maxConnections, &maxConnections)
         number(.maxConnectionsPerUser, &maxConnectionsPerUser)
         number(.maxInFlight, &maxInFlight)
@@ -91,14 +97,24 @@ extension Configuration {
     }
 
     private var values: [(Setting, JSONValue)] {
-        let span = TimeSpan(microseconds: Int64(drainTime / .microseconds(1)))
+        func span(_ duration: Duration) -> JSONValue {
+            let day = Duration.seconds(86_400)
+            let days = duration.components.seconds / 86_400
+            // A month and a year are no whole numbers of days, and would be read as such.
+            return days > 0 && duration == day * days
+                ? .string("\(days)d") : .string("\(TimeSpan(duration))")
+        }
         return [
             (.database, .string(database)), (.socket, .string(socket)),
-            (.logLevel, .string(logLevel.rawValue)), (.drainTime, .string("\(span)")),
+            (.logLevel, .string(logLevel.rawValue)), (.drainTime, span(drainTime)),
             (.maxRuns, .integer(Int64(maxRuns))),
             (.maxRunsPerUser, .integer(Int64(maxRunsPerUser))),
-            (.runsKept, .integer(Int64(runsKept))),
             (.maxJobsPerUser, .integer(Int64(maxJobsPerUser))),
+            (.runsKept, .integer(Int64(runsKept))),
+            (.historyMaxAge, span(historyMaxAge)),
+            (.endedJobsMaxAge, span(endedJobsMaxAge)),
+            (.eventsKept, .integer(Int64(eventsKept))),
+            (.eventsMaxAge, span(eventsMaxAge)),
             (.maxConnections, .integer(Int64(maxConnections))),
             (.maxConnectionsPerUser, .integer(Int64(maxConnectionsPerUser))),
             (.maxInFlight, .integer(Int64(maxInFlight))),

@@ -8,7 +8,8 @@ import TimerControl
 /// What can be set, by the word that the configuration file has for it.
 enum Setting: String, CaseIterable {
     case database, socket, logLevel, drainTime
-    case maxRuns, maxRunsPerUser, runsKept, maxJobsPerUser
+    case maxRuns, maxRunsPerUser, maxJobsPerUser
+    case runsKept, historyMaxAge, endedJobsMaxAge, eventsKept, eventsMaxAge
     case maxConnections, maxConnectionsPerUser, maxInFlight, maxInFlightPerUser
     case allow, deny
 
@@ -16,8 +17,8 @@ enum Setting: String, CaseIterable {
     enum Kind: Hashable {
         case path
         case level
-        /// A time span in words, from 0 to this.
-        case span(TimeSpan)
+        /// A time span in words.
+        case span(ClosedRange<TimeSpan>)
         case number(ClosedRange<Int>)
         case users
     }
@@ -26,7 +27,10 @@ enum Setting: String, CaseIterable {
         switch self {
         case .database, .socket: .path
         case .logLevel: .level
-        case .drainTime: .span(.seconds(86_400))
+        case .drainTime: .span(.zero ... .seconds(86_400))
+        case .historyMaxAge, .endedJobsMaxAge, .eventsMaxAge:
+            .span(.seconds(60) ... .longestInterval)
+        case .eventsKept: .number(1000...100_000_000)
         case .maxRuns, .maxRunsPerUser: .number(1...10_000)
         case .runsKept: .number(1...100_000)
         case .maxJobsPerUser: .number(0...1_000_000_000)
@@ -49,7 +53,9 @@ enum Setting: String, CaseIterable {
         switch kind {
         case .path: "a path"
         case .level: Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
-        case .span(let longest): "a time span in quotes from 0s to \(longest), such as \"10s\""
+        case .span(let range):
+            "a time span in quotes from \(range.lowerBound == .zero ? "0s" : "\(range.lowerBound)")"
+                + " to \(range.upperBound), such as \"\(range.lowerBound == .zero ? "10s" : "30d")\""
         case .number(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .users: "a list of uids, user names and @groups"
         }
@@ -80,10 +86,10 @@ enum Setting: String, CaseIterable {
         switch kind {
         case .path: text.isEmpty || text.utf8.contains(0) ? nil : .string(text)
         case .level: Logger.Level(rawValue: text).map { .string($0.rawValue) }
-        case .span(let longest):
+        case .span(let range):
             // try?: what cannot be read is told by whoever asked, with what is accepted.
             (try? TimeSpan(parsing: text)).flatMap {
-                .zero...longest ~= $0 ? .string(text) : nil
+                range ~= $0 ? .string(text) : nil
             }
         case .number: Int64(text).flatMap { content(of: .integer($0)) }
         case .users:

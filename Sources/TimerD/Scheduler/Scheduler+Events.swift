@@ -44,6 +44,7 @@ extension Scheduler {
     }
 
     private func extendNumbers() {
+        pruneIfManyEvents()
         guard let end = numbers.extensionDue() else { return }
         store.record {
             try DaemonState.write(eventSequenceEnd: end, to: $0)

@@ -11,8 +11,7 @@ extension Scheduler {
     func recover() async throws -> Recovered {
         let untold = try await write { try EventLog($0.database).outbox() }
         tell(untold)
-        let keep = settings.runsKept
-        let recovered = try await write { try $0.recover(keepingRuns: keep) }
+        let recovered = try await write { try $0.recover() }
         try await write { try $0.followClockBack() }
         for (job, fire) in recovered.untoldByHand { fireByHand(job, fire, nil) }
         isRecovered = true

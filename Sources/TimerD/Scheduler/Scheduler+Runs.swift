@@ -119,9 +119,8 @@ extension Scheduler {
             )
         }
         let moment = clock.now()
-        let keep = settings.runsKept
         record { [next] in
-            try $0.recordFinished(command.run, of: command.job, ended, keep: keep, next: next)
+            try $0.recordFinished(command.run, of: command.job, ended, next: next)
         } durable: { scheduler, _ in
             scheduler.outputs.end(command.run)
         }

@@ -33,6 +33,7 @@ actor Scheduler {
     var armed: [JobID: ArmedJob] = [:]
     var window: Window
     var numbers: EventNumbers
+    var retention: Retention
     /// What waits for its number, while the store does not take the end of the next block.
     var unnumbered: [@Sendable (isolated Scheduler) -> Void] = []
     var holds = Holds()
@@ -83,11 +84,13 @@ actor Scheduler {
         slots = RunSlots(limit: settings.maxRuns, limitPerUser: settings.maxRunsPerUser)
         window = Window(now: clock.now().elapsed)
         numbers = EventNumbers(from: eventSequenceEnd)
+        retention = Retention(settings.retention, now: clock.now().elapsed, nextEvent: numbers.next)
     }
 
     /// Goes by other settings from now on.
     func reload(_ settings: Settings) {
         self.settings = settings
+        retention.limits = settings.retention
         slots.setLimits(settings.maxRuns, perUser: settings.maxRunsPerUser)
     }
 
@@ -105,10 +108,16 @@ actor Scheduler {
         let moment = clock.now()
         window.extend(now: moment.elapsed)
         let horizon = window.horizon
+        let runsKept = settings.runsKept
         let store = store
         let (value, outcome) = try await withCheckedThrowingContinuation { continuation in
             store.submit({ database in
-                var writer = JobWriter(database, at: moment, horizon: horizon)
+                var writer = JobWriter(
+                    database,
+                    at: moment,
+                    horizon: horizon,
+                    runsKept: runsKept
+                )
                 let value = try body(&writer)
                 return (value, writer.outcome)
             }) { continuation.resume(with: $0) }
@@ -127,12 +136,18 @@ actor Scheduler {
         let moment = clock.now()
         window.extend(now: moment.elapsed)
         let horizon = window.horizon
+        let runsKept = settings.runsKept
         let written = Mutex<(value: T, outcome: StoreOutcome)?>(nil)
         let log = log
         store.record { database in
             do {
                 let result = try database.savepoint {
-                    var writer = JobWriter(database, at: moment, horizon: horizon)
+                    var writer = JobWriter(
+                        database,
+                        at: moment,
+                        horizon: horizon,
+                        runsKept: runsKept
+                    )
                     return (try body(&writer), writer.outcome)
                 }
                 written.withLock { $0 = result }
@@ -194,9 +209,15 @@ actor Scheduler {
         let moment = clock.now()
         window.beginLoad(now: moment.elapsed)
         let horizon = window.horizon
+        let runsKept = settings.runsKept
         let room = max(Window.capacity - armed.count, 0)
         store.submit { database in
-            var writer = JobWriter(database, at: moment, horizon: horizon)
+            var writer = JobWriter(
+                database,
+                at: moment,
+                horizon: horizon,
+                runsKept: runsKept
+            )
             let isCrowded = try writer.loadWindow(room: room)
             try DaemonState.write(moment, to: database)
             return (writer.outcome, isCrowded, try writer.nextWaiting())
@@ -221,8 +242,9 @@ actor Scheduler {
         }
     }
 
-    /// The next window is due, or may be.
+    /// The next window is due, or may be; or it is time to remove what is kept no longer.
     func windowDue() {
+        pruneIfDue()
         if window.isLoadDue(now: clock.now().elapsed, armed: armed.count) { loadWindow() }
         announceLoadDate()
     }
@@ -238,6 +260,7 @@ actor Scheduler {
         }
         // Known by the next daemon, which else would take it for a step of its own time.
         if step != .zero { record { try DaemonState.write($0.moment, to: $0.database) } }
+        if step > .zero { retention.clockWentAhead(now: clock.now().elapsed) }
         if step < .zero { followClockBack() }
         for (id, entry) in armed where !holds.covers(entry.job) { arm(id) }
         for fire in Array(waiting.keys) { armWaiting(fire) }
@@ -262,10 +285,12 @@ actor Scheduler {
         loadDateChanged = body
     }
 
-    /// Says when the next window is due, if that has changed.
+    /// Says when the next window is due, or the next look at what is kept too long, if that has
+    /// changed.
     func announceLoadDate() {
         let moment = clock.now()
-        let date = window.loadDate.map { moment.wallDate($0, on: .elapsed) }
+        let next = [window.loadDate, retention.date].compactMap(\.self).min()
+        let date = next.map { moment.wallDate($0, on: .elapsed) }
         guard date != announcedLoadDate else { return }
         announcedLoadDate = date
         loadDateChanged(date)

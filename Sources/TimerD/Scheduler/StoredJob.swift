@@ -20,6 +20,8 @@ struct StoredJob: Sendable {
     var claim: Claim?
     /// How many times it has fired.
     var fires: Int
+    /// How many rows its history has grown by since that was last cut.
+    var uncut: Int
     var addedAt: Timestamp
     var endedAt: Timestamp?
     var endReason: EndReason?

@@ -20,8 +20,14 @@ struct EventLog {
             event.run,
             event.redelivered == true,
             event.reason,
-            event.fire == nil ? event.fireDate : nil,
-            event.owner
+            event.fireDate,
+            event.owner,
+            event.missed,
+            event.dates,
+            event.through,
+            event.attempt,
+            event.outcome,
+            event.status ?? event.signal
         )
     }
 
@@ -40,6 +46,11 @@ struct EventLog {
             }
         }
         return try database.prepare(SQL.after).all(seq, limit) { try Self.event($0) }
+    }
+
+    /// The highest number of an event that is no longer kept; 0 for none.
+    func prunedThrough() throws -> Int64 {
+        try database.prepare(SQL.prunedThrough).value() ?? 0
     }
 
     /// What the outbox holds: told by nobody, or by a daemon that died before it could say so.
@@ -65,21 +76,21 @@ struct EventLog {
         event.redelivered = try row.get(6, as: Bool.self) ? true : nil
         event.reason = try row.get(7)
         event.name = try row.get(8)
-        event.owner = try row.get(19)
-        event.attempt = try row.get(15)
-        event.fireDate = try row.get(event.fire == nil ? 18 : 10)
+        event.owner = try row.get(10)
+        event.fireDate = try row.get(11)
+        event.attempt = try row.get(16)
         switch event.type {
         case .fireFired:
             let userInfo: String? = try row.get(9)
             event.userInfo = try userInfo.map { try JSONValue(parsing: $0) }
-            event.firedAt = try row.get(11)
-            event.missed = try row.count(12, above: 0)
+            event.firedAt = try row.get(12)
+            event.missed = try row.count(13, above: 0)
         case .fireSkipped:
-            event.dates = try row.count(13, above: 1)
-            event.through = try row.get(14)
+            event.dates = try row.count(14, above: 1)
+            event.through = try row.get(15)
         case .runFinished:
-            event.outcome = try row.get(16)
-            let code: Int32? = try row.get(17)
+            event.outcome = try row.get(17)
+            let code: Int32? = try row.get(18)
             event.status = event.outcome == .exited ? code : nil
             event.signal = event.outcome == .signalled ? code : nil
         default: break
@@ -90,35 +101,35 @@ struct EventLog {
     enum SQL {
         static let insert = """
             INSERT INTO events (seq, type, at_us, job_id, fire_id, run_id, redelivered, reason,
-                fire_date_us, owner_uid)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+                fire_date_us, owner_uid, missed, dates, last_date_us, attempt, outcome, code)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
             """
         static let deleteNotice = "DELETE FROM outbox WHERE id = ?1"
         static let after = """
             SELECT e.seq, e.type, e.at_us, e.job_id, e.fire_id, e.run_id, e.redelivered, e.reason,
-                \(details)
+                job_definitions.name, job_definitions.user_info, e.owner_uid, e.fire_date_us,
+                CASE e.type WHEN 'fire.fired' THEN e.at_us END, e.missed, e.dates, e.last_date_us,
+                e.attempt, e.outcome, e.code
+            FROM events AS e LEFT JOIN job_definitions ON job_definitions.job_id = e.job_id
             WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2
             """
-            .replacing("EVENTS", with: "events")
         /// Uses events_by_owner.
         static let afterOfOwner = after.replacing(
             "WHERE",
             with: "WHERE e.owner_uid = ?3 AND e.owner_uid <> 0 AND"
         )
+        /// The rest of what an event tells is in the rows that it is about, which are new.
         static let outbox = """
-            SELECT e.id, e.type, e.at_us, e.job_id, e.fire_id, e.run_id, 0, e.reason, \(details)
-            ORDER BY e.id
-            """
-            .replacing("EVENTS", with: "outbox")
-        /// What an event tells beside its own row, from the rows that it is about.
-        private static let details = """
-            job_definitions.name, job_definitions.user_info, fires.wall_date_us, fires.fired_at_us,
-                fires.missed, fires.dates, fires.last_date_us, runs.attempt, runs.outcome, runs.code,
-                e.fire_date_us, e.owner_uid
-            FROM EVENTS AS e
+            SELECT e.id, e.type, e.at_us, e.job_id, e.fire_id, e.run_id, 0, e.reason,
+                job_definitions.name, job_definitions.user_info, e.owner_uid,
+                coalesce(fires.wall_date_us, e.fire_date_us), fires.fired_at_us, fires.missed,
+                fires.dates, fires.last_date_us, runs.attempt, runs.outcome, runs.code
+            FROM outbox AS e
             LEFT JOIN job_definitions ON job_definitions.job_id = e.job_id
             LEFT JOIN fires ON fires.id = e.fire_id
             LEFT JOIN runs ON runs.id = e.run_id
+            ORDER BY e.id
             """
+        static let prunedThrough = "SELECT events_pruned FROM daemon_state"
     }
 }

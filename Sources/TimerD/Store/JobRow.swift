@@ -10,7 +10,7 @@ enum JobRow {
         jobs.id, jobs.owner_uid, jobs.state, jobs.clock, jobs.anchor_us, jobs.fire_date_us,
         jobs.claim_id, jobs.fires, jobs.ended_at_us, jobs.end_reason,
         job_definitions.added_at_us, job_definitions.definition, job_definitions.user_info,
-        jobs.moved_from_us
+        jobs.moved_from_us, jobs.uncut
         """
     static let source = "jobs JOIN job_definitions ON job_definitions.job_id = jobs.id"
 
@@ -39,6 +39,7 @@ enum JobRow {
                 movedFrom: try row.get(13),
                 claim: claim.map { StoredJob.Claim(fire: $0, missed: 0, isSettled: true) },
                 fires: try row.get(7),
+                uncut: try row.get(14),
                 addedAt: addedAt,
                 endedAt: try row.get(8),
                 endReason: try row.get(9),

@@ -85,6 +85,7 @@ extension JobWriter {
             movedFrom: nil,
             claim: nil,
             fires: 0,
+            uncut: 0,
             addedAt: moment.wall,
             endedAt: nil,
             endReason: nil,

@@ -186,7 +186,7 @@ extension JobWriter {
             count: dropped,
             reason: .skip
         )
-        try skip(dates, of: job, .skip)
+        try skip(dates, of: &job, .skip)
         if job.isOneShot {
             try end(&job, .finished, .skipped)
         } else {
@@ -206,7 +206,7 @@ extension JobWriter {
             count: passed.count,
             reason: job.state == .paused ? .paused : .invalidated
         )
-        try skip(dates, of: job, dates.reason)
+        try skip(dates, of: &job, dates.reason)
     }
 
     /// Removes what was claimed for the job's next date, and the run that was made ready for it.

@@ -41,7 +41,8 @@ extension JobWriter {
             )
             if settlement.fire?.date != date { try settleMove(of: &job, through: date) }
             for dates in settlement.skipped {
-                try skip(dates, of: job, cause(of: dates, job))
+                let cause = cause(of: dates, job)
+                try skip(dates, of: &job, cause)
             }
             if let fire = settlement.fire {
                 try claim(fire.date, missed: fire.missed, of: &job)
@@ -78,6 +79,7 @@ extension JobWriter {
             missed
         )
         if database.changes == 1 {
+            job.uncut += 1
             let fire = FireID(rawValue: database.lastInsertRowID)
             job.claim = StoredJob.Claim(
                 fire: fire,
@@ -117,7 +119,7 @@ extension JobWriter {
             count: passed.count,
             reason: .moved
         )
-        try skip(dates, of: job, .moved)
+        try skip(dates, of: &job, .moved)
     }
 }
 

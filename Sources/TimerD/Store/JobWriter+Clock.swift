@@ -21,7 +21,8 @@ extension JobWriter {
                 count: 1,
                 reason: .paused
             )
-            try skip(date, of: job, .paused)
+            try skip(date, of: &job, .paused)
+            try put(job)
         }
     }
 

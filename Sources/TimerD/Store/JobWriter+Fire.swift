@@ -109,6 +109,7 @@ extension JobWriter {
         guard database.changes == 1 else {
             throw ControlError(.conflict, "job \(id) fires at this moment")
         }
+        job.uncut += 1
         let fire = FireID(rawValue: database.lastInsertRowID)
         var run: RunID?
         if job.isOneShot {

@@ -23,7 +23,7 @@ extension JobWriter {
     /// Settles each fire that is claimed or running, by what it was: see `LeftFire.verdict`.
     ///
     /// Bounded by the window and the number of runs at a time, whatever the number of jobs.
-    mutating func recover(keepingRuns keep: Int) throws -> Recovered {
+    mutating func recover() throws -> Recovered {
         var recovered = Recovered()
         let left = try database.prepare(SQL.openFires).all { row in
             LeftFire(
@@ -69,7 +69,7 @@ extension JobWriter {
                     )
                 )
             case .interrupt:
-                try interrupt(fire, of: job, keepingRuns: keep, into: &recovered)
+                try interrupt(fire, of: job, into: &recovered)
                 if isClaim, let date = job.fireDate {
                     job.claim = nil
                     job.fires += 1
@@ -124,7 +124,6 @@ extension JobWriter {
     private mutating func interrupt(
         _ fire: LeftFire,
         of job: StoredJob,
-        keepingRuns keep: Int,
         into recovered: inout Recovered
     ) throws {
         let runs = try database.prepare(SQL.runsInProgress).all(fire.id) { row in
@@ -147,7 +146,7 @@ extension JobWriter {
                 endedAt: moment.wall,
                 output: CapturedOutput()
             )
-            try recordFinished(run.id, of: job, ended, keep: keep, next: next)
+            try recordFinished(run.id, of: job, ended, next: next)
             recovered.interrupted += 1
             recovered.orphans.append((run.id, job, run.process))
             if case .retry(let delay) = next {

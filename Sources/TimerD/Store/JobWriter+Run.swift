@@ -26,14 +26,13 @@ extension JobWriter {
         try EventLog(database).insert(event)
     }
 
-    /// Records how a run ended, and forgets the runs of its job beyond the newest `keep`.
+    /// Records how a run ended, and forgets the runs of its job beyond those that are kept.
     ///
     /// `next`: what follows it, which is stored with it.
     mutating func recordFinished(
         _ run: RunID,
         of job: StoredJob,
         _ ended: EndedRun,
-        keep: Int,
         next: AfterRun = .done
     ) throws {
         let (outcome, code, error) = ended.outcome.columns
@@ -65,7 +64,7 @@ extension JobWriter {
                 dropped
             )
         }
-        try database.prepare(SQL.forgetRuns).run(job.id, keep)
+        if let runsKept { try database.prepare(SQL.forgetRuns).run(job.id, runsKept) }
         try note(.runFinished, job, fire: ended.fire, run: run) {
             $0.fireDate = ended.fireDate
             $0.attempt = ended.attempt
@@ -129,7 +128,7 @@ extension JobWriter.SQL {
         INSERT INTO run_output (run_id, stream, bytes, dropped) VALUES (?1, ?2, ?3, ?4)
         """
     static let forgetRuns = """
-        DELETE FROM runs WHERE job_id = ?1 AND id <= (
+        DELETE FROM runs WHERE job_id = ?1 AND outcome IS NOT NULL AND id <= (
             SELECT id FROM runs WHERE job_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
         """
 }

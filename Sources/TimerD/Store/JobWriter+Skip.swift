@@ -11,7 +11,7 @@ extension JobWriter {
     /// Stores dates that do not become fires, with the reason; those that have a row keep it.
     mutating func skip(
         _ dates: MisfirePolicy.SkippedDates,
-        of job: StoredJob,
+        of job: inout StoredJob,
         _ reason: FireReason
     ) throws {
         var first: Timestamp? = dates.first
@@ -20,7 +20,7 @@ extension JobWriter {
             if let first, first < row.first {
                 let end = row.first - TimeSpan(microseconds: 1)
                 let part = job.schedule.passedDates(from: first, through: end, newest: 1)
-                try insertSkipped(part.first, part.last, part.count, of: job, reason)
+                try insertSkipped(part.first, part.last, part.count, of: &job, reason)
             }
             first = job.schedule.nextFireDate(after: row.last)
         }
@@ -29,14 +29,14 @@ extension JobWriter {
             taken.isEmpty
             ? dates.count
             : job.schedule.passedDates(from: first, through: dates.last, newest: 1).count
-        try insertSkipped(first, dates.last, count, of: job, reason)
+        try insertSkipped(first, dates.last, count, of: &job, reason)
     }
 
     private mutating func insertSkipped(
         _ first: Timestamp,
         _ last: Timestamp,
         _ count: Int,
-        of job: StoredJob,
+        of job: inout StoredJob,
         _ reason: FireReason
     ) throws {
         let wallFirst = moment.wallDate(first, on: job.clock)
@@ -51,6 +51,7 @@ extension JobWriter {
             wallLast
         )
         guard database.changes == 1 else { return }
+        job.uncut += 1
         let fire = FireID(rawValue: database.lastInsertRowID)
         try note(.fireSkipped, job, reason.rawValue, fire: fire) {
             $0.fireDate = wallFirst
@@ -72,6 +73,11 @@ extension JobWriter {
             guard first...last ~= date, first == date || date != job.dates.moved?.to else {
                 return false
             }
+            return isOnGrid(date, of: job)
+        }
+
+        /// Whether `date` and these dates are on one grid; on cron and calendar all dates are.
+        func isOnGrid(_ date: Timestamp, of job: StoredJob) -> Bool {
             guard case .every(let grid) = job.schedule else { return true }
             return (date - first).microseconds % grid.interval.microseconds == 0
         }
@@ -92,8 +98,7 @@ extension JobWriter {
         let rows = try database.prepare(SQL.takenBetween).all(job.id, first, last) {
             TakenDates(first: try $0.get(0), last: try $0.get(1))
         }
-        guard case .every(let grid) = job.schedule else { return rows }
-        return rows.filter { ($0.first - first).microseconds % grid.interval.microseconds == 0 }
+        return rows.filter { $0.isOnGrid(first, of: job) }
     }
 
     /// The last instant whose dates, from `date` on, are to be settled at `now`, such that the

@@ -12,15 +12,18 @@ struct JobWriter {
     let moment: Moment
     /// The end of the window, in elapsed time.
     let horizon: Timestamp
+    /// How many rows the history of a job keeps; nil where this write cuts none.
+    let runsKept: Int?
     /// Why no dates that are settled now have fired, where one reason holds for all of them.
     var missedFor: FireReason?
     /// What the scheduler is to be told once the write is durable.
     var outcome = StoreOutcome()
 
-    init(_ database: Database, at moment: Moment, horizon: Timestamp) {
+    init(_ database: Database, at moment: Moment, horizon: Timestamp, runsKept: Int? = nil) {
         self.database = database
         self.moment = moment
         self.horizon = horizon
+        self.runsKept = runsKept
     }
 
     // MARK: - Reading
@@ -48,6 +51,8 @@ struct JobWriter {
 
     /// Writes back where the job stands, and hands it to the outcome.
     mutating func put(_ job: StoredJob) throws {
+        var job = job
+        try cutIfGrown(&job)
         try database.prepare(SQL.updateJob).run(
             job.id,
             job.state,
@@ -58,7 +63,8 @@ struct JobWriter {
             job.claim?.fire,
             job.fires,
             job.endedAt,
-            job.endReason
+            job.endReason,
+            job.uncut
         )
         outcome.jobs.append(job)
     }
@@ -188,7 +194,8 @@ extension JobWriter {
         static let liveJobsOfOwner = "SELECT live FROM owners WHERE uid = ?1"
         static let updateJob = """
             UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, due_us = ?5,
-                moved_from_us = ?6, claim_id = ?7, fires = ?8, ended_at_us = ?9, end_reason = ?10
+                moved_from_us = ?6, claim_id = ?7, fires = ?8, ended_at_us = ?9, end_reason = ?10,
+                uncut = ?11
             WHERE id = ?1
             """
         static let keepTold = """

@@ -109,12 +109,12 @@ struct Queries {
         )
         static let runsOfJob = """
             SELECT \(RunRow.columns), fires.fire_date_us FROM \(RunRow.source)
-            WHERE fires.job_id = ?1 AND fires.fire_date_us < ?2 AND fires.state <> 'claimed'
+            WHERE fires.job_id = ?1 AND fires.fire_date_us < ?2 AND fires.state NOT IN ('claimed', 'forgotten')
             ORDER BY fires.fire_date_us DESC, runs.id DESC LIMIT ?3
             """
         static let runs = """
             SELECT \(RunRow.columns), fires.id FROM \(RunRow.source)
-            WHERE fires.id < ?1 AND fires.state <> 'claimed'
+            WHERE fires.id < ?1 AND fires.state NOT IN ('claimed', 'forgotten')
             ORDER BY fires.id DESC, runs.id DESC LIMIT ?2
             """
         /// Uses fires_by_owner.

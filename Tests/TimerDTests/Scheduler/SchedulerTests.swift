@@ -143,7 +143,7 @@ struct SchedulerTests {
 
     @Test("Fired by hand, a repeating job keeps its schedule and a one-shot is finished")
     func byHand() async throws {
-        try await TestScheduler.with { test in
+        try await TestScheduler.with(keeping: .all) { test in
             let every = try await test.add(ScheduleWords(every: "10s"))
             let once = try await test.add(ScheduleWords(in: "1h"))
             try await test.advance(by: .seconds(4))

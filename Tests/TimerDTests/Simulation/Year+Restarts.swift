@@ -90,7 +90,7 @@ extension Year {
         try await old.close()
         try FileManager.default.removeItem(atPath: old.folder)
         noteWall(machine.wall, trueTime: trueTime)
-        test = try await TestScheduler(folder: files, machine: machine)
+        test = try await TestScheduler(folder: files, machine: machine, keeping: .all)
         try await test.settle()
     }
 

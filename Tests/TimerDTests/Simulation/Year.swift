@@ -40,7 +40,8 @@ final class Year {
         end = zone.start + .days(365)
         test = try await TestScheduler(
             folder: try Self.newFolder(in: folder, life: 0),
-            machine: VirtualClock.Machine(wall: zone.start)
+            machine: VirtualClock.Machine(wall: zone.start),
+            keeping: .all
         )
         for definition in YearJob.mix(zone) { try await add(definition) }
     }

@@ -13,6 +13,7 @@ final class RecordingRunner: CommandRunner {
         var isHolding = false
         var held: [Int64: CheckedContinuation<RunOutcome, Never>] = [:]
         var outcome = RunOutcome.exited(0)
+        var output = CapturedOutput()
     }
 
     private let state = Mutex(State())
@@ -39,6 +40,12 @@ final class RecordingRunner: CommandRunner {
     var outcome: RunOutcome {
         get { state.withLock { $0.outcome } }
         set { state.withLock { $0.outcome = newValue } }
+    }
+
+    /// What every run writes.
+    var output: CapturedOutput {
+        get { state.withLock { $0.output } }
+        set { state.withLock { $0.output = newValue } }
     }
 
     /// Ends every run that is held.
@@ -76,7 +83,7 @@ final class RecordingRunner: CommandRunner {
             outcome: outcome,
             startedAtMicroseconds: startedAt,
             endedAtMicroseconds: clock.now().wall.microseconds,
-            output: CapturedOutput(),
+            output: output,
             usage: Self.usage
         )
     }

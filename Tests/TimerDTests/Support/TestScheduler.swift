@@ -19,10 +19,28 @@ final class TestScheduler: Sendable {
     let runner: RecordingRunner
     let sink = RecordingSink()
     let scheduler: Scheduler
+    private let keeping: Keeping
     private let loadDate = LoadDate()
     let recovered: Recovered
 
     static let start = Timestamp(rfc3339: "2026-12-01T08:00:00Z") ?? .distantPast
+    /// How much of what has happened is kept.
+    struct Keeping: Sendable {
+        var runs = 100
+        var limits = RetentionLimits()
+
+        /// All of it, for whoever counts it.
+        static let all = Keeping(
+            runs: 1_000_000,
+            limits: RetentionLimits(
+                historyMaxAge: .longestInterval,
+                endedJobsMaxAge: .longestInterval,
+                eventsKept: 1_000_000,
+                eventsMaxAge: .longestInterval
+            )
+        )
+    }
+
     static let root = Caller(uid: 0, isAdministrator: true)
 
     /// Starts on the database in `folder`, as the daemon does.
@@ -32,9 +50,11 @@ final class TestScheduler: Sendable {
         folder: String,
         machine: VirtualClock.Machine = VirtualClock.Machine(wall: start),
         log: Logger = Logger(label: "test"),
+        keeping: Keeping = Keeping(),
         publisher: (@Sendable (DaemonState) -> any EventPublisher)? = nil
     ) async throws {
         self.folder = folder
+        self.keeping = keeping
         loop = VirtualTimerLoop()
         store = try Store(
             folder + "/timerd.db",
@@ -52,7 +72,9 @@ final class TestScheduler: Sendable {
                 name: "me",
                 home: "/",
                 shell: "/bin/sh"
-            )
+            ),
+            runsKept: keeping.runs,
+            retention: keeping.limits
         )
         scheduler = Scheduler(
             loop: loop,
@@ -79,6 +101,7 @@ final class TestScheduler: Sendable {
 
     /// Runs `body` with a scheduler on a new database, and removes both.
     static func with(
+        keeping: Keeping = Keeping(),
         _ body: (TestScheduler) async throws -> Void
     ) async throws {
         let folder = "/tmp/timerd-test-\(UUID().uuidString)"
@@ -87,7 +110,7 @@ final class TestScheduler: Sendable {
             withIntermediateDirectories: true
         )
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let test = try await TestScheduler(folder: folder)
+        let test = try await TestScheduler(folder: folder, keeping: keeping)
         try await body(test)
         try await test.close()
     }
@@ -110,7 +133,7 @@ final class TestScheduler: Sendable {
         var machine = clock.machine
         machine.pass(time)
         change(&machine)
-        return try await TestScheduler(folder: files, machine: machine)
+        return try await TestScheduler(folder: files, machine: machine, keeping: keeping)
     }
 
     func crashed() async throws -> TestScheduler { try await crashedAndDown(for: .zero) }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+
+/// When to look for what is kept too long; pure.
+///
+/// All dates are elapsed time.
+struct Retention: Sendable {
+    /// The shortest time between two looks that age alone calls for.
+    static let pause = TimeSpan.seconds(60)
+    /// How long after a step of the wall clock ahead nothing is called old: a clock that is set wrong
+    /// is set right again, and what it has removed would not come back.
+    static let doubt = TimeSpan.seconds(3600)
+    /// How many events beyond those that are kept call for a look.
+    static let surplus = 1000
+
+    var limits: RetentionLimits
+    var progress = PruneProgress()
+    /// When to look; nil while a look is under way.
+    private(set) var date: Timestamp?
+    /// The number of the event that calls for a look before that.
+    private var event: Int64
+
+    /// The first look waits a little: for the daemon to find its feet, and its clock to be set.
+    init(_ limits: RetentionLimits, now: Timestamp, nextEvent: Int64) {
+        self.limits = limits
+        date = now + Self.pause
+        event = nextEvent + Int64(Self.surplus)
+    }
+
+    func isDue(now: Timestamp) -> Bool { date.map { $0 <= now } ?? false }
+
+    func isDue(nextEvent: Int64) -> Bool { nextEvent >= event && date != nil }
+
+    mutating func begin() { date = nil }
+
+    /// Ends a look that has found nothing more to do before `next`.
+    mutating func ended(next: Timestamp, now: Timestamp) {
+        date = max(next, now + Self.pause)
+        event =
+            progress.eventsCountedThrough
+            + Int64(limits.eventsKept - progress.events + Self.surplus)
+    }
+
+    /// Ends a look that the store had trouble with.
+    mutating func failed(now: Timestamp) {
+        date = now + Self.pause
+        event = .max
+    }
+
+    mutating func clockWentAhead(now: Timestamp) {
+        if let date { self.date = max(date, now + Self.doubt) }
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+extension RetentionLimits {
+    init(_ configuration: Configuration) {
+        historyMaxAge = TimeSpan(configuration.historyMaxAge)
+        endedJobsMaxAge = TimeSpan(configuration.endedJobsMaxAge)
+        eventsKept = configuration.eventsKept
+        eventsMaxAge = TimeSpan(configuration.eventsMaxAge)
+    }
+}
+
+extension Scheduler {
+    /// Begins to remove what is kept no longer, if it is time to look.
+    func pruneIfDue() {
+        guard retention.isDue(now: clock.now().elapsed) else { return }
+        beginPruning()
+    }
+
+    /// The same once enough events have come.
+    func pruneIfManyEvents() {
+        guard retention.isDue(nextEvent: numbers.next) else { return }
+        beginPruning()
+    }
+
+    private func beginPruning() {
+        guard isRecovered, !isStopping else { return }
+        retention.begin()
+        prune()
+    }
+
+    /// Removes a piece in a write of its own; the next one follows once that is durable, behind
+    /// whatever has come in between.
+    private func prune() {
+        let moment = clock.now()
+        let limits = retention.limits
+        let progress = retention.progress
+        store.submit { database in
+            var pruner = Pruner(database, at: moment, limits, from: progress)
+            let step = try pruner.prune()
+            return (step, pruner.progress)
+        } completion: { [self] result in
+            loop.perform { self.assumeIsolated { $0.pruned(result) } }
+        }
+    }
+
+    private func pruned(_ result: Result<(Pruner.Step, PruneProgress), any Error>) {
+        let moment = clock.now()
+        switch result {
+        case .failure:
+            // The store has told of its trouble.
+            retention.failed(now: moment.elapsed)
+        case .success((let step, let progress)):
+            retention.progress = progress
+            switch step {
+            case .more:
+                if !isStopping { return prune() }
+            case .done(let next):
+                retention.ended(next: moment.elapsedDate(next, on: .wall), now: moment.elapsed)
+            }
+        }
+        announceLoadDate()
+    }
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("What is kept, and how long", .timeLimit(.minutes(3)))
+struct RetentionTests {
+    private typealias Keeping = TestScheduler.Keeping
+
+    private static func count(_ test: TestScheduler, _ query: String) async throws -> Int {
+        try await test.settle()
+        return try await test.store.reader.read { try $0.prepare(query).value() } ?? 0
+    }
+
+    /// At most so many rows of one job, whose history keeps `runs`: it is cut when it has grown by
+    /// some, next to it stands its claim, and what is forgotten takes a few rows.
+    private static func rowLimit(_ runs: Int) -> Int {
+        runs + JobWriter.cutInterval + 1 + JobWriter.rangeLimit
+    }
+
+    private static func one<T>(of choices: [T], _ dice: inout Dice) -> T {
+        choices[Int.random(in: choices.indices, using: &dice)]
+    }
+
+    private static func step(_ test: TestScheduler, _ span: TimeSpan) async throws {
+        test.clock.step(by: span)
+        _ = await test.scheduler.clockStepped()
+        try await test.settle()
+    }
+
+    @Test(
+        "A job keeps its newest fires, whatever it fires by",
+        arguments: [ScheduleWords(every: "1s"), ScheduleWords(cron: "* * * * * *")]
+    )
+    func newestFires(words: ScheduleWords) async throws {
+        try await TestScheduler.with(keeping: Keeping(runs: 20)) { test in
+            let job = try await test.add(words)
+            try await test.advance(by: .seconds(200))
+            let rows = try await Self.count(test, "SELECT count(*) FROM fires")
+            #expect(20...Self.rowLimit(20) ~= rows)
+            let history = try await test.history(job.id)
+            #expect(history.last?.fireDate == TestScheduler.start + .seconds(200))
+            #expect(history.count >= 20)
+            #expect(test.fired(job.id) == Array(1...200))
+        }
+    }
+
+    @Test("Skipped dates are part of the history and are bounded with it; a run that goes on stays")
+    func skippedDates() async throws {
+        try await TestScheduler.with(keeping: Keeping(runs: 20)) { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "1s"), command: ["x"])
+            try await test.advance(by: .seconds(100))
+            #expect(try await Self.count(test, "SELECT count(*) FROM fires") <= Self.rowLimit(21))
+            #expect(try await test.history(job.id).first?.state == .running)
+            test.runner.end()
+            try await test.advance(by: .seconds(1))
+            #expect(try await test.history(job.id).first?.outcome == .exited)
+        }
+    }
+
+    @Test("A run that outlasts a hundred newer ones of its job is recorded when it ends")
+    func longRun() async throws {
+        try await TestScheduler.with(keeping: Keeping(runs: 5)) { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "1s"), command: ["x"]) {
+                $0.overlap = .allow
+            }
+            try await test.advance(by: .milliseconds(1500))
+            test.runner.isHolding = false
+            try await test.advance(by: .seconds(100))
+            #expect(try await Self.count(test, "SELECT count(*) FROM runs") <= 7)
+            #expect(try await test.history(job.id).first?.state == .running)
+            test.runner.end()
+            try await test.settle()
+            #expect(try await Self.count(test, "SELECT count(*) FROM runs") <= 6)
+            #expect(
+                try await Self.count(test, "SELECT count(*) FROM fires WHERE state = 'running'")
+                    == 0
+            )
+        }
+    }
+
+    @Test("A date whose row was forgotten does not fire again where the clock is set back")
+    func noDateTwice() async throws {
+        try await TestScheduler.with(keeping: Keeping(runs: 5)) { test in
+            let job = try await test.add(ScheduleWords(cron: "* * * * * *"))
+            try await test.advance(by: .seconds(100))
+            try await Self.step(test, .seconds(-90))
+            try await test.advance(by: .seconds(95))
+            #expect(test.fired(job.id) == Array(1...105))
+        }
+    }
+
+    @Test("A job whose rows were forgotten while the clock was years ahead fires by the right time")
+    func yearsAhead() async throws {
+        try await TestScheduler.with(keeping: Keeping(runs: 5)) { test in
+            let job = try await test.add(ScheduleWords(cron: "* * * * * *"))
+            try await test.advance(by: .seconds(50))
+            let years: Int64 = 4 * 31_557_600
+            try await Self.step(test, .seconds(years))
+            try await test.advance(by: .seconds(100))
+            try await Self.step(test, .seconds(-years - 20))
+            try await test.advance(by: .seconds(30))
+            let late = test.fired(job.id).filter { $0 < years }
+            #expect(late == Array(1...50) + Array(131...160))
+        }
+    }
+
+    @Test("Whatever the clock does, no date fires twice", arguments: 1...6)
+    func randomSteps(seed: UInt64) async throws {
+        try await TestScheduler.with(keeping: Keeping(runs: 5)) { test in
+            var dice = Dice(seed: seed)
+            let cron = try await test.add(ScheduleWords(cron: "* * * * * *"))
+            let grid = try await test.add(ScheduleWords(every: "3s", from: "now"))
+            for _ in 0..<25 {
+                switch Self.one(of: [0, 1, 2, 3], &dice) {
+                case 0:
+                    try await Self.step(
+                        test,
+                        .seconds(Self.one(of: [-200, -60, -7, 5, 40], &dice))
+                    )
+                case 1:
+                    try await test.change(cron.id, .pause)
+                    try await test.advance(by: .seconds(Self.one(of: [2, 30], &dice)))
+                    try await test.change(cron.id, .resume)
+                case 2: test.stall(.seconds(Self.one(of: [1, 10, 90], &dice)))
+                default: try await test.advance(by: .seconds(Self.one(of: [5, 30, 60], &dice)))
+                }
+            }
+            try await test.advance(by: .seconds(400))
+            for job in [cron.id, grid.id] {
+                let fired = test.fired(job)
+                #expect(Set(fired).count == fired.count)
+                #expect(fired.count > 100)
+            }
+            #expect(
+                try await Self.count(test, "SELECT count(*) FROM fires") <= 2 * Self.rowLimit(5)
+            )
+        }
+    }
+
+    @Test("History that is too old goes, with its runs, and the job stays")
+    func historyAge() async throws {
+        var keeping = Keeping()
+        keeping.limits.historyMaxAge = .seconds(86_400)
+        try await TestScheduler.with(keeping: keeping) { test in
+            let job = try await test.add(ScheduleWords(every: "1h"), command: ["x"])
+            try await test.advance(by: .seconds(86_400 * 3))
+            let history = try await test.history(job.id)
+            #expect(23...25 ~= history.count)
+            #expect(try await Self.count(test, "SELECT count(*) FROM runs") == history.count)
+            #expect(try await test.job(job.id).fires == 72)
+        }
+    }
+
+    @Test("Ended jobs stay visible until the retention time has passed, then all of them is gone")
+    func endedJobs() async throws {
+        var keeping = Keeping()
+        keeping.limits.endedJobsMaxAge = .seconds(3600)
+        keeping.limits.eventsMaxAge = .seconds(600)
+        try await TestScheduler.with(keeping: keeping) { test in
+            for number in 0..<30 {
+                try await test.add(ScheduleWords(in: "\(number + 1)s"), command: ["x"]) {
+                    $0.tags = ["night", "n\(number)"]
+                    $0.name = "n\(number)"
+                }
+            }
+            let lives = try await test.add(ScheduleWords(every: "1d")) { $0.tags = ["night"] }
+            try await test.advance(by: .seconds(3600))
+            #expect(try await Self.count(test, "SELECT count(*) FROM jobs") == 31)
+            try await test.advance(by: .seconds(200))
+            for table in ["jobs", "job_definitions", "job_tags"] {
+                #expect(
+                    try await Self.count(test, "SELECT count(*) FROM \(table)") == 1,
+                    "\(table)"
+                )
+            }
+            #expect(try await Self.count(test, "SELECT count(*) FROM runs") == 0)
+            #expect(try await test.job(lives.id).state == .scheduled)
+        }
+    }
+
+    @Test("A job with a run in progress stays until that is over")
+    func endedJobStillRuns() async throws {
+        var keeping = Keeping()
+        keeping.limits.endedJobsMaxAge = .seconds(3600)
+        keeping.limits.eventsMaxAge = .seconds(3600)
+        try await TestScheduler.with(keeping: keeping) { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(in: "1s"), command: ["x"])
+            try await test.advance(by: .seconds(8000))
+            #expect(try await test.job(job.id).state == .finished)
+            test.runner.end()
+            try await test.advance(by: .seconds(4000))
+            #expect(try await Self.count(test, "SELECT count(*) FROM jobs") == 0)
+        }
+    }
+
+    @Test("Events are bounded by number and by age, and who asks for older ones is told")
+    func events() async throws {
+        var keeping = Keeping()
+        keeping.limits.eventsKept = 1000
+        keeping.limits.eventsMaxAge = .seconds(3600)
+        try await TestScheduler.with(keeping: keeping) { test in
+            for _ in 0..<20 { try await test.add(ScheduleWords(every: "1s")) }
+            try await test.advance(by: .seconds(250))
+            let kept = try await Self.count(test, "SELECT count(*) FROM events")
+            #expect(1000...(1000 + Retention.surplus + 100) ~= kept)
+            let page = try await test.store.events(after: test.scheduler)(0, nil, 1)
+            #expect(page.prunedThrough == (page.events.first?.seq ?? 0) - 1)
+            #expect(page.prunedThrough > 2000)
+            for id in 1...20 { try await test.change(JobID(rawValue: Int64(id)), .invalidate) }
+            try await test.advance(by: .seconds(3800))
+            #expect(try await Self.count(test, "SELECT count(*) FROM events") == 0)
+            // A daemon that starts on this goes on where it stood.
+            let after = try await test.crashed()
+            let empty = try await after.store.events(after: after.scheduler)(0, nil, 1)
+            #expect(empty.prunedThrough == test.sink.all.last?.seq)
+            try await after.close()
+        }
+    }
+
+    @Test("An event that is kept longer than its fire tells all that it told")
+    func eventsOutlastFires() async throws {
+        try await TestScheduler.with(keeping: Keeping(runs: 1)) { test in
+            try await test.add(ScheduleWords(every: "1s"), command: ["x"]) { $0.name = "tick" }
+            try await test.advance(by: .seconds(60))
+            try await test.settle()
+            let kept = try await test.store.reader.read {
+                try EventLog($0).events(after: 0, limit: 1000)
+            }
+            #expect(kept == test.sink.all)
+        }
+    }
+
+    @Test("A clock that is set far ahead removes nothing, if it is set right within an hour")
+    func wrongClock() async throws {
+        var keeping = Keeping()
+        keeping.limits.historyMaxAge = .seconds(86_400)
+        try await TestScheduler.with(keeping: keeping) { test in
+            let job = try await test.add(ScheduleWords(in: "1s"))
+            try await test.advance(by: .seconds(600))
+            try await Self.step(test, .seconds(86_400 * 1000))
+            try await test.advance(by: .seconds(3000))
+            try await Self.step(test, .seconds(-86_400 * 1000))
+            try await test.advance(by: .seconds(3000))
+            #expect(try await test.history(job.id).count == 1)
+        }
+    }
+
+    @Test(
+        "With nothing to remove the daemon is woken for no look: the next one is a retention time away"
+    )
+    func sleeps() async throws {
+        try await TestScheduler.with { test in
+            try await test.advance(by: .seconds(120))
+            let date = await test.scheduler.retention.date
+            #expect(try #require(date) > test.clock.now().elapsed + .seconds(29 * 86_400))
+        }
+    }
+}
