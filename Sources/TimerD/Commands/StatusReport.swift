@@ -56,7 +56,7 @@ extension Scheduler {
     func standing() -> (armed: Int, running: Int, nextFireDate: Timestamp?) {
         let moment = clock.now()
         let soonest = armed.values.lazy.compactMap { $0.job.wallFireDate(at: moment) }.min()
-        let waiting = window.nextWaiting.map { moment.wallDate($0, on: .elapsed) }
+        let waiting = window.firstKnown.map { moment.wallDate($0, on: .elapsed) }
         return (armed.count, runCount, soonest ?? waiting)
     }
 }

@@ -34,6 +34,9 @@ struct Window: Hashable, Sendable {
         nextWaiting = now
     }
 
+    /// The first date of those that wait; nil for none, and while nothing was loaded yet.
+    var firstKnown: Timestamp? { horizon > .distantPast ? nextWaiting : nil }
+
     /// When to load, by elapsed time; nil while nothing waits or a load is under way.
     var loadDate: Timestamp? {
         guard !isLoading, !isCrowded, let nextWaiting else { return nil }
