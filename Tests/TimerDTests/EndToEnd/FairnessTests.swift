@@ -47,7 +47,8 @@ struct FairnessTests {
             let between = hers.count {
                 ($0.startedAt ?? fired) > fired && ($0.startedAt ?? started) < started
             }
-            #expect(between <= Self.places, "\(between) of hers began before his one")
+            // Her turn in each place, and what takes a place between his date and his entry.
+            #expect(between <= 2 * Self.places, "\(between) of hers began before his one")
             #expect(runs.count { $0.state == .waiting } > 200, "hers wait on")
 
             // Hers come in the order of their numbers, as far as starts that are made at once can.
