@@ -30,20 +30,22 @@ extension Scheduler {
         let unknown = recovered.orphans.filter { $0.process == nil }.map { run, job, _ in
             (run.rawValue, daemon == 0 ? job.owner : daemon)
         }
-        let found = Orphan.find(
-            Dictionary(unknown) { first, _ in first },
+        let found = runner.orphans(
+            of: Dictionary(unknown) { first, _ in first },
             socket: settings.socket
         )
         for (run, job, process) in recovered.orphans {
-            guard let process = process ?? found[run.rawValue], process.lives else { continue }
+            guard let process = process ?? found[run.rawValue], runner.lives(process) else {
+                continue
+            }
             log.notice(
                 "ending a process that outlived the daemon",
                 metadata: ["job": "\(job.id)", "run": "\(run)", "pid": "\(process.pid)"]
             )
             runs[job.id, default: []].insert(run)
             orphans[job.id] = recovered.waiting.filter { $0.job.id == job.id }
-            Task.detached {
-                await process.end(by: job.policy.run.teardown)
+            Task.detached(executorPreference: pool) { [runner] in
+                await runner.end(process, by: job.policy.run.teardown)
                 await self.orphanEnded(run, of: job.id)
             }
         }

@@ -21,6 +21,8 @@ actor Scheduler {
     let store: WriteQueue
     let runner: any CommandRunner
     let accounts: Accounts
+    /// The threads on which runs are prepared and waited for; nil for those of the process.
+    let pool: (any TaskExecutor)?
     let events: any EventPublisher
     private(set) var settings: Settings
     let log: Logger
@@ -67,6 +69,7 @@ actor Scheduler {
         store: WriteQueue,
         runner: any CommandRunner,
         accounts: Accounts = Accounts(),
+        pool: (any TaskExecutor)? = nil,
         events: any EventPublisher,
         eventSequenceEnd: Int64,
         settings: Settings,
@@ -77,6 +80,7 @@ actor Scheduler {
         self.store = store
         self.runner = runner
         self.accounts = accounts
+        self.pool = pool
         self.events = events
         self.settings = settings
         self.log = log

@@ -30,10 +30,10 @@ final class Database {
     /// - Throws: a sentence that names the path if it is a directory, cannot be read or written,
     ///   is not an SQLite database, belongs to another program, or is corrupt. In all these cases
     ///   the file and its neighbours are left as they were.
-    init(path: String, mode: Mode) throws(DatabaseError) {
+    init(path: String, mode: Mode, on disk: any Disk = SystemDisk()) throws(DatabaseError) {
         self.path = path
         self.mode = mode
-        handle = try DatabaseFile(path: path).open(mode)
+        handle = try DatabaseFile(path: path, disk: disk).open(mode)
         do {
             switch mode {
             case .readWriteCreate:
