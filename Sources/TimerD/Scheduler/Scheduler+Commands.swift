@@ -37,7 +37,7 @@ extension Scheduler {
         return try await holding([selection], caller: caller) { scheduler in
             let unstarted = scheduler.unstartedFires(of: selection, caller: caller)
             let busy = scheduler.busyJobs(reference)
-            let (job, fire, run) = try await scheduler.write { writer in
+            let (job, fire, _) = try await scheduler.write { writer in
                 let id = try writer.resolve(reference, caller: caller)
                 return try writer.fireNow(
                     id,
@@ -45,8 +45,10 @@ extension Scheduler {
                     unstarted: unstarted,
                     busy: busy[id]
                 )
+            } durable: { scheduler, fired in
+                let (job, fire, run) = fired
+                if !job.isOneShot { scheduler.fireByHand(job, fire, run) }
             }
-            if !job.isOneShot { scheduler.fireByHand(job, fire, run) }
             return (job, fire)
         }
     }

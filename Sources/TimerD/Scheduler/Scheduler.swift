@@ -102,23 +102,34 @@ actor Scheduler {
 
     /// Writes `body` and returns once it is durable and its outcome has been armed.
     ///
-    /// The write takes its place in the store's queue before this suspends.
+    /// The write takes its place in the store's queue before this suspends. `durable` is called here
+    /// in the order of the store, after the outcome has been armed: who awaits this may be
+    /// overtaken by what the store says later, for a continuation goes by way of the pool.
     func write<T: Sendable>(
-        _ body: @escaping @Sendable (inout JobWriter) throws -> T
+        _ body: @escaping @Sendable (inout JobWriter) throws -> T,
+        durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) async throws -> T {
         let moment = clock.now()
         window.extend(now: moment.elapsed)
         let horizon = window.horizon
-        let store = store
-        let (value, outcome) = try await withCheckedThrowingContinuation { continuation in
-            store.submit({ database in
+        let (store, loop) = (store, loop)
+        return try await withCheckedThrowingContinuation { continuation in
+            store.submit { database in
                 var writer = JobWriter(database, at: moment, horizon: horizon)
                 let value = try body(&writer)
                 return (value, writer.outcome)
-            }) { continuation.resume(with: $0) }
+            } completion: { result in
+                loop.perform {
+                    self.assumeIsolated { scheduler in
+                        if case .success((let value, let outcome)) = result {
+                            scheduler.apply(outcome)
+                            durable(scheduler, value)
+                        }
+                        continuation.resume(with: result.map(\.0))
+                    }
+                }
+            }
         }
-        apply(outcome)
-        return value
     }
 
     /// Tells the store what has happened: it is written as soon as the store can, in order.
