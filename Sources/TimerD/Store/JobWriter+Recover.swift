@@ -160,9 +160,13 @@ extension JobWriter {
 
     /// Takes back every claim that was surely not carried out, as the last write of a daemon that stops.
     ///
+    /// Not those by hand: who fired a job was answered with that fire, and the next daemon begins it.
     /// `unstarted`: fires whose run is stored as running and has not been started.
     mutating func releaseClaims(unstarted: Set<FireID>) throws {
-        for fire in unstarted { try database.prepare(SQL.unprepare).run(fire) }
+        for fire in unstarted {
+            try database.prepare(SQL.unprepare).run(fire)
+            try database.prepare(SQL.deleteRunOfFire).run(fire)
+        }
         try database.prepare(SQL.releaseJobs).run()
         try database.prepare(SQL.deleteClaims).run()
     }
@@ -196,7 +200,7 @@ struct LeftFire: Hashable, Sendable {
     var isInDoubt: Bool { state == .claimed && firedAt != nil }
 
     enum Verdict: Hashable, Sendable {
-        /// Its date is still to come.
+        /// Its date is still to come, or its user wants it whatever the date is.
         case keep
         /// An event that may have been told: it is told again, under the same id.
         case redeliver
@@ -216,7 +220,9 @@ struct LeftFire: Hashable, Sendable {
         if state == .waiting { return .wait }
         guard isClaim else { return .carryOut }
         guard wallDate <= moment.wall || isInDoubt else { return .keep }
-        return job.definition.command == nil ? .redeliver : .resettle
+        if job.definition.command == nil { return .redeliver }
+        // Whoever fired it was answered with this fire: no misfire rule takes it back.
+        return isManual ? .keep : .resettle
     }
 }
 
@@ -236,17 +242,18 @@ extension JobWriter.SQL {
         SELECT coalesce(max(attempt), 0) FROM runs WHERE fire_id = ?1 AND is_on_failure = 0
         """
     static let unprepare = "UPDATE fires SET state = 'claimed' WHERE id = ?1"
+    static let deleteRunOfFire = "DELETE FROM runs WHERE fire_id = ?1"
     /// Finds the claims by fires_open, not by a look at all jobs.
     static let releaseJobs = """
         UPDATE jobs SET claim_id = NULL WHERE id IN (
             SELECT job_id FROM fires
             WHERE state IN ('claimed', 'waiting', 'running') AND state = 'claimed'
-                AND fired_at_us IS NULL)
+                AND fired_at_us IS NULL AND reason IS NOT 'manual')
         """
     static let deleteClaims = """
         DELETE FROM fires
         WHERE state IN ('claimed', 'waiting', 'running') AND state = 'claimed'
-            AND fired_at_us IS NULL
+            AND fired_at_us IS NULL AND reason IS NOT 'manual'
         """
     static let doubt = "UPDATE fires SET fired_at_us = ?2 WHERE id = ?1 AND state = 'claimed'"
 }
