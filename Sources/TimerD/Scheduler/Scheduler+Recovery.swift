@@ -14,7 +14,9 @@ extension Scheduler {
         let keep = settings.runsKept
         let recovered = try await write { try $0.recover(keepingRuns: keep) }
         try await write { try $0.followClockBack() }
-        for (job, fire) in recovered.untoldByHand { fireByHand(job, fire, nil) }
+        for (job, fire) in recovered.untoldByHand {
+            fireByHand(job, fire, nil, isRedelivery: true)
+        }
         isRecovered = true
         tieAgain(try await write { try $0.tiedJobs() })
         endOrphans(of: recovered)
