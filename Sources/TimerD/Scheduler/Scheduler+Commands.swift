@@ -10,8 +10,11 @@ extension Scheduler {
         return try await holding(names.map { .name($0) }, caller: caller) { scheduler in
             // Root may do what the limit keeps others from.
             let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
+            let unstarted = Set(
+                names.flatMap { scheduler.unstartedFires(of: .name($0), caller: caller) }
+            )
             return try await scheduler.write { writer in
-                try writer.add(jobs, replace: replace, limit: limit)
+                try writer.add(jobs, replace: replace, limit: limit, unstarted: unstarted)
             }
         }
     }
