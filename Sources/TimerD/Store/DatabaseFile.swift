@@ -95,6 +95,7 @@ struct DatabaseFile {
             return try refuseLog(String(cString: sqlite3_filename_wal(file)))
         }
         let header = size < 100 ? [] : try readHeader(reader)
+        if header.allSatisfy({ $0 == 0 }), try hasJournal(reader) { return }
         guard header.starts(with: "SQLite format 3\0".utf8) else {
             throw refusal(SQLITE_NOTADB, "'\(path)' is not an SQLite database, and was left alone")
         }
@@ -120,6 +121,16 @@ struct DatabaseFile {
             "database '\(path)' is corrupt (\(error.message)), and was left alone;"
                 + " restore a backup, or move it away to begin anew"
         )
+    }
+
+    /// Whether a journal lies beside the file: the power went as it was being made, before there was
+    /// anything in it, and the first statement of a connection that writes undoes that.
+    private func hasJournal(_ reader: OpaquePointer) throws(DatabaseError) -> Bool {
+        let journal = sqlite3_filename_journal(sqlite3_db_filename(reader, "main"))
+        guard let journal, let size = try disk.size(of: String(cString: journal)) else {
+            return false
+        }
+        return size > 0
     }
 
     /// The first 100 bytes: https://www.sqlite.org/fileformat.html#the_database_header.
