@@ -48,8 +48,9 @@ actor Scheduler {
     var onFailureRuns: Set<RunID> = []
     /// Those of them that were told to end, and are not to be tried again.
     var stoppedRuns: Set<RunID> = []
-    /// What is to be run again once a process that outlived the daemon before this one has ended.
-    var orphans: [JobID: [WaitingRun]] = [:]
+    /// Jobs of which a process outlived the daemon before this one: those runs, and what is to be run
+    /// once they have ended.
+    var orphans: [JobID: (runs: Set<RunID>, waiting: [WaitingRun])] = [:]
     /// Fires that have begun and whose command is still to run, and which those are by job.
     var waiting: [FireID: WaitingRun] = [:]
     var waitingFires: [JobID: Set<FireID>] = [:]

@@ -7,23 +7,21 @@ import TimerControl
 struct Recovered: Sendable {
     /// Events whose row was claimed and whose date has passed: perhaps told, told again.
     var redelivered: Int = 0
-    /// Runs that were in progress, or about to be.
-    var interrupted: Int = 0
     /// Events by hand that were stored and told by nobody, for all we know.
     var untoldByHand: [(job: StoredJob, fire: FireID)] = []
     /// Fires that have begun and whose command is to run, or to run again.
     var waiting: [WaitingRun] = []
-    /// Runs whose process may live on.
-    ///
-    /// Nil where the crash came before that was recorded.
-    var orphans: [(run: RunID, job: StoredJob, process: Orphan?)] = []
+    /// Runs that were in progress, or about to be: their processes may live on.
+    var running: [LeftRun] = []
+
+    var interrupted: Int { running.count }
 }
 
 extension JobWriter {
     /// Settles each fire that is claimed or running, by what it was: see `LeftFire.verdict`.
     ///
     /// Bounded by the window and the number of runs at a time, whatever the number of jobs.
-    mutating func recover(keepingRuns keep: Int) throws -> Recovered {
+    mutating func recover() throws -> Recovered {
         var recovered = Recovered()
         let left = try database.prepare(SQL.openFires).all { row in
             LeftFire(
@@ -69,7 +67,7 @@ extension JobWriter {
                     )
                 )
             case .interrupt:
-                try interrupt(fire, of: job, keepingRuns: keep, into: &recovered)
+                recovered.running += try runs(of: fire, job)
                 if isClaim, let date = job.fireDate {
                     job.claim = nil
                     job.fires += 1
@@ -98,7 +96,7 @@ extension JobWriter {
             missed: fire.missed,
             attempt: (attempts ?? 0) + 1,
             cause: cause,
-            until: moment.elapsedDate(until, on: .wall)
+            until: cause == .run ? nil : moment.elapsedDate(until, on: .wall)
         )
     }
 
@@ -121,40 +119,18 @@ extension JobWriter {
         try database.prepare(SQL.doubt).run(fire, moment.wall)
     }
 
-    private mutating func interrupt(
-        _ fire: LeftFire,
-        of job: StoredJob,
-        keepingRuns keep: Int,
-        into recovered: inout Recovered
-    ) throws {
-        let runs = try database.prepare(SQL.runsInProgress).all(fire.id) { row in
-            (
-                id: try row.get(0, as: RunID.self), attempt: try row.get(1, as: Int.self),
+    /// The runs of a fire that have no end yet: they stay open until their processes have surely ended,
+    /// or the daemon after this one would know nothing of those.
+    private func runs(of fire: LeftFire, _ job: StoredJob) throws -> [LeftRun] {
+        try database.prepare(SQL.runsInProgress).all(fire.id) { row in
+            LeftRun(
+                run: try row.get(0),
+                job: job,
+                fire: fire,
+                attempt: try row.get(1),
                 isOnFailure: try row.get(2, as: Int.self) == 1,
                 process: try row.process(3)
             )
-        }
-        for run in runs {
-            let next: AfterRun =
-                run.isOnFailure
-                ? .done : AfterRun(.interrupted, attempt: run.attempt, of: fire.id, job: job)
-            let ended = EndedRun(
-                fire: fire.id,
-                fireDate: fire.wallDate,
-                attempt: run.attempt,
-                outcome: .interrupted,
-                startedAt: nil,
-                endedAt: moment.wall,
-                output: CapturedOutput()
-            )
-            try recordFinished(run.id, of: job, ended, keep: keep, next: next)
-            recovered.interrupted += 1
-            recovered.orphans.append((run.id, job, run.process))
-            if case .retry(let delay) = next {
-                recovered.waiting.append(
-                    try waiting(fire, of: job, cause: .retry, until: moment.wall + delay)
-                )
-            }
         }
     }
 
@@ -179,6 +155,22 @@ extension Row {
             return nil
         }
         return Orphan(pid: pid, ticks: ticks)
+    }
+}
+
+/// A run that was in progress when a daemon ended.
+struct LeftRun: Sendable {
+    var run: RunID
+    var job: StoredJob
+    var fire: LeftFire
+    var attempt: Int
+    var isOnFailure: Bool
+    /// Nil where the crash came before that was recorded.
+    var process: Orphan?
+
+    /// What follows once its process has ended.
+    var next: AfterRun {
+        isOnFailure ? .done : AfterRun(.interrupted, attempt: attempt, of: fire.id, job: job)
     }
 }
 
