@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test check format dependencies release install benchmarks clean
+.PHONY: all demo test simulate check format dependencies release install benchmarks clean
 
 all: release
 
@@ -18,6 +18,14 @@ demo: release
 test: dependencies
 	$(SWIFT) build --build-tests
 	@SWIFT="$(SWIFT)" ./.ci/tests
+
+## Kills daemons at operations of a simulated disk: SEEDS=1000 or SEEDS=5..9, and EVERY=20 short lives at each
+## operation; a failure prints how to replay it: SEEDS=7..7, perhaps OPERATION=120 POWER=1.
+SEEDS ?= 1000
+simulate: dependencies
+	$(SWIFT) build --build-tests
+	TIMERD_SIMULATE_SEEDS=$(SEEDS) TIMERD_SIMULATE_EVERY=$(EVERY) TIMERD_SIMULATE_OPERATION=$(OPERATION) \
+		TIMERD_SIMULATE_POWER=$(POWER) $(SWIFT) test --skip-build --no-parallel --filter CrashTests
 
 ## What CI checks beside the tests: format, warnings, tests that would never run, the one way of data.
 check: dependencies

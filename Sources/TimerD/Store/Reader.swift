@@ -12,7 +12,11 @@ actor Reader {
     private var isClosed = false
 
     /// Opens the database at `path`, which a writer has made; from then on it lives on `thread`.
-    init(path: String, on disk: any Disk, thread: any StoreLoop) throws(DatabaseError) {
+    init(
+        path: String,
+        on disk: any Disk = SystemDisk(),
+        thread: any StoreLoop = StoreThread(name: "timerd-reader")
+    ) throws(DatabaseError) {
         self.path = path
         database = try Database(path: path, mode: .readOnly, on: disk)
         self.thread = thread
