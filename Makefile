@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test soak check format dependencies release install benchmarks clean
+.PHONY: all demo test soak simulate check format dependencies release install benchmarks clean
 
 all: release
 
@@ -24,6 +24,14 @@ soak: dependencies
 	$(SWIFT) build --build-tests
 	TIMERD_SOAK_RUNS=20000 TIMERD_SOAK_FLOOD=10737418240 TIMERD_GROWTH_SECONDS=10000 \
 		$(SWIFT) test --skip-build --no-parallel --filter 'SoakTests|GrowthTests' 2>&1 | grep -E '^(soak|flood|growth)|✔|✘'
+
+## Kills daemons at operations of a simulated disk: SEEDS=1000 or SEEDS=5..9, and EVERY=20 short lives at each
+## operation; a failure prints how to replay it: SEEDS=7..7, perhaps OPERATION=120 POWER=1.
+SEEDS ?= 1000
+simulate: dependencies
+	$(SWIFT) build --build-tests
+	TIMERD_SIMULATE_SEEDS=$(SEEDS) TIMERD_SIMULATE_EVERY=$(EVERY) TIMERD_SIMULATE_OPERATION=$(OPERATION) \
+		TIMERD_SIMULATE_POWER=$(POWER) $(SWIFT) test --skip-build --no-parallel --filter CrashTests
 
 ## What CI checks beside the tests: format, warnings, tests that would never run, the one way of data.
 check: dependencies

@@ -129,10 +129,17 @@ let package = Package(
             ],
             swiftSettings: testSettings
         ),
+        // A disk that fails as a test tells it to.
+        .target(
+            name: "CCrashDisk",
+            path: "Tests/CCrashDisk",
+            linkerSettings: [.linkedLibrary("sqlite3")]
+        ),
         .testTarget(
             name: "TimerDTests",
             dependencies: [
-                "CSQLite", "Migrations", "RunLoopTimers", "Schedules", "TimerControl", "TimerD",
+                "CCrashDisk", "CSQLite", "Migrations", "RunLoopTimers", "Schedules", "TimerControl",
+                "TimerD",
                 // The end-to-end tests run these; naming them here has them built first.
                 "TimerDMain", "timerctl",
                 .product(name: "Logging", package: "swift-log"),

@@ -187,7 +187,8 @@ extension Store {
     /// Where watchers read what they have missed, once all that was told before is stored.
     func events(after scheduler: Scheduler) -> EventSource {
         { [reader] after, owner, limit in
-            await scheduler.settle()
+            // A page that lacks what is not stored yet would be taken for all that there is.
+            try await scheduler.store.barrier()
             return try await reader.read { database in
                 let log = EventLog(database)
                 return EventPage(

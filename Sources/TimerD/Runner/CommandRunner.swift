@@ -19,6 +19,34 @@ protocol CommandRunner: Sendable {
     /// How the run ended is in the answer of `run`.
     @discardableResult
     func stop(_ run: Int64, by teardown: Teardown) -> Bool
+
+    /// What tells a process that has been started from others, should it outlive the daemon; nil
+    /// where it has ended.
+    func process(_ pid: Int32) -> Orphan?
+
+    /// The processes that a daemon of that socket started for `runs`; who each of them runs as.
+    func orphans(of runs: [Int64: UInt32], socket: String) -> [Int64: Orphan]
+
+    /// Whether a process that an earlier daemon started has not ended.
+    func lives(_ process: Orphan) -> Bool
+
+    /// Ends such a process and all of its group; returns when they have ended, or will not.
+    func end(_ process: Orphan, by teardown: Teardown) async
+}
+
+/// The processes of the machine.
+extension CommandRunner {
+    func process(_ pid: Int32) -> Orphan? {
+        Orphan.ticks(of: pid).map { Orphan(pid: pid, ticks: $0) }
+    }
+
+    func orphans(of runs: [Int64: UInt32], socket: String) -> [Int64: Orphan] {
+        Orphan.find(runs, socket: socket)
+    }
+
+    func lives(_ process: Orphan) -> Bool { process.lives }
+
+    func end(_ process: Orphan, by teardown: Teardown) async { await process.end(by: teardown) }
 }
 
 /// What to run, complete: nothing is inherited from the daemon.

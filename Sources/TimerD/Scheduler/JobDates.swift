@@ -76,7 +76,5 @@ extension StoredJob {
     }
 
     /// When its next fire is due; nil while there is none.
-    ///
-    /// Who fires a job by hand does not wait for its jitter.
-    var dueDate: Timestamp? { claim?.isByHand == true ? fireDate : fireDate.map(dates.due) }
+    var dueDate: Timestamp? { fireDate.map(dates.due) }
 }

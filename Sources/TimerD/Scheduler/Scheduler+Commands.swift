@@ -10,8 +10,11 @@ extension Scheduler {
         return try await holding(names.map { .name($0) }, caller: caller) { scheduler in
             // Root may do what the limit keeps others from.
             let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
+            let unstarted = Set(
+                names.flatMap { scheduler.unstartedFires(of: .name($0), caller: caller) }
+            )
             return try await scheduler.write { writer in
-                try writer.add(jobs, replace: replace, limit: limit)
+                try writer.add(jobs, replace: replace, limit: limit, unstarted: unstarted)
             }
         }
     }
@@ -37,7 +40,7 @@ extension Scheduler {
         return try await holding([selection], caller: caller) { scheduler in
             let unstarted = scheduler.unstartedFires(of: selection, caller: caller)
             let busy = scheduler.busyJobs(reference)
-            let (job, fire, run) = try await scheduler.write { writer in
+            let (job, fire, _) = try await scheduler.write { writer in
                 let id = try writer.resolve(reference, caller: caller)
                 return try writer.fireNow(
                     id,
@@ -45,8 +48,10 @@ extension Scheduler {
                     unstarted: unstarted,
                     busy: busy[id]
                 )
+            } durable: { scheduler, fired in
+                let (job, fire, run) = fired
+                scheduler.fireByHand(job, fire, run)
             }
-            if !job.isOneShot { scheduler.fireByHand(job, fire, run) }
             return (job, fire)
         }
     }

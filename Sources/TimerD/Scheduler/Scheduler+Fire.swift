@@ -135,9 +135,15 @@ extension Scheduler {
 
     /// Fires out of turn; the job keeps its schedule.
     ///
-    /// `run`: stored already, for a job with a command.
-    func fireByHand(_ job: StoredJob, _ fire: FireID, _ run: RunID?) {
-        let claim = StoredJob.Claim(fire: fire, missed: 0, isByHand: true)
+    /// `run`: stored already, for a job with a command. `isRedelivery`: a daemon before this one may
+    /// have told it.
+    func fireByHand(_ job: StoredJob, _ fire: FireID, _ run: RunID?, isRedelivery: Bool = false) {
+        let claim = StoredJob.Claim(
+            fire: fire,
+            missed: 0,
+            isRedelivery: isRedelivery,
+            isByHand: true
+        )
         guard let command = job.definition.command else {
             begin(job, claim) { begun in { try $0.recordManual(begun) } }
             return

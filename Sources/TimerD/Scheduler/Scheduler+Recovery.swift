@@ -11,13 +11,21 @@ extension Scheduler {
     func recover() async throws -> Recovered {
         let untold = try await write { try EventLog($0.database).outbox() }
         tell(untold)
-        let recovered = try await write { try $0.recover() }
+        let recovered = try await write {
+            try $0.recover()
+        } durable: { scheduler, recovered in
+            // Before any timer of these jobs: what is left running keeps them busy.
+            scheduler.endOrphans(of: recovered)
+        }
         try await write { try $0.followClockBack() }
-        for (job, fire) in recovered.untoldByHand { fireByHand(job, fire, nil) }
+        for (job, fire) in recovered.untoldByHand {
+            fireByHand(job, fire, nil, isRedelivery: true)
+        }
         isRecovered = true
         tieAgain(try await write { try $0.tiedJobs() })
-        endOrphans(of: recovered)
         for run in recovered.waiting where orphans[run.job.id] == nil { wait(run) }
+        // What waits for a run's end begins now where there is none, nor a next attempt.
+        for run in recovered.waiting { runsChanged(of: run.job.id) }
         loadWindow()
         return recovered
     }
@@ -26,35 +34,67 @@ extension Scheduler {
     /// run again waits.
     private func endOrphans(of recovered: Recovered) {
         let daemon = geteuid()
-        let unknown = recovered.orphans.filter { $0.process == nil }.map { run, job, _ in
-            (run.rawValue, daemon == 0 ? job.owner : daemon)
+        let unknown = recovered.running.filter { $0.process == nil }.map { left in
+            (left.run.rawValue, daemon == 0 ? left.job.owner : daemon)
         }
-        let found = Orphan.find(
-            Dictionary(unknown) { first, _ in first },
+        let found = runner.orphans(
+            of: Dictionary(unknown) { first, _ in first },
             socket: settings.socket
         )
-        for (run, job, process) in recovered.orphans {
-            guard let process = process ?? found[run.rawValue], process.lives else { continue }
+        for left in recovered.running {
+            let (run, job) = (left.run, left.job)
+            guard let process = left.process ?? found[run.rawValue], runner.lives(process) else {
+                interrupted(left)
+                continue
+            }
             log.notice(
                 "ending a process that outlived the daemon",
                 metadata: ["job": "\(job.id)", "run": "\(run)", "pid": "\(process.pid)"]
             )
             runs[job.id, default: []].insert(run)
-            orphans[job.id] = recovered.waiting.filter { $0.job.id == job.id }
-            Task.detached {
-                await process.end(by: job.policy.run.teardown)
-                await self.orphanEnded(run, of: job.id)
+            let waiting = recovered.waiting.filter { $0.job.id == job.id }
+            orphans[job.id, default: ([], waiting)].runs.insert(run)
+            Task.detached(executorPreference: pool) { [runner] in
+                await runner.end(process, by: job.policy.run.teardown)
+                await self.interrupted(left)
             }
         }
     }
 
-    private func orphanEnded(_ run: RunID, of job: JobID) {
-        runs[job]?.remove(run)
-        if runs[job]?.isEmpty == true {
-            runs[job] = nil
-            for run in orphans.removeValue(forKey: job) ?? [] { wait(run) }
+    /// Nothing is left of a run that the end of the daemon before this one interrupted: stores that, with
+    /// what follows it, and sees to it.
+    private func interrupted(_ left: LeftRun) {
+        let (id, next, moment) = (left.job.id, left.next, clock.now())
+        let ended = EndedRun(
+            fire: left.fire.id,
+            fireDate: left.fire.wallDate,
+            attempt: left.attempt,
+            outcome: .interrupted,
+            startedAt: nil,
+            endedAt: moment.wall,
+            output: CapturedOutput()
+        )
+        record { try $0.recordFinished(left.run, of: left.job, ended, next: next) }
+        if case .retry(let delay) = next {
+            let again = WaitingRun(
+                job: left.job,
+                fire: left.fire.id,
+                fireDate: left.fire.wallDate,
+                firedAt: left.fire.firedAt ?? left.fire.wallDate,
+                missed: left.fire.missed,
+                attempt: left.attempt + 1,
+                cause: .retry,
+                until: moment.elapsed + delay
+            )
+            if orphans[id] == nil { wait(again) } else { orphans[id]?.waiting.append(again) }
         }
-        runsChanged(of: job)
+        runs[id]?.remove(left.run)
+        if runs[id]?.isEmpty == true { runs[id] = nil }
+        orphans[id]?.runs.remove(left.run)
+        if orphans[id]?.runs.isEmpty == true {
+            for run in orphans.removeValue(forKey: id)?.waiting ?? [] { wait(run) }
+        }
+        runsChanged(of: id)
         resumeIfIdle()
     }
 
@@ -73,6 +113,8 @@ extension Scheduler {
         let unstarted = Set(armed.values.compactMap(\.unstartedFire))
         for entry in armed.values { entry.timer?.invalidate() }
         armed = [:]
+        // What was asked for before may still begin a run.
+        await settle()
         await drain(drainTime)
         do {
             // What was under way before has its numbers then, and none is given after it.
@@ -99,9 +141,9 @@ extension Scheduler {
 
     private func drain(_ time: Duration) async {
         guard !runs.isEmpty else { return }
-        let deadline = Task {
+        let deadline = Task(executorPreference: pool) {
             try await Task.sleep(for: time)
-            self.endRuns()
+            await self.endRuns()
         }
         await withCheckedContinuation { idleWaiters.append($0) }
         deadline.cancel()

@@ -35,7 +35,7 @@ extension Scheduler {
         // Here, so that runs get their places in the order in which they came.
         let ticket = slots.enter(for: command.job.owner)
         // Detached: nothing of a run's preparation is to happen on the timers' thread.
-        tasks[command.run] = Task.detached {
+        tasks[command.run] = Task.detached(executorPreference: pool) {
             do {
                 try await slots.wait(ticket)
             } catch {
@@ -49,7 +49,7 @@ extension Scheduler {
                 accounts: accounts,
                 clock: clock
             ) { pid in
-                let process = Orphan.ticks(of: pid).map { Orphan(pid: pid, ticks: $0) }
+                let process = runner.process(pid)
                 self.loop.perform { self.assumeIsolated { $0.started(command, pid, process) } }
             }
             slots.release(for: command.job.owner)

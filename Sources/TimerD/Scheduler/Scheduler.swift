@@ -21,6 +21,8 @@ actor Scheduler {
     let store: WriteQueue
     let runner: any CommandRunner
     let accounts: Accounts
+    /// The threads on which runs are prepared and waited for; nil for those of the process.
+    let pool: (any TaskExecutor)?
     let events: any EventPublisher
     private(set) var settings: Settings
     let log: Logger
@@ -47,8 +49,9 @@ actor Scheduler {
     var onFailureRuns: Set<RunID> = []
     /// Those of them that were told to end, and are not to be tried again.
     var stoppedRuns: Set<RunID> = []
-    /// What is to be run again once a process that outlived the daemon before this one has ended.
-    var orphans: [JobID: [WaitingRun]] = [:]
+    /// Jobs of which a process outlived the daemon before this one: those runs, and what is to be run
+    /// once they have ended.
+    var orphans: [JobID: (runs: Set<RunID>, waiting: [WaitingRun])] = [:]
     /// Fires that have begun and whose command is still to run, and which those are by job.
     var waiting: [FireID: WaitingRun] = [:]
     var waitingFires: [JobID: Set<FireID>] = [:]
@@ -68,6 +71,7 @@ actor Scheduler {
         store: WriteQueue,
         runner: any CommandRunner,
         accounts: Accounts = Accounts(),
+        pool: (any TaskExecutor)? = nil,
         events: any EventPublisher,
         eventSequenceEnd: Int64,
         settings: Settings,
@@ -78,6 +82,7 @@ actor Scheduler {
         self.store = store
         self.runner = runner
         self.accounts = accounts
+        self.pool = pool
         self.events = events
         self.settings = settings
         self.log = log
@@ -101,17 +106,19 @@ actor Scheduler {
 
     /// Writes `body` and returns once it is durable and its outcome has been armed.
     ///
-    /// The write takes its place in the store's queue before this suspends.
+    /// The write takes its place in the store's queue before this suspends. `durable` is called here
+    /// in the order of the store, after the outcome has been armed: who awaits this may be
+    /// overtaken by what the store says later, for a continuation goes by way of the pool.
     func write<T: Sendable>(
-        _ body: @escaping @Sendable (inout JobWriter) throws -> T
+        _ body: @escaping @Sendable (inout JobWriter) throws -> T,
+        durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) async throws -> T {
         let moment = clock.now()
         window.extend(now: moment.elapsed)
         let horizon = window.horizon
-        let runsKept = settings.runsKept
-        let store = store
-        let (value, outcome) = try await withCheckedThrowingContinuation { continuation in
-            store.submit({ database in
+        let (store, loop, runsKept) = (store, loop, settings.runsKept)
+        return try await withCheckedThrowingContinuation { continuation in
+            store.submit { database in
                 var writer = JobWriter(
                     database,
                     at: moment,
@@ -120,10 +127,18 @@ actor Scheduler {
                 )
                 let value = try body(&writer)
                 return (value, writer.outcome)
-            }) { continuation.resume(with: $0) }
+            } completion: { result in
+                loop.perform {
+                    self.assumeIsolated { scheduler in
+                        if case .success((let value, let outcome)) = result {
+                            scheduler.apply(outcome)
+                            durable(scheduler, value)
+                        }
+                        continuation.resume(with: result.map(\.0))
+                    }
+                }
+            }
         }
-        apply(outcome)
-        return value
     }
 
     /// Tells the store what has happened: it is written as soon as the store can, in order.

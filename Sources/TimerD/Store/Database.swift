@@ -30,14 +30,15 @@ final class Database {
     /// - Throws: a sentence that names the path if it is a directory, cannot be read or written,
     ///   is not an SQLite database, belongs to another program, or is corrupt. In all these cases
     ///   the file and its neighbours are left as they were.
-    init(path: String, mode: Mode) throws(DatabaseError) {
+    init(path: String, mode: Mode, on disk: any Disk = SystemDisk()) throws(DatabaseError) {
         self.path = path
         self.mode = mode
-        handle = try DatabaseFile(path: path).open(mode)
+        handle = try DatabaseFile(path: path, disk: disk).open(mode)
         do {
             switch mode {
             case .readWriteCreate:
                 try configureWriter()
+                try settleLog()
                 takeOverCheckpoints()
             case .readOnly: try configureReader()
             }
@@ -174,6 +175,19 @@ final class Database {
         guard loggedPages >= 1000 else { return }
         loggedPages = 0
         sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+    }
+
+    /// Copies what the log holds into the file, and syncs that, before anything is added to it.
+    ///
+    /// A log that is found may hold a commit whose sync failed: it is in the system's memory and reads
+    /// well, but no later sync writes it (https://lwn.net/Articles/752063/), and a loss of power
+    /// would end the log there, with all that was added behind it. On a full disk, or while another
+    /// program reads, it stays as it is.
+    private func settleLog() throws(DatabaseError) {
+        let code = sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        guard code != SQLITE_OK else { return }
+        let error = DatabaseError(of: handle, sql: "checkpoint", path: path)
+        if !error.isFull, !error.isBusy { throw error }
     }
 
     /// Replaces SQLite's own hook, which checkpoints; this one counts.

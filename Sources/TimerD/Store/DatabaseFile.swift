@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
-// It holds `stat` where a module of the program imports it, and Glibc where none does.
-import CoreFoundation
 import Glibc
 
 /// The file of a database before it is trusted to be there, to be ours, and to be sound.
@@ -16,16 +14,19 @@ struct DatabaseFile {
     static let applicationID: UInt32 = 0x746d_7264
 
     let path: String
+    let disk: any Disk
 
     /// A connection to the file, in a state where SQL may be run on it.
     func open(_ mode: Database.Mode) throws(DatabaseError) -> OpaquePointer {
-        let size = try size()
+        let size = try disk.size(of: path)
         if size == nil {
             guard mode == .readWriteCreate else {
                 throw refusal(SQLITE_CANTOPEN, "cannot open", because: Glibc.ENOENT)
             }
             try refuseLog(path + "-wal")
-            try create()
+            // So that it has the right mode before there is anything in it; SQLite gives the files
+            // beside it the same one.
+            try disk.create(path)
         }
         let reader = try connect(SQLITE_OPEN_READONLY)
         var writer: OpaquePointer?
@@ -46,42 +47,13 @@ struct DatabaseFile {
 
     // MARK: - The file
 
-    /// In bytes; nil if there is no such file.
-    private func size() throws(DatabaseError) -> Int? {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            guard errno == ENOENT else {
-                throw refusal(SQLITE_CANTOPEN, "cannot open", because: errno)
-            }
-            return nil
-        }
-        switch status.st_mode & S_IFMT {
-        case S_IFREG: return status.st_size
-        case S_IFDIR: throw refusal(SQLITE_CANTOPEN, "cannot open", because: EISDIR)
-        default: throw refusal(SQLITE_CANTOPEN, "cannot open '\(path)': not a regular file")
-        }
-    }
-
-    /// Makes the file, empty, so that it has the right mode before there is anything in it; SQLite
-    /// gives the files beside it the same one.
-    private func create() throws(DatabaseError) {
-        let descriptor = Glibc.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw refusal(SQLITE_CANTOPEN, "cannot create", because: errno)
-        }
-        // Closing a descriptor of a database drops the locks that this process holds on it
-        // (https://www.sqlite.org/howtocorrupt.html 2.2); this file is too new to have any.
-        Glibc.close(descriptor)
-    }
-
     /// SQLite deletes the write-ahead log of a database that is missing or empty, and with it what
     /// was committed last.
     private func refuseLog(_ log: String) throws(DatabaseError) {
-        var status = stat()
-        guard stat(log, &status) == 0, status.st_size > 0 else { return }
+        guard let size = try disk.size(of: log), size > 0 else { return }
         throw refusal(
             SQLITE_CANTOPEN,
-            "database '\(path)' is missing or empty, but '\(log)' holds \(status.st_size) bytes"
+            "database '\(path)' is missing or empty, but '\(log)' holds \(size) bytes"
                 + " of it; restore the database, or move both away"
         )
     }
@@ -91,7 +63,7 @@ struct DatabaseFile {
     private func connect(_ access: Int32) throws(DatabaseError) -> OpaquePointer {
         var handle: OpaquePointer?
         let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-        guard sqlite3_open_v2(path, &handle, flags, nil) == SQLITE_OK, let handle else {
+        guard sqlite3_open_v2(path, &handle, flags, disk.vfs) == SQLITE_OK, let handle else {
             let error = DatabaseError(of: handle, sql: nil, path: path)
             sqlite3_close(handle)
             guard error.systemError == 0 else {
@@ -123,6 +95,7 @@ struct DatabaseFile {
             return try refuseLog(String(cString: sqlite3_filename_wal(file)))
         }
         let header = size < 100 ? [] : try readHeader(reader)
+        if header.allSatisfy({ $0 == 0 }), try hasJournal(reader) { return }
         guard header.starts(with: "SQLite format 3\0".utf8) else {
             throw refusal(SQLITE_NOTADB, "'\(path)' is not an SQLite database, and was left alone")
         }
@@ -148,6 +121,16 @@ struct DatabaseFile {
             "database '\(path)' is corrupt (\(error.message)), and was left alone;"
                 + " restore a backup, or move it away to begin anew"
         )
+    }
+
+    /// Whether a journal lies beside the file: the power went as it was being made, before there was
+    /// anything in it, and the first statement of a connection that writes undoes that.
+    private func hasJournal(_ reader: OpaquePointer) throws(DatabaseError) -> Bool {
+        let journal = sqlite3_filename_journal(sqlite3_db_filename(reader, "main"))
+        guard let journal, let size = try disk.size(of: String(cString: journal)) else {
+            return false
+        }
+        return size > 0
     }
 
     /// The first 100 bytes: https://www.sqlite.org/fileformat.html#the_database_header.

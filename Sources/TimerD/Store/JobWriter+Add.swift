@@ -21,14 +21,20 @@ struct NewJob: Sendable {
 extension JobWriter {
     /// Adds `jobs`, in order, and returns them as they stand.
     ///
-    /// `limit`: how many live jobs their owner may have; nil for any number.
+    /// `limit`: how many live jobs their owner may have; nil for any number. `unstarted`: fires whose
+    /// run is stored as running and has not been started.
     /// - Throws: `ControlError` `nameTaken` or `limitReached`, and what the database throws; then
     ///   none is added.
-    mutating func add(_ jobs: [NewJob], replace: Bool, limit: Int?) throws -> [StoredJob] {
+    mutating func add(
+        _ jobs: [NewJob],
+        replace: Bool,
+        limit: Int?,
+        unstarted: Set<FireID> = []
+    ) throws -> [StoredJob] {
         guard let owner = jobs.first?.owner else { return [] }
         if let limit { try requireRoom(for: jobs, of: owner, replace: replace, limit: limit) }
         try countLive(jobs.count, of: owner)
-        return try jobs.map { try add($0, replace: replace) }
+        return try jobs.map { try add($0, replace: replace, unstarted) }
     }
 
     /// Refuses jobs beyond the limit before any of them is stored.
@@ -51,7 +57,9 @@ extension JobWriter {
         )
     }
 
-    private mutating func add(_ new: NewJob, replace: Bool) throws -> StoredJob {
+    private mutating func add(_ new: NewJob, replace: Bool, _ unstarted: Set<FireID>) throws
+        -> StoredJob
+    {
         if let name = new.definition.name, let holder = try jobID(named: name, owner: new.owner) {
             guard replace, var old = try job(holder) else {
                 throw ControlError(
@@ -59,6 +67,8 @@ extension JobWriter {
                     "job \(holder) has the name '\(name)'; --replace puts the new job in its place"
                 )
             }
+            try takeBack(&old, unstarted)
+            try settleUnfired(&old)
             try end(&old, .invalidated, .replaced)
             try put(old)
         }

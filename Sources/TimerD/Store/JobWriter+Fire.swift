@@ -54,11 +54,7 @@ extension JobWriter {
         try markFired(begun, isWaiting: isWaiting)
         job.claim = nil
         job.fires += 1
-        if job.isOneShot, begun.job.claim?.isByHand == true {
-            try end(&job, .finished, .fired)
-        } else {
-            try advance(&job, past: begun.job.fireDate ?? begun.firedAt)
-        }
+        try advance(&job, past: begun.job.fireDate ?? begun.firedAt)
         try settleAndPut(job)
     }
 
@@ -81,9 +77,9 @@ extension JobWriter {
         try settleAndPut(job)
     }
 
-    /// Fires the job now: a claimed fire out of turn, or the only one of a one-shot.
+    /// Fires the job now, out of turn; a one-shot is finished by it.
     ///
-    /// - Returns: the job, the fire, and for a command out of turn its run, about to be started.
+    /// - Returns: the job, the fire, and for a command its run, about to be started.
     /// `busy`: what is in progress of the job; its overlap policy decides.
     mutating func fireNow(
         _ id: JobID,
@@ -112,28 +108,24 @@ extension JobWriter {
         job.uncut += 1
         let fire = FireID(rawValue: database.lastInsertRowID)
         var run: RunID?
+        if job.definition.command != nil, !mustWait {
+            run = try prepareRun(of: id, fire: fire, attempt: 1)
+        }
+        job.fires += 1
         if job.isOneShot {
             try takeBack(&job, unstarted)
-            try count(leaving: job.state, entering: .scheduled)
-            job.state = .scheduled
+            // This is its date now.
             job.schedule = job.schedule.movingGrid(to: now)
-            job.fireDate = now
-            job.claim = StoredJob.Claim(fire: fire, missed: 0, isSettled: true, isByHand: true)
-        } else {
-            if job.definition.command != nil, !mustWait {
-                run = try prepareRun(of: id, fire: fire, attempt: 1)
-            }
-            job.fires += 1
-            if let count = job.policy.count, job.fires >= count {
-                try takeBack(&job, unstarted)
-                try end(&job, .finished, .count)
-            }
+            try end(&job, .finished, .fired)
+        } else if let count = job.policy.count, job.fires >= count {
+            try takeBack(&job, unstarted)
+            try end(&job, .finished, .count)
         }
         try put(job)
         return (job, fire, run)
     }
 
-    /// Records the effect of a fire by hand on a repeating job, which keeps its schedule.
+    /// Records the effect of a fire by hand, which leaves the job as it is.
     func recordManual(_ begun: BegunFire, isWaiting: Bool = false) throws {
         try markFired(begun, isWaiting: isWaiting)
     }

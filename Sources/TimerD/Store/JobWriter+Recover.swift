@@ -7,16 +7,14 @@ import TimerControl
 struct Recovered: Sendable {
     /// Events whose row was claimed and whose date has passed: perhaps told, told again.
     var redelivered: Int = 0
-    /// Runs that were in progress, or about to be.
-    var interrupted: Int = 0
     /// Events by hand that were stored and told by nobody, for all we know.
     var untoldByHand: [(job: StoredJob, fire: FireID)] = []
     /// Fires that have begun and whose command is to run, or to run again.
     var waiting: [WaitingRun] = []
-    /// Runs whose process may live on.
-    ///
-    /// Nil where the crash came before that was recorded.
-    var orphans: [(run: RunID, job: StoredJob, process: Orphan?)] = []
+    /// Runs that were in progress, or about to be: their processes may live on.
+    var running: [LeftRun] = []
+
+    var interrupted: Int { running.count }
 }
 
 extension JobWriter {
@@ -31,11 +29,10 @@ extension JobWriter {
                 job: try row.get(1),
                 wallDate: try row.get(2),
                 state: try row.get(3),
-                isManual: try row.get(4, as: FireReason?.self) == .manual,
-                missed: try row.get(5),
-                firedAt: try row.get(6),
-                waitsFor: try row.get(7),
-                waitsUntil: try row.get(8)
+                missed: try row.get(4),
+                firedAt: try row.get(5),
+                waitsFor: try row.get(6),
+                waitsUntil: try row.get(7)
             )
         }
         for fire in left {
@@ -51,8 +48,7 @@ extension JobWriter {
                     fire: fire.id,
                     missed: fire.missed,
                     isSettled: fire.wallDate <= moment.wall,
-                    isRedelivery: isRedelivery,
-                    isByHand: fire.isManual
+                    isRedelivery: isRedelivery
                 )
                 outcome.jobs.append(job)
             case .carryOut:
@@ -69,7 +65,7 @@ extension JobWriter {
                     )
                 )
             case .interrupt:
-                try interrupt(fire, of: job, into: &recovered)
+                recovered.running += try runs(of: fire, job)
                 if isClaim, let date = job.fireDate {
                     job.claim = nil
                     job.fires += 1
@@ -98,7 +94,7 @@ extension JobWriter {
             missed: fire.missed,
             attempt: (attempts ?? 0) + 1,
             cause: cause,
-            until: moment.elapsedDate(until, on: .wall)
+            until: cause == .run ? nil : moment.elapsedDate(until, on: .wall)
         )
     }
 
@@ -121,47 +117,30 @@ extension JobWriter {
         try database.prepare(SQL.doubt).run(fire, moment.wall)
     }
 
-    private mutating func interrupt(
-        _ fire: LeftFire,
-        of job: StoredJob,
-        into recovered: inout Recovered
-    ) throws {
-        let runs = try database.prepare(SQL.runsInProgress).all(fire.id) { row in
-            (
-                id: try row.get(0, as: RunID.self), attempt: try row.get(1, as: Int.self),
+    /// The runs of a fire that have no end yet: they stay open until their processes have surely ended,
+    /// or the daemon after this one would know nothing of those.
+    private func runs(of fire: LeftFire, _ job: StoredJob) throws -> [LeftRun] {
+        try database.prepare(SQL.runsInProgress).all(fire.id) { row in
+            LeftRun(
+                run: try row.get(0),
+                job: job,
+                fire: fire,
+                attempt: try row.get(1),
                 isOnFailure: try row.get(2, as: Int.self) == 1,
                 process: try row.process(3)
             )
-        }
-        for run in runs {
-            let next: AfterRun =
-                run.isOnFailure
-                ? .done : AfterRun(.interrupted, attempt: run.attempt, of: fire.id, job: job)
-            let ended = EndedRun(
-                fire: fire.id,
-                fireDate: fire.wallDate,
-                attempt: run.attempt,
-                outcome: .interrupted,
-                startedAt: nil,
-                endedAt: moment.wall,
-                output: CapturedOutput()
-            )
-            try recordFinished(run.id, of: job, ended, next: next)
-            recovered.interrupted += 1
-            recovered.orphans.append((run.id, job, run.process))
-            if case .retry(let delay) = next {
-                recovered.waiting.append(
-                    try waiting(fire, of: job, cause: .retry, until: moment.wall + delay)
-                )
-            }
         }
     }
 
     /// Takes back every claim that was surely not carried out, as the last write of a daemon that stops.
     ///
+    /// Not those by hand: who fired a job was answered with that fire, and the next daemon begins it.
     /// `unstarted`: fires whose run is stored as running and has not been started.
     mutating func releaseClaims(unstarted: Set<FireID>) throws {
-        for fire in unstarted { try database.prepare(SQL.unprepare).run(fire) }
+        for fire in unstarted {
+            try database.prepare(SQL.unprepare).run(fire)
+            try database.prepare(SQL.deleteRunOfFire).run(fire)
+        }
         try database.prepare(SQL.releaseJobs).run()
         try database.prepare(SQL.deleteClaims).run()
     }
@@ -177,6 +156,22 @@ extension Row {
     }
 }
 
+/// A run that was in progress when a daemon ended.
+struct LeftRun: Sendable {
+    var run: RunID
+    var job: StoredJob
+    var fire: LeftFire
+    var attempt: Int
+    var isOnFailure: Bool
+    /// Nil where the crash came before that was recorded.
+    var process: Orphan?
+
+    /// What follows once its process has ended.
+    var next: AfterRun {
+        isOnFailure ? .done : AfterRun(.interrupted, attempt: attempt, of: fire.id, job: job)
+    }
+}
+
 /// A fire that was open when a daemon ended.
 struct LeftFire: Hashable, Sendable {
     var id: FireID
@@ -184,7 +179,6 @@ struct LeftFire: Hashable, Sendable {
     var wallDate: Timestamp
     /// Claimed, waiting or running.
     var state: Run.State
-    var isManual: Bool
     var missed: Int
     var firedAt: Timestamp?
     var waitsFor: WaitingRun.Cause?
@@ -199,7 +193,7 @@ struct LeftFire: Hashable, Sendable {
         case keep
         /// An event that may have been told: it is told again, under the same id.
         case redeliver
-        /// An event by hand, which no later date makes up for; a command by hand is running.
+        /// A fire by hand, which no later date makes up for.
         case carryOut
         /// A command that was not started: it follows the misfire rule like any date.
         case resettle
@@ -222,8 +216,7 @@ struct LeftFire: Hashable, Sendable {
 extension JobWriter.SQL {
     /// Uses fires_open.
     static let openFires = """
-        SELECT id, job_id, wall_date_us, state, reason, missed, fired_at_us, waits_for,
-            waits_until_us
+        SELECT id, job_id, wall_date_us, state, missed, fired_at_us, waits_for, waits_until_us
         FROM fires WHERE state IN ('claimed', 'waiting', 'running') ORDER BY id
         """
     static let runsInProgress = """
@@ -235,17 +228,18 @@ extension JobWriter.SQL {
         SELECT coalesce(max(attempt), 0) FROM runs WHERE fire_id = ?1 AND is_on_failure = 0
         """
     static let unprepare = "UPDATE fires SET state = 'claimed' WHERE id = ?1"
+    static let deleteRunOfFire = "DELETE FROM runs WHERE fire_id = ?1"
     /// Finds the claims by fires_open, not by a look at all jobs.
     static let releaseJobs = """
         UPDATE jobs SET claim_id = NULL WHERE id IN (
             SELECT job_id FROM fires
             WHERE state IN ('claimed', 'waiting', 'running') AND state = 'claimed'
-                AND fired_at_us IS NULL)
+                AND fired_at_us IS NULL AND reason IS NOT 'manual')
         """
     static let deleteClaims = """
         DELETE FROM fires
         WHERE state IN ('claimed', 'waiting', 'running') AND state = 'claimed'
-            AND fired_at_us IS NULL
+            AND fired_at_us IS NULL AND reason IS NOT 'manual'
         """
     static let doubt = "UPDATE fires SET fired_at_us = ?2 WHERE id = ?1 AND state = 'claimed'"
 }

@@ -4,18 +4,23 @@ import CSQLite
 
 /// Reads the database while the store writes: a connection and a thread of its own.
 actor Reader {
-    private nonisolated let thread: StoreThread
+    private nonisolated let thread: any StoreLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
     private nonisolated let path: String
     private let database: Database
     private var isClosed = false
 
-    /// Opens the database at `path`, which a writer has made.
-    init(path: String) throws(DatabaseError) {
+    /// Opens the database at `path`, which a writer has made; from then on it lives on what
+    /// `makeThread` starts.
+    init(
+        path: String,
+        on disk: any Disk = SystemDisk(),
+        makeThread: @Sendable () -> any StoreLoop = { StoreThread(name: "timerd-reader") }
+    ) throws(DatabaseError) {
         self.path = path
-        database = try Database(path: path, mode: .readOnly)
-        thread = StoreThread(name: "timerd-reader")
+        database = try Database(path: path, mode: .readOnly, on: disk)
+        thread = makeThread()
     }
 
     /// What `body` makes of the database as it is now, one state from its first query to its last.

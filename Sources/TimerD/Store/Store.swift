@@ -7,7 +7,7 @@ import Schedules
 /// The open database: one connection that writes, one that reads, and what the daemon keeps of
 /// itself.
 struct Store: Sendable {
-    let thread: StoreThread
+    let thread: any StoreLoop
     let writer: WriteQueue
     let reader: Reader
     let care: DatabaseCare
@@ -16,24 +16,31 @@ struct Store: Sendable {
 
     /// Opens `path`, which it creates where there is none, and brings its schema up to date.
     ///
-    /// - Throws: `DatabaseError` for a file that is not ours, cannot be read, or is newer.
+    /// `now`: by the wall clock; what a restored copy goes on from. `makeThread` starts the thread of
+    /// a connection, by its name.
     ///
-    /// `now`: by the wall clock; what a restored copy goes on from.
-    init(_ path: String, log: Logger, now: Timestamp) throws {
-        let database = try Database(path: path, mode: .readWriteCreate)
+    /// - Throws: `DatabaseError` for a file that is not ours, cannot be read, or is newer.
+    init(
+        _ path: String,
+        on disk: any Disk = SystemDisk(),
+        log: Logger,
+        now: Timestamp,
+        makeThread: @Sendable (String) -> any StoreLoop = { StoreThread(name: $0) }
+    ) throws {
+        let database = try Database(path: path, mode: .readWriteCreate, on: disk)
         try Migrator(.released).migrate(database)
         if try DaemonState.leaveCopy(database, now: now) {
             log.notice("started on a restored copy", metadata: ["database": "\(path)"])
         }
         state = try DaemonState.read(database)
-        thread = StoreThread(name: "timerd-store")
+        thread = makeThread("timerd-store")
         writer = WriteQueue(
             database: database,
             thread: thread,
             onTrouble: { log.error("the database takes no writes", metadata: ["error": "\($0)"]) },
             onRecovered: { log.notice("the database takes writes again") }
         )
-        reader = try Reader(path: path)
+        reader = try Reader(path: path, on: disk) { makeThread("timerd-reader") }
         care = DatabaseCare(path: path)
     }
 

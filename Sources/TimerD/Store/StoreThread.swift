@@ -14,7 +14,7 @@ import Synchronization
 ///
 /// Unchecked: each `var` is touched with `mutex` held and never otherwise, and what the two
 /// pointers point to lives from `init` to `deinit`.
-final class StoreThread: SerialExecutor, @unchecked Sendable {
+final class StoreThread: StoreLoop, @unchecked Sendable {
     /// A batch is at most so many items, so that the first of them is not kept waiting.
     static let batchLimit = 512
 

@@ -30,7 +30,7 @@ actor WriteQueue {
         }
     }
 
-    nonisolated let thread: StoreThread
+    nonisolated let thread: any StoreLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
     private nonisolated let path: String
@@ -60,7 +60,7 @@ actor WriteQueue {
     /// stored again; both on the thread of the store.
     init(
         database: sending Database,
-        thread: StoreThread,
+        thread: any StoreLoop,
         onTrouble: @escaping @Sendable (DatabaseError) -> Void,
         onRecovered: @escaping @Sendable () -> Void
     ) {

@@ -57,6 +57,7 @@ struct Ledger {
     let stored: StoredJob
     let rows: [Row]
     let now: Timestamp
+    private let shift: TimeSpan
     private(set) var problems: [String] = []
     private(set) var dateCount = 0
 
@@ -65,6 +66,7 @@ struct Ledger {
         self.stored = stored
         self.rows = rows
         now = moment.reading(of: job.clock)
+        shift = moment.shift
         check()
     }
 
@@ -133,6 +135,9 @@ struct Ledger {
         switch stored.endReason {
         case nil: return now
         case .until: return min(job.until ?? now, now)
+        case .invalidated, .replaced, .targetGone:
+            let shift = job.clock == .elapsed ? self.shift : .zero
+            return min(stored.endedAt.map { $0 - shift } ?? now, now)
         case .count:
             let fires = rows.filter { $0.state != .skipped }
             return fires.max { $0.id < $1.id }?.first ?? now

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+// It holds `stat` where a module of the program imports it, and Glibc where none does.
+import CoreFoundation
+import Glibc
+
+/// What a database lies on: the seam between the store and a disk that fails.
+protocol Disk: Sendable {
+    /// The name of SQLite's VFS for it; nil for SQLite's own choice.
+    var vfs: String? { get }
+
+    /// The size of a file in bytes; nil if there is no such file.
+    ///
+    /// - Throws: a sentence that names the path if it is not a file, or cannot be looked at.
+    func size(of path: String) throws(DatabaseError) -> Int?
+
+    /// Makes a file, empty, which nobody but its owner may read.
+    func create(_ path: String) throws(DatabaseError)
+}
+
+/// The file systems of the machine.
+struct SystemDisk: Disk {
+    let vfs: String? = nil
+
+    func size(of path: String) throws(DatabaseError) -> Int? {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            guard errno == ENOENT else {
+                throw DatabaseError(cannot: "open", path, because: errno)
+            }
+            return nil
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: return status.st_size
+        case S_IFDIR: throw DatabaseError(cannot: "open", path, because: EISDIR)
+        default:
+            throw DatabaseError(
+                code: SQLITE_CANTOPEN,
+                message: "cannot open '\(path)': not a regular file",
+                path: path
+            )
+        }
+    }
+
+    func create(_ path: String) throws(DatabaseError) {
+        let descriptor = Glibc.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw DatabaseError(cannot: "create", path, because: errno)
+        }
+        // Closing a descriptor of a database drops the locks that this process holds on it
+        // (https://www.sqlite.org/howtocorrupt.html 2.2); this file is too new to have any.
+        Glibc.close(descriptor)
+    }
+}
+
+extension DatabaseError {
+    /// A file could not be opened or created, for the reason that `errno` gave.
+    fileprivate init(cannot failed: String, _ path: String, because number: Int32) {
+        self.init(
+            code: SQLITE_CANTOPEN,
+            systemError: number,
+            message: "cannot \(failed) '\(path)': \(Self.text(ofErrno: number))",
+            path: path
+        )
+    }
+}

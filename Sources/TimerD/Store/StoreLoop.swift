@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The thread that a connection to the database lives on, and an actor's executor: the seam for who wants
+/// to say what runs when.
+///
+/// Everything runs strictly in the order in which it was queued, in batches: what was queued during
+/// one is the next.
+protocol StoreLoop: SerialExecutor {
+    /// Queues `work`; false if the thread has ended, and `work` will not run.
+    @discardableResult
+    func perform(_ work: @escaping @Sendable () -> Void) -> Bool
+
+    /// Queues `work` without waking the thread for it: it runs, in its place in the order, with the
+    /// next batch, or by itself after `delay`.
+    @discardableResult
+    func performDeferred(within delay: Duration, _ work: @escaping @Sendable () -> Void) -> Bool
+
+    /// Sets what is run, on the thread, after each batch from the next one on.
+    func onBatchEnd(_ hook: @escaping @Sendable () -> Void)
+
+    /// Ends the thread once it has run all that is queued; returns when it has.
+    ///
+    /// Not from code that runs on the thread, which would wait for itself.
+    func stop() async
+}

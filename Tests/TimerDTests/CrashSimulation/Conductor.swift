@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+@testable import TimerD
+
+/// The threads of a simulated daemon, all carried out by one real thread in an order that chance
+/// decides: so the same seed is the same order.
+///
+/// Unchecked, as are its lanes: that one real thread is the only one to touch them.
+final class Conductor: @unchecked Sendable {
+    /// What one thread of the daemon has to do.
+    class Lane: @unchecked Sendable {
+        fileprivate(set) unowned var conductor: Conductor
+
+        init(_ conductor: Conductor) {
+            self.conductor = conductor
+            conductor.lanes.append(self)
+        }
+
+        /// Whether there is something to do at once.
+        var isRunnable: Bool { false }
+        /// Does one piece of it.
+        func step() {}
+        /// Drops what it has to do.
+        func clear() {}
+
+        final func checkIsCurrent() {
+            precondition(conductor.current === self, "not on the lane that the actor lives on")
+        }
+    }
+
+    private var lanes: [Lane] = []
+    private var current: Lane?
+    var dice: Dice
+    /// The simulation's time, which only grows.
+    var now: Timestamp
+
+    init(dice: Dice, now: Timestamp) {
+        self.dice = dice
+        self.now = now
+    }
+
+    var isIdle: Bool { !lanes.contains { $0.isRunnable } }
+
+    /// Lets one of the lanes that have something to do take a step; false if there is none.
+    func step() -> Bool {
+        let runnable = lanes.filter(\.isRunnable)
+        guard let lane = runnable.randomElement(using: &dice) else { return false }
+        current = lane
+        lane.step()
+        current = nil
+        return true
+    }
+
+    /// Ends the lanes of a daemon that is dead.
+    func removeLanes() {
+        for lane in lanes { lane.clear() }
+        lanes = []
+    }
+}
+
+/// The pool of threads on which everything runs that no other lane does.
+final class PoolLane: Conductor.Lane, TaskExecutor, @unchecked Sendable {
+    private var jobs: [UnownedJob] = []
+
+    override var isRunnable: Bool { !jobs.isEmpty }
+
+    func enqueue(_ job: consuming ExecutorJob) { jobs.append(UnownedJob(job)) }
+
+    override func step() {
+        // Threads of a pool overtake each other.
+        let index =
+            conductor.dice.isTrue(0.8) ? 0 : Int.random(in: jobs.indices, using: &conductor.dice)
+        jobs.remove(at: index).runSynchronously(on: asUnownedTaskExecutor())
+    }
+}
+
+/// The thread of a connection to the database.
+final class StoreLane: Conductor.Lane, StoreLoop, @unchecked Sendable {
+    private var items: [(deadline: Timestamp?, work: @Sendable () -> Void)] = []
+    private var afterBatch: @Sendable () -> Void = {}
+
+    /// When what waits for a batch has to run at the latest; nil if nothing does.
+    var deadline: Timestamp? { items.compactMap(\.deadline).min() }
+
+    override var isRunnable: Bool {
+        items.contains { item in item.deadline.map { $0 <= conductor.now } ?? true }
+    }
+
+    /// A batch: all that is queued, or what had come by the time that it began.
+    override func step() {
+        let all = items.count
+        let count =
+            conductor.dice.isTrue(0.6) ? all : Int.random(in: 1...all, using: &conductor.dice)
+        let batch = items.prefix(count)
+        items.removeFirst(count)
+        for item in batch { item.work() }
+        afterBatch()
+    }
+
+    override func clear() {
+        items = []
+        afterBatch = {}
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        perform { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+
+    func checkIsolated() { checkIsCurrent() }
+
+    @discardableResult
+    func perform(_ work: @escaping @Sendable () -> Void) -> Bool {
+        items.append((nil, work))
+        return true
+    }
+
+    @discardableResult
+    func performDeferred(within delay: Duration, _ work: @escaping @Sendable () -> Void) -> Bool {
+        let (seconds, attoseconds) = delay.components
+        let microseconds = seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+        items.append((conductor.now + TimeSpan(microseconds: microseconds), work))
+        return true
+    }
+
+    func onBatchEnd(_ hook: @escaping @Sendable () -> Void) { afterBatch = hook }
+
+    /// Called on a real thread, when the store has been closed; there is nothing to end.
+    func stop() async {}
+}
+
+/// The thread of the timers, which fire when the simulation's time has come to their date.
+final class TimerLane: Conductor.Lane, TimerLoop, @unchecked Sendable {
+    final class Timer: ArmedTimer, @unchecked Sendable {
+        let date: Timestamp
+        let number: Int
+        let fire: @Sendable () -> Void
+        private weak var lane: TimerLane?
+
+        init(
+            _ date: Timestamp,
+            _ number: Int,
+            _ lane: TimerLane,
+            _ fire: @escaping @Sendable () -> Void
+        ) {
+            self.date = date
+            self.number = number
+            self.lane = lane
+            self.fire = fire
+        }
+
+        func invalidate() { lane?.timers[number] = nil }
+    }
+
+    private var queue: [@Sendable () -> Void] = []
+    fileprivate var timers: [Int: Timer] = [:]
+    private var lastNumber = 0
+
+    override var isRunnable: Bool { !queue.isEmpty }
+    override func step() { queue.removeFirst()() }
+    override func clear() {
+        queue = []
+        timers = [:]
+    }
+
+    /// When the next timer is due, by the wall clock.
+    var firstDate: Timestamp? { timers.values.lazy.map(\.date).min() }
+
+    /// Fires the timers that are due at `wall`, the earliest first.
+    func fireTimers(through wall: Timestamp) {
+        let due = timers.values.filter { $0.date <= wall }
+            .sorted { ($0.date, $0.number) < ($1.date, $1.number) }
+        for timer in due {
+            perform { [self] in
+                // One that fired before it may have taken it out.
+                guard timers.removeValue(forKey: timer.number) != nil else { return }
+                timer.fire()
+            }
+        }
+    }
+
+    // MARK: - TimerLoop
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        perform { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+
+    func checkIsolated() { checkIsCurrent() }
+
+    func perform(_ work: @escaping @Sendable () -> Void) { queue.append(work) }
+
+    func arm(_ job: JobID, at date: Timestamp, tolerance: TimeSpan, for scheduler: Scheduler)
+        -> any ArmedTimer
+    {
+        add(date) { scheduler.assumeIsolated { $0.timerFired(job) } }
+    }
+
+    func arm(_ fire: FireID, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
+        add(date) { scheduler.assumeIsolated { $0.waitIsOver(fire) } }
+    }
+
+    private func add(_ date: Timestamp, _ fire: @escaping @Sendable () -> Void) -> Timer {
+        lastNumber += 1
+        let timer = Timer(date, lastNumber, self, fire)
+        timers[lastNumber] = timer
+        return timer
+    }
+}

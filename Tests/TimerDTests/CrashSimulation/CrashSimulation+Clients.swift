@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+@testable import TimerD
+
+/// What clients ask for, and what they make of the answers.
+extension CrashSimulation {
+    private enum Action {
+        case add, batch, replace, invalidate, tag, move, pause, resume, skip, fire, kill, hangUp
+        case restart, burst
+    }
+
+    /// A client does something, or the machine's user.
+    func act() {
+        if jobs.isEmpty { return add(2, replace: false) }
+        switch conductor.dice.pick([
+            (5, Action.add), (2, .batch), (2, .replace), (3, .invalidate), (1, .tag), (3, .move),
+            (3, .pause), (4, .resume), (2, .skip), (3, .fire), (2, .kill), (1, .hangUp),
+            (1, .restart),
+            (2, .burst),
+        ]) {
+        case .add: add(1, replace: false)
+        case .batch: add(Int.random(in: 2...6, using: &conductor.dice), replace: false)
+        case .replace: add(1, replace: true)
+        case .invalidate:
+            let ids = pick { _ in true }
+            invalidate(.ids(ids.map(\.id)), of: ids.map(\.id))
+        case .tag:
+            let tag = CrashMix.tags.randomElement(using: &conductor.dice) ?? ""
+            let ids = jobs.values.filter { $0.definition.tags?.contains(tag) == true }.map(\.id)
+            invalidate(.tag(tag), of: ids.sorted())
+        case .move: for job in pick({ $0.inFlight == 0 }) { move(job) }
+        case .pause: for job in pick({ $0.inFlight == 0 }) { pause(job.id) }
+        case .resume:
+            for job in pick({ $0.inFlight == 0 && $0.state != .scheduled }) { resume(job.id) }
+        case .skip: for job in pick({ $0.inFlight == 0 && $0.repeats }) { skip(job.id) }
+        case .fire:
+            for job in pick({ $0.inFlight == 0 && $0.definition.count == nil }) { fire(job.id) }
+        case .kill:
+            let runs = processes.living.values.map(\.run).sorted()
+            if let run = runs.randomElement(using: &conductor.dice) {
+                ask(.killRun(RunReference(id: RunID(rawValue: run))), of: []) { _, _ in }
+            }
+        case .hangUp:
+            if let job = connections.keys.sorted().randomElement(using: &conductor.dice) {
+                tell("the connection of job \(job) is over")
+                connections.removeValue(forKey: job)?.end()
+            }
+        case .restart: restart()
+        case .burst: for _ in 0..<4 { act() }
+        }
+    }
+
+    /// A live job that `fits`, by chance; none where there is none.
+    private func pick(_ fits: (PromisedJob) -> Bool) -> [PromisedJob] {
+        let candidates = jobs.values.filter { $0.isLive && fits($0) }.sorted { $0.id < $1.id }
+        return candidates.randomElement(using: &conductor.dice).map { [$0] } ?? []
+    }
+
+    /// Sends a request about `ids`; `answered` is called with the answer, if the daemon lives to give it.
+    private func ask(
+        _ request: Request,
+        of ids: [JobID],
+        over connection: ConnectionLife? = nil,
+        _ answered: @escaping (CommandHandler.Answer?, ControlError?) -> Void
+    ) {
+        guard let life, let handler = life.handler, life.isReady else { return }
+        for id in ids { jobs[id]?.inFlight += 1 }
+        // What was not answered may have been done, or not.
+        for id in ids where jobs[id]?.state != .ended { jobs[id]?.state = .unknown }
+        let call = AnyCall(answered)
+        Task(executorPreference: life.pool) { [self] in
+            let result = await handler.handle(request, from: 0, over: connection)
+            guard !isDead(life.number) else { return }
+            tally.commands += 1
+            for id in ids { jobs[id]?.inFlight -= 1 }
+            switch result {
+            case .success(let answer): call.body(answer, nil)
+            case .failure(let error):
+                tell("refused: \(error.reason) \(error.message)")
+                call.body(nil, error)
+                if error.reason == .notFound {
+                    check(.accepted, ids.isEmpty, "\(ids): \(error.message)")
+                }
+            }
+        }
+    }
+
+    /// Unchecked: called on the one thread of the simulation.
+    private struct AnyCall: @unchecked Sendable {
+        let body: (CommandHandler.Answer?, ControlError?) -> Void
+        init(_ body: @escaping (CommandHandler.Answer?, ControlError?) -> Void) { self.body = body }
+    }
+
+    // MARK: - Adding
+
+    private func add(_ count: Int, replace: Bool) {
+        let batch = lastDefinition + 1
+        var new: [JobDefinition] = []
+        var connection: ConnectionLife?
+        for _ in 0..<count {
+            lastDefinition += 1
+            var job = CrashMix.job(lastDefinition, at: wall, &conductor.dice)
+            if new.contains(where: { $0.name == job.name }) { job.name = nil }
+            if replace, job.name == nil { job.name = CrashMix.names[0] }
+            if !replace, count == 1, conductor.dice.isTrue(0.1) {
+                job.whileConnected = true
+                connection = ConnectionLife()
+            }
+            definitions[lastDefinition] = (batch, false)
+            new.append(job)
+        }
+        let numbers = batch...lastDefinition
+        tell("add \(numbers)\(replace ? " in place of \(new[0].name ?? "")" : "")")
+        let holders =
+            !replace
+            ? []
+            : jobs.values
+                .filter { $0.isLive && $0.definition.name == new[0].name }.sorted { $0.id < $1.id }
+        for holder in holders { jobs[holder.id]?.mayHaveEnded = true }
+        if replace, let name = new[0].name { replacedNames[name] = batch }
+        let request =
+            count == 1 ? AddJobs(new[0], replace: replace) : AddJobs(new, replace: replace)
+        ask(.addJobs(request), of: [], over: connection) { [self] answer, error in
+            if let error, error.reason != .storageFailed {
+                for number in numbers { definitions[number]?.isRefused = true }
+            }
+            let added = (answer as? JobReply).map { [$0.job] } ?? (answer as? JobsReply)?.jobs ?? []
+            if added.isEmpty { return }
+            tell("added \(added.map(\.id))")
+            for job in added {
+                register(job.id)
+                if let connection, life?.isReady == true { connections[job.id] = connection }
+            }
+            for holder in holders where added[0].id != holder.id { ended(holder.id) }
+        }
+    }
+
+    /// Takes note of a job that is known to be stored.
+    func register(_ id: JobID) {
+        guard jobs[id] == nil, let shift = moment?.shift, let inspector = life?.inspector else {
+            return
+        }
+        // try: in memory, with no fault in force; what cannot be read is a job that is not there.
+        let stored = disk.withoutFault { try? Queries(inspector).job(id) }
+        check(.accepted, stored != nil, "job \(id)")
+        guard let stored else { return }
+        var job = PromisedJob(stored, shift: shift)
+        // Who ended it before its add was answered did not name it.
+        let definition = stored.definition
+        if case .integer(let number)? = definition.userInfo {
+            let tagged = definition.tags?.compactMap { endedTags[$0] }.max() ?? 0
+            let replaced = definition.name.flatMap { replacedNames[$0] } ?? 0
+            if number <= tagged || number < replaced { job.mayHaveEnded = true }
+        }
+        jobs[id] = job
+    }
+
+    private func ended(_ id: JobID) {
+        jobs[id]?.state = .ended
+        jobs[id]?.isEndAnswered = true
+        jobs[id]?.mayHaveEnded = true
+        tell("job \(id) has ended")
+    }
+
+    // MARK: - Changing
+
+    private func invalidate(_ selection: JobSelection, of ids: [JobID]) {
+        tell("invalidate \(selection)")
+        for id in ids { jobs[id]?.mayHaveEnded = true }
+        if case .tag(let tag) = selection { endedTags[tag] = lastDefinition }
+        let kill = conductor.dice.isTrue(0.3)
+        let request = InvalidateJobs(selection, kill: kill)
+        ask(.invalidateJobs(request), of: ids) { [self] answer, error in
+            for job in (answer as? JobsReply)?.jobs ?? [] { ended(job.id) }
+        }
+    }
+
+    private func pause(_ id: JobID) {
+        tell("pause \(id)")
+        change(.pauseJobs(.ids([id])), id) { $0.state = .paused }
+    }
+
+    func resume(_ id: JobID) {
+        tell("resume \(id)")
+        change(.resumeJobs(.ids([id])), id) { $0.state = .scheduled }
+    }
+
+    private func skip(_ id: JobID) {
+        settle()
+        guard life?.isReady == true, let stored = stored(id) else { return }
+        // A row of dates from one that was moved alone would hold that one's old place as well.
+        let most = stored.movedFrom == nil ? 3 : 1
+        let count = Int.random(in: 1...most, using: &conductor.dice)
+        tell("skip \(id) \(count)")
+        change(.skipJobs(SkipJobs(jobs: .ids([id]), count: count)), id) {
+            $0.state = .scheduled
+            $0.skips += 1
+        }
+    }
+
+    private func fire(_ id: JobID) {
+        tell("fire \(id)")
+        jobs[id]?.mayHaveFiredByHand = true
+        let state = jobs[id]?.state ?? .unknown
+        ask(.fireJob(.id(id)), of: [id]) { [self] answer, error in
+            if let answer = answer as? FireReply { jobs[id]?.byHand.append(answer.fire) }
+            guard error?.reason != .storageFailed else { return }
+            // A job that is fired once is not paused any more.
+            if jobs[id]?.state != .ended, jobs[id]?.repeats == true { jobs[id]?.state = state }
+        }
+    }
+
+    /// Moves a job's date, at a moment when nothing else is under way: so it is known from where.
+    private func move(_ job: PromisedJob) {
+        settle()
+        guard life?.isReady == true, !disk.hasCrashed, let moment, let stored = stored(job.id),
+            stored.state == .scheduled, let old = stored.fireDate,
+            case let isGrid = { if case .every = stored.schedule { true } else { false } }(),
+            !isGrid || stored.clock == .elapsed
+        else { return }
+        let date = moment.wall + conductor.dice.span(.milliseconds(500), .seconds(60))
+        tell("move \(job.id) to \(date.rfc3339)")
+        let request = SetFireDate(job: .id(job.id), fireDate: date.rfc3339)
+        let new = moment.date(ofWall: date, on: stored.clock)
+        change(.setFireDate(request), job.id) {
+            $0.state = .scheduled
+            $0.movedTo = date
+        }
+        settle()
+        moves[job.id] = (old, new)
+        if let now = self.stored(job.id) { resolveMove(job.id, now) }
+    }
+
+    /// A change of one job that, once answered, makes of it what `promised` says.
+    private func change(
+        _ request: Request,
+        _ id: JobID,
+        _ promised: @escaping (inout PromisedJob) -> Void
+    ) {
+        let before = jobs[id]?.state ?? .unknown
+        jobs[id]?.movedTo = nil
+        ask(request, of: [id]) { [self] _, error in
+            guard var job = jobs[id], job.state != .ended else { return }
+            if let error {
+                // Refused is not done; where the disk failed, it may be found done after a crash.
+                if error.reason != .storageFailed { job.state = before }
+            } else {
+                promised(&job)
+            }
+            jobs[id] = job
+        }
+    }
+
+    private func restart() {
+        guard let life else { return }
+        tell("stop")
+        life.stop()
+        Task(executorPreference: life.pool) { await life.end() }
+    }
+}

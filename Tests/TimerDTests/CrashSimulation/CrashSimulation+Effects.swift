@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+@testable import TimerD
+
+/// What the daemon does to the world: each effect is checked as it happens.
+extension CrashSimulation {
+    /// An event went out.
+    func published(_ event: Event) {
+        let again = event.redelivered == true
+        tell(
+            "\(event.type.rawValue) \(event.seq) job \(event.job)"
+                + " fire \(event.fire?.description ?? "-") run \(event.run?.description ?? "-")"
+                + " \(event.reason ?? "")\(again ? " again" : "")"
+        )
+        check(.numbersGrow, event.seq > lastSeq, "event \(event.seq) follows \(lastSeq)")
+        lastSeq = max(lastSeq, event.seq)
+        if event.type == .fireFired, let fire = event.fire { fired(fire, event, again: again) }
+        watcher.publish(event, &conductor.dice)
+        pumpWatcher()
+    }
+
+    private func fired(_ fire: FireID, _ event: Event, again: Bool) {
+        tally.fires += 1
+        if event.reason == FireReason.manual.rawValue { byHand.insert(fire) }
+        let before = told.updateValue(event.seq, forKey: fire)
+        guard !again else { return }
+        check(
+            .toldOnce,
+            before == nil,
+            "fire \(fire) of job \(event.job) was told as \(before ?? 0) and as \(event.seq)"
+        )
+        if let date = event.fireDate, let at = event.firedAt {
+            check(.notEarly, at >= date, "fire \(fire) of job \(event.job), \(date - at) early")
+        }
+        guard let job = jobs[event.job] else { return }
+        check(.notAfterEnd, !job.isEndAnswered, "fire \(fire) of job \(event.job)")
+        if job.state == .paused, job.inFlight == 0, event.reason != FireReason.manual.rawValue {
+            check(.notWhilePaused, false, "fire \(fire) of job \(event.job)")
+        }
+    }
+
+    /// A command is to be started; nil where there is no such program.
+    func start(_ request: RunRequest, _ names: ProcessNames) -> SimulatedProcesses.Process? {
+        let what = "fire \(names.fire) of job \(names.job), attempt \(names.attempt)"
+        let attempt = "\(names.job) \(names.fireDate) \(names.attempt) \(names.isOnFailure)"
+        check(.atMostOnce, started.insert(attempt).inserted, what)
+        if !names.overlaps, !names.isOnFailure {
+            let other = processes.living.values.first { $0.job == names.job && !$0.isOnFailure }
+            check(
+                .noOverlap,
+                other == nil,
+                "\(what), run \(request.run), beside process \(other?.pid ?? 0) of run"
+                    + " \(other?.run ?? 0)"
+            )
+        }
+        if let job = jobs[names.job] {
+            check(
+                .notAfterEnd,
+                !job.isEndAnswered || told[names.fire] != nil,
+                "\(what) is started"
+            )
+        }
+        if !isEnding, conductor.dice.isTrue(0.04) {
+            tell("run \(request.run), \(what): no such program")
+            return nil
+        }
+        tally.processes += 1
+        let (length, outcome) = course(of: request)
+        let process = processes.start(request, of: names, endsAt: conductor.now + length, outcome)
+        tell("process \(process.pid) for run \(request.run), \(what)")
+        return process
+    }
+
+    /// How long a process goes on, and how it ends.
+    private func course(of request: RunRequest) -> (TimeSpan, RunOutcome) {
+        guard !isEnding else { return (.milliseconds(20), .exited(0)) }
+        let length = conductor.dice.span(.milliseconds(1), .seconds(20))
+        if let timeout = request.timeout {
+            let limit = TimeSpan.milliseconds(Int64(timeout / .milliseconds(1)))
+            if length >= limit { return (limit, .timedOut) }
+        }
+        return (
+            length, conductor.dice.pick([(6, .exited(0)), (3, .exited(1)), (1, .signalled(11))])
+        )
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+
+@testable import TimerD
+
+/// How a daemon's life begins and ends, and what its disk does meanwhile.
+extension CrashSimulation {
+    func beginLife() {
+        lives += 1
+        respawnAt = nil
+        let life = SimulatedLife(lives, conductor)
+        self.life = life
+        tell("start")
+        prepareTrouble()
+        let runner = SimulatedRunner(self, life: life.number)
+        let sink = CrashSink(self, life: life.number)
+        Task(executorPreference: life.pool) { [self] in
+            await life.begin(
+                on: disk,
+                machine: machine,
+                runner: runner,
+                events: sink,
+                log: log.logger
+            ) { watcher.daemonStarts(with: $0) }
+            guard !isDead(life.number), life.isReady else { return }
+            tell("ready, \(life.recovered?.interrupted ?? 0) interrupted")
+            verifyPromises()
+            watcher.subscribe(&conductor.dice)
+            pumpWatcher()
+        }
+    }
+
+    private func prepareTrouble() {
+        killAtStep = nil
+        guard crashesLeft > 0, !isEnding else { return }
+        if conductor.dice.isTrue(0.35) {
+            let fault = CrashDisk.Fault.allCases.randomElement(using: &conductor.dice) ?? .full
+            disk.fail(at: disk.operations + logarithmic(400), fault)
+        }
+        if conductor.dice.isTrue(0.8) {
+            disk.crash(at: disk.operations + logarithmic(700))
+        } else {
+            killAtStep = steps + Int(logarithmic(3000))
+        }
+    }
+
+    /// As often from 1 to 2 as from half of `most` to all of it.
+    private func logarithmic(_ most: Int64) -> Int64 {
+        conductor.dice.span(TimeSpan(microseconds: 1), TimeSpan(microseconds: most)).microseconds
+    }
+
+    /// The daemon is killed, or the machine loses its power.
+    func crash() {
+        let losesPower = plan.crashAt == nil ? conductor.dice.isTrue(0.5) : plan.losesPower
+        tally.crashes += 1
+        crashesLeft -= 1
+        tell("\(losesPower ? "power lost" : "killed") at operation \(disk.operations)")
+        watcher.daemonEnds(losing: Int.random(in: 0...3, using: &conductor.dice))
+        kill()
+        if losesPower {
+            tally.powerLosses += 1
+            processes.endAll()
+            machine.boot += 1
+            machine.sinceBoot = Timestamp(microseconds: 3_000_000)
+        }
+        disk.restart(losingPower: losesPower)
+        if losesPower { faultEnd = nil }
+        respawn()
+    }
+
+    private func respawn() {
+        respawnAt = conductor.now + conductor.dice.span(.milliseconds(1), .seconds(50))
+    }
+
+    func failed(_ error: any Error) {
+        // A daemon does not start on a disk that fails; on one that is sound, it has to.
+        check(.starts, life?.hasSeenFault == true || disk.fault != nil, "\(error)")
+        tell("did not start: \(error)")
+        watcher.daemonEnds(losing: 0)
+        kill()
+        disk.restart(losingPower: false)
+        respawn()
+    }
+
+    func stopped() {
+        tell("stopped")
+        watcher.daemonEnds(losing: 0)
+        kill()
+        disk.restart(losingPower: false)
+        respawn()
+    }
+
+    /// Takes the daemon apart: nothing that it still does counts.
+    func kill() {
+        guard let life else { return }
+        disk.crash()
+        machine = life.clock?.machine ?? machine
+        processes.forgetWaiters()
+        if let scheduler = life.scheduler {
+            life.timers.perform {
+                scheduler.assumeIsolated { for task in $0.tasks.values { task.cancel() } }
+            }
+        }
+        while conductor.step() {}
+        if let store = life.store {
+            // try?: it cannot be stored, the disk is gone.
+            Task(executorPreference: life.pool) { try? await store.close() }
+            while conductor.step() {}
+        }
+        life.inspector?.close()
+        life.inspector = nil
+        (life.store, life.scheduler, life.handler) = (nil, nil, nil)
+        conductor.removeLanes()
+        self.life = nil
+        connections = [:]
+        precondition(disk.openFiles == 0, "a dead daemon has files open")
+        let dropped = log.all.first { $0.contains("record was dropped") }
+        check(.noRecordLost, dropped == nil, dropped ?? "")
+    }
+
+    // MARK: - Disk errors
+
+    func noteFault() {
+        guard let fault = disk.fault else { return }
+        life?.hasSeenFault = true
+        guard faultEnd == nil else { return }
+        tally.faults += 1
+        tell("the disk fails: \(fault)")
+        faultEnd = conductor.now + conductor.dice.span(.milliseconds(10), .seconds(20))
+    }
+
+    func repair() {
+        faultEnd = nil
+        disk.repair()
+        tell("the disk works")
+    }
+
+    /// No trouble from here on.
+    func calmDown() {
+        killAtStep = nil
+        crashesLeft = 0
+        disk.crash(at: 0)
+        disk.neverFail()
+        repair()
+    }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+@testable import TimerD
+
+/// What was answered against what is stored: after every start, and at the end.
+extension CrashSimulation {
+    func stored(_ id: JobID) -> StoredJob? {
+        inspect { try Queries($0).job(id) } ?? nil
+    }
+
+    /// What `body` says of the database as it is; a database that cannot be read is a problem.
+    func inspect<T>(_ body: (Database) throws -> T) -> T? {
+        guard let inspector = life?.inspector, !disk.hasCrashed else { return nil }
+        do {
+            return try disk.withoutFault { try body(inspector) }
+        } catch {
+            check(.integrity, false, "\(error)")
+            return nil
+        }
+    }
+
+    func verifyPromises() {
+        findNewJobs()
+        for id in jobs.keys.sorted() { verify(id) }
+    }
+
+    /// Takes note of jobs whose add was not answered: they were asked for, all or none of a batch.
+    private func findNewJobs() {
+        let ids = inspect {
+            try $0.prepare("SELECT id FROM jobs ORDER BY id").all { try $0.get(0, as: JobID.self) }
+        }
+        var batches: [Int: Int] = [:]
+        for id in ids ?? [] {
+            if jobs[id] == nil { register(id) }
+            guard case .integer(let number)? = jobs[id]?.definition.userInfo,
+                let definition = definitions[Int(number)]
+            else {
+                check(.nobodyElses, false, "job \(id) was added by nobody")
+                continue
+            }
+            check(.nobodyElses, !definition.isRefused, "job \(id), whose add was refused")
+            batches[definition.batch, default: 0] += 1
+        }
+        for (batch, count) in batches.sorted(by: { $0.key < $1.key }) {
+            let all = definitions.values.count { $0.batch == batch }
+            check(.allOrNone, count == all, "\(count) of the \(all) jobs from \(batch) on")
+        }
+    }
+
+    private func verify(_ id: JobID) {
+        guard let promised = jobs[id] else { return }
+        let stored = stored(id)
+        check(.accepted, stored != nil, "job \(id)")
+        guard let stored else { return }
+        if let move = moves[id], promised.inFlight == 0 || lives > 0 {
+            resolveMove(id, stored)
+            _ = move
+        }
+        let problem = promised.problem(with: stored)
+        check(.answered, problem == nil, "job \(id) \(problem ?? "")")
+        // A one-shot's is its claim until it begins, and goes with whatever else is done to the job
+        // at that very moment.
+        for fire in promised.byHand where promised.repeats {
+            let state = inspect { try $0.fireState(fire) } ?? nil
+            check(.answered, state != nil, "fire \(fire) of job \(id), by hand, is not there")
+        }
+        if promised.skips > 0 {
+            let rows = inspect { try $0.count(of: id, reason: .skip) } ?? 0
+            check(.answered, rows >= promised.skips, "job \(id): dates dropped \(rows)")
+        }
+        if let date = promised.movedTo, stored.clock == .wall, stored.state.isLive {
+            let isThere = stored.fireDate == date || inspect { try $0.hasRow(id, at: date) } == true
+            check(.answered, isThere, "job \(id) was moved to \(date.rfc3339)")
+        }
+    }
+
+    /// A move was done, or not: what the store says.
+    func resolveMove(_ id: JobID, _ stored: StoredJob) {
+        guard let move = moves.removeValue(forKey: id) else { return }
+        guard case .every = stored.schedule else {
+            jobs[id]?.dates.move(from: move.old, to: move.new)
+            return
+        }
+        if stored.schedule.anchor == move.new { jobs[id]?.dates.move(from: move.old, to: move.new) }
+    }
+}
+
+extension Database {
+    func fireState(_ fire: FireID) throws -> Run.State? {
+        try prepare("SELECT state FROM fires WHERE id = ?1").first(fire) { try $0.get(0) }
+    }
+
+    /// How many rows of a job have that reason.
+    func count(of job: JobID, reason: FireReason) throws -> Int {
+        try prepare("SELECT count(*) FROM fires WHERE job_id = ?1 AND reason = ?2").first(
+            job,
+            reason
+        ) {
+            try $0.get(0)
+        } ?? 0
+    }
+
+    func hasRow(_ job: JobID, at date: Timestamp) throws -> Bool {
+        try prepare("SELECT 1 FROM fires WHERE job_id = ?1 AND fire_date_us = ?2").first(job, date)
+        {
+            try $0.get(0, as: Int.self)
+        } != nil
+    }
+
+    /// The one number that a query answers with.
+    func number(_ sql: String) throws -> Int { try prepare(sql).value(as: Int.self) ?? 0 }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Synchronization
+import TimerControl
+
+@testable import TimerD
+
+/// A daemon that is killed again and again, its disk, its clients and the processes that it starts; see
+/// `Invariant` for what has to hold.
+///
+/// `seed` decides all of it: the same seed is the same trace, to the last write. Everything runs on
+/// the thread that calls `run`, in an order that chance decides (`Conductor`). After an operation
+/// of the disk at which the daemon is killed nothing that it does has an effect, until the next
+/// one starts on what is left.
+///
+/// Unchecked: that one thread is the only one to touch it.
+final class CrashSimulation: @unchecked Sendable {
+    struct Plan: Sendable {
+        var seed: UInt64
+        /// How often clients or their machine do something.
+        var actions = 14
+        /// The daemon is killed at this operation alone; nil for a few by chance.
+        var crashAt: Int64?
+        var losesPower = false
+    }
+
+    static let start = Timestamp(rfc3339: "2026-12-01T08:00:00Z") ?? .distantPast
+    private static let lastName = Atomic<Int>(0)
+
+    let plan: Plan
+    let conductor: Conductor
+    let disk: CrashDisk
+    let processes = SimulatedProcesses()
+    let log = RecordedLog()
+    var machine = VirtualClock.Machine(wall: start)
+    var life: SimulatedLife?
+    var lives = 0
+    var tally = CrashTally()
+    private(set) var problems: [String] = []
+
+    // What clients know.
+    var jobs: [JobID: PromisedJob] = [:]
+    var definitions: [Int: (batch: Int, isRefused: Bool)] = [:]
+    var lastDefinition = 0
+    /// The last definition at the time when a tag was ended, or a name was given anew.
+    var endedTags: [String: Int] = [:]
+    var replacedNames: [String: Int] = [:]
+    var connections: [JobID: ConnectionLife] = [:]
+    /// Moves of which it is not known yet whether they were done: from and to, on the job's clock.
+    var moves: [JobID: (old: Timestamp, new: Timestamp)] = [:]
+    var watcher = CrashWatcher()
+
+    // What was seen of the daemon.
+    var told: [FireID: Int64] = [:]
+    var byHand: Set<FireID> = []
+    var lastSeq: Int64 = 0
+    var started: Set<String> = []
+
+    // What is to come.
+    var actionsLeft: Int
+    var nextAction: Timestamp
+    var crashesLeft: Int
+    /// When the quiet end has lasted long enough; nil before it.
+    var quietAt: Timestamp?
+    var respawnAt: Timestamp?
+    var faultEnd: Timestamp?
+    var killAtStep: Int?
+    var steps = 0
+    /// Operations of the disk before the quiet end, in which nobody is killed any more.
+    var operationsBeforeEnd: Int64 = 0
+    private(set) var isEnding = false
+
+    private var story: [String] = []
+    private(set) var trace: UInt64 = 14_695_981_039_346_656_037
+
+    init(_ plan: Plan) {
+        self.plan = plan
+        var dice = Dice(seed: plan.seed)
+        let name = "crash-\(Self.lastName.add(1, ordering: .relaxed).newValue)"
+        disk = CrashDisk(name: name, seed: dice.next())
+        crashesLeft = plan.crashAt == nil ? Int.random(in: 1...6, using: &dice) : 0
+        actionsLeft = plan.actions
+        conductor = Conductor(dice: dice, now: Self.start)
+        nextAction = Self.start
+        if let operation = plan.crashAt { disk.crash(at: operation) }
+    }
+
+    var wall: Timestamp { life?.clock?.now().wall ?? machine.wall }
+    var moment: Moment? { life?.clock?.now() }
+
+    /// A little later: when what was sent a signal ends.
+    func soon() -> Timestamp {
+        conductor.now + conductor.dice.span(.milliseconds(1), .milliseconds(300))
+    }
+
+    func isDead(_ number: Int) -> Bool { life?.number != number || disk.hasCrashed }
+
+    // MARK: - What is told of it
+
+    func tell(_ what: @autoclosure () -> String) {
+        let since = conductor.now - Self.start
+        let line = "\(Double(since.microseconds) / 1_000_000) life \(lives): \(what())"
+        for byte in line.utf8 { trace = (trace ^ UInt64(byte)) &* 1_099_511_628_211 }
+        story.append(line)
+        if story.count > 400 { story.removeFirst(200) }
+    }
+
+    /// Counts that `invariant` was checked, and keeps what was wrong, if anything was.
+    func check(_ invariant: Invariant, _ holds: Bool, _ what: @autoclosure () -> String = "") {
+        tally.checks[invariant, default: 0] += 1
+        guard !holds else { return }
+        problems.append("\(invariant): \(invariant.rawValue). But: \(what())")
+        tell("PROBLEM \(what())")
+    }
+
+    var report: String {
+        """
+        seed \(plan.seed); to replay it: make simulate SEEDS=\(plan.seed)..\(plan.seed)\
+        \(plan.crashAt.map { " OPERATION=\($0)" } ?? "")\(plan.losesPower ? " POWER=1" : "")
+        \(problems.prefix(6).joined(separator: "\n"))
+        after
+        \(story.suffix(100).joined(separator: "\n"))
+        and on the disk
+        \(disk.story)
+        """
+    }
+
+    // MARK: - The course of things
+
+    /// Lives it through to a quiet end, where everything is checked; stops at the first problem.
+    func run() {
+        beginLife()
+        while problems.isEmpty, !(isEnding && life?.isReady == true && !disk.hasCrashed) { turn() }
+        if problems.isEmpty { finish() }
+        tally.operations = disk.operations
+        kill()
+    }
+
+    /// Lets something happen: a step of the daemon, or time.
+    func turn() {
+        steps += 1
+        if steps > 2_000_000 { return check(.nothingOpen, false, "it goes on for ever") }
+        if disk.hasCrashed || steps == killAtStep { return crash() }
+        if !problems.isEmpty { return }
+        switch life?.phase {
+        case .failed(let error): return failed(error)
+        case .stopped: return stopped()
+        default: break
+        }
+        noteFault()
+        // Now and then time goes on while something waits: a slow disk, a busy processor.
+        if conductor.isIdle {
+            advance()
+        } else if quietAt == nil, conductor.dice.isTrue(0.03) {
+            advance(atMost: conductor.dice.span(.milliseconds(1), .seconds(3)))
+        } else {
+            _ = conductor.step()
+        }
+    }
+
+    /// Lets everything happen that needs no time.
+    func settle() {
+        while problems.isEmpty, !disk.hasCrashed, conductor.step() {}
+    }
+
+    /// Lets time go on to whatever comes next, if that is not too far.
+    func advance(atMost limit: TimeSpan = .days(1)) {
+        let ahead = conductor.now - wall
+        var dates = [respawnAt, faultEnd, quietAt, processes.firstEnd]
+        if let life {
+            dates += [life.storeLane.deadline, life.timers.firstDate.map { $0 + ahead }]
+            dates.append(life.loadDate.map { $0 + ahead })
+        }
+        if actionsLeft > 0 { dates.append(nextAction) }
+        guard let next = dates.compactMap(\.self).min() else {
+            return check(.nothingOpen, !conductor.isIdle, "nothing is to come")
+        }
+        pass(min(max(next - conductor.now, .zero), limit))
+        if let respawnAt, respawnAt <= conductor.now { beginLife() }
+        if let faultEnd, faultEnd <= conductor.now { repair() }
+        for process in processes.endDue(at: conductor.now) {
+            tell("process \(process.pid) of run \(process.run) ended: \(process.outcome)")
+        }
+        if let life, let scheduler = life.scheduler {
+            life.timers.fireTimers(through: wall)
+            if let date = life.loadDate, date <= wall {
+                life.timers.perform { scheduler.assumeIsolated { $0.windowDue() } }
+            }
+        }
+        pumpWatcher()
+        guard actionsLeft > 0, nextAction <= conductor.now else { return }
+        actionsLeft -= 1
+        nextAction = conductor.now + conductor.dice.span(.milliseconds(1), .seconds(30))
+        if life?.isReady == true { act() }
+        if actionsLeft == 0 { isEnding = true }
+    }
+
+    func pass(_ time: TimeSpan) {
+        conductor.now = conductor.now + time
+        if let clock = life?.clock {
+            clock.advance(to: clock.now().elapsed + time)
+        } else {
+            machine.pass(time)
+        }
+    }
+}

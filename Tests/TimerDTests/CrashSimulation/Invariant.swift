@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What has to hold however often a daemon was killed: each with the words of its failure.
+enum Invariant: String, CaseIterable, Sendable {
+    case starts = "a daemon starts on whatever a crash left"
+    case integrity = "the database is sound"
+    case accepted = "a job whose add was answered is there"
+    case allOrNone = "of jobs that were added together there are all or none"
+    case nobodyElses = "what is stored was asked for"
+    case answered = "what was answered is stored"
+    case everyDate = "each date is a fire or has a reason, once"
+    case toldOnce = "a fire is told once, or again as what it is"
+    case notEarly = "no fire is told before its date"
+    case notAfterEnd = "nothing fires once its invalidation was answered"
+    case notWhilePaused = "nothing fires by its schedule once its pause was answered"
+    case atMostOnce = "no command runs twice within an attempt"
+    case noOverlap = "runs of a job that do not overlap never do, whoever started them"
+    case numbersGrow = "sequence numbers grow, and are never used again"
+    case noGap = "who watches since a number misses nothing that is stored"
+    case counters = "kept counts are the counts"
+    case nothingOpen = "nothing is left open at a quiet end"
+    case notOverdue = "no date is behind at a quiet end"
+    case noRecordLost = "no record is dropped"
+}
+
+/// What a simulation has done and checked.
+struct CrashTally: Sendable {
+    var crashes = 0
+    var powerLosses = 0
+    var faults = 0
+    var operations: Int64 = 0
+    var commands = 0
+    var fires = 0
+    var processes = 0
+    var checks: [Invariant: Int] = [:]
+
+    static func += (sum: inout CrashTally, other: CrashTally) {
+        sum.crashes += other.crashes
+        sum.powerLosses += other.powerLosses
+        sum.faults += other.faults
+        sum.operations += other.operations
+        sum.commands += other.commands
+        sum.fires += other.fires
+        sum.processes += other.processes
+        sum.checks.merge(other.checks, uniquingKeysWith: +)
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+@testable import TimerD
+
+/// A job as its clients know it: by what they were answered, apart from what the daemon knows.
+struct PromisedJob {
+    enum State {
+        case scheduled
+        case paused
+        case ended
+        /// A command of it was not answered, or with an error of the disk.
+        case unknown
+    }
+
+    let id: JobID
+    let definition: JobDefinition
+    var dates: YearJob
+    var state: State
+    /// Commands that are on their way.
+    var inFlight = 0
+    /// Whether somebody asked to end it, answered or not, or what it is tied to may be gone.
+    var mayHaveEnded: Bool
+    /// Whether its end was answered.
+    var isEndAnswered = false
+    /// Where it was moved to last by the wall clock, if nothing was done to it since.
+    var movedTo: Timestamp?
+    /// Fires by hand that were answered.
+    var byHand: [FireID] = []
+    var mayHaveFiredByHand = false
+    var skips = 0
+
+    init(_ job: StoredJob, shift: TimeSpan) {
+        id = job.id
+        definition = job.definition
+        let added = Moment(elapsed: job.addedAt - shift, shift: shift)
+        dates = YearJob(job, words: YearJob.words(job.definition), at: added)
+        state = job.definition.paused == true ? .paused : .scheduled
+        mayHaveEnded = job.definition.isTied
+    }
+
+    var repeats: Bool { dates.repeats }
+    var isLive: Bool { state != .ended }
+
+    /// What is wrong with the stored state; nil for nothing.
+    func problem(with stored: StoredJob) -> String? {
+        if isEndAnswered, stored.state.isLive {
+            return "is \(stored.state), though its end was answered"
+        }
+        if stored.state == .invalidated, !mayHaveEnded { return "was invalidated by nobody" }
+        switch state {
+        case .paused where stored.state == .scheduled: return "is scheduled, not paused"
+        case .paused where stored.state == .finished && !mayHaveFiredByHand:
+            return "finished while it was paused"
+        case .scheduled where stored.state == .paused: return "is paused, which nobody asked for"
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Schedules
+import TimerControl
+
+@testable import TimerD
+
+/// One life of a daemon: its parts as `DaemonParts` makes them, on lanes instead of threads.
+///
+/// Unchecked: the one thread of a simulation is the only one to touch it.
+final class SimulatedLife: @unchecked Sendable {
+    enum Phase {
+        case starting
+        case ready
+        case failed(any Error)
+        case stopping
+        case stopped
+    }
+
+    let number: Int
+    let pool: PoolLane
+    let timers: TimerLane
+    let storeLane: StoreLane
+    let readerLane: StoreLane
+    var phase = Phase.starting
+    /// Whether a disk error has come up in it.
+    var hasSeenFault = false
+    var store: Store?
+    var clock: VirtualClock?
+    var scheduler: Scheduler?
+    var handler: CommandHandler?
+    /// Who looks on: a connection that the daemon knows nothing of.
+    var inspector: Database?
+    var recovered: Recovered?
+    /// When the scheduler wants to be woken for the next window, by the wall clock.
+    var loadDate: Timestamp?
+    private var isWatchingClock = true
+
+    init(_ number: Int, _ conductor: Conductor) {
+        self.number = number
+        pool = PoolLane(conductor)
+        timers = TimerLane(conductor)
+        storeLane = StoreLane(conductor)
+        readerLane = StoreLane(conductor)
+    }
+
+    var isReady: Bool { if case .ready = phase { true } else { false } }
+
+    /// As the daemon starts, up to the point where it takes requests.
+    func begin(
+        on disk: CrashDisk,
+        machine: VirtualClock.Machine,
+        runner: any CommandRunner,
+        events: any EventPublisher,
+        log: Logger,
+        opened: (DaemonState) -> Void
+    ) async {
+        do {
+            let store = try Store(CrashDisk.database, on: disk, log: log, now: machine.wall) {
+                $0 == "timerd-store" ? storeLane : readerLane
+            }
+            self.store = store
+            opened(store.state)
+            let clock = try await VirtualClock(machine, store, log: log)
+            self.clock = clock
+            let scheduler = Scheduler(
+                loop: timers,
+                clock: clock,
+                store: store.writer,
+                runner: runner,
+                accounts: Self.accounts,
+                pool: pool,
+                events: events,
+                eventSequenceEnd: store.state.eventSequenceEnd,
+                settings: Self.settings,
+                log: log
+            )
+            self.scheduler = scheduler
+            await scheduler.onLoadDateChange { [weak self] date in
+                if self?.isWatchingClock == true { self?.loadDate = date }
+            }
+            recovered = try await scheduler.recover()
+            handler = CommandHandler(
+                scheduler: scheduler,
+                reader: store.reader,
+                care: store.care,
+                clock: clock,
+                accounts: Self.accounts,
+                status: { _ in fatalError("no client of a simulation asks for a status") },
+                log: log,
+                ownUID: 0
+            )
+            inspector = try disk.withoutFault {
+                try Database(path: CrashDisk.database, mode: .readOnly, on: disk)
+            }
+            phase = .ready
+        } catch {
+            phase = .failed(error)
+        }
+    }
+
+    /// The clock watch ends before anything else does.
+    func stop() {
+        phase = .stopping
+        loadDate = nil
+        isWatchingClock = false
+    }
+
+    /// As a daemon stops that was told to.
+    func end() async {
+        guard let scheduler, let store else { return }
+        await scheduler.stop(drainTime: .seconds(86_400))
+        // try?: what could not be stored is missed by the invariants, if it was promised.
+        try? await store.close()
+        phase = .stopped
+    }
+
+    /// Knows everybody once it was asked, for all time: else it would ask on threads of its own.
+    static let accounts = Accounts(find: { _ in user }, now: { [now = ContinuousClock.now] in now })
+
+    private static let user = Account(
+        uid: 0,
+        gid: 0,
+        groups: [0],
+        name: "me",
+        home: "/",
+        shell: "/bin/sh"
+    )
+
+    /// Few places, so that runs wait for them.
+    private static let settings = Settings(
+        socket: "/disk/timerd.sock",
+        account: user,
+        maxRuns: 3,
+        maxRunsPerUser: 3
+    )
+}
