@@ -58,12 +58,12 @@ final class Database {
     /// the log, whether or not it can be copied now.
     func close() {
         guard !isClosed else { return }
+        rollback()
         isClosed = true
         for statement in statements.values {
             statement.finish()
         }
         statements = [:]
-        rollback()
         if mode == .readWriteCreate {
             sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
         }
@@ -108,11 +108,11 @@ final class Database {
 
     // MARK: - Transactions
 
-    /// Whether a transaction is open.
+    /// Whether a transaction is open; a closed connection has none.
     ///
     /// False as well after SQLite has undone the whole of it by itself, as a full disk may make it
     /// do: https://www.sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction
-    var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+    var isInTransaction: Bool { !isClosed && sqlite3_get_autocommit(handle) == 0 }
 
     /// Begins a transaction that may write, and is refused now rather than later if it may not.
     func begin() throws(DatabaseError) {

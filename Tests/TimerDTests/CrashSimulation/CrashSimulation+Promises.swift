@@ -61,9 +61,7 @@ extension CrashSimulation {
         }
         let problem = promised.problem(with: stored)
         check(.answered, problem == nil, "job \(id) \(problem ?? "")")
-        // A one-shot's is its claim until it begins, and goes with whatever else is done to the job
-        // at that very moment.
-        for fire in promised.byHand where promised.repeats {
+        for fire in promised.byHand {
             let state = inspect { try $0.fireState(fire) } ?? nil
             check(.answered, state != nil, "fire \(fire) of job \(id), by hand, is not there")
         }
