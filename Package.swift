@@ -27,6 +27,8 @@ let package = Package(
         .library(name: "RunLoopTimers", targets: ["RunLoopTimers"]),
         .library(name: "Schedules", targets: ["Schedules"]),
         .library(name: "TimerControl", targets: ["TimerControl"]),
+        // The daemon as a library, for Fuzz/ alone.
+        .library(name: "TimerD", targets: ["TimerD"]),
     ],
     dependencies: [
         // The command lines of both programs: parsing, help, completions, exit codes.
@@ -127,6 +129,18 @@ let package = Package(
                 "Schedules", "TimerControl", "timerctl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
+            swiftSettings: testSettings
+        ),
+        // The properties that Fuzz/ tries, here with seeded inputs.
+        .testTarget(
+            name: "FuzzTests",
+            dependencies: [
+                "Schedules", "TimerControl", "TimerD", "timerctl",
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "Fuzz/Sources",
+            exclude: ["Driver"],
             swiftSettings: testSettings
         ),
         .testTarget(
