@@ -3,10 +3,11 @@
 
 SWIFT ?= swift
 PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 10
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test soak simulate check format dependencies release install benchmarks clean
+.PHONY: all demo test soak simulate fuzz sanitize check format dependencies release install benchmarks clean
 
 all: release
 
@@ -23,7 +24,7 @@ test: dependencies
 soak: dependencies
 	$(SWIFT) build --build-tests
 	TIMERD_SOAK_RUNS=20000 TIMERD_SOAK_FLOOD=10737418240 TIMERD_GROWTH_SECONDS=10000 \
-		$(SWIFT) test --skip-build --no-parallel --filter 'SoakTests|GrowthTests' 2>&1 | grep -E '^(soak|flood|growth)|✔|✘'
+		$(SWIFT) test --skip-build --no-parallel --filter 'SoakTests|GrowthTests'
 
 ## Kills daemons at operations of a simulated disk: SEEDS=1000 or SEEDS=5..9, and EVERY=20 short lives at each
 ## operation; a failure prints how to replay it: SEEDS=7..7, perhaps OPERATION=120 POWER=1.
@@ -33,13 +34,22 @@ simulate: dependencies
 	TIMERD_SIMULATE_SEEDS=$(SEEDS) TIMERD_SIMULATE_EVERY=$(EVERY) TIMERD_SIMULATE_OPERATION=$(OPERATION) \
 		TIMERD_SIMULATE_POWER=$(POWER) $(SWIFT) test --skip-build --no-parallel --filter CrashTests
 
+## Fuzzes each reader of others' bytes for FUZZ_SECONDS (10); see Fuzz/README.md.
+fuzz: dependencies
+	@SWIFT="$(SWIFT)" FUZZ_SECONDS="$(FUZZ_SECONDS)" ./Fuzz/run $(TARGETS)
+
+## Runs every test under the thread sanitizer, then under the address and leak sanitizers.
+sanitize: dependencies
+	@SWIFT="$(SWIFT)" ./.ci/sanitize thread
+	@SWIFT="$(SWIFT)" ./.ci/sanitize address
+
 ## What CI checks beside the tests: format, warnings, tests that would never run, the one way of data.
 check: dependencies
 	./.ci/check
 
 ## Formats every Swift file in place.
 format:
-	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources migrations
+	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Fuzz/Package.swift Fuzz/Sources migrations
 
 release: dependencies
 	$(SWIFT) build $(RELEASE) --product timerd

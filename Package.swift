@@ -27,6 +27,8 @@ let package = Package(
         .library(name: "RunLoopTimers", targets: ["RunLoopTimers"]),
         .library(name: "Schedules", targets: ["Schedules"]),
         .library(name: "TimerControl", targets: ["TimerControl"]),
+        // The daemon as a library, for Fuzz/ alone.
+        .library(name: "TimerD", targets: ["TimerD"]),
     ],
     dependencies: [
         // The command lines of both programs: parsing, help, completions, exit codes.
@@ -134,6 +136,18 @@ let package = Package(
             name: "CCrashDisk",
             path: "Tests/CCrashDisk",
             linkerSettings: [.linkedLibrary("sqlite3")]
+        ),
+        // The properties that Fuzz/ tries, here with seeded inputs.
+        .testTarget(
+            name: "FuzzTests",
+            dependencies: [
+                "Schedules", "TimerControl", "TimerD", "timerctl",
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "Fuzz/Sources",
+            exclude: ["Driver"],
+            swiftSettings: testSettings
         ),
         .testTarget(
             name: "TimerDTests",

@@ -154,14 +154,21 @@ static int run(void *argument) {
     execute(plan);
 }
 
+// Sharing memory until the exec is what makes a start cheap, and has the caller wait.
+#if __has_feature(thread_sanitizer)
+// But for the thread sanitizer a clone is a fork: the child would let go of the caller's state.
+static const int shared = 0;
+#else
+static const int shared = CLONE_VM | CLONE_VFORK;
+#endif
+
 int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == -1) return errno;
     struct start start = {.plan = plan, .status = ends[1]};
-    // Sharing memory until the exec is what makes a start cheap, and has the caller wait. With
-    // whoever has less privilege nothing is shared: he may stop his process before the exec, have
-    // it wait for a file system of his own, have it dump its core, or look into it.
-    int flags = SIGCHLD | CLONE_PIDFD | (plan->has_credentials ? 0 : CLONE_VM | CLONE_VFORK);
+    // With whoever has less privilege nothing is shared: he may stop his process before the exec,
+    // have it wait for a file system of his own, have it dump its core, or look into it.
+    int flags = SIGCHLD | CLONE_PIDFD | (plan->has_credentials ? 0 : shared);
     // No handler of the caller is to run in the child.
     uint64_t all = ~UINT64_C(0), before;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);

@@ -28,13 +28,13 @@ public enum DateExpression {
         let signed = ahead.drop { $0 == " " }
         if signed.first == "+" { return try distance(text, signed.dropFirst(), from: now) }
         if let date = Timestamp(rfc3339: spoken) {
-            return (try sinceEpoch(date, text), nil)
+            return (try withinReach(date, text), nil)
         }
         words = words.flatMap { splitAtT($0) }
         var parts = DateParts(text: text)
         try parts.read(words)
         let (date, note) = try parts.resolve(now: now, zone: zone)
-        return (try sinceEpoch(date, text), note)
+        return (try withinReach(date, text), note)
     }
 
     /// "@1700000000", with a fraction if wanted.
@@ -79,7 +79,8 @@ public enum DateExpression {
         return (now + span, hasMonths ? note : nil)
     }
 
-    private static func sinceEpoch(
+    /// A date from 1970 to 9999: those near the end reach beyond it in zones west of Greenwich.
+    private static func withinReach(
         _ date: Timestamp,
         _ text: String
     ) throws(ScheduleError) -> Timestamp {
@@ -87,6 +88,12 @@ public enum DateExpression {
             throw ScheduleError(
                 .badDate,
                 "date '\(text)' lies before 1970; nothing can be due then"
+            )
+        }
+        if date > .distantFuture {
+            throw ScheduleError(
+                .badDate,
+                "date '\(text)' is too far away; the last one is '\(Timestamp.distantFuture)'"
             )
         }
         return date

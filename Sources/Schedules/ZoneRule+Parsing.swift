@@ -7,7 +7,8 @@ extension ZoneRule {
         var abbreviations: [String]
     }
 
-    /// Reads a POSIX TZ string; nil when it is none.
+    /// Reads a POSIX TZ string; nil when it is none, or when the changes of one year would come
+    /// after those of the next ("AAA0BBB,J1/-167,J365/167").
     static func parse(_ text: String, firstAbbreviation: UInt8 = 0) -> Named? {
         var reader = ZoneRuleReader(text)
         guard let name = reader.name(), let offset = reader.offset() else { return nil }
@@ -36,9 +37,27 @@ extension ZoneRule {
             }
             (start, end) = (first, second)
         }
-        named.rule.daylight = Daylight(offset: daylightOffset, start: start, end: end)
+        let daylight = Daylight(offset: daylightOffset, start: start, end: end)
+        guard daylight.isInOrder(besides: named.rule.offset) else { return nil }
+        named.rule.daylight = daylight
         named.abbreviations.append(daylightName)
         return named
+    }
+}
+
+extension ZoneRule.Daylight {
+    /// Whether no year's changes come before the last one's, however far from their days they lie.
+    fileprivate func isInOrder(besides offset: Int64) -> Bool {
+        var last = Int64.min
+        // The weekdays of the year's days, and which years have a leap day, come again after 28.
+        for year in 2000...2028 {
+            let changes = (
+                start.second(inYear: year) - offset, end.second(inYear: year) - self.offset
+            )
+            if min(changes.0, changes.1) < last { return false }
+            last = max(changes.0, changes.1)
+        }
+        return true
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// Writes JSON text on one line, the keys of each object in the order of their bytes.
 ///
-/// Equal values are equal bytes. What need not be escaped is not (`/`, all beyond ASCII).
+/// Equal values are equal bytes, if their strings are spelled alike. What need not be escaped is not (`/`, all beyond ASCII).
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
 
@@ -23,7 +23,10 @@ struct JSONWriter {
             write("]")
         case .object(let members):
             write("{")
-            for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated() {
+            // By bytes: strings are compared by characters, and that is no order where one begins
+            // with what another spells differently.
+            let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+            for (index, member) in sorted.enumerated() {
                 if index > 0 { write(",") }
                 writeString(member.key)
                 write(":")

@@ -89,6 +89,10 @@ import Testing
         "Everything else is refused with a reason",
         arguments: [
             ("", "a date must not be empty"), ("   ", "a date must not be empty"),
+            (
+                "9999-12-31 23:59:59 -10:00",
+                "date '9999-12-31 23:59:59 -10:00' is too far away; the last one is '9999-12-31T23:59:59.999999Z'"
+            ),
             ("2026-04-31 10:00", "date '2026-04-31 10:00': there is no day '2026-04-31'"),
             ("2026-02-29", "date '2026-02-29': there is no day '2026-02-29'"),
             ("24:00", "date '24:00': there is no time '24:00'; times are 00:00 to 23:59:59"),

@@ -60,6 +60,8 @@ import Testing
             "", "Mars/Base", "Europe", "/etc/localtime", "../zoneinfo/Europe/Berlin",
             "Europe/../Europe/Berlin", "Europe//Berlin", "tzdata.zi", "zone.tab", "EST5EDT,M13.1.0",
             "AB5", "Europe/Berlin ", "right/UTC",
+            // The end of one year's daylight saving would come after the beginning of the next one's.
+            "AAA0BBB,J1/-167,J365/167",
         ]
     )
     func unknown(name: String) {

@@ -26,6 +26,10 @@ import TimerControl
                 .object(["b": .integer(1), "B": .integer(2), "a": .null]),
                 #"{"B":2,"a":null,"b":1}"#
             ),
+            (
+                .object(["\u{e9}:": .integer(1), "e\u{301}": .integer(2)]),
+                "{\"e\u{301}\":2,\"\u{e9}:\":1}"
+            ),
         ] as [(JSONValue, String)]
     )
     func writes(value: JSONValue, text: String) {

@@ -2,7 +2,6 @@
 
 import Glibc
 import Schedules
-import Synchronization
 import TimerControl
 
 /// Puts together what `daemon.status` answers; nothing in it takes longer with more jobs.
@@ -19,7 +18,7 @@ struct StatusReport: Sendable {
 
     /// A number that is asked for where it is kept.
     final class Source: Sendable {
-        private let body = Mutex<@Sendable () -> Int>({ 0 })
+        private let body = Locked<@Sendable () -> Int>({ 0 })
         func set(_ new: @escaping @Sendable () -> Int) { body.withLock { $0 = new } }
         var value: Int { body.withLock { $0 }() }
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Synchronization
 import SystemPackage
 
 /// One thread that moves the input and output of all runs, and notices when they end.
@@ -77,7 +76,7 @@ private final class PumpInbox: Sendable {
     /// Readable once there is something to take.
     let alarm: FileDescriptor
     private let bell: FileDescriptor
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init() throws(Errno) {
         (alarm, bell) = try FileDescriptor.closeOnExecPipe()

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
 import TimerControl
 
 /// The end of what a run has written, for whoever reads along while it is written.
@@ -23,11 +22,11 @@ final class RunOutput: Sendable {
         }
     }
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// `limit`: how many bytes of each stream are kept, the last ones.
     init(limit: Int = 65_536) {
-        state = Mutex(
+        state = Locked(
             State(stdout: OutputCapture(limit: limit), stderr: OutputCapture(limit: limit))
         )
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DequeModule
-import Synchronization
 
 /// A limit on how many runs are in progress at once, in all and of each user.
 ///
@@ -38,11 +37,11 @@ final class RunSlots: Sendable {
         }
     }
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// Both limits are at least 1.
     init(limit: Int, limitPerUser: Int = .max) {
-        state = Mutex(State(limit: limit, limitPerUser: limitPerUser))
+        state = Locked(State(limit: limit, limitPerUser: limitPerUser))
     }
 
     var inUse: Int { state.withLock { $0.inUse } }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Synchronization
 
 /// The runs in progress, and the one way to send them signals.
 ///
@@ -14,7 +13,7 @@ final class RunTable: Sendable {
         case running(ProcessGroup)
     }
 
-    private let phases = Mutex<[Int64: Phase]>([:])
+    private let phases = Locked<[Int64: Phase]>([:])
 
     func begin(_ run: Int64) {
         let previous = phases.withLock { $0.updateValue(.starting(nil), forKey: run) }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
 import TimerControl
 
 /// The output of the runs in progress, for whoever reads along, from their start until the store
 /// has what they wrote: at every moment a run's output is here or there.
 final class LiveOutputs: Sendable {
-    private let outputs = Mutex<[RunID: RunOutput]>([:])
+    private let outputs = Locked<[RunID: RunOutput]>([:])
 
     /// Nil before the run's start, and once the store has its output.
     subscript(run: RunID) -> RunOutput? { outputs.withLock { $0[run] } }

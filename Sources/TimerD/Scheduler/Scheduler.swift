@@ -2,7 +2,6 @@
 
 import Logging
 import Schedules
-import Synchronization
 import TimerControl
 
 /// Owns the jobs that are due soon: arms them as timers, fires them, and changes them.
@@ -152,7 +151,7 @@ actor Scheduler {
         window.extend(now: moment.elapsed)
         let horizon = window.horizon
         let runsKept = settings.runsKept
-        let written = Mutex<(value: T, outcome: StoreOutcome)?>(nil)
+        let written = Locked<(value: T, outcome: StoreOutcome)?>(nil)
         let log = log
         store.record { database in
             do {

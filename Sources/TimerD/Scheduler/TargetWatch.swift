@@ -4,14 +4,13 @@ import CLinux
 // A source is safe to use from any thread; its protocol does not say so.
 @preconcurrency import Dispatch
 import Glibc
-import Synchronization
 import TimerControl
 
 /// Tells when the process that a job's life is tied to has gone: weak targets, by pidfd_open(2), which
 /// a number that is used again does not fool.
 final class TargetWatch: Sendable {
     private let queue = DispatchQueue(label: "timerd.targets")
-    private let sources = Mutex<[JobID: any DispatchSourceRead]>([:])
+    private let sources = Locked<[JobID: any DispatchSourceRead]>([:])
 
     /// Calls `gone` once when `process` has ended; at once if it has.
     func watch(_ process: Orphan, for job: JobID, gone: @escaping @Sendable () -> Void) {

@@ -2,7 +2,6 @@
 
 import CSQLite
 import Glibc
-import Synchronization
 
 /// The right to be the one daemon of a database, held until `release`.
 ///
@@ -11,7 +10,7 @@ import Synchronization
 /// their own. In it is the holder's process id, for the message alone.
 final class DatabaseLock: Sendable {
     /// Negative once released.
-    private let descriptor: Mutex<Int32>
+    private let descriptor: Locked<Int32>
 
     /// Takes the lock of the database at `path`, which need not exist yet.
     ///
@@ -39,7 +38,7 @@ final class DatabaseLock: Sendable {
             throw Self.refusal(path, "database '\(path)' is in use by \(name)", code: SQLITE_BUSY)
         }
         Self.writeHolder(file)
-        descriptor = Mutex(file)
+        descriptor = Locked(file)
     }
 
     deinit {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
-import Synchronization
 
 /// Runs writes in shared transactions and tells each of them when it is durable.
 ///
@@ -37,7 +36,7 @@ actor WriteQueue {
     private let database: Database
     private let onTrouble: @Sendable (DatabaseError) -> Void
     private let onRecovered: @Sendable () -> Void
-    private let published = Mutex(WriteStatistics())
+    private let published = Locked(WriteStatistics())
     private var isClosed = false
 
     private var batch = Batch.open

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
-
 /// Tells when a client's connection is over.
 final class ConnectionLife: Sendable, Hashable {
     private struct State {
@@ -9,7 +7,7 @@ final class ConnectionLife: Sendable, Hashable {
         var endings: [@Sendable () -> Void] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// Calls `body` when the connection is over; at once if it is.
     func onEnd(_ body: @escaping @Sendable () -> Void) {

@@ -4,7 +4,6 @@
 import CLinux
 import Glibc
 import Schedules
-import Synchronization
 
 /// The clock seam: whoever needs to know the time is given one of these.
 protocol WallClock: Sendable {
@@ -18,7 +17,7 @@ protocol WallClock: Sendable {
 final class SystemClock: WallClock {
     /// Elapsed time = CLOCK_BOOTTIME + this, while the machine is up.
     let elapsedBase: TimeSpan
-    private let state: Mutex<State>
+    private let state: Locked<State>
     private let read: @Sendable () -> Reading
 
     private struct State {
@@ -41,7 +40,7 @@ final class SystemClock: WallClock {
     /// `read`: the machine's clocks, unless a test has others.
     init(anchor: ClockAnchor, read: @escaping @Sendable () -> Reading = SystemClock.read) {
         elapsedBase = anchor.elapsedBase
-        state = Mutex(State(shift: anchor.shift))
+        state = Locked(State(shift: anchor.shift))
         self.read = read
     }
 

@@ -88,7 +88,12 @@ struct InvalidateTests {
         for batch in 0..<10 {
             let definitions = (0..<count / 10).map { index in
                 let offset = TimeSpan.milliseconds(Int64((batch + index * 10) * 3000 / count))
-                return JobDefinition(schedule: ScheduleWords(at: (start + offset).rfc3339))
+                var definition = JobDefinition(
+                    schedule: ScheduleWords(at: (start + offset).rfc3339)
+                )
+                // Asked for, so that a date that has passed on a slow machine is not refused.
+                definition.misfire = .once
+                return definition
             }
             let reply: JobsReply = try await client.call(.addJobs(AddJobs(definitions)))
             jobs += reply.jobs.map(\.id)
