@@ -38,7 +38,7 @@ simulate: dependencies
 fuzz: dependencies
 	@SWIFT="$(SWIFT)" FUZZ_SECONDS="$(FUZZ_SECONDS)" ./Fuzz/run $(TARGETS)
 
-## Runs every test under the thread sanitizer, then under the address and leak sanitizers.
+## Runs every test under the thread sanitizer, then under the address sanitizer.
 sanitize: dependencies
 	@SWIFT="$(SWIFT)" ./.ci/sanitize thread
 	@SWIFT="$(SWIFT)" ./.ci/sanitize address
