@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test soak simulate check format dependencies release install benchmarks clean
+.PHONY: all demo test soak simulate torture check format dependencies release install benchmarks clean
 
 all: release
 
@@ -32,6 +32,12 @@ simulate: dependencies
 	$(SWIFT) build --build-tests
 	TIMERD_SIMULATE_SEEDS=$(SEEDS) TIMERD_SIMULATE_EVERY=$(EVERY) TIMERD_SIMULATE_OPERATION=$(OPERATION) \
 		TIMERD_SIMULATE_POWER=$(POWER) $(SWIFT) test --skip-build --no-parallel --filter CrashTests
+
+## The real daemon under every fault, for a quarter of an hour; a seed repeats the dice: make torture SEED=1
+torture: dependencies release
+	$(SWIFT) build --build-tests
+	@TIMERD_TORTURE=1 TIMERD_TORTURE_SEED=$(SEED) TIMERD_PROGRAMS=$(CURDIR)/.build/release \
+		SWIFT="$(SWIFT)" ./.ci/torture
 
 ## What CI checks beside the tests: format, warnings, tests that would never run, the one way of data.
 check: dependencies
