@@ -9,14 +9,14 @@ import TimerControl
 
 @Suite("Torture: a full disk", .timeLimit(.minutes(20)))
 struct FullDiskTortureTests {
-    /// Runs `body` with a daemon, not started, whose folder is a file system of its own of 6 MiB.
+    /// Runs `body` with a daemon, not started, whose folder is a file system of its own of 64 MiB.
     private static func withDisk(_ body: (DaemonProcess, _ outside: String) async throws -> Void)
         async throws
     {
         let outside = try TemporaryFolder()
         let disk = outside.file("disk")
         try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
-        try await Tool.run(["mount", "-t", "tmpfs", "-o", "size=6m,mode=700", "none", disk])
+        try await Tool.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=700", "none", disk])
         let daemon = DaemonProcess(folder: disk)
         let result: Result<Void, any Error>
         do {
