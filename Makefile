@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 10
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test soak simulate fuzz sanitize check format dependencies release install benchmarks clean
+.PHONY: all demo test soak simulate torture fuzz sanitize check format dependencies release install benchmarks clean
 
 all: release
 
@@ -42,6 +42,12 @@ fuzz: dependencies
 sanitize: dependencies
 	@SWIFT="$(SWIFT)" ./.ci/sanitize thread
 	@SWIFT="$(SWIFT)" ./.ci/sanitize address
+
+## The real daemon under every fault, for a quarter of an hour; a seed repeats the dice: make torture SEED=1
+torture: dependencies release
+	$(SWIFT) build --build-tests
+	@TIMERD_TORTURE=1 TIMERD_TORTURE_SEED=$(SEED) TIMERD_PROGRAMS=$(CURDIR)/.build/release \
+		SWIFT="$(SWIFT)" ./.ci/torture
 
 ## What CI checks beside the tests: format, warnings, tests that would never run, the one way of data.
 check: dependencies

@@ -45,31 +45,41 @@ public final class ControlClient: Sendable {
         group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) async throws(ClientError) -> ControlClient {
         let loop = group.any()
-        do {
-            return try await ClientBootstrap(group: loop)
-                .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(
-                            ClientConnection(path: path)
-                        )
-                    }
-                }
-                .connect(unixDomainSocketPath: path)
-                .flatMapThrowing { channel in
-                    let connection = try channel.pipeline.syncOperations.handler(
-                        type: ClientConnection.self
-                    )
-                    return ControlClient(
-                        channel: channel,
-                        connection: NIOLoopBound(connection, eventLoop: loop),
-                        events: connection.makeEvents(channel),
-                        path: path
-                    )
-                }
-                .get()
-        } catch {
-            throw refusal(error, path)
+        var attempts = 100
+        while true {
+            do {
+                return try await open(path, on: loop)
+            } catch let error as IOError where error.errnoCode == EAGAIN && attempts > 0 {
+                // As many wait already as the daemon's queue holds; it accepts them in a moment.
+                attempts -= 1
+                // try?: whoever is cancelled finds out by the next attempt, or by the first call.
+                try? await Task.sleep(for: .milliseconds(10))
+            } catch {
+                throw refusal(error, path)
+            }
         }
+    }
+
+    private static func open(_ path: String, on loop: any EventLoop) async throws -> ControlClient {
+        try await ClientBootstrap(group: loop)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(ClientConnection(path: path))
+                }
+            }
+            .connect(unixDomainSocketPath: path)
+            .flatMapThrowing { channel in
+                let connection = try channel.pipeline.syncOperations.handler(
+                    type: ClientConnection.self
+                )
+                return ControlClient(
+                    channel: channel,
+                    connection: NIOLoopBound(connection, eventLoop: loop),
+                    events: connection.makeEvents(channel),
+                    path: path
+                )
+            }
+            .get()
     }
 
     /// Asks, and waits for the answer.

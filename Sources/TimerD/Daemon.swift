@@ -34,6 +34,8 @@ public struct Daemon: Service {
         let parts: DaemonParts
         do {
             parts = try await DaemonParts.start(configuration, manager, log: log)
+        } catch let error as DatabaseError {
+            throw StartError(description: error.sentence)
         } catch {
             throw StartError(description: "\(error)")
         }

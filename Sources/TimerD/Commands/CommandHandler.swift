@@ -37,7 +37,8 @@ struct CommandHandler: Sendable {
         } catch let error as ControlError {
             return .failure(error)
         } catch let error as DatabaseError {
-            return .failure(ControlError(.storageFailed, "\(error)"))
+            log.debug("request failed", metadata: ["error": "\(error)"])
+            return .failure(ControlError(.storageFailed, error.sentence))
         } catch {
             log.error("request failed", metadata: ["error": "\(error)"])
             return .failure(ControlError(.internalError, "\(error)"))

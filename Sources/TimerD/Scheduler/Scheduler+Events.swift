@@ -43,6 +43,15 @@ extension Scheduler {
         }
     }
 
+    /// Whether an event of now gets its number at once.
+    var canNumber: Bool { unnumbered.isEmpty && numbers.next < numbers.storedEnd }
+
+    /// Has the job look again whether it is to fire, once there are numbers.
+    func awaitNumbers(for job: JobID) {
+        unnumberedJobs.insert(job)
+        extendNumbers()
+    }
+
     private func extendNumbers() {
         pruneIfManyEvents()
         guard let end = numbers.extensionDue() else { return }
@@ -58,5 +67,8 @@ extension Scheduler {
         while !unnumbered.isEmpty, numbers.next < numbers.storedEnd {
             unnumbered.removeFirst()(self)
         }
+        let jobs = unnumberedJobs
+        unnumberedJobs = []
+        for job in jobs.sorted() { timerFired(job) }
     }
 }

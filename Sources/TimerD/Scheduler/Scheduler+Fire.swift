@@ -7,6 +7,8 @@ extension Scheduler {
     /// A job's timer fired, or what its fire waited for has come.
     func timerFired(_ id: JobID) {
         guard var entry = armed[id], !holds.covers(entry.job), !isStopping else { return }
+        // What begins is told and stored at once, ahead of whatever else happens to the job.
+        guard canNumber else { return awaitNumbers(for: id) }
         entry.timer?.invalidate()
         entry.timer = nil
         armed[id] = entry
@@ -80,9 +82,7 @@ extension Scheduler {
     private func enqueue(_ entry: ArmedJob) {
         guard let claim = entry.job.claim else { return }
         armed[entry.job.id] = nil
-        let firedAt = begin(entry.job, claim) { begun in
-            { try $0.record(begun, isWaiting: true) }
-        }
+        let firedAt = beginWaiting(entry.job, claim) { try $0.record($1, isWaiting: true) }
         queue(
             WaitingRun(
                 job: entry.job,
@@ -148,10 +148,8 @@ extension Scheduler {
             begin(job, claim) { begun in { try $0.recordManual(begun) } }
             return
         }
-        let firedAt = begin(job, claim) { begun in
-            { try $0.recordManual(begun, isWaiting: run == nil) }
-        }
         guard let run else {
+            let firedAt = beginWaiting(job, claim) { try $0.recordManual($1, isWaiting: true) }
             return queue(
                 WaitingRun(
                     job: job,
@@ -164,6 +162,7 @@ extension Scheduler {
                 )
             )
         }
+        let firedAt = begin(job, claim) { begun in { try $0.recordManual(begun) } }
         start(
             RunningCommand(
                 run: run,
@@ -185,6 +184,40 @@ extension Scheduler {
         _ write: @escaping @Sendable (BegunFire) -> @Sendable (inout JobWriter) throws -> Void
     ) -> Timestamp {
         let moment = clock.now()
+        number(fireEvent(job, claim, at: moment)) { scheduler, event in
+            let begun = BegunFire(
+                job: job,
+                fire: claim.fire,
+                firedAt: moment.wall,
+                events: [event]
+            )
+            scheduler.record(write(begun))
+            scheduler.events.publish(event)
+        }
+        return moment.wall
+    }
+
+    /// Stores that a fire has begun whose command has to wait, and tells the watchers then.
+    ///
+    /// Nobody is to hear of it before: a daemon that starts after a crash finds a claim that was not
+    /// carried out, and lets the date follow the misfire rule.
+    private func beginWaiting(
+        _ job: StoredJob,
+        _ claim: StoredJob.Claim,
+        _ write: @escaping @Sendable (inout JobWriter, BegunFire) throws -> Void
+    ) -> Timestamp {
+        let moment = clock.now()
+        let begun = BegunFire(
+            job: job,
+            fire: claim.fire,
+            firedAt: moment.wall,
+            events: [fireEvent(job, claim, at: moment)]
+        )
+        record { try write(&$0, begun) }
+        return moment.wall
+    }
+
+    private func fireEvent(_ job: StoredJob, _ claim: StoredJob.Claim, at moment: Moment) -> Event {
         var event = Event(seq: 0, type: .fireFired, at: moment.wall, job: job.id)
         event.owner = job.owner
         event.name = job.definition.name
@@ -196,16 +229,6 @@ extension Scheduler {
         event.missed = claim.missed > 0 ? claim.missed : nil
         event.redelivered = claim.isRedelivery ? true : nil
         event.reason = claim.isByHand ? FireReason.manual.rawValue : nil
-        number(event) { scheduler, event in
-            let begun = BegunFire(
-                job: job,
-                fire: claim.fire,
-                firedAt: moment.wall,
-                events: [event]
-            )
-            scheduler.record(write(begun))
-            scheduler.events.publish(event)
-        }
-        return moment.wall
+        return event
     }
 }

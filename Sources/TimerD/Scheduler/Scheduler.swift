@@ -37,6 +37,8 @@ actor Scheduler {
     var retention: Retention
     /// What waits for its number, while the store does not take the end of the next block.
     var unnumbered: [@Sendable (isolated Scheduler) -> Void] = []
+    /// Jobs that are due and wait for there to be numbers.
+    var unnumberedJobs: Set<JobID> = []
     var holds = Holds()
     /// Runs in progress, by job: what a fire's overlap is decided by.
     var runs: [JobID: Set<RunID>] = [:]

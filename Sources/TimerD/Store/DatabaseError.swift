@@ -56,6 +56,15 @@ struct DatabaseError: Error, Sendable {
     /// A row broke a rule of the schema: unique, check, not null, foreign key.
     var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
 
+    /// For whoever asked for something and knows of no SQL: what failed, and of which database.
+    var sentence: String {
+        guard sql != nil else { return message }
+        guard isCorrupt else { return "database '\(path)': \(message) (\(codeName))" }
+        // SQLite says the same of both: https://www.sqlite.org/rescode.html#ioerr_corruptfs
+        return "database '\(path)' is corrupt, or its disk cannot be read (\(message));"
+            + " restore a backup, or move it away to begin anew"
+    }
+
     /// `strerror`, in lower case as every message here.
     static func text(ofErrno number: Int32) -> String {
         var buffer = [CChar](repeating: 0, count: 256)

@@ -10,7 +10,7 @@ struct BegunFire: Sendable {
     var fire: FireID
     /// By the wall clock.
     var firedAt: Timestamp
-    /// The events that went out for it, numbered.
+    /// The events that went out for it, numbered; those with number 0 are told once this is stored.
     var events: [Event]
 }
 
@@ -126,16 +126,22 @@ extension JobWriter {
     }
 
     /// Records the effect of a fire by hand, which leaves the job as it is.
-    func recordManual(_ begun: BegunFire, isWaiting: Bool = false) throws {
+    mutating func recordManual(_ begun: BegunFire, isWaiting: Bool = false) throws {
         try markFired(begun, isWaiting: isWaiting)
     }
 
-    private func markFired(_ begun: BegunFire, isWaiting: Bool) throws {
+    private mutating func markFired(_ begun: BegunFire, isWaiting: Bool) throws {
         let isRun = begun.job.definition.command != nil
         let state: Run.State = isWaiting ? .waiting : isRun ? .running : .fired
         let cause = isWaiting ? WaitingRun.Cause.run : nil
         try database.prepare(SQL.markFired).run(begun.fire, state, begun.firedAt, cause)
-        for event in begun.events { try EventLog(database).insert(event) }
+        for event in begun.events {
+            if event.seq > 0 {
+                try EventLog(database).insert(event)
+            } else {
+                try note(.fireFired, begun.job, event.reason, fire: begun.fire) { $0 = event }
+            }
+        }
     }
 }
 

@@ -24,8 +24,9 @@ final class DaemonProcess: Sendable {
 
     init(folder: String) { self.folder = folder }
 
-    /// Where the build puts the programs: beside the tests' own.
+    /// Where the build puts the programs: beside the tests' own, unless TIMERD_PROGRAMS names others.
     static let programs: String = {
+        if let folder = ProcessInfo.processInfo.environment["TIMERD_PROGRAMS"] { return folder }
         let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
         return ((own ?? "") as NSString).deletingLastPathComponent
     }()

@@ -39,11 +39,15 @@ enum Tool {
     struct Failed: Error { var text: String }
 
     @discardableResult
-    static func run(_ words: [String], input: String = "") async throws -> String {
+    static func run(
+        _ words: [String],
+        input: String = "",
+        path: String? = nil
+    ) async throws -> String {
         let result = try await Subprocess.run(
             .name(words[0]),
             arguments: Arguments(Array(words.dropFirst())),
-            environment: .custom(["PATH": RunEnvironment.path, "LC_ALL": "C"]),
+            environment: .custom(["PATH": path ?? RunEnvironment.path, "LC_ALL": "C"]),
             input: .string(input),
             output: .string(limit: 1 << 24),
             error: .string(limit: 1 << 20)

@@ -66,6 +66,21 @@ struct CrashFindingsTests {
         }
     }
 
+    @Test("A due job whose target went with the daemon is told once, and ends")
+    func targetGoneAtStart() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "10s")) { $0.whileConnected = true }
+            try await test.advance(by: .seconds(9))
+            let after = try await test.crashedAndDown(for: .seconds(2))
+            #expect(after.sink.all(.fireFired).count == 1)
+            #expect(try await after.job(job.id).endReason == .targetGone)
+            #expect(after.sink.all(.jobFinished).isEmpty)
+            let live = try await after.store.reader.read { try Queries($0).liveJobs() }
+            #expect(live == (0, 0))
+            try await after.close()
+        }
+    }
+
     @Test("A date that had passed when its job was replaced has its reason")
     func replacedLate() async throws {
         try await TestScheduler.with { test in

@@ -66,6 +66,41 @@ struct SchedulerOverlapTests {
         }
     }
 
+    @Test("A fire that has to wait is stored before anybody is told of it")
+    func waitingIsStoredFirst() async throws {
+        let folder = try TemporaryFolder()
+        let sink = RowsWhenTold(database: folder.file("timerd.db"))
+        let test = try await TestScheduler(folder: folder.path) { _ in sink }
+        test.runner.isHolding = true
+        _ = try await test.add(ScheduleWords(every: "10s"), command: ["slow"]) {
+            $0.overlap = .queue
+        }
+        try await test.advance(by: .seconds(25))
+        #expect(sink.states == [.running, .waiting])
+        test.runner.end()
+        try await test.close()
+    }
+
+    /// Keeps what the row of each fire said at the moment when it was told.
+    private final class RowsWhenTold: EventPublisher {
+        private let database: String
+        private let found = Locked([Run.State?]())
+
+        init(database: String) { self.database = database }
+
+        var states: [Run.State?] { found.withLock { $0 } }
+
+        func publish(_ event: Event) {
+            guard event.type == .fireFired, let fire = event.fire else { return }
+            // try?: what cannot be read is nil, and not what is expected.
+            let reader = try? Database(path: database, mode: .readOnly)
+            defer { reader?.close() }
+            let query = "SELECT state FROM fires WHERE id = ?1"
+            let state = try? reader?.prepare(query).value(fire, as: Run.State.self)
+            found.withLock { $0.append(state) }
+        }
+    }
+
     @Test("allow: runs go on beside each other")
     func allow() async throws {
         try await Self.with(.allow) { test, job in

@@ -33,6 +33,24 @@ import TimerControl
         }
     }
 
+    @Test("Where as many wait to be accepted as the system lets, connecting takes a moment longer")
+    func fullQueue() async throws {
+        let folder = try TemporaryFolder()
+        let socket = try SocketFile.listen(at: folder.file("s"))
+        defer { close(socket.descriptor) }
+        // Room for one who is not accepted yet.
+        #expect(listen(socket.descriptor, 0) == 0)
+        let first = try #require(SilentPeer(socket.path))
+        defer { first.close() }
+        async let client = ControlClient.connect(to: socket.path)
+        // Long enough for it to be turned away a few times; whenever it comes, it gets in.
+        try await Task.sleep(for: .milliseconds(50))
+        let accepted = accept(socket.descriptor, nil, nil)
+        #expect(accepted >= 0)
+        try await client.close()
+        close(accepted)
+    }
+
     @Test("A refusal is thrown as the error that it is, and the connection goes on")
     func refusal() async throws {
         let error = ControlError(.notFound, "there is no job 7")

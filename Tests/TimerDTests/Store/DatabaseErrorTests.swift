@@ -20,6 +20,11 @@ import Testing
                 + " - while executing `INSERT INTO jobs VALUES (?)`"
         )
         #expect(error?.path == database.path)
+        #expect(
+            error?.sentence
+                == "database '\(database.path)': UNIQUE constraint failed: jobs.name"
+                + " (SQLITE_CONSTRAINT_UNIQUE)"
+        )
     }
 
     @Test("SQL that does not compile is quoted with the reason")

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Torture: descriptors and memory", .timeLimit(.minutes(20)))
+struct ExhaustionTortureTests {
+    @Test("Out of descriptors it goes on firing, says so, and serves again once there are some")
+    func descriptors() async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            let limit = 96
+            try await daemon.start(
+                through: DaemonProcess.roomy + ["prlimit", "--nofile=\(limit):\(limit)"]
+            )
+            let promises = Promises(attemptsFile: daemon.folder + "/attempts")
+            var dice = Dice(seed: Torture.seed &+ 7)
+            let rounds = Torture.rounds(2, long: 30)
+            var (broken, refused): ([String], Int) = ([], 0)
+            for round in 0..<rounds where broken.isEmpty {
+                let load = MixedLoad(
+                    socket: daemon.socket,
+                    promises: promises,
+                    name: "n\(round)",
+                    seed: dice.next(),
+                    limit: 120,
+                    pause: 2000
+                )
+                let loading = Task { await load.run() }
+                let watching = Task { await promises.watch(daemon.socket) }
+                try await Task.sleep(for: .milliseconds(30))
+                let peers = (0..<150).compactMap { _ in SilentPeer(daemon.socket) }
+                for peer in peers {
+                    peer.send(#"{"jsonrpc":"2.0","id":1,"method":"daemon.status"}"# + "\n")
+                }
+                try await Task.sleep(for: .milliseconds(200))
+                refused += peers.count { $0.receive(within: 0) == nil }
+                for peer in peers { peer.close() }
+                await loading.value
+                watching.cancel()
+                await watching.value
+                let start = ContinuousClock.now
+                try await promises.watchToTheEnd(daemon.socket)
+                if ContinuousClock.now - start > .seconds(5) {
+                    broken.append("slow to serve again")
+                }
+                broken += try promises.broken(in: daemon.database).map { "round \(round): \($0)" }
+            }
+            if broken.isEmpty { broken = try await daemon.settle(promises) }
+            if refused == 0 { broken.append("there were descriptors enough") }
+            let said = daemon.log.split(separator: "\n").filter {
+                $0.contains("descriptors") || $0.contains("open files")
+            }
+            if said.isEmpty {
+                broken.append("the log says nothing of it: \(daemon.log.suffix(500))")
+            }
+            Torture.report(
+                "no descriptors",
+                rounds: rounds,
+                injected:
+                    "\(rounds) times 150 connections on \(limit) descriptors, \(refused) not served",
+                checked: promises.summary
+                    + "; the log: \(said.first ?? "nothing") (\(said.count) lines)",
+                broken: broken,
+                in: daemon
+            )
+        }
+    }
+
+    @Test("Out of memory it dies as by kill -9, and nothing is lost")
+    func memory() async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            let promises = Promises(attemptsFile: daemon.folder + "/attempts")
+            var dice = Dice(seed: Torture.seed &+ 8)
+            let rounds = Torture.rounds(2, long: 30)
+            var (broken, deaths): ([String], Int) = ([], 0)
+            for round in 0..<rounds where broken.isEmpty {
+                try await daemon.start(through: DaemonProcess.roomy)
+                let load = MixedLoad(
+                    socket: daemon.socket,
+                    promises: promises,
+                    name: "m\(round)",
+                    seed: dice.next(),
+                    clients: 8,
+                    limit: 300
+                )
+                let loading = Task { await load.run() }
+                let watching = Task { await promises.watch(daemon.socket) }
+                try await Task.sleep(for: .milliseconds(50))
+                try await Self.leaveRoom(of: Int.random(in: 0...200_000, using: &dice), daemon.pid)
+                try await Task.sleep(for: .milliseconds(400))
+                if !Self.isRunning(daemon.pid) { deaths += 1 }
+                await daemon.end(SIGKILL)
+                _ = await (loading.value, watching.value)
+                try await daemon.start(through: DaemonProcess.roomy)
+                broken = try promises.broken(in: daemon.database).map { "round \(round): \($0)" }
+                if round < rounds - 1 { await daemon.end(SIGTERM) }
+            }
+            if broken.isEmpty { broken = try await daemon.settle(promises) }
+            Torture.report(
+                "no memory",
+                rounds: rounds,
+                injected: "\(rounds) limits of memory, \(deaths) deaths of it",
+                checked: promises.summary,
+                broken: broken,
+                in: daemon
+            )
+        }
+    }
+
+    /// Lets the process have so many bytes more than it has.
+    private static func leaveRoom(of bytes: Int, _ pid: Int32) async throws {
+        let statm = try String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8)
+        // The sixth number: its data, in pages.
+        let pages = statm.split(separator: " ").dropFirst(5).first.flatMap { Int($0) } ?? 0
+        try await Tool.run(["prlimit", "--pid=\(pid)", "--data=\(pages * 4096 + bytes):unlimited"])
+    }
+
+    private static func isRunning(_ pid: Int32) -> Bool {
+        guard let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else {
+            return false
+        }
+        return !stat.contains(") Z ")
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A connection that does nothing by itself: no thread reads it.
+final class SilentPeer: Sendable {
+    private let descriptor: Int32
+
+    /// Nil where nobody answers, or the queue of those who wait is full.
+    init?(_ path: String) {
+        let file = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let result = withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(file, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        descriptor = file
+        guard result == 0 else {
+            Glibc.close(file)
+            return nil
+        }
+    }
+
+    /// What the other end does not take is dropped.
+    func send(_ text: String) {
+        var text = text
+        let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+        text.withUTF8 { _ = Glibc.send(descriptor, $0.baseAddress, $0.count, flags) }
+    }
+
+    /// What has come; empty at the end, nil if nothing has within so many milliseconds.
+    func receive(within milliseconds: Int32) -> [UInt8]? {
+        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&poller, 1, milliseconds) > 0 else { return nil }
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+        return count < 0 ? [] : Array(buffer.prefix(count))
+    }
+
+    func close() { Glibc.close(descriptor) }
+}
