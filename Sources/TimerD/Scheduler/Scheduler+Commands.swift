@@ -40,7 +40,7 @@ extension Scheduler {
         return try await holding([selection], caller: caller) { scheduler in
             let unstarted = scheduler.unstartedFires(of: selection, caller: caller)
             let busy = scheduler.busyJobs(reference)
-            let (job, fire, _) = try await scheduler.write { writer in
+            let fired = try await scheduler.write { writer in
                 let id = try writer.resolve(reference, caller: caller)
                 return try writer.fireNow(
                     id,
@@ -49,10 +49,9 @@ extension Scheduler {
                     busy: busy[id]
                 )
             } durable: { scheduler, fired in
-                let (job, fire, run) = fired
-                scheduler.fireByHand(job, fire, run)
+                scheduler.fireByHand(fired)
             }
-            return (job, fire)
+            return (fired.job, fired.fire)
         }
     }
 

@@ -135,26 +135,26 @@ extension Scheduler {
 
     /// Fires out of turn; the job keeps its schedule.
     ///
-    /// `run`: stored already, for a job with a command. `isRedelivery`: a daemon before this one may
-    /// have told it.
-    func fireByHand(_ job: StoredJob, _ fire: FireID, _ run: RunID?, isRedelivery: Bool = false) {
+    /// `isRedelivery`: a daemon before this one may have told it.
+    func fireByHand(_ fired: FireByHand, isRedelivery: Bool = false) {
+        let (job, fire) = (fired.job, fired.fire)
         let claim = StoredJob.Claim(
             fire: fire,
             missed: 0,
             isRedelivery: isRedelivery,
-            isByHand: true
+            dateByHand: fired.date
         )
         guard let command = job.definition.command else {
             begin(job, claim) { begun in { try $0.recordManual(begun) } }
             return
         }
-        guard let run else {
+        guard let run = fired.run else {
             let firedAt = beginWaiting(job, claim) { try $0.recordManual($1, isWaiting: true) }
             return queue(
                 WaitingRun(
                     job: job,
                     fire: fire,
-                    fireDate: firedAt,
+                    fireDate: fired.date,
                     firedAt: firedAt,
                     missed: 0,
                     attempt: 1,
@@ -169,7 +169,7 @@ extension Scheduler {
                 job: job,
                 fire: fire,
                 command: command,
-                fireDate: firedAt,
+                fireDate: fired.date,
                 firedAt: firedAt,
                 missed: 0
             )
@@ -223,12 +223,12 @@ extension Scheduler {
         event.name = job.definition.name
         event.fire = claim.fire
         event.fireDate =
-            claim.isByHand ? moment.wall : job.wallFireDate(at: moment)
+            claim.dateByHand ?? job.wallFireDate(at: moment)
         event.firedAt = moment.wall
         event.userInfo = job.definition.userInfo
         event.missed = claim.missed > 0 ? claim.missed : nil
         event.redelivered = claim.isRedelivery ? true : nil
-        event.reason = claim.isByHand ? FireReason.manual.rawValue : nil
+        event.reason = claim.dateByHand == nil ? nil : FireReason.manual.rawValue
         return event
     }
 }

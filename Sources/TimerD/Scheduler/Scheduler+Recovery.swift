@@ -18,9 +18,7 @@ extension Scheduler {
             scheduler.endOrphans(of: recovered)
         }
         try await write { try $0.followClockBack() }
-        for (job, fire) in recovered.untoldByHand {
-            fireByHand(job, fire, nil, isRedelivery: true)
-        }
+        for fired in recovered.untoldByHand { fireByHand(fired, isRedelivery: true) }
         isRecovered = true
         tieAgain(try await write { try $0.tiedJobs() })
         for run in recovered.waiting where orphans[run.job.id] == nil { wait(run) }

@@ -37,8 +37,8 @@ struct StoredJob: Sendable {
         var isSettled = false
         /// Whether a daemon before this one may have carried it out.
         var isRedelivery = false
-        /// Whether a user fired it, not the schedule.
-        var isByHand = false
+        /// Its date by the wall clock where a user fired it, not the schedule.
+        var dateByHand: Timestamp?
     }
 
     /// Why a job ended.

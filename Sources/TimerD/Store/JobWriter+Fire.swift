@@ -79,14 +79,13 @@ extension JobWriter {
 
     /// Fires the job now, out of turn; a one-shot is finished by it.
     ///
-    /// - Returns: the job, the fire, and for a command its run, about to be started.
     /// `busy`: what is in progress of the job; its overlap policy decides.
     mutating func fireNow(
         _ id: JobID,
         caller: Caller,
         unstarted: Set<FireID>,
         busy: BusyJob?
-    ) throws -> (StoredJob, FireID, RunID?) {
+    ) throws -> FireByHand {
         guard var job = try job(id), caller.owns(job) else { throw ControlError.noJob(id) }
         guard job.state.isLive else {
             throw ControlError(
@@ -122,7 +121,7 @@ extension JobWriter {
             try end(&job, .finished, .count)
         }
         try put(job)
-        return (job, fire, run)
+        return FireByHand(job: job, fire: fire, date: moment.wall, run: run)
     }
 
     /// Records the effect of a fire by hand, which leaves the job as it is.
@@ -143,6 +142,18 @@ extension JobWriter {
             }
         }
     }
+}
+
+/// A fire that a user asked for, out of turn.
+struct FireByHand: Sendable {
+    /// As it stands since.
+    var job: StoredJob
+    var fire: FireID
+    /// By the wall clock.
+    var date: Timestamp
+    /// Stored already, about to be started; nil for a job without a command, and for one whose run
+    /// has to wait.
+    var run: RunID?
 }
 
 /// A job with a fire in progress.

@@ -8,7 +8,7 @@ struct Recovered: Sendable {
     /// Events whose row was claimed and whose date has passed: perhaps told, told again.
     var redelivered: Int = 0
     /// Events by hand that were stored and told by nobody, for all we know.
-    var untoldByHand: [(job: StoredJob, fire: FireID)] = []
+    var untoldByHand: [FireByHand] = []
     /// Fires that have begun and whose command is to run, or to run again.
     var waiting: [WaitingRun] = []
     /// Runs that were in progress, or about to be: their processes may live on.
@@ -52,7 +52,9 @@ extension JobWriter {
                 )
                 outcome.jobs.append(job)
             case .carryOut:
-                recovered.untoldByHand.append((job, fire.id))
+                recovered.untoldByHand.append(
+                    FireByHand(job: job, fire: fire.id, date: fire.wallDate)
+                )
             case .resettle:
                 try resettle(job)
             case .wait:

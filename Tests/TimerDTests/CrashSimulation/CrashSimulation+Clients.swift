@@ -120,7 +120,7 @@ extension CrashSimulation {
             : jobs.values
                 .filter { $0.isLive && $0.definition.name == new[0].name }.sorted { $0.id < $1.id }
         for holder in holders { jobs[holder.id]?.mayHaveEnded = true }
-        if replace, let name = new[0].name { replacedNames[name] = batch }
+        if replace, let name = new[0].name { replacedNames.insert(name) }
         let request =
             count == 1 ? AddJobs(new[0], replace: replace) : AddJobs(new, replace: replace)
         ask(.addJobs(request), of: [], over: connection) { [self] answer, error in
@@ -152,8 +152,9 @@ extension CrashSimulation {
         let definition = stored.definition
         if case .integer(let number)? = definition.userInfo {
             let tagged = definition.tags?.compactMap { endedTags[$0] }.max() ?? 0
-            let replaced = definition.name.flatMap { replacedNames[$0] } ?? 0
-            if number <= tagged || number < replaced { job.mayHaveEnded = true }
+            // One that was asked for later may have been stored before, and replaced.
+            let mayBeReplaced = definition.name.map { replacedNames.contains($0) } ?? false
+            if number <= tagged || mayBeReplaced { job.mayHaveEnded = true }
         }
         jobs[id] = job
     }

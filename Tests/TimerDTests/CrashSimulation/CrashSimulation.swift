@@ -45,7 +45,7 @@ final class CrashSimulation: @unchecked Sendable {
     var lastDefinition = 0
     /// The last definition at the time when a tag was ended, or a name was given anew.
     var endedTags: [String: Int] = [:]
-    var replacedNames: [String: Int] = [:]
+    var replacedNames: Set<String> = []
     var connections: [JobID: ConnectionLife] = [:]
     /// Moves of which it is not known yet whether they were done: from and to, on the job's clock.
     var moves: [JobID: (old: Timestamp, new: Timestamp)] = [:]

@@ -49,7 +49,9 @@ struct PromisedJob {
         if isEndAnswered, stored.state.isLive {
             return "is \(stored.state), though its end was answered"
         }
-        if stored.state == .invalidated, !mayHaveEnded { return "was invalidated by nobody" }
+        if stored.state == .invalidated, !mayHaveEnded {
+            return "was invalidated by nobody: \(stored.endReason?.rawValue ?? "no reason")"
+        }
         switch state {
         case .paused where stored.state == .scheduled: return "is scheduled, not paused"
         case .paused where stored.state == .finished && !mayHaveFiredByHand:

@@ -31,15 +31,15 @@ struct CrashFindingsTests {
         try await TestScheduler.with { test in
             let job = try await test.add(ScheduleWords(every: "1h"))
             try await test.settle()
-            let (_, fire) = try await test.store.writer.write { database in
+            let fire = try await test.store.writer.write { database in
                 var writer = JobWriter(database, at: test.clock.now(), horizon: .distantPast)
-                let (job, fire, _) = try writer.fireNow(
+                let fired = try writer.fireNow(
                     job.id,
                     caller: TestScheduler.root,
                     unstarted: [],
                     busy: nil
                 )
-                return (job, fire)
+                return fired.fire
             }
             let after = try await test.crashed()
             let event = try #require(after.sink.all(.fireFired).first)
