@@ -94,11 +94,12 @@ struct TimerDMain: AsyncParsableCommand {
         }
         if let restore { return try replaceDatabase(configuration.database, with: restore) }
         let threshold = LogThreshold(configuration.logLevel)
-        let log = Logger(label: "timerd") { AdjustableLog(label: $0, threshold: threshold) }
-        let manager = ServiceManager(
-            environment: ProcessInfo.processInfo.environment,
-            pid: getpid()
-        )
+        let environment = ProcessInfo.processInfo.environment
+        let journal = Journal(environment: environment, descriptor: STDERR_FILENO)
+        let log = Logger(label: "timerd") {
+            AdjustableLog(label: $0, threshold: threshold, journal: journal)
+        }
+        let manager = ServiceManager(environment: environment, pid: getpid())
         let daemon = Daemon(configuration, manager: manager, log: log)
         let reloads = Reloads(
             signals: await UnixSignalsSequence(trapping: .sighup),
