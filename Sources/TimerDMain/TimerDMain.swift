@@ -92,6 +92,9 @@ struct TimerDMain: AsyncParsableCommand {
             print(configuration.jsonText)
             return
         }
+        if configuration.database == DefaultPaths.current.database {
+            makeFolder(of: configuration.database)
+        }
         if let restore { return try replaceDatabase(configuration.database, with: restore) }
         let threshold = LogThreshold(configuration.logLevel)
         let environment = ProcessInfo.processInfo.environment
@@ -117,6 +120,16 @@ struct TimerDMain: AsyncParsableCommand {
         } catch let error as StartError {
             throw Self.failure("\(error)", serviceUnavailable)
         }
+    }
+
+    /// Makes the folder of a database whose place nobody chose, for its owner alone.
+    private func makeFolder(of database: String) {
+        // try?: what keeps it from being made keeps the database from being opened, which is told.
+        try? FileManager.default.createDirectory(
+            at: URL(filePath: database).deletingLastPathComponent(),
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
     }
 
     private func replaceDatabase(_ database: String, with backup: String) throws {
