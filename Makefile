@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 10
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test soak simulate torture fuzz sanitize check format dependencies release install benchmarks clean
+.PHONY: all demo test soak simulate torture fuzz sanitize check format dependencies release install deb package-test benchmarks clean
 
 all: release
 
@@ -61,9 +61,19 @@ release: dependencies
 	$(SWIFT) build $(RELEASE) --product timerd
 	$(SWIFT) build $(RELEASE) --product timerctl
 
+## Programs, units, manual pages and completions.
 install: release
-	install -D -m 755 .build/release/timerd $(DESTDIR)$(PREFIX)/sbin/timerd
-	install -D -m 755 .build/release/timerctl $(DESTDIR)$(PREFIX)/bin/timerctl
+	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) ./packaging/install
+
+## A package for this Debian: .build/deb/timerd_*.deb.
+deb: release
+	@./.ci/dependencies debhelper
+	@./packaging/deb
+
+## Tries the package on a machine of its own with a real systemd; needs root.
+package-test: release
+	@./.ci/dependencies debhelper lintian debootstrap
+	@./packaging/test/run
 
 ## Measures; see Benchmarks/README.md.
 benchmarks: release

@@ -75,6 +75,7 @@ static void lower(int resource, rlim_t soft, rlim_t hard, enum cspawn_step step)
 }
 
 static void set_limits(const struct cspawn_plan *plan) {
+    lower(RLIMIT_NOFILE, plan->open_files, RLIM_INFINITY, cspawn_step_descriptors);
     if (plan->memory_max != UINT64_MAX)
         lower(RLIMIT_AS, plan->memory_max, plan->memory_max, cspawn_step_memory);
     // SIGXCPU first, and SIGKILL for who does not heed it.

@@ -12,6 +12,14 @@ public struct DefaultPaths: Hashable, Sendable {
     /// The daemon's configuration file, which need not exist.
     public var configuration: String
 
+    /// Where a daemon that serves all users listens.
+    public static let systemSocket = "/run/timerd/timerd.sock"
+
+    /// Where a client asks: a user without a daemon of his own asks the system's, where there is one.
+    public func clientSocket(exists: (String) -> Bool) -> String {
+        !exists(socket) && exists(Self.systemSocket) ? Self.systemSocket : socket
+    }
+
     /// The rule itself.
     ///
     /// Of `environment` it reads `XDG_RUNTIME_DIR`, `XDG_STATE_HOME`, `XDG_CONFIG_HOME` and `HOME`,
@@ -19,7 +27,7 @@ public struct DefaultPaths: Hashable, Sendable {
     /// without `XDG_RUNTIME_DIR`, as under su or cron.
     public init(environment: [String: String], uid: UInt32, isDirectory: (String) -> Bool) {
         if uid == 0 {
-            socket = "/run/timerd/timerd.sock"
+            socket = Self.systemSocket
             database = "/var/lib/timerd/timerd.db"
             configuration = "/etc/timerd/timerd.json"
             return

@@ -55,7 +55,12 @@ public struct Daemon: Service {
             configuration = await parts.reload(new, over: configuration)
             manager.tell(.ready)
         }
-        manager.tell(.stopping, .status("stopping"))
+        // After the drain, runs have their jobs' killAfter to end, 5 s unless it says otherwise.
+        manager.tell(
+            .stopping,
+            .status("stopping"),
+            .needs(configuration.drainTime + .seconds(20))
+        )
         log.info("stopping", metadata: ["drain": "\(configuration.drainTime)"])
         try await parts.stop(drainTime: configuration.drainTime)
         withExtendedLifetime(watchdog) {}

@@ -24,7 +24,7 @@ struct DaemonParts {
         _ manager: ServiceManager,
         log: Logger
     ) async throws -> DaemonParts {
-        allowDescriptors()
+        DescriptorLimit.raise()
         let lock = try DatabaseLock(database: configuration.database)
         let now = SystemClock.read().wall
         let store = try Store(configuration.database, log: log, now: now)
@@ -99,14 +99,6 @@ struct DaemonParts {
             socket: socket,
             log: log
         )
-    }
-
-    /// A connection is one descriptor, a run that starts eight: as many as the system allows.
-    private static func allowDescriptors() {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-        limit.rlim_cur = limit.rlim_max
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
     /// Goes over to what `new` says, and returns what is in force from now on.

@@ -2,6 +2,7 @@
 
 import Logging
 import Synchronization
+import TimerD
 
 /// The least that is logged, by all loggers that share it; may be changed at any time.
 final class LogThreshold: Sendable {
@@ -15,12 +16,15 @@ final class LogThreshold: Sendable {
     }
 }
 
-/// Logs to standard error, from a level upwards that is set for all such loggers together.
+/// Logs to standard error, or the journal behind it, from a level upwards that is set for all such
+/// loggers together.
 struct AdjustableLog: LogHandler {
     private var output: StreamLogHandler
     private let threshold: LogThreshold
+    private let journal: Journal?
 
-    init(label: String, threshold: LogThreshold) {
+    init(label: String, threshold: LogThreshold, journal: Journal?) {
+        self.journal = journal
         output = StreamLogHandler.standardError(label: label)
         self.threshold = threshold
     }
@@ -40,5 +44,7 @@ struct AdjustableLog: LogHandler {
         set { output[metadataKey: key] = newValue }
     }
 
-    func log(event: LogEvent) { output.log(event: event) }
+    func log(event: LogEvent) {
+        if journal?.write(event) != true { output.log(event: event) }
+    }
 }

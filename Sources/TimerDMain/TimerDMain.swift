@@ -92,13 +92,17 @@ struct TimerDMain: AsyncParsableCommand {
             print(configuration.jsonText)
             return
         }
+        if configuration.database == DefaultPaths.current.database {
+            makeFolder(of: configuration.database)
+        }
         if let restore { return try replaceDatabase(configuration.database, with: restore) }
         let threshold = LogThreshold(configuration.logLevel)
-        let log = Logger(label: "timerd") { AdjustableLog(label: $0, threshold: threshold) }
-        let manager = ServiceManager(
-            environment: ProcessInfo.processInfo.environment,
-            pid: getpid()
-        )
+        let environment = ProcessInfo.processInfo.environment
+        let journal = Journal(environment: environment, descriptor: STDERR_FILENO)
+        let log = Logger(label: "timerd") {
+            AdjustableLog(label: $0, threshold: threshold, journal: journal)
+        }
+        let manager = ServiceManager(environment: environment, pid: getpid())
         let daemon = Daemon(configuration, manager: manager, log: log)
         let reloads = Reloads(
             signals: await UnixSignalsSequence(trapping: .sighup),
@@ -116,6 +120,16 @@ struct TimerDMain: AsyncParsableCommand {
         } catch let error as StartError {
             throw Self.failure("\(error)", serviceUnavailable)
         }
+    }
+
+    /// Makes the folder of a database whose place nobody chose, for its owner alone.
+    private func makeFolder(of database: String) {
+        // try?: what keeps it from being made keeps the database from being opened, which is told.
+        try? FileManager.default.createDirectory(
+            at: URL(filePath: database).deletingLastPathComponent(),
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
     }
 
     private func replaceDatabase(_ database: String, with backup: String) throws {

@@ -10,8 +10,8 @@ struct CommonOptions: ParsableArguments {
         help: ArgumentHelp(
             "The daemon's socket.",
             discussion: """
-                Default: $TIMERD_SOCKET; else /run/timerd/timerd.sock for root, and for a user \
-                timerd/timerd.sock in $XDG_RUNTIME_DIR, /run/user/UID or $XDG_STATE_HOME.
+                Default: $TIMERD_SOCKET; else a user's own, timerd/timerd.sock in $XDG_RUNTIME_DIR, \
+                /run/user/UID or $XDG_STATE_HOME; else the system's, /run/timerd/timerd.sock.
                 """,
             valueName: "path"
         ),
@@ -26,7 +26,7 @@ struct CommonOptions: ParsableArguments {
     var socketPath: String {
         if let socket { return socket }
         if let path = getenv("TIMERD_SOCKET"), path.pointee != 0 { return String(cString: path) }
-        return DefaultPaths.current.socket
+        return DefaultPaths.current.clientSocket { access($0, F_OK) == 0 }
     }
 }
 

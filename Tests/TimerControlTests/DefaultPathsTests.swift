@@ -72,4 +72,16 @@ import TimerControl
         #expect(paths.database == example.database)
         #expect(paths.configuration == example.configuration)
     }
+
+    @Test("A user's client asks the user's own daemon, else the system's where there is one")
+    func client() {
+        let own = "/run/user/1000/timerd/timerd.sock"
+        let system = DefaultPaths.systemSocket
+        let paths = DefaultPaths(environment: ["XDG_RUNTIME_DIR": "/run/user/1000"], uid: 1000) {
+            _ in true
+        }
+        #expect(paths.clientSocket { [own, system].contains($0) } == own)
+        #expect(paths.clientSocket { $0 == system } == system)
+        #expect(paths.clientSocket { _ in false } == own, "that is where one would be started")
+    }
 }

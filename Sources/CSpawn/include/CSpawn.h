@@ -30,6 +30,8 @@ struct cspawn_plan {
     /// RLIMIT_AS in bytes and RLIMIT_CPU in seconds; UINT64_MAX for what is inherited.
     uint64_t memory_max;
     uint64_t cpu_time;
+    /// RLIMIT_NOFILE, the soft one.
+    uint64_t open_files;
     uint32_t umask;
 };
 

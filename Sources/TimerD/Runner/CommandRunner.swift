@@ -103,6 +103,19 @@ enum RunOutcome: Sendable, Hashable {
     case interrupted
 }
 
+extension RunOutcome: CustomStringConvertible {
+    /// As the log has it.
+    var description: String {
+        switch self {
+        case .exited(let status): "exit \(status)"
+        case .signalled(let signal): "signal \(signal)"
+        case .timedOut: "timed out"
+        case .notStarted(let reason): reason
+        case .interrupted: "interrupted"
+        }
+    }
+}
+
 /// What is known of a run once it has ended.
 struct RunResult: Sendable {
     var outcome: RunOutcome

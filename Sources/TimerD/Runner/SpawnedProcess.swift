@@ -90,6 +90,7 @@ extension cspawn_plan {
         nice = request.limits.nice ?? 0
         memory_max = request.limits.memoryMax ?? .max
         cpu_time = request.limits.cpuTime ?? .max
+        open_files = DescriptorLimit.inherited
         umask = request.limits.umask
     }
 }

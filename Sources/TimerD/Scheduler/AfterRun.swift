@@ -19,8 +19,7 @@ enum AfterRun: Hashable, Sendable {
         let policy = job.policy.run
         let mayRetry = attempt <= policy.retries
         switch outcome {
-        case .exited(let status) where policy.successCodes.contains(status):
-            self = .done
+        case _ where policy.isSuccess(outcome): self = .done
         case .interrupted where job.definition.rerunInterrupted == true:
             self = .retry(after: .zero)
         case .exited, .signalled, .timedOut, .notStarted, .interrupted:

@@ -47,7 +47,10 @@ extension Scheduler {
             }
             log.notice(
                 "ending a process that outlived the daemon",
-                metadata: ["job": "\(job.id)", "run": "\(run)", "pid": "\(process.pid)"]
+                metadata: [
+                    "job": "\(job.id)", "run": "\(run)", "owner": "\(job.owner)",
+                    "pid": "\(process.pid)",
+                ]
             )
             runs[job.id, default: []].insert(run)
             let waiting = recovered.waiting.filter { $0.job.id == job.id }

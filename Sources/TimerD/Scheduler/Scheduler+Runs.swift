@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 import Schedules
 import TimerControl
 
@@ -100,6 +101,7 @@ extension Scheduler {
         runs[id]?.remove(command.run)
         if runs[id]?.isEmpty == true { runs[id] = nil }
         onFailureRuns.remove(command.run)
+        tell(of: command, ended.outcome)
         follow(command, ended, isStopped: stoppedRuns.remove(command.run) != nil)
         runsChanged(of: id)
         resumeIfIdle()
@@ -107,6 +109,20 @@ extension Scheduler {
 }
 
 extension Scheduler {
+    /// Logs how a run ended: a failure for whoever reads the log, any other end for who debugs.
+    private func tell(of command: RunningCommand, _ outcome: RunOutcome) {
+        let isFailure = outcome != .interrupted && !command.job.policy.run.isSuccess(outcome)
+        log.log(
+            level: isFailure ? .notice : .debug,
+            isFailure ? "a run failed" : "a run ended",
+            metadata: [
+                "job": "\(command.job.id)", "run": "\(command.run)",
+                "owner": "\(command.job.owner)",
+                "outcome": "\(outcome)",
+            ]
+        )
+    }
+
     /// Stores how a run ended, with what follows it, and sees to that.
     private func follow(_ command: RunningCommand, _ ended: EndedRun, isStopped: Bool) {
         var next = AfterRun.done

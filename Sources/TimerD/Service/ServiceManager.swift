@@ -55,6 +55,8 @@ public struct ServiceManager: Sendable {
         case ready
         case reloading
         case stopping
+        /// What goes on may take that long, whatever the manager's own limit is.
+        case needs(Duration)
         /// Alive: for the watchdog.
         case alive
         /// A line for `systemctl status`.
@@ -66,6 +68,7 @@ public struct ServiceManager: Sendable {
             case .ready: "READY=1"
             case .reloading: "RELOADING=1\nMONOTONIC_USEC=\(monotonic)"
             case .stopping: "STOPPING=1"
+            case .needs(let time): "EXTEND_TIMEOUT_USEC=\(Int64(time / .microseconds(1)))"
             case .alive: "WATCHDOG=1"
             case .status(let line): "STATUS=" + line.replacing("\n", with: " ")
             }
@@ -79,39 +82,6 @@ public struct ServiceManager: Sendable {
         clock_gettime(CLOCK_MONOTONIC, &time)
         let monotonic = Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
         let text = states.map { $0.text(monotonic: monotonic) }.joined(separator: "\n")
-        let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        let descriptor = Glibc.socket(AF_UNIX, type, 0)
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        SocketAddress(address)?.withPointer { pointer, size in
-            _ = Array(text.utf8).withUnsafeBytes {
-                sendto(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL), pointer, size)
-            }
-        }
-    }
-}
-
-/// The address of a Unix socket: a path, or, behind "@", a name that no file system has.
-private struct SocketAddress {
-    private var address = sockaddr_un()
-    private let size: Int
-
-    init?(_ text: String) {
-        var bytes = Array(text.utf8)
-        let isAbstract = bytes.first == UInt8(ascii: "@")
-        guard isAbstract || bytes.first == UInt8(ascii: "/"),
-            bytes.count <= SocketFile.longestPath
-        else { return nil }
-        if isAbstract { bytes[0] = 0 }
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-        // An abstract name ends where the address does, a path with its NUL.
-        size = MemoryLayout<sa_family_t>.size + bytes.count + (isAbstract ? 0 : 1)
-    }
-
-    func withPointer(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Void) {
-        withUnsafePointer(to: address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(size)) }
-        }
+        Datagram.send(Array(text.utf8), to: address)
     }
 }

@@ -15,7 +15,7 @@ import Testing
 
     private func run(
         _ script: String,
-        _ change: (inout RunRequest) -> Void
+        _ change: (inout RunRequest) -> Void = { _ in }
     ) async -> RunResult {
         var request = TestRunner.script(script)
         change(&request)
@@ -28,6 +28,13 @@ import Testing
         let digits = String(umask, radix: 8)
         let padding = String(repeating: "0", count: 4 - digits.count)
         #expect(result.output.stdoutText == "\(padding)\(digits)\n")
+    }
+
+    @Test("However many descriptors the daemon takes, a run has what the daemon was started with")
+    func descriptors() async {
+        let before = DescriptorLimit.inherited
+        DescriptorLimit.raise()
+        #expect(await run("ulimit -S -n").output.stdoutText == "\(before)\n")
     }
 
     @Test("A run is as nice as it is asked to be")

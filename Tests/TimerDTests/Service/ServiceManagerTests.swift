@@ -44,6 +44,7 @@ import Testing
         let texts: [(State, String)] = [
             (.ready, "READY=1"), (.stopping, "STOPPING=1"), (.alive, "WATCHDOG=1"),
             (.reloading, "RELOADING=1\nMONOTONIC_USEC=7"), (.status("3 jobs\n"), "STATUS=3 jobs "),
+            (.needs(.milliseconds(1500)), "EXTEND_TIMEOUT_USEC=1500000"),
         ]
         for (state, text) in texts { #expect(state.text(monotonic: 7) == text) }
     }
@@ -104,39 +105,5 @@ private final class Turnstile: Sendable {
     func open() {
         var byte: UInt8 = 1
         write(ends.1, &byte, 1)
-    }
-}
-
-/// The manager's end.
-private final class NotifySocket {
-    let address: String
-    private let descriptor: Int32
-    private let folder: TemporaryFolder
-
-    init(isAbstract: Bool) throws {
-        folder = try TemporaryFolder()
-        address = isAbstract ? "@" + folder.path : folder.file("notify")
-        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
-        var name = sockaddr_un()
-        name.sun_family = sa_family_t(AF_UNIX)
-        var bytes = Array(address.utf8)
-        if isAbstract { bytes[0] = 0 }
-        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: bytes) }
-        let size = socklen_t(2 + bytes.count + (isAbstract ? 0 : 1))
-        let isBound = withUnsafePointer(to: name) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) == 0 }
-        }
-        try #require(isBound)
-    }
-
-    deinit { close(descriptor) }
-
-    /// The next message; nil where none comes in time.
-    func receive(within milliseconds: Int32 = 10_000) -> String? {
-        var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        guard Glibc.poll(&poll, 1, milliseconds) == 1 else { return nil }
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        let count = recv(descriptor, &buffer, buffer.count, 0)
-        return String(decoding: buffer.prefix(count), as: UTF8.self)
     }
 }

@@ -12,12 +12,11 @@ import TimerControl
 
 @testable import TimerD
 
-/// The session at the end of docs/protocol.md, against everything but clock, timers and processes.
-@Suite("docs/protocol.md", .timeLimit(.minutes(1)))
+/// The sessions of the specification, against everything but clock, timers and processes.
+@Suite("docs/protocol.md and timerd-protocol(7)", .timeLimit(.minutes(1)))
 struct ProtocolSessionTests {
-    static let document = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "docs/protocol.md")
+    /// A document, and at least how many lines its session has.
+    static let documents = [("protocol.md", 20), ("man/timerd-protocol.7", 7)]
 
     enum Step: Hashable {
         case send(String)
@@ -26,8 +25,12 @@ struct ProtocolSessionTests {
     }
 
     /// The lines of the session: `-->`, `<--`, and `(2s later)`.
-    static func steps() throws -> [Step] {
-        let text = try String(contentsOf: document, encoding: .utf8)
+    static func steps(of document: String) throws -> [Step] {
+        let text =
+            document.hasSuffix(".7")
+            // A page folds its lines, to be read at 80 columns.
+            ? try ManPage(document).text.replacing("\n    ", with: "")
+            : try Repository.text(of: "docs/" + document)
         return try text.split(separator: "\n").compactMap { line in
             let line = line.drop { $0 == " " }
             if line.hasPrefix("--> ") { return .send(String(line.dropFirst(4))) }
@@ -39,10 +42,10 @@ struct ProtocolSessionTests {
         }
     }
 
-    @Test("The session of the specification is what the daemon answers, byte by byte")
-    func session() async throws {
-        let steps = try Self.steps()
-        #expect(steps.count > 20, "the session is there")
+    @Test("A session is what the daemon answers, byte by byte", arguments: documents)
+    func session(of document: String, atLeast count: Int) async throws {
+        let steps = try Self.steps(of: document)
+        #expect(steps.count >= count, "the session is there")
         let folder = "/tmp/timerd-\(UUID().uuidString.prefix(13))"
         try FileManager.default.createDirectory(
             atPath: folder,

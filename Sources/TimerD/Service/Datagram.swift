@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// One message to a Unix socket, from a socket of its own.
+enum Datagram {
+    /// False where nobody took it; never waits.
+    ///
+    /// `address`: a path, or a name behind "@".
+    @discardableResult
+    static func send(_ bytes: [UInt8], to address: String) -> Bool {
+        let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(AF_UNIX, type, 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        let sent = SocketAddress(address)?.withPointer { pointer, size in
+            sendto(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL), pointer, size)
+        }
+        return sent == bytes.count
+    }
+}
+
+/// The address of a Unix socket: a path, or, behind "@", a name that no file system has.
+private struct SocketAddress {
+    private var address = sockaddr_un()
+    private let size: Int
+
+    init?(_ text: String) {
+        var bytes = Array(text.utf8)
+        let isAbstract = bytes.first == UInt8(ascii: "@")
+        guard isAbstract || bytes.first == UInt8(ascii: "/"),
+            bytes.count <= SocketFile.longestPath
+        else { return nil }
+        if isAbstract { bytes[0] = 0 }
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        // An abstract name ends where the address does, a path with its NUL.
+        size = MemoryLayout<sa_family_t>.size + bytes.count + (isAbstract ? 0 : 1)
+    }
+
+    func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+        withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(size)) }
+        }
+    }
+}
