@@ -90,7 +90,10 @@ struct HostFacts: Hashable {
     }
 
     private static func service(_ pid: Int32?) -> Service {
-        let units = ["/etc/systemd/system", "/lib/systemd/system", "/usr/lib/systemd/system"]
+        let units = [
+            "/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system",
+            "/lib/systemd/system",
+        ]
         let enabled = "/etc/systemd/system/multi-user.target.wants/timerd.service"
         return Service(
             runsDaemon: pid.map { cgroup(of: $0).contains("timerd.service") } ?? false,
