@@ -23,7 +23,14 @@ extension Scheduler {
         let entry = armed.removeValue(forKey: id)
         entry?.timer?.invalidate()
         let unstarted = Set([entry?.unstartedFire].compactMap(\.self))
-        record { try $0.endWithTarget(id, unstarted: unstarted) }
+        // What was recorded before may arm the job once more, and the store may take a while.
+        let (selection, caller) = (JobSelection.ids([id]), Caller(uid: 0, isAdministrator: true))
+        let hold = holds.hold(selection, caller: caller)
+        record {
+            try $0.endWithTarget(id, unstarted: unstarted)
+        } durable: { scheduler, _ in
+            scheduler.holds.release(hold, selection, caller: caller)
+        }
     }
 
     /// Ties jobs to their targets again, after a start; ends those whose target has gone.

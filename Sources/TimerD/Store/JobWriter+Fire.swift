@@ -51,6 +51,7 @@ extension JobWriter {
     /// `isWaiting`: its command comes once a run in progress has ended.
     mutating func record(_ begun: BegunFire, isWaiting: Bool = false) throws {
         var job = begun.job
+        if isWaiting { try unprepare(begun.fire) }
         try markFired(begun, isWaiting: isWaiting)
         job.claim = nil
         job.fires += 1
@@ -61,6 +62,7 @@ extension JobWriter {
     /// Records that a fire which was claimed did not become one, and moves the job on.
     mutating func recordSkipped(_ skipped: StoredJob, _ reason: FireReason) throws {
         guard let fire = skipped.claim?.fire, let date = skipped.fireDate else { return }
+        try unprepare(fire)
         try database.prepare(SQL.markSkipped).run(fire, reason)
         var job = skipped
         let wallDate = moment.wallDate(date, on: job.clock)

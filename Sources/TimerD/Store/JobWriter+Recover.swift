@@ -139,10 +139,7 @@ extension JobWriter {
     /// Not those by hand: who fired a job was answered with that fire, and the next daemon begins it.
     /// `unstarted`: fires whose run is stored as running and has not been started.
     mutating func releaseClaims(unstarted: Set<FireID>) throws {
-        for fire in unstarted {
-            try database.prepare(SQL.unprepare).run(fire)
-            try database.prepare(SQL.deleteRunOfFire).run(fire)
-        }
+        for fire in unstarted { try unprepare(fire) }
         try database.prepare(SQL.releaseJobs).run()
         try database.prepare(SQL.deleteClaims).run()
     }

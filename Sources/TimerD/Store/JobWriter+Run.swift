@@ -12,6 +12,12 @@ extension JobWriter {
         return RunID(rawValue: database.lastInsertRowID)
     }
 
+    /// Takes back that the fire's command is about to be started: it was not, and is not now.
+    func unprepare(_ fire: FireID) throws {
+        try database.prepare(SQL.unprepare).run(fire)
+        try database.prepare(SQL.deleteRunOfFire).run(fire)
+    }
+
     /// Records that the run's process exists.
     ///
     /// `process`: what tells it from others, should it outlive the daemon.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Schedules
 import Synchronization
 import TimerControl
@@ -72,6 +73,9 @@ final class CrashSimulation: @unchecked Sendable {
     private(set) var isEnding = false
 
     private var story: [String] = []
+    /// How many lines of it a failure prints.
+    private static let storyLength =
+        ProcessInfo.processInfo.environment["TIMERD_SIMULATE_STORY"].flatMap { Int($0) } ?? 100
     private(set) var trace: UInt64 = 14_695_981_039_346_656_037
 
     init(_ plan: Plan) {
@@ -103,7 +107,7 @@ final class CrashSimulation: @unchecked Sendable {
         let line = "\(Double(since.microseconds) / 1_000_000) life \(lives): \(what())"
         for byte in line.utf8 { trace = (trace ^ UInt64(byte)) &* 1_099_511_628_211 }
         story.append(line)
-        if story.count > 400 { story.removeFirst(200) }
+        if story.count > 2 * Self.storyLength { story.removeFirst(Self.storyLength) }
     }
 
     /// Counts that `invariant` was checked, and keeps what was wrong, if anything was.
@@ -120,7 +124,7 @@ final class CrashSimulation: @unchecked Sendable {
         \(plan.crashAt.map { " OPERATION=\($0)" } ?? "")\(plan.losesPower ? " POWER=1" : "")
         \(problems.prefix(6).joined(separator: "\n"))
         after
-        \(story.suffix(100).joined(separator: "\n"))
+        \(story.suffix(Self.storyLength).joined(separator: "\n"))
         and on the disk
         \(disk.story)
         """

@@ -34,7 +34,8 @@ import Testing
     func descriptors() async {
         let before = DescriptorLimit.inherited
         DescriptorLimit.raise()
-        #expect(await run("ulimit -S -n").output.stdoutText == "\(before)\n")
+        let result = await run("ulimit -S -n")
+        #expect(result.output.stdoutText == "\(before)\n", "\(result)")
     }
 
     @Test("A run is as nice as it is asked to be")

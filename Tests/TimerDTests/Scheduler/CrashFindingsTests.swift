@@ -81,6 +81,50 @@ struct CrashFindingsTests {
         }
     }
 
+    @Test(
+        "A run that was made ready leaves nothing where its fire then waits for another",
+        arguments: [
+            JobDefinition.Overlap.queue, .skip,
+        ]
+    )
+    func readyAndThenWaiting(overlap: JobDefinition.Overlap) async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["x"]) {
+                $0.overlap = overlap
+            }
+            // Its run is stored 10 ms ahead; the one by hand begins after that.
+            try await test.advance(by: .milliseconds(9_995))
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            try await test.advance(by: .milliseconds(10))
+            let rows = try await test.history(job.id)
+            #expect(rows.count { $0.id != nil } == 1)
+            #expect(rows.contains { $0.state == (overlap == .queue ? .waiting : .skipped) })
+        }
+    }
+
+    @Test("Dates that were dropped keep their row when the job is moved to before them")
+    func movedBeforeDropped() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "*/5 * * * * *"))
+            try await test.advance(by: .seconds(1))
+            try await test.change(job.id, .skip(3))
+            try await test.change(job.id, .setFireDate(test.clock.now().wall + .seconds(1)))
+            let after = try await test.crashedAndDown(for: .seconds(60))
+            try await after.advance(by: .seconds(1))
+            var dates: [Timestamp: Int] = [:]
+            for row in try await after.history(job.id) {
+                var date: Timestamp? = row.fireDate
+                while let next = date, next <= row.through ?? row.fireDate {
+                    dates[next, default: 0] += 1
+                    date = job.schedule.nextFireDate(after: next)
+                }
+            }
+            #expect(dates.values.allSatisfy { $0 == 1 }, "\(dates)")
+            try await after.close()
+        }
+    }
+
     @Test("A date that had passed when its job was replaced has its reason")
     func replacedLate() async throws {
         try await TestScheduler.with { test in
