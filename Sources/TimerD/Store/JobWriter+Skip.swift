@@ -15,15 +15,12 @@ extension JobWriter {
         _ reason: FireReason
     ) throws {
         var first: Timestamp? = dates.first
-        let taken = try rows(of: job, from: dates.first, through: dates.last)
+        let taken = dates.count > 1 ? try rows(of: job, from: dates.first, through: dates.last) : []
         for row in taken {
             if let first, first < row.first {
                 let end = row.first - TimeSpan(microseconds: 1)
                 let part = job.schedule.passedDates(from: first, through: end, newest: 1)
                 try insertSkipped(part.first, part.last, part.count, of: &job, reason)
-            } else if let first, !row.contains(first, of: job) {
-                // It was moved in between the dates of that row.
-                try insertSkipped(first, first, 1, of: &job, reason)
             }
             first = job.schedule.nextFireDate(after: row.last)
         }
@@ -73,10 +70,10 @@ extension JobWriter {
         /// Whether `date` of `job` is one of them: not where its grid was moved since, nor where it
         /// was moved in between them.
         func contains(_ date: Timestamp, of job: StoredJob) -> Bool {
-            guard first...last ~= date, isOnGrid(date, of: job) else { return false }
-            if first == date { return true }
-            let before = date - TimeSpan(microseconds: 1)
-            return date != job.dates.moved?.to && job.schedule.nextFireDate(after: before) == date
+            guard first...last ~= date, first == date || date != job.dates.moved?.to else {
+                return false
+            }
+            return isOnGrid(date, of: job)
         }
 
         /// Whether `date` and these dates are on one grid; on cron and calendar all dates are.
@@ -94,18 +91,13 @@ extension JobWriter {
         return row.flatMap { $0.contains(date, of: job) ? $0 : nil }
     }
 
-    /// The rows that reach into those dates of `job`, in order.
+    /// The rows that begin with one of those dates of `job`, in order.
     private func rows(of job: StoredJob, from first: Timestamp, through last: Timestamp) throws
         -> [TakenDates]
     {
-        let before = try database.prepare(SQL.takenBefore).first(job.id, first) {
+        let rows = try database.prepare(SQL.takenBetween).all(job.id, first, last) {
             TakenDates(first: try $0.get(0), last: try $0.get(1))
         }
-        let after = try database.prepare(SQL.takenBetween).all(job.id, first, last) {
-            TakenDates(first: try $0.get(0), last: try $0.get(1))
-        }
-        var rows = after
-        if let before, before.first < first, before.last >= first { rows.insert(before, at: 0) }
         return rows.filter { $0.isOnGrid(first, of: job) }
     }
 
@@ -117,7 +109,7 @@ extension JobWriter {
         guard let first = try rows(of: job, from: date, through: now).first else { return until }
         let dates = job.dates
         var end = min(dates.dueEnd(from: date, at: now), until ?? now)
-        while end >= max(first.first, date) {
+        while end >= first.first {
             let last = dates.passed(from: date, through: end, newest: 1).last
             guard let row = try row(of: job, covering: last) else { break }
             end = row.first - TimeSpan(microseconds: 1)

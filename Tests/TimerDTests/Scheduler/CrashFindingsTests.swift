@@ -103,28 +103,6 @@ struct CrashFindingsTests {
         }
     }
 
-    @Test("Dates that were dropped keep their row when the job is moved to before them")
-    func movedBeforeDropped() async throws {
-        try await TestScheduler.with { test in
-            let job = try await test.add(ScheduleWords(cron: "*/5 * * * * *"))
-            try await test.advance(by: .seconds(1))
-            try await test.change(job.id, .skip(3))
-            try await test.change(job.id, .setFireDate(test.clock.now().wall + .seconds(1)))
-            let after = try await test.crashedAndDown(for: .seconds(60))
-            try await after.advance(by: .seconds(1))
-            var dates: [Timestamp: Int] = [:]
-            for row in try await after.history(job.id) {
-                var date: Timestamp? = row.fireDate
-                while let next = date, next <= row.through ?? row.fireDate {
-                    dates[next, default: 0] += 1
-                    date = job.schedule.nextFireDate(after: next)
-                }
-            }
-            #expect(dates.values.allSatisfy { $0 == 1 }, "\(dates)")
-            try await after.close()
-        }
-    }
-
     @Test("A date that had passed when its job was replaced has its reason")
     func replacedLate() async throws {
         try await TestScheduler.with { test in
