@@ -10,7 +10,7 @@ import TimerControl
 @Suite("Doctor") struct DoctorTests {
     private var facts = HostFacts(
         socketPath: "/run/timerd/timerd.sock",
-        socketFile: .socket(mode: 0o666, owner: 0),
+        socketFile: .socket,
         now: testNow,
         isClockSynchronized: true,
         hasZones: true,

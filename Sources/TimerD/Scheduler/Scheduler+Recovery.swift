@@ -53,6 +53,8 @@ extension Scheduler {
                 ]
             )
             runs[job.id, default: []].insert(run)
+            // What it writes is lost; who reads along waits for its end.
+            outputs.begin(run, RunOutput())
             let waiting = recovered.waiting.filter { $0.job.id == job.id }
             orphans[job.id, default: ([], waiting)].runs.insert(run)
             Task.detached(executorPreference: pool) { [runner] in
@@ -75,7 +77,11 @@ extension Scheduler {
             endedAt: moment.wall,
             output: CapturedOutput()
         )
-        record { try $0.recordFinished(left.run, of: left.job, ended, next: next) }
+        record {
+            try $0.recordFinished(left.run, of: left.job, ended, next: next)
+        } durable: { scheduler, _ in
+            scheduler.outputs.end(left.run)
+        }
         if case .retry(let delay) = next {
             let again = WaitingRun(
                 job: left.job,

@@ -61,8 +61,8 @@ actor Scheduler {
     /// Whether what the daemon before left has been settled: before that, nothing is claimed.
     var isRecovered = false
     var isStopping = false
-    private var loadDateChanged: @Sendable (Timestamp?) -> Void = { _ in }
-    private var announcedLoadDate: Timestamp?
+    var loadDateChanged: @Sendable (Timestamp?) -> Void = { _ in }
+    var announcedLoadDate: Timestamp?
     /// Resumed when the last run has ended, while stopping.
     var idleWaiters: [CheckedContinuation<Void, Never>] = []
 
@@ -215,101 +215,6 @@ actor Scheduler {
             for: self
         )
         armed[id] = entry
-    }
-
-    // MARK: - The window
-
-    /// Loads what is due in the coming window; nothing if a load is under way.
-    func loadWindow() {
-        guard !window.isLoading, isRecovered, !isStopping else { return }
-        let moment = clock.now()
-        window.beginLoad(now: moment.elapsed)
-        let horizon = window.horizon
-        let runsKept = settings.runsKept
-        let room = max(Window.capacity - armed.count, 0)
-        store.submit { database in
-            var writer = JobWriter(
-                database,
-                at: moment,
-                horizon: horizon,
-                runsKept: runsKept
-            )
-            let isCrowded = try writer.loadWindow(room: room)
-            try DaemonState.write(moment, to: database)
-            return (writer.outcome, isCrowded, try writer.nextWaiting())
-        } completion: { [self] result in
-            loop.perform { self.assumeIsolated { $0.windowLoaded(result) } }
-        }
-    }
-
-    private func windowLoaded(_ result: Result<(StoreOutcome, Bool, Timestamp?), any Error>) {
-        let moment = clock.now()
-        switch result {
-        case .failure:
-            // The store has told of its trouble; the load is tried again.
-            window.loadFailed(now: moment.elapsed)
-            announceLoadDate()
-        case .success((let outcome, let isCrowded, let next)):
-            let last = outcome.jobs.compactMap { job in
-                job.dueDate.map { moment.elapsedDate($0, on: job.clock) }
-            }.max()
-            window.loaded(upTo: isCrowded ? last ?? moment.elapsed : nil, nextWaiting: next)
-            apply(outcome)
-        }
-    }
-
-    /// The next window is due, or may be; or it is time to remove what is kept no longer.
-    func windowDue() {
-        pruneIfDue()
-        if window.isLoadDue(now: clock.now().elapsed, armed: armed.count) { loadWindow() }
-        announceLoadDate()
-    }
-
-    /// The wall clock was stepped, or the machine slept: every timer is set anew.
-    ///
-    /// - Returns: the size of the step; zero after sleep.
-    func clockStepped() -> TimeSpan {
-        let step = clock.noteStep()
-        for (id, entry) in armed {
-            entry.timer?.invalidate()
-            armed[id]?.timer = nil
-        }
-        // Known by the next daemon, which else would take it for a step of its own time.
-        if step != .zero { record { try DaemonState.write($0.moment, to: $0.database) } }
-        if step > .zero { retention.clockWentAhead(now: clock.now().elapsed) }
-        if step < .zero { followClockBack() }
-        for (id, entry) in armed where !holds.covers(entry.job) { arm(id) }
-        for fire in Array(waiting.keys) { armWaiting(fire) }
-        window.waits(for: clock.now().elapsed)
-        // What was said stands for another instant now.
-        announcedLoadDate = nil
-        loadDateChanged(nil)
-        windowDue()
-        return step
-    }
-
-    /// Gives the wall jobs back to the store, which knows what comes next of them.
-    private func followClockBack() {
-        let jobs = armed.values.map(\.job).filter { $0.clock == .wall && !holds.covers($0) }
-        for job in jobs { armed[job.id] = nil }
-        record { try $0.followClockBack(disarmed: jobs) }
-    }
-
-    /// Calls `body` with the wall clock's date of the next window, whenever that changes; nil while
-    /// nothing waits.
-    func onLoadDateChange(_ body: @escaping @Sendable (Timestamp?) -> Void) {
-        loadDateChanged = body
-    }
-
-    /// Says when the next window is due, or the next look at what is kept too long, if that has
-    /// changed.
-    func announceLoadDate() {
-        let moment = clock.now()
-        let next = [window.loadDate, retention.date].compactMap(\.self).min()
-        let date = next.map { moment.wallDate($0, on: .elapsed) }
-        guard date != announcedLoadDate else { return }
-        announcedLoadDate = date
-        loadDateChanged(date)
     }
 }
 

@@ -62,7 +62,8 @@ extension JobWriter {
     /// Records that a fire which was claimed did not become one, and moves the job on.
     mutating func recordSkipped(_ skipped: StoredJob, _ reason: FireReason) throws {
         guard let fire = skipped.claim?.fire, let date = skipped.fireDate else { return }
-        try unprepare(fire)
+        // It may have been made ready.
+        try database.prepare(SQL.deleteRunOfFire).run(fire)
         try database.prepare(SQL.markSkipped).run(fire, reason)
         var job = skipped
         let wallDate = moment.wallDate(date, on: job.clock)

@@ -9,7 +9,7 @@ struct HostFacts: Hashable {
     enum SocketFile: Hashable {
         case missing
         case notASocket
-        case socket(mode: UInt32, owner: UInt32)
+        case socket
     }
 
     var socketPath: String
@@ -64,8 +64,7 @@ struct HostFacts: Hashable {
     private static func socketFile(_ path: String) -> SocketFile {
         var status = stat()
         guard lstat(path, &status) == 0 else { return .missing }
-        guard status.st_mode & S_IFMT == S_IFSOCK else { return .notASocket }
-        return .socket(mode: status.st_mode & 0o7777, owner: status.st_uid)
+        return status.st_mode & S_IFMT == S_IFSOCK ? .socket : .notASocket
     }
 
     private static func isClockSynchronized() -> Bool {

@@ -167,19 +167,12 @@ import TimerControl
             client.post((0..<20).map(status).joined() + batch)
             await started.reach(8)
             // A reply to another client shows that the loop has gone on.
-            try await roundTrip(server)
+            try await server.roundTrip()
             #expect(started.count == 8)
             gate.open()
             for id in 0..<20 { await client.expect(result(id)) }
             await client.expect("[\(result(20)),\(result(21))]")
         }
-    }
-
-    /// Asks on a connection of its own, and waits for the answer.
-    private func roundTrip(_ server: TestSocket) async throws {
-        let other = try await server.connect()
-        try await other.send(#"{"jsonrpc":"2.0","id":1,"method":"job.list"}"# + "\n")
-        #expect(await other.next() != nil)
     }
 
     @Test("A client that does not read costs bounded memory, and loses nothing once it reads")
@@ -196,7 +189,7 @@ import TimerControl
             try await client.send((0..<count).map(status).joined())
             try await client.closeOutput()
             await started.reach(1)
-            for _ in 0..<10 { try await roundTrip(server) }
+            for _ in 0..<10 { try await server.roundTrip() }
             // 1 MiB may wait, and as much again lies in the kernel's buffers.
             #expect(started.count < 40)
             try await client.setReading(true)
@@ -265,71 +258,6 @@ import TimerControl
             #expect(before.withLock { $0 } < 1000)
             #expect(await client.next() != nil)
             #expect(started.count == 5000)
-        }
-    }
-
-    @Test("A client that hangs up, in the middle of a line or of a request, disturbs nobody")
-    func hangUp() async throws {
-        let started = Tally()
-        let ended = Tally()
-        let gate = Gate()
-        try await TestSocket.with { request, _ in
-            guard case .status = request else { return .success(Echo(method: "")) }
-            started.add()
-            await gate.pass()
-            ended.add()
-            return .success(Echo(method: ""))
-        } _: { server in
-            let client = try await server.connect()
-            try await client.send(status(1) + status(2) + #"{"jsonrpc":"2."#)
-            await started.reach(2)
-            try await client.close()
-            try await roundTrip(server)
-            gate.open()
-            // What has begun is carried out, though nobody waits for it.
-            await ended.reach(2)
-            try await roundTrip(server)
-        }
-    }
-
-    @Test("A request that waits for a run's output is given up when its client goes away")
-    func waitIsGivenUp() async throws {
-        let started = Tally()
-        let ended = Tally()
-        try await TestSocket.with { request, _ in
-            started.add()
-            do {
-                try await Task.sleep(for: .seconds(1000))
-            } catch {
-                ended.add()
-            }
-            return .success(Echo(method: ""))
-        } _: { server in
-            let client = try await server.connect()
-            for id in 1...2 {
-                try await client.send(
-                    #"{"jsonrpc":"2.0","id":\#(id),"method":"run.output","#
-                        + #""params":{"id":1,"wait":true}}"# + "\n"
-                )
-            }
-            await started.reach(2)
-            #expect(ended.count == 0)
-            try await client.close()
-            await ended.reach(2)
-        }
-    }
-
-    @Test("Requests that lie in the socket when a client goes away are read to their end")
-    func sendAndGo() async throws {
-        let started = Tally()
-        try await TestSocket.with { _, _ in
-            started.add()
-            return .success(Echo(method: ""))
-        } _: { server in
-            let client = try await server.connect()
-            client.post(status(1) + status(2))
-            try await client.close()
-            await started.reach(2)
         }
     }
 }

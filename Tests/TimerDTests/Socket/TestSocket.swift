@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import Schedules
+import Testing
 import TimerControl
 
 @testable import TimerD
@@ -55,6 +56,13 @@ struct TestSocket: Sendable {
     }
 
     func connect() async throws -> LineClient { try await LineClient.connect(to: path) }
+
+    /// Asks on a connection of its own, and waits for the answer.
+    func roundTrip() async throws {
+        let client = try await connect()
+        try await client.send(#"{"jsonrpc":"2.0","id":1,"method":"job.list"}"# + "\n")
+        #expect(await client.next() != nil)
+    }
 
     /// Publishes an event as the scheduler does, with the next number.
     func publish(
