@@ -162,6 +162,7 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
+            exclude: ["Fixtures"],
             swiftSettings: testSettings
         ),
     ],

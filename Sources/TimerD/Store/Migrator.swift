@@ -23,12 +23,13 @@ struct Migrator: Sendable {
         self.migrations = migrations
     }
 
-    /// Applies what is missing, each migration in a transaction of its own.
+    /// Applies what is missing: all of it, or nothing, so that the program that made the database can
+    /// still open it after an upgrade that failed.
     ///
     /// The database's `user_version` is the number of the last one applied.
     ///
-    /// - Throws: if the database is newer than this program, or a migration fails, which leaves it
-    ///   as the one before made it. The connection is then good for nothing but `close`.
+    /// - Throws: if the database is newer than this program, or a migration fails, which leaves the
+    ///   file as it was. The connection is then good for nothing but `close`.
     func migrate(_ database: Database) throws(DatabaseError) {
         let version = try database.prepare("PRAGMA user_version").value(as: Int.self) ?? 0
         guard version <= migrations.count else {
@@ -42,24 +43,26 @@ struct Migrator: Sendable {
         guard version < migrations.count else { return }
         // A table is altered by making it anew, and dropping the old one must not delete the rows
         // that refer to it (https://www.sqlite.org/lang_altertable.html, part 7). No effect within
-        // a transaction, so it is set around them.
+        // a transaction, so it is set around it.
         try database.execute("PRAGMA foreign_keys = OFF")
-        for migration in migrations[version...] {
-            try apply(migration, to: database)
+        try database.begin()
+        do throws(DatabaseError) {
+            for migration in migrations[version...] { try apply(migration, to: database) }
+            try database.commit()
+        } catch {
+            database.rollback()
+            throw error
         }
         try database.execute("PRAGMA foreign_keys = ON")
     }
 
     private func apply(_ migration: Migration, to database: Database) throws(DatabaseError) {
-        try database.begin()
         do throws(DatabaseError) {
             try database.execute(migration.sql)
             // A pragma takes no bound value; this is a number of our own.
             try database.execute("PRAGMA user_version = " + String(migration.number))
             try checkForeignKeys(database, after: migration)
-            try database.commit()
         } catch {
-            database.rollback()
             throw DatabaseError(
                 code: error.code,
                 systemError: error.systemError,

@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(
-        "A migration that fails leaves the database as the one before made it",
+        "A migration that fails leaves the database as it was",
         arguments: [
             "CREATE TABLE u (a); INSERT INTO t VALUES (3, 'x'); SELEKT",
             "DELETE FROM t; INSERT INTO t VALUES (1, 'x'), (1, 'y');",
@@ -104,15 +104,17 @@ import Testing
         #expect(try reopened.prepare("SELECT a FROM t").all { try $0.get(0) } == ["one"])
     }
 
-    @Test("When the second of two fails, the first one stays")
-    func keepsEarlier() throws {
-        let broken = Migration(number: 2, name: "break", sql: "nonsense")
+    @Test("When the second of two fails, neither is there")
+    func allOrNothing() throws {
+        let broken = Migration(number: 3, name: "break", sql: "nonsense")
+        try Migrator([Self.first]).migrate(open())
+        let before = try folder.contents()
         let database = try open()
         #expect(throws: DatabaseError.self) {
-            try Migrator([Self.first, broken]).migrate(database)
+            try Migrator([Self.first, Self.second, broken]).migrate(database)
         }
-        #expect(try version(database) == 1)
-        #expect(try database.prepare("SELECT a FROM t").value() == "one")
+        database.close()
+        #expect(try folder.contents() == before)
     }
 
     private static let withReferences = Migration(
