@@ -31,7 +31,9 @@ struct Backup: AsyncParsableCommand {
 
     func run() async throws {
         let request = BackUp(file: InputFile.absolutePath(file), replace: replace ? true : nil)
-        let answer = try await Daemon.ask(common, .backUp(request), for: BackUpReply.self)
+        let answer = try await Progress.show("copying the database") { _ in
+            try await Daemon.ask(common, .backUp(request), for: BackUpReply.self)
+        }
         if common.json { return try Output.write(answer.jsonLine) }
         try Output.write("\(Printable.escaped(answer.value.file)): \(answer.value.bytes) bytes\n")
     }

@@ -66,9 +66,10 @@ struct Doctor: AsyncParsableCommand {
 
     /// What the check of the whole database found; nil where the caller may not ask for it.
     private func problems(_ daemon: Daemon) async throws -> [String]? {
-        if isatty(STDERR_FILENO) == 1 { Output.tell("checking the database ...") }
         do throws(Failure) {
-            return try await daemon.ask(.checkDatabase, for: CheckReply.self).value.problems
+            return try await Progress.show("checking the database") { _ throws(Failure) in
+                try await daemon.ask(.checkDatabase, for: CheckReply.self).value.problems
+            }
         } catch {
             guard error.status == .notPermitted else { throw error }
             return nil
