@@ -12,24 +12,6 @@ import TimerControl
 /// The manual pages beside the programs: what they say is what these do.
 @Suite("Manual pages", .timeLimit(.minutes(2)))
 struct ManPageTests {
-    private func shell(
-        _ script: String,
-        _ variables: [Environment.Key: String] = [:],
-        in folder: String = "/"
-    ) async throws -> (output: String, errors: String, isDone: Bool) {
-        let path = DaemonProcess.programs + ":/usr/sbin:/usr/bin:/sbin:/bin"
-        let result = try await run(
-            .path("/bin/sh"),
-            arguments: ["-c", script],
-            environment: .inherit.updating(["PATH": path, "TZ": "UTC"])
-                .updating(variables.mapValues { $0 }),
-            workingDirectory: FilePath(folder),
-            output: .string(limit: 1 << 20),
-            error: .string(limit: 1 << 20)
-        )
-        return (result.standardOutput, result.standardError, result.terminationStatus.isSuccess)
-    }
-
     // MARK: - Examples
 
     @Test("The examples of timerctl(1) do what they say, one after another")
@@ -38,11 +20,11 @@ struct ManPageTests {
         #expect(commands.count >= 10, "the examples are there")
         try await DaemonProcess.with { daemon in
             for command in commands {
-                let result = try await shell(
-                    command,
-                    ["TIMERD_SOCKET": daemon.socket],
-                    in: daemon.folder
+                let shell = Shell(
+                    variables: ["TIMERD_SOCKET": daemon.socket],
+                    folder: daemon.folder
                 )
+                let result = try await shell(command)
                 #expect(result.isDone, "\(command): \(result.errors)")
             }
             let left = try await daemon.timerctl("list").output
@@ -54,7 +36,8 @@ struct ManPageTests {
     func daemonExamples() async throws {
         let folder = try TemporaryFolder()
         for command in try ManPage("man/timerd.8").commands {
-            let result = try await shell(command, ["TIMERD_DATABASE": folder.file("timerd.db")])
+            let shell = Shell(variables: ["TIMERD_DATABASE": folder.file("timerd.db")])
+            let result = try await shell(command)
             #expect(result.isDone, "\(command): \(result.errors)")
         }
         let page = try ManPage("man/timerd.conf.5").text
@@ -65,7 +48,7 @@ struct ManPageTests {
             atomically: false,
             encoding: .utf8
         )
-        let result = try await shell(
+        let result = try await Shell()(
             "timerd --check-config --config '\(folder.file("timerd.json"))'"
         )
         // A daemon that serves one user accepts no lists.
@@ -98,7 +81,7 @@ struct ManPageTests {
     }
 
     private func help(of program: String) async throws -> Help.Command {
-        let result = try await shell("\(program) --experimental-dump-help")
+        let result = try await Shell()("\(program) --experimental-dump-help")
         return try JSONDecoder().decode(Help.self, from: Data(result.output.utf8)).command
     }
 
