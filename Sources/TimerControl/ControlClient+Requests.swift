@@ -75,6 +75,10 @@ extension ControlClient {
         try await call(.previewSchedule(request))
     }
 
+    public func metrics() async throws -> MetricsReply {
+        try await call(.metrics)
+    }
+
     public func status() async throws -> StatusReply {
         try await call(.status)
     }

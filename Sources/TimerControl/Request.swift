@@ -20,6 +20,7 @@ public enum Request: Hashable, Sendable {
     case subscribe(Subscribe)
     case previewSchedule(PreviewSchedule)
     case status
+    case metrics
     case backUp(BackUp)
     case checkDatabase
 
@@ -41,6 +42,7 @@ public enum Request: Hashable, Sendable {
         case subscribe = "events.subscribe"
         case previewSchedule = "schedule.preview"
         case status = "daemon.status"
+        case metrics = "daemon.metrics"
         case backUp = "daemon.backup"
         case checkDatabase = "daemon.check"
     }

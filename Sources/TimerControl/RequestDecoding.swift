@@ -52,6 +52,9 @@ extension Request {
         case .status:
             try parameters.checkNames(among: [])
             self = .status
+        case .metrics:
+            try parameters.checkNames(among: [])
+            self = .metrics
         case .backUp: self = .backUp(try parameters.backUp())
         case .checkDatabase:
             try parameters.checkNames(among: [])

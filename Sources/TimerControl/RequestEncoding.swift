@@ -22,6 +22,7 @@ extension Request {
         case .subscribe: .subscribe
         case .previewSchedule: .previewSchedule
         case .status: .status
+        case .metrics: .metrics
         case .backUp: .backUp
         case .checkDatabase: .checkDatabase
         }
@@ -60,7 +61,7 @@ extension Request {
         case .subscribe(let request): try JSONValue(encoding: request)
         case .previewSchedule(let request): try JSONValue(encoding: request)
         case .backUp(let request): try JSONValue(encoding: request)
-        case .status, .checkDatabase: nil
+        case .status, .metrics, .checkDatabase: nil
         }
     }
 }

@@ -35,6 +35,9 @@ public struct Configuration: Hashable, Sendable {
     /// How many requests of all connections of a user may be in progress.
     public var maxInFlightPerUser = 1024
 
+    /// Where the metrics are served over HTTP; empty for nowhere.
+    public var listen = ""
+
     /// Who may use the socket of a daemon that runs as root; empty for everybody.
     ///
     /// Uids, user names, and group names behind an `@`.

@@ -17,6 +17,8 @@ struct DaemonParts {
     let watch: ClockWatch
     let sockets: MultiThreadedEventLoopGroup
     let socket: ControlSocket
+    /// Nil unless the metrics are served over HTTP.
+    let endpoint: MetricsEndpoint?
     let log: Logger
 
     static func start(
@@ -69,6 +71,7 @@ struct DaemonParts {
             watchers: { bus.watcherCount },
             newestEvent: { bus.newest }
         )
+        let metrics = MetricsReport(status: status) { bus.lostCount }
         let handler = CommandHandler(
             scheduler: scheduler,
             reader: store.reader,
@@ -76,6 +79,7 @@ struct DaemonParts {
             clock: clock,
             accounts: accounts,
             status: { await status.reply(to: $0) },
+            metrics: metrics.reply,
             log: log,
             ownUID: geteuid()
         )
@@ -89,6 +93,16 @@ struct DaemonParts {
             logger: log
         ) { request, peer in await handler.handle(request, from: peer.uid, over: peer.life) }
         status.connections.set { socket.connectionCount }
+        var endpoint: MetricsEndpoint?
+        if let address = ListenAddress(configuration.listen) {
+            endpoint = try await MetricsEndpoint.start(
+                at: address,
+                on: bus.loop,
+                logger: log,
+                metrics: metrics.reply
+            )
+            log.info("serving metrics", metadata: ["listen": "\(endpoint?.address ?? address)"])
+        }
         return DaemonParts(
             lock: lock,
             store: store,
@@ -97,6 +111,7 @@ struct DaemonParts {
             watch: watch,
             sockets: sockets,
             socket: socket,
+            endpoint: endpoint,
             log: log
         )
     }
@@ -104,10 +119,11 @@ struct DaemonParts {
     /// Goes over to what `new` says, and returns what is in force from now on.
     func reload(_ new: Configuration, over old: Configuration) async -> Configuration {
         var new = new
-        for setting in old.changes(to: new) where [.database, .socket].contains(setting) {
+        for setting in old.changes(to: new)
+        where [.database, .socket, .listen].contains(setting) {
             log.warning("a changed setting needs a restart", metadata: ["setting": "\(setting)"])
         }
-        (new.database, new.socket) = (old.database, old.socket)
+        (new.database, new.socket, new.listen) = (old.database, old.socket, old.listen)
         await scheduler.reload(Settings(new, account: scheduler.settings.account))
         let socketSettings = ControlSocket.Settings(new, uid: geteuid())
         socket.reload(socketSettings)
@@ -123,6 +139,7 @@ struct DaemonParts {
     func stop(drainTime: Duration) async throws {
         watch.stop()
         await scheduler.stop(drainTime: drainTime)
+        await endpoint?.stop()
         await socket.stop(within: .seconds(1))
         try await store.close()
         thread.stop()

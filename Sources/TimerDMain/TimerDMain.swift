@@ -41,6 +41,14 @@ struct TimerDMain: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The control socket; also TIMERD_SOCKET.", valueName: "path"))
     var socket: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Serve the metrics over HTTP: 127.0.0.1:PORT or [::1]:PORT; also TIMERD_LISTEN.",
+            valueName: "address"
+        )
+    )
+    var listen: String?
+
     @Option(help: ArgumentHelp("The configuration file; also TIMERD_CONFIG.", valueName: "file"))
     var config: String?
 
@@ -146,6 +154,7 @@ struct TimerDMain: AsyncParsableCommand {
         var commandLine: [String: String] = [:]
         commandLine["database"] = database
         commandLine["socket"] = socket
+        commandLine["listen"] = listen
         commandLine["drainTime"] = drain.map { "\($0)s" }
         commandLine["logLevel"] = logLevel?.rawValue
         return try await Configuration.read(

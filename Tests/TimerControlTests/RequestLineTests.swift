@@ -48,7 +48,7 @@ import TimerControl
             .readOutput(ReadOutput(id: run.id)), .readOutput(output),
             .subscribe(subscribe), .subscribe(Subscribe()), .previewSchedule(preview), .status,
             .backUp(BackUp(file: "/tmp/b.db")), .backUp(BackUp(file: "/b", replace: true)),
-            .checkDatabase,
+            .checkDatabase, .metrics,
         ]
     }()
 

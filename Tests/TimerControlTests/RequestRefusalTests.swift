@@ -53,7 +53,7 @@ import TimerControl
         let message = try #require(error?.message)
         #expect(
             message.hasPrefix(
-                "there is no method 'job.ad'; the methods are 'daemon.backup', 'daemon.check', 'daemon.status', "
+                "there is no method 'job.ad'; the methods are 'daemon.backup', 'daemon.check', 'daemon.metrics', "
             )
         )
         for method in Request.Method.allCases { #expect(message.contains("'\(method.rawValue)'")) }

@@ -20,6 +20,7 @@ struct CommandHandler: Sendable {
     let clock: any WallClock
     let accounts: Accounts
     let status: @Sendable (Caller) async -> StatusReply
+    let metrics: @Sendable () async -> MetricsReply
     let log: Logger
     /// The uid that the daemon runs as.
     let ownUID: UInt32
@@ -63,6 +64,7 @@ struct CommandHandler: Sendable {
         case .killRun(let reference): try await killRun(reference, caller)
         case .previewSchedule(let request): try previewSchedule(request)
         case .status: await status(caller)
+        case .metrics: await metrics()
         case .backUp(let request): try await backUp(request, caller)
         case .checkDatabase: try await checkDatabase(caller)
         case .subscribe:

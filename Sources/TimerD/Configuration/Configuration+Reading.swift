@@ -81,6 +81,7 @@ extension Configuration {
         number(.maxConnectionsPerUser, &maxConnectionsPerUser)
         number(.maxInFlight, &maxInFlight)
         number(.maxInFlightPerUser, &maxInFlightPerUser)
+        listen = text(.listen, listen)
         allow = list(.allow)
         deny = list(.deny)
     }
@@ -119,6 +120,7 @@ extension Configuration {
             (.maxConnectionsPerUser, .integer(Int64(maxConnectionsPerUser))),
             (.maxInFlight, .integer(Int64(maxInFlight))),
             (.maxInFlightPerUser, .integer(Int64(maxInFlightPerUser))),
+            (.listen, .string(listen)),
             (.allow, .array(allow.map { .string($0) })),
             (.deny, .array(deny.map { .string($0) })),
         ]

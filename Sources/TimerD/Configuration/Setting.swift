@@ -11,6 +11,7 @@ enum Setting: String, CaseIterable {
     case maxRuns, maxRunsPerUser, maxJobsPerUser
     case runsKept, historyMaxAge, endedJobsMaxAge, eventsKept, eventsMaxAge
     case maxConnections, maxConnectionsPerUser, maxInFlight, maxInFlightPerUser
+    case listen
     case allow, deny
 
     /// What a value of it is.
@@ -20,6 +21,8 @@ enum Setting: String, CaseIterable {
         /// A time span in words.
         case span(ClosedRange<TimeSpan>)
         case number(ClosedRange<Int>)
+        /// Of this machine, or none.
+        case address
         case users
     }
 
@@ -36,6 +39,7 @@ enum Setting: String, CaseIterable {
         case .maxJobsPerUser: .number(0...1_000_000_000)
         case .maxConnections, .maxConnectionsPerUser: .number(1...100_000)
         case .maxInFlight, .maxInFlightPerUser: .number(1...100_000)
+        case .listen: .address
         case .allow, .deny: .users
         }
     }
@@ -57,6 +61,7 @@ enum Setting: String, CaseIterable {
             "a time span in quotes from \(range.lowerBound == .zero ? "0s" : "\(range.lowerBound)")"
                 + " to \(range.upperBound), such as \"\(range.lowerBound == .zero ? "10s" : "30d")\""
         case .number(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
+        case .address: ListenAddress.accepted
         case .users: "a list of uids, user names and @groups"
         }
     }
@@ -75,7 +80,8 @@ enum Setting: String, CaseIterable {
             return entries.contains(nil) ? nil : .stringArray(entries.compactMap { $0 })
         case (.number(let range), .integer(let number)):
             return Int(exactly: number).flatMap { range ~= $0 ? .int($0) : nil }
-        case (.path, .string(let text)), (.level, .string(let text)), (.span, .string(let text)):
+        case (.path, .string(let text)), (.level, .string(let text)), (.span, .string(let text)),
+            (.address, .string(let text)):
             return content(ofWords: text)
         default: return nil
         }
@@ -91,6 +97,7 @@ enum Setting: String, CaseIterable {
             (try? TimeSpan(parsing: text)).flatMap {
                 range ~= $0 ? .string(text) : nil
             }
+        case .address: text.isEmpty || ListenAddress(text) != nil ? .string(text) : nil
         case .number: Int64(text).flatMap { content(of: .integer($0)) }
         case .users:
             content(of: .array(text.split(separator: ",").map { .string(String($0)) }))

@@ -14,6 +14,8 @@ final class EventBus: Sendable {
     private struct Inbox {
         var newest: Int64
         var watchers = 0
+        /// How many numbers watchers asked for in vain.
+        var lost: Int64 = 0
         var events: [Event] = []
     }
 
@@ -42,6 +44,14 @@ final class EventBus: Sendable {
 
     /// How many connections have subscribed.
     var watcherCount: Int { inbox.withLock { $0.watchers } }
+
+    /// How many numbers of events watchers asked for that are no longer kept.
+    var lostCount: Int64 { inbox.withLock { $0.lost } }
+
+    /// Notes that a watcher asked for what is no longer kept.
+    func note(_ lost: EventsLost) {
+        inbox.withLock { $0.lost += lost.through - lost.after }
+    }
 
     /// Hands an event to all who watch, soon; costs well under a microsecond when nobody does.
     ///

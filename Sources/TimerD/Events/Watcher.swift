@@ -116,6 +116,7 @@ final class Watcher {
         switch page {
         case .success(let page):
             if let lost = subscription.missed(by: page) {
+                bus.note(lost)
                 sink.write(.line(ReplyLine.eventsLost(lost)))
             }
             // What there is no room for is read again.

@@ -184,6 +184,7 @@ extension Scheduler {
         _ write: @escaping @Sendable (BegunFire) -> @Sendable (inout JobWriter) throws -> Void
     ) -> Timestamp {
         let moment = clock.now()
+        counters.countFire(of: job, claim, at: moment)
         number(fireEvent(job, claim, at: moment)) { scheduler, event in
             let begun = BegunFire(
                 job: job,
@@ -207,6 +208,7 @@ extension Scheduler {
         _ write: @escaping @Sendable (inout JobWriter, BegunFire) throws -> Void
     ) -> Timestamp {
         let moment = clock.now()
+        counters.countFire(of: job, claim, at: moment)
         let begun = BegunFire(
             job: job,
             fire: claim.fire,

@@ -77,6 +77,7 @@ extension Scheduler {
             endedAt: moment.wall,
             output: CapturedOutput()
         )
+        counters.countRun(.interrupted, of: left.job)
         record {
             try $0.recordFinished(left.run, of: left.job, ended, next: next)
         } durable: { scheduler, _ in

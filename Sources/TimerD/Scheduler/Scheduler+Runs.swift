@@ -101,6 +101,7 @@ extension Scheduler {
         runs[id]?.remove(command.run)
         if runs[id]?.isEmpty == true { runs[id] = nil }
         onFailureRuns.remove(command.run)
+        counters.countRun(ended.outcome, of: command.job)
         tell(of: command, ended.outcome)
         follow(command, ended, isStopped: stoppedRuns.remove(command.run) != nil)
         runsChanged(of: id)

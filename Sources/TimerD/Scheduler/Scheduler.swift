@@ -35,6 +35,7 @@ actor Scheduler {
     var window: Window
     var numbers: EventNumbers
     var retention: Retention
+    var counters = SchedulerCounters()
     /// What waits for its number, while the store does not take the end of the next block.
     var unnumbered: [@Sendable (isolated Scheduler) -> Void] = []
     /// Jobs that are due and wait for there to be numbers.
@@ -187,6 +188,7 @@ actor Scheduler {
     /// Takes over the jobs as the store left them, and tells the watchers what has changed.
     func apply(_ outcome: StoreOutcome) {
         for job in outcome.jobs { take(job) }
+        counters.countSkipped(outcome.notices)
         tell(outcome.notices)
         if window.isLoadDue(now: clock.now().elapsed, armed: armed.count) { loadWindow() }
         announceLoadDate()

@@ -109,7 +109,7 @@ final class ControlSocket: Sendable {
 ///
 /// NIO's own handler for this, `AcceptBackoffHandler`, does not help: a failed accept leaves the
 /// socket registered for reading, and the loop spins.
-private final class AcceptTrouble: ChannelInboundHandler {
+final class AcceptTrouble: ChannelInboundHandler {
     typealias InboundIn = any Channel
 
     private let logger: Logger

@@ -29,7 +29,7 @@ extension Request {
         case .killRun: true
         case .setFireDate, .fireJob, .getJob, .getRun, .status: true
         case .invalidateJobs, .pauseJobs, .resumeJobs, .skipJobs, .listJobs, .listRuns, .readOutput,
-            .previewSchedule, .subscribe, .backUp, .checkDatabase:
+            .previewSchedule, .subscribe, .metrics, .backUp, .checkDatabase:
             false
         }
     }

@@ -18,6 +18,9 @@ protocol StoreLoop: SerialExecutor {
     /// Sets what is run, on the thread, after each batch from the next one on.
     func onBatchEnd(_ hook: @escaping @Sendable () -> Void)
 
+    /// How much is queued and not taken up yet.
+    var queueLength: Int { get }
+
     /// Ends the thread once it has run all that is queued; returns when it has.
     ///
     /// Not from code that runs on the thread, which would wait for itself.

@@ -121,6 +121,9 @@ final class StoreThread: StoreLoop, @unchecked Sendable {
         locked { afterBatch = hook }
     }
 
+    /// How much is queued and not taken up yet.
+    var queueLength: Int { locked { items.count } }
+
     /// Ends the thread once it has run all that is queued; returns when it has.
     ///
     /// Not from code that runs on the thread, which would wait for itself.

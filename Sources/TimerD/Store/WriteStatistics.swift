@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Schedules
+import TimerControl
+
 /// How writing goes, for the daemon's status and metrics.
 struct WriteStatistics: Sendable {
     /// Transactions that changed something, since the start.
     private(set) var commits = 0
     /// Commands and records in them.
     private(set) var writes = 0
-    /// How long the last commit took.
-    private(set) var lastCommit = Duration.zero
+    /// How long each commit took.
+    private(set) var commitTimes = Histogram(bounds: [
+        0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5,
+    ])
     /// Records that are kept because they could not be stored yet.
     private(set) var heldRecords = 0
     /// Why a batch could not be stored; nil once a change has been, and all that was held.
@@ -30,7 +35,7 @@ struct WriteStatistics: Sendable {
         if let duration {
             commits += 1
             self.writes += writes
-            lastCommit = duration
+            commitTimes.observe(TimeSpan(duration))
         }
         let wasInTrouble = trouble != nil
         if let error {

@@ -85,6 +85,8 @@ final class StoreLane: Conductor.Lane, StoreLoop, @unchecked Sendable {
     /// When what waits for a batch has to run at the latest; nil if nothing does.
     var deadline: Timestamp? { items.compactMap(\.deadline).min() }
 
+    var queueLength: Int { items.count }
+
     override var isRunnable: Bool {
         items.contains { item in item.deadline.map { $0 <= conductor.now } ?? true }
     }

@@ -88,6 +88,7 @@ final class SimulatedLife: @unchecked Sendable {
                 clock: clock,
                 accounts: Self.accounts,
                 status: { _ in fatalError("no client of a simulation asks for a status") },
+                metrics: { fatalError("no client of a simulation asks for metrics") },
                 log: log,
                 ownUID: 0
             )

@@ -69,6 +69,7 @@ struct ProtocolSessionTests {
             clock: test.clock,
             accounts: Accounts(),
             status: { _ in fatalError("the session asks for no status") },
+            metrics: { fatalError("the session asks for no metrics") },
             log: Logger(label: "test"),
             ownUID: geteuid()
         )

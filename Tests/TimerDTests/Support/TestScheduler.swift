@@ -214,6 +214,7 @@ final class TestScheduler: Sendable {
             clock: clock,
             accounts: Accounts(),
             status: { _ in fatalError("no test asks for a status here") },
+            metrics: { fatalError("no test asks for metrics here") },
             log: Logger(label: "test"),
             ownUID: uid
         )

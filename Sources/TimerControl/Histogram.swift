@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Schedules
+
+/// How often something took how long.
+public struct Histogram: Codable, Hashable, Sendable {
+    /// The upper ends of the buckets, in seconds, growing; one more bucket has none.
+    public private(set) var bounds: [Double]
+    /// How many fell into each bucket: above the bound before it, and not above its own.
+    public private(set) var counts: [Int]
+    /// All of them together, in seconds.
+    public private(set) var sum = 0.0
+
+    /// `bounds`: in seconds, growing.
+    public init(bounds: [Double]) {
+        self.bounds = bounds
+        counts = Array(repeating: 0, count: bounds.count + 1)
+    }
+
+    /// How many there were.
+    public var count: Int { counts.reduce(0, +) }
+
+    /// Counts one that took `span`; a negative one, by a clock that was set back, as none.
+    public mutating func observe(_ span: TimeSpan) {
+        let seconds = Double(max(span.microseconds, 0)) / 1_000_000
+        counts[bounds.firstIndex { seconds <= $0 } ?? bounds.count] += 1
+        sum += seconds
+    }
+}

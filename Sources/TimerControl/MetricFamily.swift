@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A metric with all its samples; its text is a part of an OpenMetrics exposition.
+///
+/// https://prometheus.io/docs/specs/om/open_metrics_spec/
+public struct MetricFamily: Hashable, Sendable {
+    public enum Kind: String, Sendable {
+        case counter, gauge, histogram
+    }
+
+    /// Without the suffix that a counter's samples have.
+    public var name: String
+    public var kind: Kind
+    /// `seconds` or `bytes`, which the name ends with; nil for a plain number.
+    public var unit: String?
+    public var help: String
+    var samples: [Sample] = []
+
+    /// A line: what is measured, of which one of several, and its value.
+    struct Sample: Hashable, Sendable {
+        var suffix = ""
+        var label: Label?
+        var value: String
+    }
+
+    struct Label: Hashable, Sendable {
+        var name: String
+        var value: String
+    }
+
+    init(_ kind: Kind, _ name: String, unit: String? = nil, _ help: String) {
+        self.name = unit.map { "\(name)_\($0)" } ?? name
+        self.kind = kind
+        self.unit = unit
+        self.help = help
+    }
+
+    /// The name under which the samples of a counter or gauge are found.
+    public var sampleName: String { kind == .counter ? name + "_total" : name }
+
+    /// The one label that tells the samples apart, nil for none, and its values.
+    public var label: (name: String, values: [String])? {
+        let labels = samples.compactMap(\.label)
+        return labels.first.map { ($0.name, labels.map(\.value)) }
+    }
+
+    /// The lines, each with its newline.
+    var text: String {
+        var lines = ["# TYPE \(name) \(kind.rawValue)"]
+        if let unit { lines.append("# UNIT \(name) \(unit)") }
+        lines.append("# HELP \(name) \(Self.escaped(help))")
+        lines += samples.map { sample in
+            let label = sample.label.map { "{\($0.name)=\"\(Self.escaped($0.value))\"}" } ?? ""
+            return "\(name)\(sample.suffix)\(label) \(sample.value)"
+        }
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
+            .replacing("\"", with: "\\\"")
+    }
+}
+
+extension MetricFamily {
+    /// One number.
+    func with(_ value: some Numeric) -> Self {
+        with([(nil, value)])
+    }
+
+    /// A number for each value of a label.
+    func with(_ label: String, _ values: [(String, Int)]) -> Self {
+        with(values.map { (Label(name: label, value: $0.0), $0.1) })
+    }
+
+    private func with(_ values: [(Label?, some Numeric)]) -> Self {
+        var family = self
+        let suffix = kind == .counter ? "_total" : ""
+        family.samples = values.map { Sample(suffix: suffix, label: $0.0, value: "\($0.1)") }
+        return family
+    }
+
+    /// The buckets, each with all that is below it, the number of all and their sum.
+    func with(_ histogram: Histogram) -> Self {
+        var family = self
+        var count = 0
+        let ends = histogram.bounds.map { "\($0)" } + ["+Inf"]
+        family.samples = zip(ends, histogram.counts).map { end, number in
+            count += number
+            let label = Label(name: "le", value: end)
+            return Sample(suffix: "_bucket", label: label, value: "\(count)")
+        }
+        family.samples += [
+            Sample(suffix: "_count", value: "\(count)"),
+            Sample(suffix: "_sum", value: "\(histogram.sum)"),
+        ]
+        return family
+    }
+}

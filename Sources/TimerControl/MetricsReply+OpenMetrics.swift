@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+
+extension MetricsReply {
+    /// What the text below is, for HTTP.
+    public static let contentType = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+    /// The numbers in OpenMetrics text, version 1.0.0, with its end mark.
+    public var openMetrics: String {
+        families.map(\.text).joined() + "# EOF\n"
+    }
+
+    /// All metrics; `docs/metrics.md` is about these.
+    ///
+    /// The kinds are those that Prometheus' older text has as well: of a file with any other, the
+    /// node exporter reads nothing. Nothing is called `process_…`, as the exporter's own metrics are.
+    public var families: [MetricFamily] {
+        daemonFamilies + jobFamilies + runFamilies + storeFamilies + clientFamilies
+    }
+
+    private var daemonFamilies: [MetricFamily] {
+        var build = MetricFamily(.gauge, "timerd_build_info", "The version that runs; always 1.")
+        build = build.with("version", [(version, 1)])
+        return [
+            build,
+            MetricFamily(
+                .gauge,
+                "timerd_start_time",
+                unit: "seconds",
+                "When the daemon was started, in seconds since 1970."
+            ).with(Double(startedAt.microseconds) / 1_000_000),
+            MetricFamily(
+                .gauge,
+                "timerd_resident_memory",
+                unit: "bytes",
+                "The daemon's memory; without that of the commands it runs."
+            ).with(process.residentMemory),
+            MetricFamily(
+                .counter,
+                "timerd_cpu",
+                unit: "seconds",
+                "Processor time of the daemon, user and system; without that of commands."
+            ).with(process.processorTime),
+        ]
+    }
+
+    private var jobFamilies: [MetricFamily] {
+        let reasons = FireReason.allCases.filter { $0 != .manual }.map(\.rawValue)
+        return [
+            MetricFamily(.gauge, "timerd_jobs", "Live jobs; those that have ended are not counted.")
+                .with("state", [("scheduled", jobs.scheduled), ("paused", jobs.paused)]),
+            MetricFamily(.gauge, "timerd_armed_timers", "Timers of jobs in the run loop.")
+                .with(jobs.armed),
+            MetricFamily(
+                .gauge,
+                "timerd_claimed_fires",
+                "Fires of the coming seconds, whose rows are on disk ahead of their dates."
+            ).with(jobs.claimed),
+            MetricFamily(.counter, "timerd_fires", "Fires that have begun.")
+                .with("kind", [("event", fires.event), ("command", fires.command)]),
+            MetricFamily(
+                .histogram,
+                "timerd_fire_lateness",
+                unit: "seconds",
+                "From when a fire was due, its jitter counted in, until it began; not of fires by hand."
+            ).with(fires.lateness),
+            MetricFamily(.counter, "timerd_skipped_dates", "Dates that did not become a fire.")
+                .with("reason", reasons.map { ($0, skipped[$0] ?? 0) }),
+        ]
+    }
+
+    private var runFamilies: [MetricFamily] {
+        let outcomes = Runs.Outcome.allCases.map(\.rawValue)
+        return [
+            MetricFamily(
+                .counter,
+                "timerd_runs",
+                "Runs of commands that have ended; each attempt is one."
+            ).with("outcome", outcomes.map { ($0, runs.ended[$0] ?? 0) }),
+            MetricFamily(.gauge, "timerd_running_runs", "Runs in progress.").with(runs.running),
+            MetricFamily(
+                .gauge,
+                "timerd_waiting_runs",
+                "Runs that wait: for a place among maxRuns, or for the run before, the next attempt."
+            ).with("cause", [("place", runs.waitingForPlace), ("other", runs.waiting)]),
+        ]
+    }
+
+    private var storeFamilies: [MetricFamily] {
+        [
+            MetricFamily(.counter, "timerd_writes", "Changes that were stored.").with(store.writes),
+            MetricFamily(.gauge, "timerd_waiting_writes", "Changes that wait to be stored.")
+                .with(store.waiting),
+            MetricFamily(
+                .histogram,
+                "timerd_commit_duration",
+                unit: "seconds",
+                "How long the database took to make changes durable."
+            ).with(store.commits),
+            MetricFamily(
+                .gauge,
+                "timerd_database_writable",
+                "1, or 0 while the database takes no writes: the disk is full, or fails."
+            ).with(store.isWritable ? 1 : 0),
+            MetricFamily(
+                .gauge,
+                "timerd_database_size",
+                unit: "bytes",
+                "The database file."
+            ).with(store.size),
+            MetricFamily(
+                .gauge,
+                "timerd_database_log_size",
+                unit: "bytes",
+                "The database's write-ahead log."
+            ).with(store.logSize),
+        ]
+    }
+
+    private var clientFamilies: [MetricFamily] {
+        [
+            MetricFamily(.gauge, "timerd_connections", "Open connections to the control socket.")
+                .with(clients.connections),
+            MetricFamily(.gauge, "timerd_watchers", "Connections that have subscribed to events.")
+                .with(clients.watchers),
+            MetricFamily(
+                .counter,
+                "timerd_lost_events",
+                "Numbers of events that watchers asked for and that were no longer kept."
+            ).with(clients.eventsLost),
+        ]
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Schedules
+
+/// `daemon.metrics`: the daemon in numbers, of all users together.
+///
+/// What is counted is counted since the daemon's start; all else is as it is now.
+public struct MetricsReply: Codable, Hashable, Sendable {
+    public var version: String
+    public var startedAt: Timestamp
+    public var jobs: Jobs
+    public var fires: Fires
+    /// Dates that did not become a fire, by their reason; a reason that did not occur may be missing.
+    public var skipped: [String: Int]
+    public var runs: Runs
+    public var store: Store
+    public var clients: Clients
+    public var process: Process
+
+    public init(
+        version: String,
+        startedAt: Timestamp,
+        jobs: Jobs,
+        fires: Fires,
+        skipped: [String: Int],
+        runs: Runs,
+        store: Store,
+        clients: Clients,
+        process: Process
+    ) {
+        self.version = version
+        self.startedAt = startedAt
+        self.jobs = jobs
+        self.fires = fires
+        self.skipped = skipped
+        self.runs = runs
+        self.store = store
+        self.clients = clients
+        self.process = process
+    }
+
+    /// Live jobs by state, and the timers of those that are due soon.
+    public struct Jobs: Codable, Hashable, Sendable {
+        public var scheduled: Int
+        public var paused: Int
+        /// Timers in the run loop.
+        public var armed: Int
+        /// Fires whose rows are on disk ahead of their dates.
+        public var claimed: Int
+
+        public init(scheduled: Int, paused: Int, armed: Int, claimed: Int) {
+            self.scheduled = scheduled
+            self.paused = paused
+            self.armed = armed
+            self.claimed = claimed
+        }
+    }
+
+    public struct Fires: Codable, Hashable, Sendable {
+        /// Of jobs without a command.
+        public var event = 0
+        public var command = 0
+        /// From the date at which each was due to its beginning; none of those by hand.
+        public var lateness = Histogram(bounds: [
+            0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 10, 60, 3600,
+        ])
+
+        public init() {}
+    }
+
+    public struct Runs: Codable, Hashable, Sendable {
+        /// Runs that have ended, by how; an outcome that did not occur may be missing.
+        public var ended: [String: Int]
+        /// Those that have a place among the runs that the limits allow.
+        public var running: Int
+        /// Those that wait for one.
+        public var waitingForPlace: Int
+        /// Fires whose command waits for anything else: the run before it, its next attempt.
+        public var waiting: Int
+
+        public init(ended: [String: Int], running: Int, waitingForPlace: Int, waiting: Int) {
+            self.ended = ended
+            self.running = running
+            self.waitingForPlace = waitingForPlace
+            self.waiting = waiting
+        }
+
+        /// How a run ended, as it is counted.
+        public enum Outcome: String, CaseIterable, Sendable {
+            /// With an exit status that is no failure.
+            case success
+            case failure, signalled, timedOut, notStarted, interrupted
+        }
+    }
+
+    public struct Store: Codable, Hashable, Sendable {
+        /// Changes that were stored.
+        public var writes: Int
+        public var waiting: Int
+        /// How long each commit took.
+        public var commits: Histogram
+        /// Whether the database takes writes.
+        public var isWritable: Bool
+        /// The sizes of the database and of its write-ahead log, in bytes.
+        public var size: Int64
+        public var logSize: Int64
+
+        public init(
+            writes: Int,
+            waiting: Int,
+            commits: Histogram,
+            isWritable: Bool,
+            size: Int64,
+            logSize: Int64
+        ) {
+            self.writes = writes
+            self.waiting = waiting
+            self.commits = commits
+            self.isWritable = isWritable
+            self.size = size
+            self.logSize = logSize
+        }
+    }
+
+    public struct Clients: Codable, Hashable, Sendable {
+        public var connections: Int
+        public var watchers: Int
+        /// Numbers of events that watchers asked for and that are no longer kept.
+        public var eventsLost: Int64
+
+        public init(connections: Int, watchers: Int, eventsLost: Int64) {
+            self.connections = connections
+            self.watchers = watchers
+            self.eventsLost = eventsLost
+        }
+    }
+
+    public struct Process: Codable, Hashable, Sendable {
+        /// In bytes.
+        public var residentMemory: Int64
+        /// Of user and system together, in seconds.
+        public var processorTime: Double
+
+        public init(residentMemory: Int64, processorTime: Double) {
+            self.residentMemory = residentMemory
+            self.processorTime = processorTime
+        }
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What the scheduler has done since its start, in numbers; kept where it happens, behind no lock.
+struct SchedulerCounters: Sendable {
+    private(set) var fires = MetricsReply.Fires()
+    private(set) var skipped: [String: Int] = [:]
+    private(set) var runs: [String: Int] = [:]
+
+    /// Counts a fire that begins at `moment`.
+    mutating func countFire(of job: StoredJob, _ claim: StoredJob.Claim, at moment: Moment) {
+        if job.definition.command == nil { fires.event += 1 } else { fires.command += 1 }
+        guard claim.dateByHand == nil, let due = job.dueDate else { return }
+        fires.lateness.observe(moment.reading(of: job.clock) - due)
+    }
+
+    /// Counts the dates that a write has found not to become fires.
+    mutating func countSkipped(_ notices: [Notice]) {
+        for event in notices.map(\.event) where event.type == .fireSkipped {
+            skipped[event.reason ?? "", default: 0] += event.dates ?? 1
+        }
+    }
+
+    /// Counts a run that has ended.
+    mutating func countRun(_ outcome: RunOutcome, of job: StoredJob) {
+        let counted: MetricsReply.Runs.Outcome =
+            switch outcome {
+            case .exited: job.policy.run.isSuccess(outcome) ? .success : .failure
+            case .signalled: .signalled
+            case .timedOut: .timedOut
+            case .notStarted: .notStarted
+            case .interrupted: .interrupted
+            }
+        runs[counted.rawValue, default: 0] += 1
+    }
+}
+
+extension Scheduler {
+    /// What it has done, and what it has in hand.
+    struct Measures: Sendable {
+        var counters: SchedulerCounters
+        /// Timers of jobs in the loop.
+        var armed: Int
+        var claimed: Int
+        var running: Int
+        var waitingForPlace: Int
+        var waiting: Int
+    }
+
+    /// Takes as long as the window is full, whatever the number of jobs.
+    func measures() -> Measures {
+        Measures(
+            counters: counters,
+            armed: armed.values.count { $0.timer != nil },
+            claimed: armed.count,
+            running: slots.inUse,
+            waitingForPlace: slots.waiting,
+            waiting: waiting.count
+        )
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+
+@testable import TimerControl
+
+@Suite("OpenMetrics") struct OpenMetricsTests {
+    private func metrics(_ change: (inout MetricsReply) -> Void = { _ in }) -> MetricsReply {
+        var metrics = MetricsReply(
+            version: "1.2.3",
+            startedAt: Timestamp(microseconds: 1_700_000_000_500_000),
+            jobs: .init(scheduled: 7, paused: 1, armed: 3, claimed: 4),
+            fires: .init(),
+            skipped: ["misfire": 12],
+            runs: .init(
+                ended: ["success": 5, "failure": 2],
+                running: 1,
+                waitingForPlace: 0,
+                waiting: 6
+            ),
+            store: .init(
+                writes: 90,
+                waiting: 2,
+                commits: Histogram(bounds: [0.001, 1]),
+                isWritable: true,
+                size: 4096,
+                logSize: 0
+            ),
+            clients: .init(connections: 2, watchers: 1, eventsLost: 9),
+            process: .init(residentMemory: 1_000_000, processorTime: 0.25)
+        )
+        change(&metrics)
+        return metrics
+    }
+
+    @Test("A gauge, a counter and a number for each value of a label, as the standard writes them")
+    func text() {
+        let text = metrics().openMetrics
+        #expect(
+            text.hasPrefix(
+                """
+                # TYPE timerd_build_info gauge
+                # HELP timerd_build_info The version that runs; always 1.
+                timerd_build_info{version="1.2.3"} 1
+                # TYPE timerd_start_time_seconds gauge
+                # UNIT timerd_start_time_seconds seconds
+                # HELP timerd_start_time_seconds When the daemon was started, in seconds since 1970.
+                timerd_start_time_seconds 1700000000.5
+
+                """
+            )
+        )
+        #expect(text.contains("\ntimerd_cpu_seconds_total 0.25\n"))
+        #expect(text.contains("\ntimerd_skipped_dates_total{reason=\"misfire\"} 12\n"))
+        #expect(text.contains("\ntimerd_skipped_dates_total{reason=\"overlap\"} 0\n"))
+        #expect(!text.contains("manual"), "a fire by hand is no date that was skipped")
+        #expect(text.contains("\ntimerd_runs_total{outcome=\"failure\"} 2\n"))
+        #expect(text.contains("\ntimerd_runs_total{outcome=\"timedOut\"} 0\n"))
+        #expect(text.hasSuffix("\n# EOF\n"))
+    }
+
+    @Test("The buckets of a histogram count all that is below them")
+    func histogram() {
+        let text = metrics {
+            for milliseconds in [0, 1, 1, 500, 2000] as [Int64] {
+                $0.store.commits.observe(.milliseconds(milliseconds))
+            }
+            $0.store.commits.observe(.seconds(-5))
+        }.openMetrics
+        #expect(
+            text.contains(
+                """
+                timerd_commit_duration_seconds_bucket{le="0.001"} 4
+                timerd_commit_duration_seconds_bucket{le="1.0"} 5
+                timerd_commit_duration_seconds_bucket{le="+Inf"} 6
+                timerd_commit_duration_seconds_count 6
+                timerd_commit_duration_seconds_sum 2.502
+
+                """
+            )
+        )
+    }
+
+    @Test("Each family is announced once, its name ends with its unit, and no sample comes twice")
+    func families() {
+        let families = metrics().families
+        #expect(Set(families.map(\.name)).count == families.count)
+        for family in families {
+            #expect(family.name.hasPrefix("timerd_"))
+            #expect(family.name.hasSuffix(family.unit.map { "_\($0)" } ?? ""))
+            #expect(!family.name.hasSuffix("_total"))
+        }
+        let samples = metrics().openMetrics.split(separator: "\n").filter { $0.first != "#" }
+            .map { $0.prefix { $0 != " " } }
+        #expect(Set(samples).count == samples.count)
+    }
+
+    @Test("What a version might hold cannot break a line")
+    func escaping() {
+        let text = metrics { $0.version = "a\"b\\c\nd" }.openMetrics
+        #expect(text.contains(#"{version="a\"b\\c\nd"} 1"#))
+    }
+
+    @Test("The answer is read as it was written")
+    func wire() throws {
+        let metrics = metrics { $0.fires.lateness.observe(.milliseconds(3)) }
+        let read = try JSONValue(encoding: metrics).decoded(as: MetricsReply.self)
+        #expect(read == metrics)
+    }
+}

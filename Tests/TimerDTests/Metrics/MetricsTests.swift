@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import NIOCore
+import NIOPosix
+import Schedules
+import Subprocess
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Metrics", .timeLimit(.minutes(2)))
+struct MetricsTests {
+    // MARK: - Counting
+
+    @Test("Fires are counted by kind, with how late they were; fires by hand without")
+    func fires() async throws {
+        try await TestScheduler.with { test in
+            _ = try await test.add(ScheduleWords(every: "5s"))
+            let job = try await test.add(ScheduleWords(every: "1h"), command: ["true"])
+            try await test.advance(by: .seconds(15))
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            try await test.settle()
+            let fires = await test.scheduler.measures().counters.fires
+            #expect(fires.event == 3)
+            #expect(fires.command == 1)
+            #expect(fires.lateness.count == 3)
+            #expect(fires.lateness.counts.first == 3, "virtual timers are never late")
+        }
+    }
+
+    @Test("Skipped dates are counted by reason, a range by its dates")
+    func skipped() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "5s"))
+            try await test.change(job.id, .skip(4))
+            try await test.settle()
+            let counters = await test.scheduler.measures().counters
+            #expect(counters.skipped == ["skip": 4])
+        }
+    }
+
+    @Test(
+        "A run is counted by how it ended, and by what its job takes for a success",
+        arguments: [
+            (RunOutcome.exited(0), "success"), (.exited(3), "success"), (.exited(1), "failure"),
+            (.signalled(9), "signalled"), (.timedOut, "timedOut"), (.notStarted("?"), "notStarted"),
+            (.interrupted, "interrupted"),
+        ]
+    )
+    func runs(outcome: RunOutcome, word: String) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "5s"), command: ["true"]) {
+                $0.successCodes = [0, 3]
+            }
+            var counters = SchedulerCounters()
+            counters.countRun(outcome, of: job)
+            #expect(counters.runs == [word: 1])
+        }
+    }
+
+    // MARK: - HTTP
+
+    /// What curl says of an address: the headers and the body.
+    private func curl(_ arguments: String...) async throws -> String {
+        try await output("curl", ["-sS", "-i", "--max-time", "5"] + arguments)
+    }
+
+    private func output(_ program: String, _ arguments: [String]) async throws -> String {
+        try await run(
+            .name(program),
+            arguments: Arguments(arguments),
+            output: .string(limit: 1 << 20),
+            error: .discarded
+        ).standardOutput
+    }
+
+    private static let sample = MetricsReply(
+        version: "1",
+        startedAt: .distantPast,
+        jobs: .init(scheduled: 0, paused: 0, armed: 0, claimed: 0),
+        fires: .init(),
+        skipped: [:],
+        runs: .init(ended: [:], running: 0, waitingForPlace: 0, waiting: 0),
+        store: .init(
+            writes: 0,
+            waiting: 0,
+            commits: Histogram(bounds: []),
+            isWritable: true,
+            size: 0,
+            logSize: 0
+        ),
+        clients: .init(connections: 0, watchers: 0, eventsLost: 0),
+        process: .init(residentMemory: 0, processorTime: 0)
+    )
+
+    /// An end point of its own on a port that is free; `body` gets its address.
+    private func withEndpoint(
+        _ body: (ListenAddress, any EventLoopGroup) async throws -> Void
+    ) async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let address = try #require(ListenAddress("127.0.0.1:0"))
+        let endpoint = try await MetricsEndpoint.start(
+            at: address,
+            on: group.any(),
+            logger: Logger(label: "test")
+        ) { Self.sample }
+        try await body(endpoint.address, group)
+        await endpoint.stop()
+        try await group.shutdownGracefully()
+    }
+
+    @Test("The metrics are at /metrics, in OpenMetrics' content type; nothing else is served")
+    func http() async throws {
+        try await withEndpoint { address, _ in
+            let answer = try await curl("http://\(address)/metrics?a=b")
+            #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
+            #expect(
+                answer.contains(
+                    "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"
+                )
+            )
+            #expect(answer.hasSuffix("\r\n\r\n" + Self.sample.openMetrics))
+            let head = try await curl("--head", "http://\(address)/metrics")
+            #expect(head.hasPrefix("HTTP/1.1 200 OK\r\n") && head.hasSuffix("\r\n\r\n"))
+            #expect(try await curl("http://\(address)/").hasPrefix("HTTP/1.1 404 "))
+            let post = try await curl("-d", "x=1", "http://\(address)/metrics")
+            #expect(post.hasPrefix("HTTP/1.1 405 ") && post.contains("Allow: GET, HEAD\r\n"))
+        }
+    }
+
+    @Test("What is no request, or too long for one, ends its connection and disturbs no other")
+    func badRequests() async throws {
+        try await withEndpoint { address, _ in
+            let long = "X-Long: " + String(repeating: "x", count: 9000)
+            _ = try await curl("-H", long, "http://\(address)/metrics")
+            let nonsense = try await output(
+                "bash",
+                ["-c", "exec 3<>/dev/tcp/127.0.0.1/$1; echo nonsense >&3; cat <&3", "-"]
+                    + ["\(address.port)"]
+            )
+            #expect(nonsense.isEmpty || nonsense.hasPrefix("HTTP/1.1 400 "))
+            #expect(try await curl("http://\(address)/metrics").hasPrefix("HTTP/1.1 200 "))
+        }
+    }
+
+    @Test("Connections beyond the limit are closed, and those that go make room")
+    func connections() async throws {
+        try await withEndpoint { address, group in
+            var idle: [any Channel] = []
+            while idle.count < MetricsEndpoint.maxConnections {
+                idle.append(
+                    try await ClientBootstrap(group: group)
+                        .connect(host: address.host.rawValue, port: address.port).get()
+                )
+            }
+            // Accepted in order: this one is one too many.
+            #expect(try await curl("http://\(address)/metrics").isEmpty)
+            for channel in idle { try await channel.close() }
+            while try await curl("http://\(address)/metrics").isEmpty {}
+        }
+    }
+
+    // MARK: - The daemon
+
+    @Test("A daemon serves its own numbers, and 'timerctl metrics' prints the same")
+    func daemon() async throws {
+        try await DaemonProcess.with { daemon in
+            _ = await daemon.end(SIGTERM)
+            try await daemon.start(["--listen", "127.0.0.1:0"])
+            try await daemon.timerctl("add", "--every", "1h", "--name", "hourly")
+            try await daemon.timerctl("fire", "--name", "hourly")
+            let printed = try await daemon.timerctl("metrics").output
+            #expect(printed.contains("\ntimerd_jobs{state=\"scheduled\"} 1\n"))
+            #expect(printed.contains("\ntimerd_fires_total{kind=\"event\"} 1\n"))
+            #expect(printed.contains("\ntimerd_build_info{version=\"\(timerdVersion)\"} 1\n"))
+            #expect(!printed.contains("hourly"), "no names")
+            let size = try #require(printed.firstMatch(of: /database_size_bytes (\d+)\n/)).output.1
+            #expect(Int(size) ?? 0 >= 4096)
+            let address = try #require(daemon.log.firstMatch(of: /listen=(\S+)/)).output.1
+            let served = try await curl("http://\(address)/metrics")
+            #expect(served.contains("\ntimerd_fires_total{kind=\"event\"} 1\n"))
+            let json = try await daemon.timerctl("metrics", "--json").output
+            #expect(json.contains(#""scheduled":1"#))
+        }
+    }
+
+    @Test(
+        "An address that others could reach is refused, with what is accepted",
+        arguments: ["0.0.0.0:9292", ":9292", "localhost:9292", "[::]:9292", "127.0.0.1", "[::1]:x"]
+    )
+    func refused(address: String) async throws {
+        #expect(ListenAddress(address) == nil)
+        await #expect(
+            throws: SettingError(
+                description: "listen is '\(address)', accepted is "
+                    + #""127.0.0.1:PORT", "[::1]:PORT", or "" for none"#
+            )
+        ) {
+            _ = try await TimerD.Configuration.read(
+                commandLine: ["listen": address],
+                environment: [:],
+                file: nil,
+                paths: DefaultPaths(environment: [:], uid: 0) { _ in false },
+                uid: 0
+            )
+        }
+    }
+
+    @Test("Both loopback addresses are read as they are written")
+    func addresses() {
+        for text in ["127.0.0.1:9292", "[::1]:0", "127.0.0.1:65535"] {
+            #expect(ListenAddress(text)?.description == text)
+        }
+    }
+
+    // MARK: - The document
+
+    @Test("docs/metrics.md tells of exactly what is emitted, in its order")
+    func document() throws {
+        let rows = Self.sample.families.map { family in
+            let labels = family.label.map { label in
+                let isOpen = label.name == "version"
+                let values = label.values.map { "`\($0)`" }.joined(separator: " ")
+                return "`\(label.name)`" + (isOpen ? "" : ": \(values)")
+            }
+            return "| `\(family.sampleName)` | \(family.kind.rawValue) | "
+                + (family.kind == .histogram ? "" : labels ?? "") + " | \(family.help) |"
+        }
+        let told = try Repository.text(of: "docs/metrics.md").split(separator: "\n")
+            .filter { $0.hasPrefix("| `timerd_") }.map(String.init)
+        #expect(told == rows)
+    }
+}
