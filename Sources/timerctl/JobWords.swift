@@ -17,6 +17,16 @@ extension Job {
     }
 }
 
+extension Job {
+    /// "first fire in 5 s, at 09:00:05": counted from the moment the daemon took it.
+    func firstFireSentence(in zone: Zone) -> String {
+        if state == .paused { return "paused; 'timerctl resume \(id)' arms it" }
+        guard let date = nextFire else { return "fires when the machine starts" }
+        let dates = LocalDate(now: addedAt, zone: zone)
+        return "first fire \(dates.distance(date)), \(dates.phrase(date))"
+    }
+}
+
 extension ScheduleWords {
     /// "every 5s from 2026-12-01 09:00:00 CET"; fixed dates on the reader's clock.
     func words(_ dates: LocalDate) -> String {

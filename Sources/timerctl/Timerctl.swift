@@ -31,6 +31,7 @@ struct Timerctl: AsyncParsableCommand {
             Metrics.self,
             Next.self, Backup.self, Doctor.self,
             Explain.self,
+            At.self, Every.self,
         ]
     )
 

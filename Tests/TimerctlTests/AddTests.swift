@@ -210,12 +210,29 @@ import TimerControl
     )
     func firstFire(seconds: Int64, sentence: String) {
         let job = job { $0.fireDate = testNow + .seconds(seconds) }
-        #expect(Add.firstFire(of: job, zone: berlin) == sentence)
+        #expect(job.firstFireSentence(in: berlin) == sentence)
     }
 
     @Test("A paused job says how it is armed")
     func paused() {
         let job = job { $0.state = .paused }
-        #expect(Add.firstFire(of: job, zone: berlin) == "paused; 'timerctl resume 2' arms it")
+        #expect(job.firstFireSentence(in: berlin) == "paused; 'timerctl resume 2' arms it")
+    }
+}
+
+extension Add {
+    /// What it asks the daemon.
+    func request(
+        now: Timestamp,
+        local: Zone,
+        isZoneChosen: Bool
+    ) throws -> (request: Request, notes: [String]) {
+        try job.request(
+            schedule,
+            command: command,
+            now: now,
+            local: local,
+            isZoneChosen: isZoneChosen
+        )
     }
 }

@@ -103,8 +103,9 @@ struct ManPageTests {
 
     private func missing(_ command: Help.Command, from text: some StringProtocol) -> [String] {
         let told = options(in: text)
-        return (command.arguments ?? []).filter(\.shouldDisplay).flatMap { $0.names ?? [] }
+        let own = (command.arguments ?? []).filter(\.shouldDisplay).flatMap { $0.names ?? [] }
             .map(\.text).filter { !told.contains($0) && $0 != "--help" && $0 != "-h" }
+        return own + (command.subcommands ?? []).flatMap { missing($0, from: text) }
     }
 
     @Test("Every option of timerd is in timerd(8)")
@@ -121,10 +122,16 @@ struct ManPageTests {
         let commands = (try await help(of: "timerctl").subcommands ?? [])
             .filter { $0.commandName != "help" }
         #expect(commands.count >= 18)
+        // Their options are those of add.
+        let add = parts.first { $0.hasPrefix("add\n") } ?? ""
         for command in commands {
             let section = parts.first { $0.hasPrefix(command.commandName + "\n") }
             #expect(section != nil, "\(command.commandName) has no section")
-            let missing = missing(command, from: common + (section ?? ""))
+            let isShort = ["at", "every"].contains(command.commandName)
+            let missing = missing(
+                command,
+                from: common + (section ?? "") + (isShort ? add : "")
+            )
             #expect(missing == [], "\(command.commandName)")
         }
     }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// `timerctl every`: a job that fires again and again; short for `add --every`.
+struct Every: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Add a job that fires again and again, that far apart: short for 'add --every'.",
+        discussion: """
+            Examples:
+              timerctl every 5s --name heartbeat -- curl -fsS http://localhost/
+              timerctl every 1h --from 09:00 --count 8 -- sync
+            """
+    )
+
+    @Argument(help: ArgumentHelp("How far apart: 5s, '1h 30min'.", valueName: "duration"))
+    var interval: String
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The first date; without it, now + one interval.", valueName: "date")
+    )
+    var from: String?
+
+    @Option(help: ArgumentHelp("The zone of --from; default: yours.", valueName: "zone"))
+    var tz: String?
+
+    @OptionGroup
+    var job: JobOptions
+
+    @Argument(
+        parsing: .postTerminator,
+        help: ArgumentHelp("The program and its arguments, after '--'.", valueName: "command")
+    )
+    var command: [String] = []
+
+    /// The same for `add`.
+    var schedule: ScheduleOptions {
+        get throws {
+            let rest = [("--from", from), ("--tz", tz)].flatMap { option, value in
+                value.map { [option, $0] } ?? []
+            }
+            return try ScheduleOptions.parse(["--every", interval] + rest)
+        }
+    }
+
+    mutating func validate() throws {
+        try schedule.check()
+        try job.check(command: command)
+    }
+
+    func run() async throws {
+        try await job.add(schedule, command: command)
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("At and every") struct ShortFormTests {
+    private func added(_ arguments: [String]) throws -> Request {
+        try Add.parse(arguments).request(now: testNow, local: berlin, isZoneChosen: false).request
+    }
+
+    @Test(
+        "'at' is 'add --at', with options on either side of the date",
+        arguments: [
+            (
+                ["tomorrow 09:00", "--", "echo", "--hi"],
+                ["--at", "tomorrow 09:00", "--", "echo", "--hi"]
+            ),
+            (["--name", "x", "+10m"], ["--at", "+10m", "--name", "x"]),
+            (
+                ["09:00", "--tz", "UTC", "--shell", "a | b"],
+                ["--at", "09:00", "--tz", "UTC", "--shell", "a | b"]
+            ),
+        ]
+    )
+    func at(arguments: [String], same: [String]) throws {
+        let at = try At.parse(arguments)
+        let request = try at.job.request(
+            at.schedule,
+            command: at.command,
+            now: testNow,
+            local: berlin,
+            isZoneChosen: false
+        ).request
+        #expect(try request == added(same))
+    }
+
+    @Test(
+        "'every' is 'add --every', with options on either side of the interval",
+        arguments: [
+            (
+                ["5s", "--name", "hb", "--", "true"],
+                ["--every", "5s", "--name", "hb", "--", "true"]
+            ),
+            (["--count", "3", "1h 30min"], ["--every", "1h 30min", "--count", "3"]),
+            (
+                ["1d", "--from", "09:00", "--tz", "UTC", "--", "sync"],
+                ["--every", "1d", "--from", "09:00", "--tz", "UTC", "--", "sync"]
+            ),
+        ]
+    )
+    func every(arguments: [String], same: [String]) throws {
+        let every = try Every.parse(arguments)
+        let request = try every.job.request(
+            every.schedule,
+            command: every.command,
+            now: testNow,
+            local: berlin,
+            isZoneChosen: false
+        ).request
+        #expect(try request == added(same))
+    }
+
+    @Test("A command without '--' is refused")
+    func noTerminator() {
+        #expect(throws: (any Error).self) { try Every.parse(["5s", "true"]) }
+        #expect(throws: (any Error).self) { try At.parse(["09:00", "true"]) }
+        #expect(throws: (any Error).self) { try Every.parse(["5s", "--tz", "UTC"]) }
+    }
+}
