@@ -131,6 +131,7 @@ let package = Package(
                 "Schedules", "TimerControl", "timerctl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
+            resources: [.copy("Vectors")],
             swiftSettings: testSettings
         ),
         // A disk that fails as a test tells it to.

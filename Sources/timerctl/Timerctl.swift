@@ -31,7 +31,7 @@ struct Timerctl: AsyncParsableCommand {
             Metrics.self,
             Next.self, Backup.self, Doctor.self,
             Explain.self,
-            At.self, Every.self,
+            At.self, Every.self, Import.self,
         ]
     )
 

@@ -22,6 +22,7 @@ struct ManPage {
     init(_ path: String) throws {
         text = try Repository.text(of: "docs/" + path)
             .replacing("\\-", with: "-").replacing("\\(aq", with: "'")
+            .replacing("\\e", with: "\\")
     }
 
     /// The commands in its examples, as a user would type them: what stands behind "$ ".

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A crontab, read as Debian's crontab(5) tells it.
+struct Crontab: Hashable {
+    /// A line that says when to run what, with what the lines above it have set.
+    struct Entry: Hashable {
+        /// From 1.
+        var line: Int
+        /// The line as it stands.
+        var text: String
+        /// "17 * * * *", or "@daily".
+        var schedule: String
+        /// The user column of a system crontab.
+        var user: String?
+        /// For the shell; `%` and `\%` have been seen to.
+        var command: String
+        /// What the command reads; nil where no `%` says so.
+        var input: String?
+        /// The variables of the lines above.
+        var variables: [String: String]
+    }
+
+    /// A line that cannot be read, and why.
+    struct Refusal: Hashable {
+        var line: Int
+        var text: String
+        var reason: String
+    }
+
+    var entries: [Entry] = []
+    var refusals: [Refusal] = []
+    /// The lines that begin with "-", which asks some crons not to log.
+    var unloggedLines: [Int] = []
+    /// All variables that some line sets.
+    var variableNames: Set<String> = []
+
+    /// `hasUsers`: whether there is a user between schedule and command, as in /etc/crontab.
+    init(parsing text: String, hasUsers: Bool) {
+        var variables: [String: String] = [:]
+        let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+        for (index, line) in lines.enumerated() {
+            let words = line.drop(while: isBlank)
+            if words.isEmpty || words.first == "#" { continue }
+            if let variable = CrontabVariable(parsing: words) {
+                variables[variable.name] = variable.value
+                variableNames.insert(variable.name)
+                continue
+            }
+            var rest = words
+            // As cronie has it; "-" cannot begin a minute.
+            if rest.first == "-" {
+                rest = rest.dropFirst()
+                unloggedLines.append(index + 1)
+            }
+            do throws(Mistake) {
+                entries.append(
+                    try Self.entry(rest, String(line), index + 1, hasUsers, variables)
+                )
+            } catch {
+                refusals.append(
+                    Refusal(line: index + 1, text: String(words), reason: error.reason)
+                )
+            }
+        }
+    }
+
+    private struct Mistake: Error { var reason: String }
+
+    private static func entry(
+        _ words: Substring,
+        _ text: String,
+        _ line: Int,
+        _ hasUsers: Bool,
+        _ variables: [String: String]
+    ) throws(Mistake) -> Entry {
+        var rest = words
+        var fields: [Substring] = []
+        let count = rest.first == "@" ? 1 : 5
+        while fields.count < count, let field = takeWord(&rest) { fields.append(field) }
+        guard fields.count == count else {
+            throw Mistake(
+                reason: "it has \(fields.count) fields; five say when (minute, hour, day of month, "
+                    + "month, day of week), or a word such as @daily, and a command follows"
+            )
+        }
+        var user: String?
+        if hasUsers {
+            guard let name = takeWord(&rest) else { throw Mistake(reason: "the user is missing") }
+            user = String(name)
+        }
+        guard !rest.isEmpty else {
+            throw Mistake(
+                reason: user.map { "no command follows the user '\($0)'; is it a user's crontab?" }
+                    ?? "the command is missing"
+            )
+        }
+        let (command, input) = split(rest)
+        return Entry(
+            line: line,
+            text: text,
+            schedule: fields.joined(separator: " "),
+            user: user,
+            command: command,
+            input: input,
+            variables: variables
+        )
+    }
+
+    /// The next word, without the blanks around it.
+    private static func takeWord(_ rest: inout Substring) -> Substring? {
+        let word = rest.prefix { !isBlank($0) }
+        rest = rest[word.endIndex...].drop(while: isBlank)
+        return word.isEmpty ? nil : word
+    }
+
+    /// The command, and what follows its first `%`, in which each further `%` is a newline.
+    ///
+    /// `\%` is a plain one. In the command Debian's cron makes one backslash of two, in the input
+    /// it does not.
+    private static func split(_ text: Substring) -> (command: String, input: String?) {
+        var command = ""
+        var rest = text[...]
+        while let character = rest.popFirst() {
+            if character == "%" { return (command, input(rest)) }
+            if character == "\\", let next = rest.first, next == "%" || next == "\\" {
+                command.append(next)
+                rest.removeFirst()
+            } else {
+                command.append(character)
+            }
+        }
+        return (command, nil)
+    }
+
+    /// Nothing, or lines of which the last ends as well.
+    private static func input(_ text: Substring) -> String {
+        var input = ""
+        var rest = text
+        while let character = rest.popFirst() {
+            if character == "\\", rest.first == "%" {
+                input.append("%")
+                rest.removeFirst()
+            } else {
+                input.append(character == "%" ? "\n" : character)
+            }
+        }
+        return input.isEmpty || input.hasSuffix("\n") ? input : input + "\n"
+    }
+}
+
+/// A line "NAME = value" of a crontab.
+struct CrontabVariable: Hashable {
+    var name: String
+    var value: String
+
+    /// nil for a line that is none; quotes, single or double, keep the blanks of either side.
+    init?(parsing line: Substring) {
+        var rest = line
+        guard let name = Self.name(&rest) else { return nil }
+        rest = rest.drop(while: isBlank)
+        guard rest.popFirst() == "=" else { return nil }
+        rest = rest.drop(while: isBlank)
+        guard let value = Self.value(rest) else { return nil }
+        self.name = name
+        self.value = value
+    }
+
+    private static func name(_ rest: inout Substring) -> String? {
+        let name: Substring
+        if let quote = rest.first, isQuote(quote) {
+            name = rest.dropFirst().prefix { $0 != quote }
+            guard name.endIndex < rest.endIndex else { return nil }
+            rest = rest[name.endIndex...].dropFirst()
+        } else {
+            name = rest.prefix { $0 != "=" && !isBlank($0) }
+            rest = rest[name.endIndex...]
+        }
+        return name.isEmpty ? nil : String(name)
+    }
+
+    private static func value(_ rest: Substring) -> String? {
+        guard let quote = rest.first, isQuote(quote) else {
+            let end = rest.lastIndex { !isBlank($0) }
+            return end.map { String(rest[...$0]) }
+        }
+        let value = rest.dropFirst().prefix { $0 != quote }
+        guard value.endIndex < rest.endIndex,
+            rest[value.endIndex...].dropFirst().allSatisfy(isBlank)
+        else { return nil }
+        return String(value)
+    }
+}
+
+private func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
+
+private func isQuote(_ character: Character) -> Bool { character == "\"" || character == "'" }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+
+/// `timerctl import crontab`: a job for each line of a crontab.
+struct ImportCrontab: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "crontab",
+        abstract: "Add a job for each line of a crontab.",
+        discussion: """
+            Lines are read as crontab(5) of Debian says. Each runs as under cron: by SHELL -c, with the \
+            variables above it, never late, and beside a run still in progress. All lines are added \
+            or none; one that is there already from the same file is not added again. Prints the ids.
+
+            Examples:
+              crontab -l | timerctl import crontab --dry-run -
+              timerctl import crontab /etc/crontab
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The crontab; - is standard input.", valueName: "file"))
+    var file: String
+
+    @Flag(help: "Read a user behind the schedule; assumed of /etc/crontab and /etc/cron.d/*.")
+    var system = false
+
+    @OptionGroup var options: ImportOptions
+
+    func run() async throws {
+        let path = file == "-" ? "-" : InputFile.absolutePath(file)
+        let bytes = try InputFile.bytes(of: path)
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Failure(.badData, "'\(file)' is not UTF-8 text")
+        }
+        let hasUsers = system || path == "/etc/crontab" || path.hasPrefix("/etc/cron.d/")
+        let jobs = CrontabJobs(path: path, owner: try hasUsers ? nil : owner(of: path))
+        let plan = jobs.plan(of: Crontab(parsing: text, hasUsers: hasUsers))
+        let reminder = "cron goes on running these lines until they are taken out of '\(file)'"
+        try await Importer(plan: plan, options: options, reminder: reminder).run()
+    }
+
+    /// Whose crontab it is: the caller's, or that of the user whom cron's own folder has it for.
+    private func owner(of path: String) throws(Failure) -> LocalUser {
+        let folder = "/var/spool/cron/crontabs/"
+        guard path.hasPrefix(folder) else { return .current }
+        let name = String(path.dropFirst(folder.count))
+        guard let user = LocalUser(named: name) else {
+            throw Failure(.badData, "'\(path)' is of the user '\(name)', who does not exist")
+        }
+        return user
+    }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// What both kinds of import accept.
+struct ImportOptions: ParsableArguments {
+    @Flag(help: "Add nothing: show old and new, with the next five dates of both.")
+    var dryRun = false
+
+    @Flag(help: "Add the rest where something cannot be taken over; else nothing is added.")
+    var skipRefused = false
+
+    @OptionGroup var common: CommonOptions
+}
+
+/// `timerctl import`: jobs from elsewhere.
+struct Import: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Take over a crontab or a systemd timer; --dry-run shows what it would become.",
+        subcommands: [ImportCrontab.self, ImportSystemd.self]
+    )
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import TimerControl
+
+/// `timerctl import systemd`: a job for each time that a timer unit names.
+struct ImportSystemd: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "systemd",
+        abstract: "Add a job for each OnCalendar= and the like of a timer unit.",
+        discussion: """
+            The unit is a path, or a name that is looked for where systemd looks, with its drop-ins. \
+            Its service's commands become the job's command; what a run has nothing like is named. \
+            --start-unit has a run do 'systemctl start' instead, which keeps all of the service. \
+            Prints the ids.
+
+            Examples:
+              timerctl import systemd --dry-run logrotate.timer
+              timerctl import systemd --start-unit certbot.timer
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The timer: a path or a name.", valueName: "unit"))
+    var unit: String
+
+    @Flag(help: "Look for the unit among your own, not the system's.")
+    var user = false
+
+    @Flag(help: "Have systemd run the service: 'systemctl start'.")
+    var startUnit = false
+
+    @OptionGroup var options: ImportOptions
+
+    func run() async throws {
+        var folders = UnitFolders(isUser: user, home: LocalUser.current.home)
+        var name = unit
+        if let slash = unit.lastIndex(of: "/") {
+            name = String(unit[unit.index(after: slash)...])
+            folders.paths.insert(InputFile.absolutePath(String(unit[..<slash])), at: 0)
+        }
+        if !name.contains(".") { name += ".timer" }
+        guard name.hasSuffix(".timer") else {
+            throw ValidationError("'\(name)' is no timer unit, such as 'logrotate.timer'")
+        }
+        guard let timer = try folders.unit(name) else {
+            throw Failure(.badData, "no '\(name)' in \(folders.paths.joined(separator: ", "))")
+        }
+        let service = SystemdJobs.serviceName(of: timer)
+        let jobs = SystemdJobs(
+            timer: timer,
+            service: try folders.unit(service),
+            serviceName: service,
+            isUser: user,
+            startsUnit: startUnit
+        )
+        let disable = "systemctl \(user ? "--user " : "")disable --now \(name)"
+        let importer = Importer(
+            plan: jobs.plan(now: .now),
+            options: options,
+            reminder: "systemd goes on as well until '\(disable)'"
+        )
+        try await importer.run()
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Carries out an import: shows it, or adds what is not there yet.
+struct Importer {
+    var plan: ImportPlan
+    var options: ImportOptions
+    /// What is left to do elsewhere, said once jobs were added.
+    var reminder: String
+
+    func run() async throws {
+        for note in plan.notes { Output.complain("note: \(note)") }
+        for refusal in plan.refusals {
+            Output.complain("\(refusal.place), '\(refusal.text)': \(refusal.reason)")
+        }
+        if options.dryRun { return try await preview() }
+        guard plan.refusals.isEmpty || options.skipRefused else {
+            throw Failure(
+                .badData,
+                "nothing was added; mend what is named above, or give --skip-refused"
+            )
+        }
+        try await add()
+    }
+
+    // MARK: - Adding
+
+    private func add() async throws {
+        let daemon = try await Daemon.connect(options.common)
+        var (new, present) = ImportedJob.sorted(plan.jobs, live: try await live(daemon))
+        for (job, there) in present {
+            Output.tell("\(job.place): there already as \(there.title)")
+        }
+        try await chooseNames(of: &new, daemon)
+        let added = try await Progress.show("adding \(new.count) jobs") { _ in
+            try await addAll(new)
+        }
+        if options.common.json {
+            try Output.write(added.map(\.json).joined())
+        } else {
+            try Output.write(added.map { "\($0.job.id)\n" }.joined())
+            for (job, _) in added {
+                Output.tell("\(job.title): \(job.firstFireSentence(in: .local))")
+            }
+        }
+        if !added.isEmpty { Output.tell(reminder) }
+    }
+
+    /// Adds them in one request for each owner; where one is refused, none stays.
+    private func addAll(_ jobs: [ImportedJob]) async throws -> [(job: Job, json: String)] {
+        var added: [(job: Job, json: String)] = []
+        var owners: [LocalUser] = []
+        for job in jobs where !owners.contains(job.owner) { owners.append(job.owner) }
+        for owner in owners {
+            let own = jobs.filter { $0.owner == owner }
+            do {
+                let daemon = try await owner.connect(options.common)
+                let request = Request.addJobs(AddJobs(own.map(\.definition)))
+                let answer = try await daemon.ask(request, for: JobsReply.self)
+                let lines = answer.jsonLines("jobs").split(separator: "\n").map { "\($0)\n" }
+                added += zip(answer.value.jobs, lines).map { ($0, $1) }
+                await daemon.client.close()
+            } catch {
+                try await remove(added.map(\.job.id))
+                // "jobs[3]: ..." names the definition; its line says more.
+                throw Failure(error.status, "as '\(owner.name)': \(named(error.message, own))")
+            }
+        }
+        return added
+    }
+
+    private func remove(_ ids: [JobID]) async throws {
+        if ids.isEmpty { return }
+        let daemon = try await Daemon.connect(options.common)
+        _ = try await daemon.ask(
+            .invalidateJobs(InvalidateJobs(.ids(ids))),
+            for: JobsReply.self
+        )
+    }
+
+    private func named(_ message: String, _ jobs: [ImportedJob]) -> String {
+        for (index, job) in jobs.enumerated() {
+            let prefix = "jobs[\(index)]: "
+            if message.hasPrefix(prefix) {
+                return "\(job.place): \(message.dropFirst(prefix.count))"
+            }
+        }
+        return message
+    }
+
+    /// The live jobs that came from there.
+    private func live(_ daemon: Daemon) async throws(Failure) -> [Job] {
+        var jobs: [Job] = []
+        var request = ListJobs()
+        request.tag = plan.tag
+        request.limit = 1000
+        repeat {
+            let page = try await daemon.ask(.listJobs(request), for: JobsReply.self).value
+            jobs += page.jobs
+            request.cursor = page.cursor
+        } while request.cursor != nil
+        return jobs
+    }
+
+    /// Gives each the name of its command, with a number where another job has that.
+    private func chooseNames(of jobs: inout [ImportedJob], _ daemon: Daemon) async throws {
+        var taken: Set<[String]> = []
+        for index in jobs.indices {
+            guard let name = jobs[index].definition.name else { continue }
+            let owner = jobs[index].owner
+            var (candidate, number) = (name, 2)
+            while true {
+                let isNew = taken.insert([owner.name, candidate]).inserted
+                if isNew, try await !isTaken(candidate, by: owner, daemon) { break }
+                candidate = "\(name)-\(number)"
+                number += 1
+            }
+            jobs[index].definition.name = candidate
+        }
+    }
+
+    private func isTaken(
+        _ name: String,
+        by owner: LocalUser,
+        _ daemon: Daemon
+    ) async throws(Failure) -> Bool {
+        var request = ListJobs()
+        request.name = name
+        let jobs = try await daemon.ask(.listJobs(request), for: JobsReply.self).value.jobs
+        return jobs.contains { owner.owns($0) }
+    }
+
+    // MARK: - Showing
+
+    private func preview() async throws {
+        let now = Timestamp.now
+        var daemon: Daemon?
+        do throws(Failure) {
+            daemon = try await Daemon.connect(options.common)
+        } catch {
+            Output.complain("note: new dates are computed here, for no daemon answers")
+        }
+        let present: [(ImportedJob, there: Job)]
+        var previews: [JobPreview] = []
+        if let daemon {
+            present = ImportedJob.sorted(plan.jobs, live: try await live(daemon)).present
+        } else {
+            present = []
+        }
+        let (jobs, source) = (plan.jobs, daemon)
+        previews = try await Progress.show("asking for dates", of: jobs.count) { progress in
+            var previews: [JobPreview] = []
+            for job in jobs {
+                previews.append(try await JobPreview(of: job, at: now, by: source))
+                progress.advance()
+            }
+            return previews
+        }
+        for (job, there) in present {
+            let index = previews.firstIndex {
+                $0.job.place == job.place && $0.job.identity == job.identity
+            }
+            if let index { previews[index].there = there }
+        }
+        if options.common.json { return try Output.write(previews.map(\.json).joined()) }
+        let terminal = Terminal.current
+        try Output.write(previews.map { $0.text(for: terminal) + "\n" }.joined())
+        let comparable = previews.filter { !$0.old.dates.isEmpty }
+        Output.tell(
+            "\(previews.count - present.count) to add, \(present.count) there already, "
+                + "\(plan.refusals.count) refused; the dates agree for "
+                + "\(comparable.count { $0.isSame }) of \(comparable.count)"
+        )
+    }
+}
+
+extension ImportedJob {
+    /// Tells the jobs that are not there yet from those that are.
+    static func sorted(
+        _ jobs: [ImportedJob],
+        live: [Job]
+    ) -> (new: [ImportedJob], present: [(ImportedJob, there: Job)]) {
+        var live = live
+        var new: [ImportedJob] = []
+        var present: [(ImportedJob, there: Job)] = []
+        for job in jobs {
+            let index = live.firstIndex { other in
+                var definition = other.definition
+                definition.name = nil
+                return definition == job.identity && job.owner.owns(other)
+            }
+            if let index {
+                present.append((job, live.remove(at: index)))
+            } else {
+                new.append(job)
+            }
+        }
+        return (new, present)
+    }
+}
+
+extension LocalUser {
+    /// Whether the job is this user's, whom the daemon may know by number alone.
+    func owns(_ job: Job) -> Bool { job.owner == name || job.owner == "\(uid)" }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// An imported job beside what it comes from, with the next five dates of both.
+struct JobPreview {
+    var job: ImportedJob
+    var now: Timestamp
+    /// By the source's own rule.
+    var old: (dates: [Timestamp], says: String)
+    /// By what will be stored.
+    var new: (dates: [Timestamp], says: String)
+    /// The live job that it is already.
+    var there: Job?
+
+    /// Asks the daemon for the new dates; without one they are computed here.
+    init(of job: ImportedJob, at now: Timestamp, by daemon: Daemon?) async throws(Failure) {
+        self.job = job
+        self.now = now
+        old = job.rule.dates(after: now, local: .local)
+        let schedule = job.definition.schedule
+        if schedule.isReboot {
+            new = ([], "at each start of the machine")
+        } else if let daemon {
+            var request = PreviewSchedule(schedule: schedule)
+            request.after = now.rfc3339
+            let answer = try await daemon.ask(.previewSchedule(request), for: PreviewReply.self)
+            new = (answer.value.fireDates, "timerd's answer")
+        } else {
+            do {
+                let rule = try schedule.resolve(now: now, zone: .local).schedule
+                var dates: [Timestamp] = []
+                while dates.count < 5, let date = rule.nextFireDate(after: dates.last ?? now) {
+                    dates.append(date)
+                }
+                new = (dates, "timerd's rule")
+            } catch {
+                new = ([], "\(error)")
+            }
+        }
+    }
+
+    /// Whether old and new agree, as far as dates can be told.
+    var isSame: Bool { old.dates == new.dates }
+
+    /// Lines of at most 80 columns, but for the text and the command, which a terminal cuts.
+    func text(for terminal: Terminal) -> String {
+        let name = job.definition.name.map { " '\($0)'" } ?? ""
+        let command = ShellWords.joined(job.definition.command ?? [])
+        var lines = [
+            "\(job.place)  \(job.text)",
+            "  job\(name) of \(job.owner.name), \(job.definition.schedule.words(dates(in: .local)))",
+            "  runs \(command)",
+        ]
+        if !settings.isEmpty { lines.append("  with \(settings)") }
+        if let there { lines.append("  there already as \(there.title)") }
+        lines.append(row("old: \(old.says)", "new: \(new.says)"))
+        let dates = dates(in: zone)
+        for index in 0..<max(old.dates.count, new.dates.count) {
+            let pair = [old.dates, new.dates].map { list in
+                list.indices.contains(index)
+                    ? "\(dates.weekday(list[index])) \(dates.full(list[index]))" : "-"
+            }
+            let mark = old.dates.isEmpty || pair[0] == pair[1] ? "" : "  differs"
+            lines.append(row(pair[0], pair[1] + mark))
+        }
+        return lines.map { line in
+            let line = Printable.escaped(line)
+            return (terminal.width.map { Printable.cut(line, to: $0) } ?? line) + "\n"
+        }.joined()
+    }
+
+    /// What else the job has: "jitter 12h, misfire once".
+    private var settings: String {
+        var settings = job.definition
+        settings.schedule = ScheduleWords()
+        (settings.name, settings.command, settings.tags) = (nil, nil, nil)
+        // try?: a definition is made of what JSON has.
+        guard case .object(let members)? = try? JSONValue(encoding: settings) else { return "" }
+        let words = members.filter { $0.key != "schedule" }.sorted { $0.key < $1.key }.map {
+            if case .string(let text) = $1 { "\($0) \(text)" } else { "\($0) \($1.jsonText)" }
+        }
+        return words.joined(separator: ", ")
+    }
+
+    /// Two columns below each other.
+    private func row(_ left: String, _ right: String) -> String {
+        let padding = String(repeating: " ", count: max(2, 34 - Printable.width(left)))
+        return "  \(left)\(padding)\(right)"
+    }
+
+    private func dates(in zone: Zone) -> LocalDate { LocalDate(now: now, zone: zone) }
+
+    /// The zone of the schedule, where it has one of its own.
+    private var zone: Zone {
+        // try?: a zone that is not known was refused with its line.
+        job.definition.schedule.tz.flatMap { try? Zone(named: $0) } ?? .local
+    }
+
+    /// One object on a line.
+    var json: String {
+        var object: [String: JSONValue] = [
+            "place": .string(job.place), "text": .string(job.text),
+            "owner": .string(job.owner.name),
+            "old": .array(old.dates.map { .string($0.rfc3339) }), "oldBy": .string(old.says),
+            "new": .array(new.dates.map { .string($0.rfc3339) }), "newBy": .string(new.says),
+        ]
+        // try?: a definition is made of what JSON has.
+        object["job"] = try? JSONValue(encoding: job.definition)
+        if let there { object["there"] = .integer(there.id.rawValue) }
+        return JSONValue.object(object).jsonText + "\n"
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerControl
+
+/// A user of this machine, for whom a job is added.
+struct LocalUser: Hashable {
+    var name: String
+    var uid: UInt32
+    var gid: UInt32
+    var home: String
+
+    /// Who asks.
+    static var current: Self {
+        let uid = geteuid()
+        return getpwuid(uid).map { Self(entry: $0.pointee) }
+            ?? Self(name: "\(uid)", uid: uid, gid: getegid(), home: "/")
+    }
+
+    /// nil for a name that nobody has.
+    init?(named name: String) {
+        guard let entry = getpwnam(name) else { return nil }
+        self.init(entry: entry.pointee)
+    }
+
+    init(name: String, uid: UInt32, gid: UInt32, home: String) {
+        self.name = name
+        self.uid = uid
+        self.gid = gid
+        self.home = home
+    }
+
+    private init(entry: passwd) {
+        name = String(cString: entry.pw_name)
+        uid = entry.pw_uid
+        gid = entry.pw_gid
+        home = String(cString: entry.pw_dir)
+    }
+
+    /// Connects as this user, so that what is added belongs to them; for root, and for oneself.
+    ///
+    /// The kernel tells the daemon the effective user of whoever connects: that of the whole process
+    /// for this moment, in which it does nothing else.
+    func connect(_ common: CommonOptions) async throws(Failure) -> Daemon {
+        let caller = geteuid()
+        if uid == caller { return try await Daemon.connect(common) }
+        let group = getegid()
+        guard setegid(gid) == 0, seteuid(uid) == 0 else {
+            throw Failure(.notPermitted, "cannot become '\(name)': \(errorText(errno))")
+        }
+        let connection: Result<Daemon, Failure>
+        do {
+            connection = .success(try await Daemon.connect(common))
+        } catch {
+            connection = .failure(error)
+        }
+        guard seteuid(caller) == 0, setegid(group) == 0 else {
+            throw Failure(.notPermitted, "cannot become oneself again: \(errorText(errno))")
+        }
+        return try connection.get()
+    }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What a service runs, and how: systemd.service(5) and systemd.exec(5), as far as a run has it.
+struct ServiceUnit {
+    var unit: UnitFile
+    var owner: LocalUser
+    var isUser: Bool
+    /// Reads a file of variables; throws what keeps it from being read.
+    var readFile: (String) throws(Failure) -> [UInt8] = { path throws(Failure) in
+        try InputFile.bytes(of: path)
+    }
+    private(set) var notes: [String] = []
+
+    typealias Mistake = UnitCommand.Mistake
+
+    init(_ unit: UnitFile, owner: LocalUser, isUser: Bool) {
+        self.unit = unit
+        self.owner = owner
+        self.isUser = isUser
+    }
+
+    /// What is read here, or says nothing of the run itself.
+    private static let known: Set = [
+        "Type", "ExecStart", "ExecStartPre", "ExecStartPost", "User", "Group", "WorkingDirectory",
+        "Environment", "EnvironmentFile", "Nice", "TimeoutStartSec", "TimeoutStopSec", "TimeoutSec",
+        "RuntimeMaxSec", "UMask", "LimitAS", "LimitCPU", "SuccessExitStatus", "Restart",
+        "RestartSec", "DynamicUser", "RemainAfterExit", "SyslogIdentifier",
+    ]
+
+    private func value(_ name: String) -> String? { unit.value(name, in: "Service") }
+
+    private var specifiers: UnitSpecifiers {
+        UnitSpecifiers(unit: unit, owner: owner, isUser: isUser)
+    }
+
+    /// Sets the command and how it is run.
+    mutating func apply(to definition: inout JobDefinition) throws(Mistake) {
+        try checkType()
+        let variables = try variables()
+        definition.env = variables.isEmpty ? nil : variables
+        definition.command = try command(variables)
+        definition.cwd = try folder()
+        definition.umask = value("UMask")
+        definition.nice = value("Nice").flatMap { Int($0) }
+        definition.memoryMax = limit("LimitAS")
+        definition.cpuTime = limit("LimitCPU")
+        definition.timeout = span(
+            value("Type") == "oneshot" ? ["TimeoutStartSec", "TimeoutSec"] : ["RuntimeMaxSec"]
+        )
+        definition.killAfter = span(["TimeoutStopSec", "TimeoutSec"])
+        readSuccess(&definition)
+        readRestart(&definition)
+        if let group = value("Group"), group != owner.name {
+            notes.append("Group=\(group): a run has its user's own groups")
+        }
+        let others = unit.others(in: "Service", than: Self.known)
+        if !others.isEmpty {
+            notes.append(
+                "left out, for a run has nothing like it: \(others.joined(separator: ", ")); "
+                    + "--start-unit has systemd run the service as it is"
+            )
+        }
+    }
+
+    private func checkType() throws(Mistake) {
+        if let type = value("Type"), ["forking", "dbus"].contains(type) {
+            throw Mistake(
+                reason: "Type=\(type): a run ends with its first process; give --start-unit"
+            )
+        }
+        if unit.isOn("DynamicUser", in: "Service") {
+            throw Mistake(reason: "DynamicUser: only systemd makes users; give --start-unit")
+        }
+    }
+
+    // MARK: - The command
+
+    private func command(_ variables: [String: String]) throws(Mistake) -> [String] {
+        var commands: [UnitCommand] = []
+        for name in ["ExecStartPre", "ExecStart", "ExecStartPost"] {
+            for text in unit.values(name, in: "Service") {
+                let command = try UnitCommand(
+                    parsing: text,
+                    specifiers: specifiers,
+                    variables: variables
+                )
+                if command.hasMoreRights, owner.uid != 0 {
+                    throw Mistake(reason: "'\(text)' asks for root's rights; give --start-unit")
+                }
+                commands.append(command)
+            }
+        }
+        guard let first = commands.first else {
+            throw Mistake(reason: "'\(unit.name)' has no ExecStart; give --start-unit")
+        }
+        if commands.count == 1, !first.mayFail { return first.words }
+        let lines = commands.map { command in
+            let line = Self.line(command.words)
+            return command.mayFail ? "{ \(line) || :; }" : line
+        }
+        return ["/bin/sh", "-c", lines.joined(separator: " && ")]
+    }
+
+    /// The words for any POSIX shell, which does not read what bash has for control characters.
+    private static func line(_ words: [String]) -> String {
+        guard words.contains(where: { $0.unicodeScalars.contains(where: Printable.isHidden) })
+        else { return ShellWords.joined(words) }
+        return words.map { word in
+            let parts = word.split(separator: "'", omittingEmptySubsequences: false)
+            return "'" + parts.joined(separator: #"'\''"#) + "'"
+        }.joined(separator: " ")
+    }
+
+    // MARK: - Its surroundings
+
+    private mutating func variables() throws(Mistake) -> [String: String] {
+        var variables: [String: String] = [:]
+        for text in unit.values("Environment", in: "Service") {
+            for word in try UnitCommand.split(text[...]) {
+                let parts = try specifiers.expanded(word).split(
+                    separator: "=",
+                    maxSplits: 1,
+                    omittingEmptySubsequences: false
+                )
+                if parts.count == 2 { variables[String(parts[0])] = String(parts[1]) }
+            }
+        }
+        for text in unit.values("EnvironmentFile", in: "Service") {
+            let path = try specifiers.expanded(
+                text.hasPrefix("-") ? String(text.dropFirst()) : text
+            )
+            do throws(Failure) {
+                let file = String(decoding: try readFile(path), as: UTF8.self)
+                for (name, value) in try Self.assignments(in: file) { variables[name] = value }
+                notes.append("EnvironmentFile=\(path): read now; a later change needs a new import")
+            } catch {
+                if !text.hasPrefix("-") { throw Mistake(reason: error.message) }
+            }
+        }
+        return variables
+    }
+
+    private static func assignments(in file: String) throws(Failure) -> [(String, String)] {
+        var result: [(String, String)] = []
+        for line in file.split(whereSeparator: \.isNewline) {
+            let line = line.trimmingBlanks
+            guard let first = line.first, !"#;".contains(first),
+                let equals = line.firstIndex(of: "=")
+            else { continue }
+            let value = line[line.index(after: equals)...].trimmingBlanks
+            do {
+                let words = try UnitCommand.split(value)
+                let isQuoted = value.first == "\"" || value.first == "'"
+                result.append(
+                    (
+                        String(line[..<equals]),
+                        isQuoted ? words.joined(separator: " ") : String(value)
+                    )
+                )
+            } catch {
+                throw Failure(.badData, error.reason)
+            }
+        }
+        return result
+    }
+
+    /// systemd starts a service of the system's in "/", one of a user's at home, as timerd does.
+    private func folder() throws(Mistake) -> String? {
+        guard let text = value("WorkingDirectory") else { return isUser ? nil : "/" }
+        let path = text.hasPrefix("-") ? String(text.dropFirst()) : text
+        return path == "~" ? nil : try specifiers.expanded(path)
+    }
+
+    /// The soft limit of "soft:hard".
+    private func limit(_ name: String) -> String? {
+        guard let soft = value(name)?.split(separator: ":").first, soft != "infinity" else {
+            return nil
+        }
+        return String(soft)
+    }
+
+    /// The first of the settings that is a length of time.
+    private func span(_ names: [String]) -> String? {
+        for name in names {
+            guard let text = value(name) else { continue }
+            // try?: "infinity", which is what a run has without.
+            guard let span = try? TimeSpan(parsing: text), span > .zero else { return nil }
+            return span.description
+        }
+        return nil
+    }
+
+    private mutating func readSuccess(_ definition: inout JobDefinition) {
+        let words = unit.values("SuccessExitStatus", in: "Service").flatMap {
+            $0.split(separator: " ")
+        }
+        let codes = words.compactMap { Int32($0) }
+        if !codes.isEmpty { definition.successCodes = Set([0] + codes).sorted() }
+        let others = words.filter { Int32($0) == nil }
+        if !others.isEmpty {
+            notes.append(
+                "SuccessExitStatus: only numbers count here, not \(others.joined(separator: ", "))"
+            )
+        }
+    }
+
+    private mutating func readRestart(_ definition: inout JobDefinition) {
+        guard let restart = value("Restart"), restart != "no" else { return }
+        // StartLimitBurst's default, which ends systemd's own attempts where they come fast.
+        definition.retries = 5
+        let pause = span(["RestartSec"]) ?? "100ms"
+        definition.backoff = "\(pause)..\(pause)"
+        notes.append(
+            "Restart=\(restart): here a run that failed is tried 5 times more, up to \(pause) apart"
+        )
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What becomes of a timer unit and its service.
+struct SystemdJobs {
+    var timer: UnitFile
+    /// The unit that it starts; nil where there is no file of it, which only --start-unit can do with.
+    var service: UnitFile?
+    var serviceName: String
+    var isUser: Bool
+    /// Whether a run has systemd start the service, instead of running its commands.
+    var startsUnit: Bool
+    var caller = LocalUser.current
+    var findUser: (String) -> LocalUser? = { LocalUser(named: $0) }
+
+    /// "certbot.service", unless the timer names another.
+    static func serviceName(of timer: UnitFile) -> String {
+        timer.value("Unit", in: "Timer") ?? "\(timer.stem).service"
+    }
+
+    func plan(now: Timestamp) -> ImportPlan {
+        var plan = ImportPlan(tag: "systemd:\(timer.name)")
+        let when = TimerUnit(timer, now: now)
+        plan.notes = when.notes
+        plan.refusals = when.refusals.map {
+            ImportPlan.Refusal(place: timer.name, text: $0.text, reason: $0.reason)
+        }
+        if when.clocks.count > 1 {
+            plan.notes.append(
+                "\(when.clocks.count) jobs: their runs may overlap, those of one unit never do"
+            )
+        }
+        for unit in [timer, service].compactMap(\.self) {
+            let conditions = unit.others(in: "Unit", than: []).filter {
+                $0.hasPrefix("Condition") || $0.hasPrefix("Assert")
+            }
+            if !conditions.isEmpty, !startsUnit || unit.name == timer.name {
+                plan.notes.append(
+                    "\(unit.name): not looked at before a run: \(conditions.joined(separator: ", "))"
+                )
+            }
+        }
+        do throws(UnitCommand.Mistake) {
+            let owner = try owner()
+            var definition = JobDefinition(schedule: ScheduleWords())
+            if startsUnit {
+                start(&definition, owner)
+                plan.notes.append(
+                    "what the service writes is in the journal: journalctl -u \(serviceName)"
+                )
+            } else {
+                guard let service else {
+                    throw UnitCommand.Mistake(reason: "'\(serviceName)' is not found")
+                }
+                var unit = ServiceUnit(service, owner: owner, isUser: isUser)
+                try unit.apply(to: &definition)
+                plan.notes += unit.notes
+            }
+            definition.tags = [plan.tag]
+            definition.jitter = when.jitter
+            definition.tolerance = when.tolerance
+            plan.jobs = when.clocks.map { job($0, definition, owner) }
+        } catch {
+            plan.refusals.append(.init(place: serviceName, text: timer.name, reason: error.reason))
+        }
+        return plan
+    }
+
+    private func job(
+        _ clock: TimerUnit.Clock,
+        _ common: JobDefinition,
+        _ owner: LocalUser
+    ) -> ImportedJob {
+        var definition = common
+        definition.schedule = clock.schedule
+        definition.name = timer.stem
+        definition.misfire = clock.misfire
+        if let delay = clock.delay {
+            let seconds = (delay.microseconds + 999_999) / 1_000_000
+            definition.command =
+                ["/bin/sh", "-c", #"sleep "$0"; exec "$@""#, "\(seconds)"] + (common.command ?? [])
+            // try?: it was made from a length of time.
+            if let limit = common.timeout.flatMap({ try? TimeSpan(parsing: $0) }) {
+                definition.timeout = (limit + .seconds(seconds)).description
+            }
+        }
+        return ImportedJob(
+            place: timer.name,
+            text: clock.text,
+            rule: clock.rule,
+            definition: definition,
+            owner: owner
+        )
+    }
+
+    private func start(_ definition: inout JobDefinition, _ owner: LocalUser) {
+        definition.command = ["systemctl"] + (isUser ? ["--user"] : []) + ["start", serviceName]
+        if isUser { definition.env = ["XDG_RUNTIME_DIR": "/run/user/\(owner.uid)"] }
+    }
+
+    private func owner() throws(UnitCommand.Mistake) -> LocalUser {
+        let name = startsUnit ? nil : service?.value("User", in: "Service")
+        if isUser, name == nil { return caller }
+        guard let user = findUser(name ?? "root") else {
+            throw UnitCommand.Mistake(reason: "there is no user '\(name ?? "root")'")
+        }
+        guard user.uid == caller.uid || caller.uid == 0 else {
+            throw UnitCommand.Mistake(
+                reason:
+                    "it runs as '\(user.name)'; only root may add jobs for others than oneself, "
+                    + "and --user takes a unit of your own"
+            )
+        }
+        return user
+    }
+}

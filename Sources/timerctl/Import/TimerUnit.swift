@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// When a timer unit says that it is time: systemd.timer(5).
+struct TimerUnit {
+    /// One setting that becomes a job.
+    struct Clock: Hashable {
+        /// "OnCalendar=daily".
+        var text: String
+        var schedule: ScheduleWords
+        var rule: SourceRule
+        var misfire: JobDefinition.Misfire?
+        /// How long after the start of the machine.
+        var delay: TimeSpan?
+    }
+
+    var clocks: [Clock] = []
+    /// Settings that say when, and cannot be taken over; why.
+    var refusals: [(text: String, reason: String)] = []
+    var notes: [String] = []
+    var jitter: String?
+    var tolerance: String?
+
+    /// What is read here, or asks for what timerd does anyway.
+    private static let known: Set = [
+        "OnCalendar", "OnActiveSec", "OnBootSec", "OnStartupSec", "OnUnitActiveSec",
+        "OnUnitInactiveSec", "Persistent", "AccuracySec", "RandomizedDelaySec", "Unit",
+        "RemainAfterElapse", "WakeSystem", "FixedRandomDelay",
+    ]
+
+    init(_ unit: UnitFile, now: Timestamp) {
+        let isPersistent = unit.isOn("Persistent", in: "Timer")
+        for value in unit.values("OnCalendar", in: "Timer") {
+            let words = ScheduleWords(calendar: value)
+            add("OnCalendar=\(value)", words, .calendar(value), isPersistent ? .once : .skip, now)
+        }
+        for name in ["OnUnitActiveSec", "OnUnitInactiveSec"] {
+            for value in unit.values(name, in: "Timer") {
+                let rule = SourceRule.none("from the last run on")
+                add("\(name)=\(value)", ScheduleWords(every: value), rule, nil, now)
+                if name == "OnUnitInactiveSec" {
+                    notes.append(
+                        "\(name)=\(value): counted from date to date, not from a run's end"
+                    )
+                }
+            }
+        }
+        for name in ["OnActiveSec", "OnBootSec", "OnStartupSec"] {
+            for value in unit.values(name, in: "Timer") { addStart(name, value, now) }
+        }
+        if clocks.isEmpty, refusals.isEmpty {
+            refusals.append(
+                ("[Timer]", "it says at no time; needed is OnCalendar= or another On...=")
+            )
+        }
+        readDelays(unit)
+    }
+
+    private mutating func add(
+        _ text: String,
+        _ words: ScheduleWords,
+        _ rule: SourceRule,
+        _ misfire: JobDefinition.Misfire?,
+        _ now: Timestamp
+    ) {
+        do {
+            // As the daemon will, whose zone may be another; what it reads is the same.
+            _ = try words.resolve(now: now, zone: .local)
+            clocks.append(Clock(text: text, schedule: words, rule: rule, misfire: misfire))
+        } catch {
+            refusals.append((text, error.message))
+        }
+    }
+
+    /// Counted from the start of the machine, or of the timer, which is much the same.
+    private mutating func addStart(_ name: String, _ value: String, _ now: Timestamp) {
+        if clocks.contains(where: { $0.schedule.every != nil }) {
+            notes.append(
+                "\(name)=\(value) is left out: dates go on through a restart, and one that was "
+                    + "missed is made up for at once"
+            )
+            return
+        }
+        do {
+            let delay = try TimeSpan(parsing: value)
+            add("\(name)=\(value)", ScheduleWords(cron: "@reboot"), .none("at a start"), nil, now)
+            if delay > .zero { clocks[clocks.count - 1].delay = delay }
+        } catch {
+            refusals.append(("\(name)=\(value)", error.message))
+        }
+    }
+
+    private mutating func readDelays(_ unit: UnitFile) {
+        // try?: a length that cannot be read is one that is left out, with the note below.
+        func span(_ name: String) -> TimeSpan? {
+            unit.value(name, in: "Timer").flatMap { try? TimeSpan(parsing: $0) }
+        }
+        if let delay = span("RandomizedDelaySec"), delay > .zero {
+            jitter = delay.description
+            if unit.isOn("FixedRandomDelay", in: "Timer") {
+                notes.append("FixedRandomDelay: here a job's delay differs from date to date")
+            }
+        }
+        // A millisecond is nothing; systemd's own default of a minute is not taken over.
+        if let accuracy = span("AccuracySec"), accuracy > .milliseconds(1) {
+            tolerance = accuracy.description
+        }
+        if unit.isOn("WakeSystem", in: "Timer") {
+            notes.append(
+                "WakeSystem: timerd wakes no sleeping machine; Persistent= and misfire make up for it"
+            )
+        }
+        let others = unit.others(in: "Timer", than: Self.known)
+        if !others.isEmpty {
+            notes.append(
+                "left out, for there is nothing like it: \(others.joined(separator: ", "))"
+            )
+        }
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A command line of a service, as systemd.service(5) has it: prefixes, quotes, variables.
+struct UnitCommand: Hashable {
+    var words: [String] = []
+    /// "-": however it ends, it has not failed.
+    var mayFail = false
+    /// "+", "!": with more rights than the service's user has.
+    var hasMoreRights = false
+    /// "@": the second word is the program's name to itself.
+    var hasOwnName = false
+
+    struct Mistake: Error { var reason: String }
+
+    /// `specifiers` knows what stands for "%n" and the like; a variable that is not among
+    /// `variables` is empty.
+    ///
+    /// - Throws: for what cannot be read, or does not name a program.
+    init(
+        parsing text: String,
+        specifiers: UnitSpecifiers,
+        variables: [String: String]
+    ) throws(Mistake) {
+        var rest = text[...]
+        var expands = true
+        prefixes: while let prefix = rest.first {
+            switch prefix {
+            case "-": mayFail = true
+            case "+", "!": hasMoreRights = true
+            case "@": hasOwnName = true
+            case ":": expands = false
+            case "|": throw Mistake(reason: "the prefix '|' is not understood")
+            default: break prefixes
+            }
+            rest.removeFirst()
+        }
+        for word in try Self.split(rest) {
+            let word = try specifiers.expanded(word)
+            words += expands ? Self.substituted(word, variables) : [word]
+        }
+        guard words.count > (hasOwnName ? 1 : 0), !words[0].isEmpty else {
+            throw Mistake(reason: "no program in '\(text)'")
+        }
+        if hasOwnName { words.remove(at: 1) }
+    }
+
+    /// The words: quotes keep blanks, a backslash has the meanings that C gives it.
+    static func split(_ text: Substring) throws(Mistake) -> [String] {
+        var words: [String] = []
+        var word: String?
+        var quote: Character?
+        var rest = text
+        while let character = rest.popFirst() {
+            if character == "\\" {
+                word = (word ?? "") + (try escape(&rest))
+            } else if character == quote {
+                quote = nil
+            } else if quote == nil, character == "\"" || character == "'" {
+                quote = character
+                word = word ?? ""
+            } else if quote == nil, character.isWhitespace {
+                if let ended = word { words.append(ended) }
+                word = nil
+            } else {
+                word = (word ?? "") + String(character)
+            }
+        }
+        guard quote == nil else { throw Mistake(reason: "a quote of '\(text)' has no end") }
+        return words + (word.map { [$0] } ?? [])
+    }
+
+    private static func escape(_ rest: inout Substring) throws(Mistake) -> String {
+        guard let character = rest.popFirst() else { return "" }
+        let plain: [Character: String] = [
+            "a": "\u{7}", "b": "\u{8}", "f": "\u{c}", "n": "\n", "r": "\r", "t": "\t",
+            "v": "\u{b}", "s": " ", "\\": "\\", "\"": "\"", "'": "'",
+        ]
+        if let plain = plain[character] { return plain }
+        guard character == "x", let code = UInt32(rest.prefix(2), radix: 16), code > 0,
+            let scalar = Unicode.Scalar(code), scalar.isASCII
+        else { throw Mistake(reason: "the escape '\\\(character)' is not understood") }
+        rest = rest.dropFirst(2)
+        return String(Character(scalar))
+    }
+
+    /// "$NAME" as a word of its own becomes its words, "${NAME}" anywhere its text, "$$" a "$".
+    private static func substituted(_ word: String, _ variables: [String: String]) -> [String] {
+        if word.hasPrefix("$"), !word.hasPrefix("$$"), !word.hasPrefix("${") {
+            let name = word.dropFirst()
+            if !name.isEmpty, name.allSatisfy({ $0.isLetter || $0.isNumber || $0 == "_" }) {
+                return (variables[String(name)] ?? "").split(separator: " ").map(String.init)
+            }
+        }
+        var result = ""
+        var rest = word[...]
+        while let character = rest.popFirst() {
+            if character == "$", rest.first == "$" {
+                rest.removeFirst()
+                result.append("$")
+            } else if character == "$", rest.first == "{", let end = rest.firstIndex(of: "}") {
+                result += variables[String(rest[..<end].dropFirst())] ?? ""
+                rest = rest[end...].dropFirst()
+            } else {
+                result.append(character)
+            }
+        }
+        return [result]
+    }
+}
+
+/// What "%n" and the like stand for in a unit: systemd.unit(5), "Specifiers".
+struct UnitSpecifiers {
+    var unit: UnitFile
+    var owner: LocalUser
+    var isUser: Bool
+
+    func expanded(_ text: String) throws(UnitCommand.Mistake) -> String {
+        var result = ""
+        var rest = text[...]
+        while let character = rest.popFirst() {
+            guard character == "%" else {
+                result.append(character)
+                continue
+            }
+            guard let letter = rest.popFirst(), let value = value(of: letter) else {
+                throw UnitCommand.Mistake(
+                    reason: "the specifier '%' in '\(text)' is not understood; accepted are "
+                        + "%% %n %N %p %i %j %h %u %U %H %t %S %C %L %E"
+                )
+            }
+            result += value
+        }
+        return result
+    }
+
+    private func value(of letter: Character) -> String? {
+        let home = owner.home
+        switch letter {
+        case "%": return "%"
+        case "n": return unit.name
+        case "N": return unit.stem
+        case "p": return String(unit.stem.prefix { $0 != "@" })
+        case "i": return unit.instance ?? ""
+        case "j":
+            let prefix = unit.stem.prefix { $0 != "@" }
+            return String(prefix.split(separator: "-").last ?? prefix)
+        case "h": return home
+        case "u": return owner.name
+        case "U": return "\(owner.uid)"
+        case "H": return Self.hostName
+        case "t": return isUser ? "/run/user/\(owner.uid)" : "/run"
+        case "S": return isUser ? "\(home)/.local/state" : "/var/lib"
+        case "C": return isUser ? "\(home)/.cache" : "/var/cache"
+        case "L": return isUser ? "\(home)/.local/state/log" : "/var/log"
+        case "E": return isUser ? "\(home)/.config" : "/etc"
+        default: return nil
+        }
+    }
+
+    private static var hostName: String {
+        var name = [CChar](repeating: 0, count: 256)
+        guard gethostname(&name, name.count - 1) == 0 else { return "localhost" }
+        return String(
+            decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) },
+            as: UTF8.self
+        )
+    }
+}

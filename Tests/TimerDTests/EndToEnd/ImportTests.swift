@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// `timerctl import` against a real daemon.
+@Suite("Import", .timeLimit(.minutes(2)))
+struct ImportTests {
+    private func write(_ text: String, to path: String) throws {
+        try text.write(toFile: path, atomically: false, encoding: .utf8)
+    }
+
+    @Test("A crontab is shown, taken over once, and commands read what follows a percent sign")
+    func crontab() async throws {
+        try await DaemonProcess.with { daemon in
+            let file = daemon.folder + "/crontab"
+            try write("30 2 * * * cat; echo $0%one%two\n@daily true\n", to: file)
+            let shown = try await daemon.timerctl("import", "crontab", "--dry-run", file)
+            #expect(shown.status == 0)
+            #expect(shown.output.contains("old: cron's rule"))
+            #expect(shown.errors.contains("2 to add, 0 there already, 0 refused"))
+            #expect(shown.errors.contains("the dates agree for 2 of 2"))
+            #expect(!shown.output.contains("differs"))
+            #expect(try await daemon.timerctl("list", "--json").output == "")
+
+            let added = try await daemon.timerctl("import", "crontab", file)
+            #expect(added.output == "1\n2\n")
+            #expect(added.errors.contains("cron goes on running these lines"))
+            let again = try await daemon.timerctl("import", "crontab", file)
+            #expect(again.output == "")
+            #expect(again.errors.contains("line 1: there already as job 1 (cat)"))
+
+            try await daemon.timerctl("fire", "1")
+            _ = try await daemon.finishedRun("1")
+            #expect(try await daemon.timerctl("logs", "1").output == "one\ntwo\n/bin/sh\n")
+        }
+    }
+
+    @Test("Of a crontab with a line that is refused nothing is added, unless that is asked for")
+    func refused() async throws {
+        try await DaemonProcess.with { daemon in
+            let file = daemon.folder + "/crontab"
+            try write("0 0 * * * true\n61 * * * * false\n0 1 * * * true\n", to: file)
+            let refused = try await daemon.timerctl("import", "crontab", file)
+            #expect(refused.status == 65)
+            #expect(refused.errors.contains("line 2, '61 * * * * false': "))
+            #expect(try await daemon.timerctl("list", "--json").output == "")
+            let added = try await daemon.timerctl("import", "crontab", "--skip-refused", file)
+            #expect(added.output == "1\n2\n")
+            #expect(try await daemon.job(1)["name"] == .string("true"))
+            #expect(try await daemon.job(2)["name"] == .string("true-2"))
+        }
+    }
+
+    @Test("The user column says whose the jobs are", .enabled(if: geteuid() == 0))
+    func systemCrontab() async throws {
+        try await DaemonProcess.withUsers { daemon, ann, ben in
+            let file = daemon.folder + "/crontab"
+            try write(
+                "0 0 * * * \(ann.name) id -un\n0 0 * * * root id -un\n0 0 * * * \(ben.name) id -un\n",
+                to: file
+            )
+            let added = try await daemon.timerctl("import", "crontab", "--system", file)
+            #expect(added.output == "1\n2\n3\n", "\(added.errors)")
+            for (id, name) in [("1", ann.name), ("2", "root"), ("3", ben.name)] {
+                try await daemon.timerctl("fire", id)
+                let run = try await daemon.finishedRun(id)
+                #expect(run.outcome == .exited)
+                #expect(try await daemon.timerctl("logs", id).output == name + "\n")
+            }
+            let again = try await daemon.timerctl("import", "crontab", "--system", file)
+            #expect(again.output == "")
+
+            let refused = try await daemon.timerctl(
+                as: ann,
+                "import",
+                "crontab",
+                "--system",
+                file
+            )
+            #expect(refused.status == 65)
+            #expect(refused.errors.contains("line 2"))
+            #expect(!refused.errors.contains("line 1"))
+        }
+    }
+
+    @Test("A timer unit with a drop-in becomes a job that runs its service's command")
+    func systemd() async throws {
+        try await DaemonProcess.with { daemon in
+            let folder = daemon.folder
+            try write("[Timer]\nOnCalendar=daily\n", to: "\(folder)/x.timer")
+            try FileManager.default.createDirectory(
+                atPath: "\(folder)/x.timer.d",
+                withIntermediateDirectories: true
+            )
+            try write("[Timer]\nPersistent=yes\n", to: "\(folder)/x.timer.d/more.conf")
+            try write(
+                "[Service]\nEnvironment=A=hi\nExecStart=/bin/echo ${A} %p\n",
+                to: "\(folder)/x.service"
+            )
+            let arguments = ["import", "systemd", "--user", "\(folder)/x.timer"]
+            let shown = try await daemon.timerctl(arguments + ["--dry-run"])
+            #expect(shown.output.contains("x.timer  OnCalendar=daily"), "\(shown.errors)")
+            #expect(try await daemon.timerctl(arguments).output == "1\n")
+            #expect(try await daemon.job(1)["misfire"] == .string("once"))
+            try await daemon.timerctl("fire", "1")
+            _ = try await daemon.finishedRun("1")
+            #expect(try await daemon.timerctl("logs", "1").output == "hi x\n")
+        }
+    }
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("Crontab") struct CrontabTests {
+    private func plan(
+        _ text: String,
+        hasUsers: Bool = false,
+        caller: LocalUser = .root
+    ) -> ImportPlan {
+        var jobs = CrontabJobs(path: "/tmp/crontab", owner: hasUsers ? nil : caller)
+        jobs.caller = caller
+        jobs.findUser = { name in [LocalUser.root, .ann, .munin].first { $0.name == name } }
+        return jobs.plan(of: Crontab(parsing: text, hasUsers: hasUsers))
+    }
+
+    // MARK: - Dates
+
+    /// What cron itself does, from Vectors/crontab-lines.py, which shares nothing with timerd.
+    struct Row: Sendable, CustomTestStringConvertible {
+        var columns: [String]
+        var testDescription: String { columns[3] }
+
+        static let all: [Row] = {
+            // A file that is missing fails the count below.
+            guard let folder = Bundle.module.url(forResource: "Vectors", withExtension: nil),
+                let text = try? String(
+                    contentsOf: folder.appending(path: "crontab-lines.tsv"),
+                    encoding: .utf8
+                )
+            else { return [] }
+            return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.dropFirst().map {
+                Row(columns: $0.split(separator: "\t").map(String.init))
+            }
+        }()
+    }
+
+    @Test("There are fifty lines and more")
+    func enough() {
+        #expect(Row.all.count >= 50)
+    }
+
+    @Test("A line has the next five dates that it has under cron, old and new", arguments: Row.all)
+    func dates(row: Row) throws {
+        let zone = try Zone(named: row.columns[0])
+        let start = try #require(Timestamp(rfc3339: row.columns[1].replacing("Z", with: ":00Z")))
+        let expected = row.columns[4].split(separator: ";").compactMap {
+            Timestamp(rfc3339: $0.replacing("Z", with: ":00Z"))
+        }
+        #expect(expected.count == 5)
+        let plan = plan(row.columns[3], hasUsers: row.columns[2] == "s")
+        #expect(plan.refusals == [])
+        let job = try #require(plan.jobs.first)
+        #expect(job.rule.dates(after: start, local: zone).dates == expected)
+        let rule = try job.definition.schedule.resolve(now: start, zone: zone).schedule
+        var dates: [Timestamp] = []
+        while dates.count < 5, let date = rule.nextFireDate(after: dates.last ?? start) {
+            dates.append(date)
+        }
+        #expect(dates == expected)
+    }
+
+    // MARK: - Lines
+
+    /// Seen by running Debian's cron 3.0pl1-162 on these lines on 2026-11-21: `env` said so.
+    @Test("Variables are what Debian's cron makes of these lines")
+    func variables() throws {
+        let crontab = Crontab(
+            parsing: """
+                A=plain value  \n\
+                B = "quoted  value "  \n\
+                C='single'
+                E=mid"dle"quote
+                F=""
+                "G H"=named
+                I = $HOME
+                J=a#b
+                  K=indented
+                * * * * * env
+                """,
+            hasUsers: false
+        )
+        #expect(crontab.refusals == [])
+        let entry = try #require(crontab.entries.first)
+        #expect(
+            entry.variables == [
+                "A": "plain value", "B": "quoted  value ", "C": "single", "E": #"mid"dle"quote"#,
+                "F": "", "G H": "named", "I": "$HOME", "J": "a#b", "K": "indented",
+            ]
+        )
+    }
+
+    /// Seen in the same way: what /bin/sh was given, and what came on its standard input.
+    @Test(
+        "A percent sign begins the input, and a backslash is what Debian's cron makes of it",
+        arguments: [
+            (#"echo 'a\\b' 'c\d' '100\%'"#, #"echo 'a\b' 'c\d' '100%'"#, nil),
+            (#"cat%one%two \% three\\x%"#, "cat", "one\ntwo % three\\\\x\n"),
+            ("cat%%", "cat", "\n"), ("cat%a", "cat", "a\n"), ("cat%", "cat", ""),
+            ("true", "true", nil),
+        ] as [(String, String, String?)]
+    )
+    func percent(text: String, command: String, input: String?) throws {
+        let entry = try #require(
+            Crontab(parsing: "* * * * * \(text)", hasUsers: false).entries.first
+        )
+        #expect(entry.command == command)
+        #expect(entry.input == input)
+    }
+
+    @Test("A variable holds for the lines below it, and these have their numbers")
+    func scope() throws {
+        let text = "# x\n\n* * * * * a\nA=1\n  @daily b\r\nA=2\nB=3\n0 0 * * *\tc  d"
+        let entries = Crontab(parsing: text, hasUsers: false).entries
+        #expect(entries.map(\.line) == [3, 5, 8])
+        #expect(entries.map(\.schedule) == ["* * * * *", "@daily", "0 0 * * *"])
+        #expect(entries.map(\.command) == ["a", "b", "c  d"])
+        #expect(entries.map(\.variables) == [[:], ["A": "1"], ["A": "2", "B": "3"]])
+    }
+
+    @Test(
+        "What cannot be taken over is named with its line and with what is accepted",
+        arguments: [
+            ("* * * * *", "the command is missing"), ("* * * *", "it has 4 fields; five say when"),
+            ("61 * * * * x", "minute '61' is not accepted; it takes 0 to 59"),
+            ("@fortnightly x", "words are @annually"), ("A='x' y", "it has 2 fields"),
+            ("0 0 30 2 * x", "never fires"), ("0~59 * * * * x", "minute '0~59' is not accepted"),
+        ]
+    )
+    func refused(line: String, reason: String) throws {
+        let plan = plan("# x\n\(line)\n0 0 * * * fine")
+        #expect(plan.jobs.map(\.place) == ["line 3"])
+        let refusal = try #require(plan.refusals.first)
+        #expect(refusal.place == "line 2")
+        #expect(refusal.reason.contains(reason), "\(refusal.reason)")
+    }
+
+    // MARK: - Jobs
+
+    @Test("A job runs as under cron: by the shell, never late, beside one still in progress")
+    func job() throws {
+        let plan = plan(
+            """
+            MAILTO=ops
+            SHELL=/bin/bash
+            HOME=/srv
+            CRON_TZ=Europe/Berlin
+            -*/5 * * * * cd /tmp && nice /opt/x.sh --all
+            """
+        )
+        var expected = JobDefinition(
+            schedule: ScheduleWords(cron: "*/5 * * * *", tz: "Europe/Berlin")
+        )
+        expected.name = "x.sh"
+        expected.command = ["/bin/bash", "-c", "cd /tmp && nice /opt/x.sh --all"]
+        expected.env = ["SHELL": "/bin/bash", "HOME": "/srv"]
+        expected.cwd = "/srv"
+        expected.tags = ["crontab:/tmp/crontab"]
+        expected.overlap = .allow
+        expected.misfire = .skip
+        #expect(plan.jobs.first?.definition == expected)
+        #expect(plan.notes.map { $0.prefix(6) } == ["MAILTO", "CRON_T", "line 5"])
+    }
+
+    @Test("Input is written to the command by a shell that any other runs under")
+    func input() throws {
+        let job = try #require(plan("SHELL=/bin/zsh\n* * * * * mail x%Hi").jobs.first)
+        #expect(
+            job.definition.command == [
+                "/bin/sh", "-c", #"printf %s "$2" | "$0" -c "$1""#, "/bin/zsh", "mail x", "Hi\n",
+            ]
+        )
+    }
+
+    @Test("Root adds jobs for others, nobody else does")
+    func owners() {
+        let text = "* * * * * ann a\n* * * * * root b\n* * * * * ghost c"
+        let asRoot = plan(text, hasUsers: true)
+        #expect(asRoot.jobs.map(\.owner.name) == ["ann", "root"])
+        #expect(asRoot.refusals.map(\.reason) == ["there is no user 'ghost'"])
+        let asAnn = plan(text, hasUsers: true, caller: .ann)
+        #expect(asAnn.jobs.map(\.owner.name) == ["ann"])
+        #expect(asAnn.refusals.map(\.place) == ["line 2", "line 3"])
+        #expect(asAnn.refusals[0].reason.contains("runs as 'root'; only root may"))
+    }
+
+    @Test(
+        "A job is named after what its line runs",
+        arguments: [
+            ("/opt/backup.sh --all", "backup.sh"),
+            ("cd / && run-parts --report /etc/cron.hourly", "cron.hourly"),
+            (
+                "test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.daily; }",
+                "cron.daily"
+            ),
+            (
+                "[ -x /usr/lib/php/sessionclean ] && if [ ! -d /run ]; then /usr/lib/php/sessionclean; fi",
+                "sessionclean"
+            ),
+            ("cd /srv/app && php artisan schedule:run", "artisan"),
+            ("LANG=C nice sudo /usr/bin/rsync -a / b:/", "rsync"), ("$HOME/bin/x", "x"),
+            ("...", "..."), (":", nil), ("'", nil),
+        ] as [(String, String?)]
+    )
+    func names(command: String, name: String?) {
+        #expect(CommandName.name(of: command) == name)
+    }
+
+    @Test("What is there already is not new, whatever it is called; twice the same is two jobs")
+    func present() {
+        let jobs = plan("0 0 * * * a\n0 0 * * * a\n0 1 * * * a").jobs
+        func live(_ id: Int64, _ job: ImportedJob, owner: String) -> Job {
+            var definition = job.definition
+            definition.name = "mine"
+            return Job(
+                id: JobID(rawValue: id),
+                owner: owner,
+                state: .scheduled,
+                fireDate: testNow,
+                fires: 0,
+                addedAt: testNow,
+                endedAt: nil,
+                endReason: nil,
+                definition: definition
+            )
+        }
+        let sorted = ImportedJob.sorted(
+            jobs,
+            live: [live(7, jobs[0], owner: "root"), live(8, jobs[2], owner: "ann")]
+        )
+        #expect(sorted.present.map(\.there.id.rawValue) == [7])
+        #expect(sorted.new.map(\.place) == ["line 2", "line 3"])
+    }
+
+    @Test("Old and new stand side by side within 80 columns")
+    func sideBySide() async throws {
+        let job = try #require(plan("CRON_TZ=Europe/Berlin\n30 2 * * * /opt/x").jobs.first)
+        let now = try #require(Timestamp(rfc3339: "2027-03-27T12:00:00Z"))
+        let preview = try await JobPreview(of: job, at: now, by: nil)
+        #expect(preview.isSame)
+        let text = preview.text(for: Terminal(width: 80, hasColour: false))
+        #expect(
+            text.hasPrefix(
+                """
+                line 2  30 2 * * * /opt/x
+                  job 'x' of root, cron 30 2 * * * Europe/Berlin
+                  runs /bin/sh -c /opt/x
+                  with misfire skip, overlap allow
+                  old: cron's rule                  new: timerd's rule
+                  Sun 2027-03-28 03:00:00 CEST      Sun 2027-03-28 03:00:00 CEST
+                  Mon 2027-03-29 02:30:00 CEST      Mon 2027-03-29 02:30:00 CEST
+
+                """
+            ),
+            "\(text)"
+        )
+        #expect(text.split(separator: "\n").allSatisfy { $0.count <= 80 })
+        #expect(preview.json.contains(#""old":["2027-03-28T01:00:00.000000Z","#))
+    }
+}
+
+extension LocalUser {
+    static let root = LocalUser(name: "root", uid: 0, gid: 0, home: "/root")
+    static let munin = LocalUser(name: "munin", uid: 1002, gid: 1002, home: "/var/lib/munin")
+    static let ann = LocalUser(name: "ann", uid: 1001, gid: 1001, home: "/home/ann")
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("Import of systemd timers") struct SystemdTests {
+    private func unit(_ name: String, _ texts: String...) -> UnitFile {
+        var unit = UnitFile(name: name)
+        for text in texts { unit.read(text) }
+        return unit
+    }
+
+    private func plan(
+        _ timer: String,
+        _ service: String,
+        isUser: Bool = false,
+        startsUnit: Bool = false,
+        caller: LocalUser = .root
+    ) -> ImportPlan {
+        let timer = unit("x.timer", "[Timer]\n" + timer)
+        var jobs = SystemdJobs(
+            timer: timer,
+            service: unit("x.service", "[Service]\n" + service),
+            serviceName: SystemdJobs.serviceName(of: timer),
+            isUser: isUser,
+            startsUnit: startsUnit
+        )
+        jobs.caller = caller
+        jobs.findUser = { name in [LocalUser.root, .ann].first { $0.name == name } }
+        return jobs.plan(now: testNow)
+    }
+
+    // MARK: - Files
+
+    @Test("Drop-ins add to lists, replace values, and an empty value takes back")
+    func dropIns() {
+        let unit = unit(
+            "a@b.timer",
+            """
+            # a comment
+            [Unit]
+            Description=x
+            [Timer]
+            OnCalendar=daily
+            OnCalendar = Mon \\
+              ; a comment in between
+              *-*-* 09:00
+            Persistent=yes
+            """,
+            "[Timer]\nOnCalendar=\nOnCalendar=weekly\nPersistent=no\nWakeSystem=on\n"
+        )
+        #expect(unit.values("OnCalendar", in: "Timer") == ["weekly"])
+        #expect(unit.settings[2].value == "Mon  *-*-* 09:00")
+        #expect(!unit.isOn("Persistent", in: "Timer"))
+        #expect(unit.others(in: "Timer", than: ["OnCalendar"]) == ["Persistent", "WakeSystem"])
+        #expect(unit.stem == "a@b")
+        #expect(unit.instance == "b")
+    }
+
+    @Test(
+        "A command line has systemd's prefixes, quotes, specifiers and variables",
+        arguments: [
+            ("/bin/a b  c", ["/bin/a", "b", "c"]),
+            (#"-/bin/a "b c" 'd"e'"#, ["/bin/a", "b c", #"d"e"#]),
+            ("@/bin/sh -sh -l", ["/bin/sh", "-l"]),
+            (#"/bin/a x\ty \x41"#, ["/bin/a", "x\ty", "A"]),
+            ("/bin/a %i-%n-%p 100%%", ["/bin/a", "b-a@b.service-a", "100%"]),
+            ("/bin/a $MORE ${ONE}$ONE $$X $NONE", ["/bin/a", "p", "q", "1$ONE", "$X"]),
+            (":/bin/a $MORE", ["/bin/a", "$MORE"]), (#"/bin/a """#, ["/bin/a", ""]),
+        ]
+    )
+    func commandLine(text: String, words: [String]) throws {
+        let specifiers = UnitSpecifiers(
+            unit: UnitFile(name: "a@b.service"),
+            owner: .ann,
+            isUser: false
+        )
+        let command = try UnitCommand(
+            parsing: text,
+            specifiers: specifiers,
+            variables: ["MORE": "p q", "ONE": "1"]
+        )
+        #expect(command.words == words)
+    }
+
+    @Test("The dates of systemd-analyze are read from its answer, in UTC and elsewhere")
+    func analyze() {
+        let utc = """
+              Original form: Sun 2026-11-22 06:00
+            Normalized form: Sun 2026-11-22 06:00:00 UTC
+                Next elapse: Sun 2026-11-22 06:00:00 UTC
+                   From now: 10h left
+               Iteration #2: Sun 2026-11-22 18:00:00 UTC
+            """
+        let first = date("2026-11-22T06:00:00Z")
+        #expect(SystemdAnalyze.dates(in: utc) == [first, date("2026-11-22T18:00:00Z")])
+        let berlin = """
+                Next elapse: Sun 2026-11-22 07:00:00 CET
+                   (in UTC): Sun 2026-11-22 06:00:00 UTC
+                   From now: 10h left
+            """
+        #expect(SystemdAnalyze.dates(in: berlin) == [first])
+    }
+
+    // MARK: - Jobs
+
+    @Test("A timer and its service become a job with all that has a counterpart")
+    func job() throws {
+        let plan = plan(
+            """
+            OnCalendar=Mon..Fri 09:00
+            Persistent=true
+            RandomizedDelaySec=12h
+            AccuracySec=1h
+            """,
+            """
+            Type=oneshot
+            User=ann
+            WorkingDirectory=/srv
+            Environment="A=b c" D=%n
+            ExecStart=/opt/run --all ${A}
+            Nice=5
+            TimeoutStartSec=1h
+            TimeoutStopSec=20
+            UMask=0077
+            LimitAS=512M:1G
+            LimitCPU=infinity
+            SuccessExitStatus=3 75 TEMPFAIL
+            PrivateTmp=yes
+            """
+        )
+        #expect(plan.refusals == [])
+        var expected = JobDefinition(schedule: ScheduleWords(calendar: "Mon..Fri 09:00"))
+        expected.name = "x"
+        expected.tags = ["systemd:x.timer"]
+        expected.misfire = .once
+        expected.jitter = "12h"
+        expected.tolerance = "1h"
+        expected.command = ["/opt/run", "--all", "b c"]
+        expected.cwd = "/srv"
+        expected.env = ["A": "b c", "D": "x.service"]
+        expected.nice = 5
+        expected.timeout = "1h"
+        expected.killAfter = "20s"
+        expected.umask = "0077"
+        expected.memoryMax = "512M"
+        expected.successCodes = [0, 3, 75]
+        let job = try #require(plan.jobs.first)
+        #expect(job.definition == expected)
+        #expect(job.owner == .ann)
+        #expect(plan.notes.count == 2)
+        #expect(plan.notes[0].contains("not TEMPFAIL"))
+        #expect(plan.notes[1].contains("PrivateTmp; --start-unit"))
+    }
+
+    @Test("Several commands are one line for a shell; one that may fail does not end it")
+    func commands() {
+        let plan = plan(
+            "OnCalendar=daily",
+            "ExecStartPre=-/bin/a 'b c'\nExecStart=/bin/d\nExecStart=/bin/e"
+        )
+        #expect(
+            plan.jobs.first?.definition.command
+                == ["/bin/sh", "-c", "{ /bin/a 'b c' || :; } && /bin/d && /bin/e"]
+        )
+        #expect(plan.jobs.first?.definition.cwd == "/")
+        #expect(plan.jobs.first?.definition.misfire == .skip, "Persistent= is off by default")
+    }
+
+    @Test("Lengths of time: a grid; from the start of the machine, where nothing else is said")
+    func monotonic() throws {
+        let grid = plan("OnBootSec=15min\nOnUnitActiveSec=1d", "ExecStart=/bin/a")
+        #expect(grid.jobs.map(\.definition.schedule) == [ScheduleWords(every: "1d")])
+        #expect(grid.notes.contains { $0.hasPrefix("OnBootSec=15min is left out") })
+        let boot = plan("OnBootSec=90", "Type=oneshot\nTimeoutStartSec=30\nExecStart=/bin/a b")
+        let job = try #require(boot.jobs.first).definition
+        #expect(job.schedule == ScheduleWords(cron: "@reboot"))
+        #expect(job.command == ["/bin/sh", "-c", #"sleep "$0"; exec "$@""#, "90", "/bin/a", "b"])
+        #expect(job.timeout == "2min")
+    }
+
+    @Test("Each time of a timer is a job, and --start-unit leaves the rest to systemd")
+    func startUnit() {
+        let plan = plan(
+            "OnCalendar=daily\nOnCalendar=Sun 12:00\nUnit=y.service",
+            "Type=forking\nUser=ann",
+            startsUnit: true
+        )
+        #expect(plan.refusals == [])
+        #expect(plan.jobs.map(\.text) == ["OnCalendar=daily", "OnCalendar=Sun 12:00"])
+        #expect(
+            plan.jobs.allSatisfy { $0.definition.command == ["systemctl", "start", "y.service"] }
+        )
+        #expect(plan.jobs.allSatisfy { $0.owner == .root })
+        let own = self.plan(
+            "OnCalendar=daily",
+            "",
+            isUser: true,
+            startsUnit: true,
+            caller: .ann
+        )
+        #expect(
+            own.jobs.first?.definition.command == ["systemctl", "--user", "start", "x.service"]
+        )
+        #expect(own.jobs.first?.definition.env == ["XDG_RUNTIME_DIR": "/run/user/1001"])
+    }
+
+    @Test(
+        "What cannot be taken over is refused, and --start-unit is offered",
+        arguments: [
+            ("OnCalendar=daily", "Type=forking\nExecStart=/bin/a", "--start-unit"),
+            ("OnCalendar=daily", "DynamicUser=yes\nExecStart=/bin/a", "--start-unit"),
+            ("OnCalendar=daily", "Type=oneshot", "has no ExecStart"),
+            ("OnCalendar=daily", "ExecStart=/bin/a %b", "accepted are %%"),
+            ("OnCalendar=daily", "ExecStart=/bin/a 'b", "has no end"),
+            ("OnCalendar=daily", "User=ann\nExecStart=+/bin/a", "root's rights"),
+            ("OnCalendar=daily", "User=ghost\nExecStart=/bin/a", "no user 'ghost'"),
+            ("OnCalendar=daily", "EnvironmentFile=/nonexistent/x\nExecStart=/a", "/nonexistent/x"),
+            ("OnCalendar=sometimes", "ExecStart=/bin/a", "sometimes"),
+            ("Persistent=yes", "ExecStart=/bin/a", "at no time"),
+        ]
+    )
+    func refused(timer: String, service: String, reason: String) {
+        let plan = plan(timer, service)
+        #expect(plan.jobs.isEmpty)
+        #expect(plan.refusals.contains { $0.reason.contains(reason) }, "\(plan.refusals)")
+    }
+
+    @Test("A system unit that runs as root is for root to take over")
+    func notRoot() {
+        let plan = plan("OnCalendar=daily", "ExecStart=/bin/a", caller: .ann)
+        #expect(plan.jobs.isEmpty)
+        #expect(plan.refusals.first?.reason.contains("only root may") == true)
+    }
+}
