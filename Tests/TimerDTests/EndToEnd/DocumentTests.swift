@@ -8,7 +8,21 @@ import Testing
 struct DocumentTests {
     /// What stands in for what no test may count on; the documents show the first.
     private static let standIns = [
-        "curl -fsS https://example.org/ping": "true"
+        ("curl -fsS https://example.org/ping", "true"),
+        ("sudo ", ""),
+        ("crontab -l", "cat crontab"),
+        ("/etc/crontab", "--system etc-crontab"),
+        ("logrotate.timer", "./logrotate.timer"),
+        ("of anna", "of \(NSUserName())"),
+    ]
+
+    /// The files that they need.
+    private static let files = [
+        "crontab": "30 2 * * * /opt/backup.sh\n",
+        "etc-crontab": "17 * * * * \(NSUserName()) run-parts --report /etc/cron.hourly\n",
+        "logrotate.timer": "[Timer]\nOnCalendar=daily\nPersistent=true\n",
+        "logrotate.service":
+            "[Service]\nType=oneshot\nExecStart=/usr/sbin/logrotate /etc/logrotate.conf\n",
     ]
 
     @Test("What README shows is what happens")
@@ -16,28 +30,70 @@ struct DocumentTests {
         try await replay("README.md")
     }
 
+    @Test(
+        "The examples of an article are in the test that compiles them",
+        arguments: [
+            (
+                "Sources/RunLoopTimers/RunLoopTimers.docc/RunLoopTimers.md",
+                "Tests/RunLoopTimersTests/ArticleTests.swift"
+            ),
+            (
+                "Sources/TimerControl/TimerControl.docc/TimerControl.md",
+                "Tests/TimerDTests/EndToEnd/ArticleTests.swift"
+            ),
+        ]
+    )
+    func articles(article: String, tests: String) throws {
+        let compiled = Self.words(try Repository.text(of: tests))
+        let examples = try Repository.text(of: article).matches(of: #/```swift\n((?s).*?)```/#)
+        #expect(examples.count >= 3)
+        for example in examples {
+            #expect(compiled.contains(Self.words(example.output.1)), "\(example.output.1)")
+        }
+    }
+
+    /// On one line: a function around the code changes its indentation.
+    private static func words(_ text: some StringProtocol) -> String {
+        text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    }
+
     private func replay(_ path: String) async throws {
         let session = try DocumentSession(path)
         #expect(!session.steps.isEmpty)
         try await DaemonProcess.with { daemon in
+            for (name, text) in Self.files {
+                try text.write(
+                    toFile: daemon.folder + "/" + name,
+                    atomically: false,
+                    encoding: .utf8
+                )
+            }
             let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: daemon.folder)
             for step in session.steps {
                 // CI installs it.
                 if step.command.contains("| nc "), !Shell.has("nc") { continue }
-                var command = Self.replaced(step.command)
-                let expected = step.output.map { DocumentSession.shape(Self.replaced($0)) }
-                // It goes on until somebody ends it.
-                if command.hasPrefix("timerctl watch") { command += " -n \(expected.count)" }
-                let answer = try await shell(command + " 2>&1")
-                #expect(answer.isDone, "\(command): \(answer.output)")
-                guard !expected.isEmpty else { continue }
-                let lines = answer.output.split(separator: "\n").map(DocumentSession.shape)
-                #expect(lines == expected, "\(command)")
+                try await replay(step, shell)
             }
         }
     }
 
+    private func replay(_ step: DocumentSession.Step, _ shell: Shell) async throws {
+        var command = Self.replaced(step.command)
+        // It goes on until somebody ends it.
+        if command.hasPrefix("timerctl watch") { command += " -n \(step.output.count)" }
+        let answer = try await shell("{ " + command + "; } 2>&1")
+        #expect(answer.isDone, "\(command): \(answer.output)")
+        guard !step.output.isEmpty else { return }
+        var lines = answer.output.split(separator: "\n").map(DocumentSession.shape)
+        var expected = step.output.map { DocumentSession.shape(Self.replaced($0)) }
+        if expected.last == "..." {
+            expected.removeLast()
+            lines = Array(lines.prefix(expected.count))
+        }
+        #expect(lines == expected, "\(command)")
+    }
+
     private static func replaced(_ text: String) -> String {
-        standIns.reduce(text) { $0.replacing($1.key, with: $1.value) }
+        standIns.reduce(text) { $0.replacing($1.0, with: $1.1) }
     }
 }

@@ -37,11 +37,13 @@ struct DocumentSession {
     }
 
     /// What an answer says, without what the clock and the machine make of it: each number is 0,
-    /// each unit of time is t, nothing is late, and runs of spaces are one.
+    /// each unit of time is t, nothing is late, a day is a day, a zone a zone, and runs of spaces are one.
     static func shape(_ line: some StringProtocol) -> String {
         String(line).replacing(#/[0-9]+([.:-][0-9]+)*/#, with: "0")
             .replacing(#/\b0 ?(µs|ms|s|min|h|d)\b/#, with: "0 t")
             .replacing("0 t late", with: "on time")
+            .replacing(#/\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) 0/#, with: "day 0")
+            .replacing(#/\b(UTC|CES?T)\b/#, with: "zone")
             .replacing(#/ +/#, with: " ")
             .trimmingCharacters(in: .whitespaces)
     }
