@@ -8,7 +8,9 @@ import Testing
 struct DocumentTests {
     /// What stands in for what no test may count on; the documents show the first.
     private static let standIns = [
-        "curl -fsS https://example.org/ping": "true"
+        "curl -fsS https://example.org/ping": "true",
+        "crontab -l": #"printf '0 9 * * mon /opt/report.sh\n'"#,
+        "of anna": "of \(NSUserName())",
     ]
 
     @Test("What README shows is what happens")
