@@ -52,4 +52,58 @@ import TimerControl
             }
         }
     }
+
+    @Test("Each line of a crontab is a variable, a comment, a job, or refused with its number")
+    func crontabs() {
+        let seed = """
+            # m h dom mon dow user command
+            MAILTO="ops"  \n 'A B' = c
+            -*/5 9-17 * jan-mar mon-fri root cd / && echo \\% %one%two
+            @reboot root sleep 30
+            """
+        var mutation = Mutation(of: [Array(seed.utf8)], seed: 5)
+        for round in 0..<2000 {
+            let text = String(decoding: mutation.next(), as: UTF8.self)
+            let crontab = Crontab(parsing: text, hasUsers: round % 2 == 0)
+            let lines = crontab.entries.map(\.line) + crontab.refusals.map(\.line)
+            #expect(Set(lines).count == lines.count, "\(text.debugDescription)")
+            #expect(lines.allSatisfy { (1...text.count + 1).contains($0) })
+            #expect(crontab.entries.allSatisfy { !$0.schedule.isEmpty })
+            var jobs = CrontabJobs(path: "-", owner: nil)
+            jobs.findUser = { _ in .current }
+            let plan = jobs.plan(of: crontab)
+            #expect(plan.jobs.count + plan.refusals.count == lines.count)
+        }
+    }
+
+    @Test("A unit of any text becomes jobs, or is refused with a reason")
+    func units() {
+        let timer = "[Timer]\nOnCalendar=daily\nOnBootSec=15min\nPersistent=yes\nAccuracySec=1h\n"
+        let service = """
+            [Service]
+            ExecStart=-/bin/a "b c" \\
+              'd' ${A} $B %n \\x41
+            Environment="A=b c" B=d
+            TimeoutStartSec=1h
+            """
+        var timers = Mutation(of: [Array(timer.utf8)], seed: 6)
+        var services = Mutation(of: [Array(service.utf8)], seed: 7)
+        for _ in 0..<1000 {
+            let units = [timers.next(), services.next()].map { text in
+                var unit = UnitFile(name: "x.timer")
+                unit.read(String(decoding: text, as: UTF8.self))
+                return unit
+            }
+            let plan = SystemdJobs(
+                timer: units[0],
+                service: units[1],
+                serviceName: "x.service",
+                isUser: true,
+                startsUnit: false
+            ).plan(now: .now)
+            #expect(!plan.jobs.isEmpty || !plan.refusals.isEmpty)
+            #expect(plan.refusals.allSatisfy { !$0.reason.isEmpty })
+            #expect(plan.jobs.allSatisfy { $0.definition.command?.isEmpty == false })
+        }
+    }
 }

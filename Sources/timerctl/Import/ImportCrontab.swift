@@ -36,7 +36,8 @@ struct ImportCrontab: AsyncParsableCommand {
         let hasUsers = system || path == "/etc/crontab" || path.hasPrefix("/etc/cron.d/")
         let jobs = CrontabJobs(path: path, owner: try hasUsers ? nil : owner(of: path))
         let plan = jobs.plan(of: Crontab(parsing: text, hasUsers: hasUsers))
-        let reminder = "cron goes on running these lines until they are taken out of '\(file)'"
+        let place = file == "-" ? "its crontab" : "'\(file)'"
+        let reminder = "cron goes on running these lines until they are taken out of \(place)"
         try await Importer(plan: plan, options: options, reminder: reminder).run()
     }
 

@@ -15,13 +15,14 @@ struct Importer {
         for refusal in plan.refusals {
             Output.complain("\(refusal.place), '\(refusal.text)': \(refusal.reason)")
         }
-        if options.dryRun { return try await preview() }
+        if options.dryRun { try await preview() }
         guard plan.refusals.isEmpty || options.skipRefused else {
             throw Failure(
                 .badData,
-                "nothing was added; mend what is named above, or give --skip-refused"
+                "nothing is added; mend what is named above, or give --skip-refused"
             )
         }
+        if options.dryRun { return }
         try await add()
     }
 
@@ -29,10 +30,12 @@ struct Importer {
 
     private func add() async throws {
         let daemon = try await Daemon.connect(options.common)
-        var (new, present) = ImportedJob.sorted(plan.jobs, live: try await live(daemon))
-        for (job, there) in present {
+        let comparison = ImportComparison(of: plan.jobs, with: try await live(daemon))
+        for (job, there) in comparison.present {
             Output.tell("\(job.place): there already as \(there.title)")
         }
+        tell(of: comparison.gone)
+        var new = comparison.new
         try await chooseNames(of: &new, daemon)
         let added = try await Progress.show("adding \(new.count) jobs") { _ in
             try await addAll(new)
@@ -46,6 +49,14 @@ struct Importer {
             }
         }
         if !added.isEmpty { Output.tell(reminder) }
+    }
+
+    private func tell(of gone: [Job]) {
+        for job in gone {
+            Output.tell(
+                "\(job.title) came from there, and does no more: 'timerctl invalidate \(job.id)' ends it"
+            )
+        }
     }
 
     /// Adds them in one request for each owner; where one is refused, none stays.
@@ -90,7 +101,7 @@ struct Importer {
         return message
     }
 
-    /// The live jobs that came from there.
+    /// The live jobs that came from there, of whom it has jobs for and of the caller.
     private func live(_ daemon: Daemon) async throws(Failure) -> [Job] {
         var jobs: [Job] = []
         var request = ListJobs()
@@ -101,7 +112,8 @@ struct Importer {
             jobs += page.jobs
             request.cursor = page.cursor
         } while request.cursor != nil
-        return jobs
+        let owners = plan.jobs.map(\.owner) + [.current]
+        return jobs.filter { job in owners.contains { $0.owns(job) } }
     }
 
     /// Gives each the name of its command, with a number where another job has that.
@@ -142,15 +154,11 @@ struct Importer {
         } catch {
             Output.complain("note: new dates are computed here, for no daemon answers")
         }
-        let present: [(ImportedJob, there: Job)]
-        var previews: [JobPreview] = []
-        if let daemon {
-            present = ImportedJob.sorted(plan.jobs, live: try await live(daemon)).present
-        } else {
-            present = []
-        }
+        let live = if let daemon { try await live(daemon) } else { [Job]() }
+        let comparison = ImportComparison(of: plan.jobs, with: live)
+        tell(of: comparison.gone)
         let (jobs, source) = (plan.jobs, daemon)
-        previews = try await Progress.show("asking for dates", of: jobs.count) { progress in
+        var previews = try await Progress.show("asking for dates", of: jobs.count) { progress in
             var previews: [JobPreview] = []
             for job in jobs {
                 previews.append(try await JobPreview(of: job, at: now, by: source))
@@ -158,7 +166,7 @@ struct Importer {
             }
             return previews
         }
-        for (job, there) in present {
+        for (job, there) in comparison.present {
             let index = previews.firstIndex {
                 $0.job.place == job.place && $0.job.identity == job.identity
             }
@@ -169,35 +177,34 @@ struct Importer {
         try Output.write(previews.map { $0.text(for: terminal) + "\n" }.joined())
         let comparable = previews.filter { !$0.old.dates.isEmpty }
         Output.tell(
-            "\(previews.count - present.count) to add, \(present.count) there already, "
+            "\(comparison.new.count) to add, \(comparison.present.count) there already, "
                 + "\(plan.refusals.count) refused; the dates agree for "
                 + "\(comparable.count { $0.isSame }) of \(comparable.count)"
         )
     }
 }
 
-extension ImportedJob {
-    /// Tells the jobs that are not there yet from those that are.
-    static func sorted(
-        _ jobs: [ImportedJob],
-        live: [Job]
-    ) -> (new: [ImportedJob], present: [(ImportedJob, there: Job)]) {
-        var live = live
-        var new: [ImportedJob] = []
-        var present: [(ImportedJob, there: Job)] = []
+/// Imported jobs beside the live ones that came from there before.
+struct ImportComparison {
+    var new: [ImportedJob] = []
+    var present: [(job: ImportedJob, there: Job)] = []
+    /// What is live, and comes from there no more.
+    var gone: [Job]
+
+    init(of jobs: [ImportedJob], with live: [Job]) {
+        gone = live
         for job in jobs {
-            let index = live.firstIndex { other in
+            let index = gone.firstIndex { other in
                 var definition = other.definition
                 definition.name = nil
                 return definition == job.identity && job.owner.owns(other)
             }
             if let index {
-                present.append((job, live.remove(at: index)))
+                present.append((job, gone.remove(at: index)))
             } else {
                 new.append(job)
             }
         }
-        return (new, present)
     }
 }
 

@@ -32,6 +32,9 @@ struct ImportTests {
             let again = try await daemon.timerctl("import", "crontab", file)
             #expect(again.output == "")
             #expect(again.errors.contains("line 1: there already as job 1 (cat)"))
+            try write("30 2 * * * cat; echo $0%one%two\n", to: file)
+            let shorter = try await daemon.timerctl("import", "crontab", file)
+            #expect(shorter.errors.contains("job 2 (true) came from there, and does no more"))
 
             try await daemon.timerctl("fire", "1")
             _ = try await daemon.finishedRun("1")

@@ -229,12 +229,13 @@ import TimerControl
                 definition: definition
             )
         }
-        let sorted = ImportedJob.sorted(
-            jobs,
-            live: [live(7, jobs[0], owner: "root"), live(8, jobs[2], owner: "ann")]
+        let comparison = ImportComparison(
+            of: jobs,
+            with: [live(7, jobs[0], owner: "root"), live(8, jobs[2], owner: "ann")]
         )
-        #expect(sorted.present.map(\.there.id.rawValue) == [7])
-        #expect(sorted.new.map(\.place) == ["line 2", "line 3"])
+        #expect(comparison.present.map(\.there.id.rawValue) == [7])
+        #expect(comparison.new.map(\.place) == ["line 2", "line 3"])
+        #expect(comparison.gone.map(\.id.rawValue) == [8])
     }
 
     @Test("Old and new stand side by side within 80 columns")
