@@ -31,6 +31,8 @@ let package = Package(
         .library(name: "TimerD", targets: ["TimerD"]),
     ],
     dependencies: [
+        // The files that `timerctl apply` reads.
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         // The command lines of both programs: parsing, help, completions, exit codes.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         // The configuration file: command line, environment, file and defaults, in this order.
@@ -106,6 +108,7 @@ let package = Package(
             dependencies: [
                 "CLinux", "Schedules", "TimerControl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Yams", package: "Yams"),
             ],
             swiftSettings: settings
         ),

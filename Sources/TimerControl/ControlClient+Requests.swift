@@ -14,6 +14,12 @@ extension ControlClient {
         try await call(.addJobs(AddJobs(definitions, replace: replace)), as: JobsReply.self).jobs
     }
 
+    /// Ends, changes and adds jobs, all of it or nothing.
+    @discardableResult
+    public func applyJobs(_ request: ApplyJobs) async throws -> ApplyReply {
+        try await call(.applyJobs(request))
+    }
+
     public func job(_ job: JobReference) async throws -> Job {
         try await call(.getJob(job), as: JobReply.self).job
     }

@@ -50,6 +50,7 @@ public struct Event: Codable, Hashable, Sendable {
 
     public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {
         case jobAdded = "job.added"
+        case jobChanged = "job.changed"
         case jobRescheduled = "job.rescheduled"
         case jobPaused = "job.paused"
         case jobResumed = "job.resumed"

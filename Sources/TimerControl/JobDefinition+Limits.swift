@@ -8,7 +8,7 @@ extension JobDefinition {
     /// The path says where the definition stands among the parameters, such as `jobs[3].`.
     ///
     /// - Throws: `invalidParams` for what is malformed, `limitReached` for what is too large.
-    func check(at path: String = "") throws(ControlError) {
+    package func check(at path: String = "") throws(ControlError) {
         try checkWords(at: path)
         if let name { try checkLabel(name, "\(path)name") }
         if let tags {

@@ -5,6 +5,7 @@ public import Schedules
 /// Every request of the control protocol, one case each; `docs/protocol.md` tells them in full.
 public enum Request: Hashable, Sendable {
     case addJobs(AddJobs)
+    case applyJobs(ApplyJobs)
     case getJob(JobReference)
     case listJobs(ListJobs)
     case invalidateJobs(InvalidateJobs)
@@ -27,6 +28,7 @@ public enum Request: Hashable, Sendable {
     /// The name of each request on the wire.
     public enum Method: String, CaseIterable, Sendable {
         case addJobs = "job.add"
+        case applyJobs = "job.apply"
         case getJob = "job.get"
         case listJobs = "job.list"
         case invalidateJobs = "job.invalidate"
@@ -66,6 +68,38 @@ public struct AddJobs: Hashable, Sendable {
         self.definitions = definitions
         self.replace = replace
         self.isList = true
+    }
+}
+
+/// `job.apply`: jobs are ended, changed and added, all of it or nothing.
+public struct ApplyJobs: Hashable, Sendable {
+    public var invalidate: [JobID]
+    public var change: [JobRevision]
+    public var add: [JobDefinition]
+    /// Whether all is tried and nothing is kept.
+    public var dryRun: Bool
+
+    public init(
+        invalidate: [JobID] = [],
+        change: [JobRevision] = [],
+        add: [JobDefinition] = [],
+        dryRun: Bool = false
+    ) {
+        self.invalidate = invalidate
+        self.change = change
+        self.add = add
+        self.dryRun = dryRun
+    }
+}
+
+/// What a live job is to be from now on: on the wire, its definition with its id beside the fields.
+public struct JobRevision: Hashable, Sendable {
+    public var id: JobID
+    public var definition: JobDefinition
+
+    public init(id: JobID, definition: JobDefinition) {
+        self.id = id
+        self.definition = definition
     }
 }
 

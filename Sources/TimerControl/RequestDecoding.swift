@@ -10,6 +10,7 @@ extension Request {
         let parameters = try Parameters(value)
         switch method {
         case .addJobs: self = .addJobs(try AddJobs(parameters))
+        case .applyJobs: self = .applyJobs(try ApplyJobs(parameters))
         case .getJob: self = .getJob(try parameters.reference(besides: []))
         case .listJobs:
             let list = try parameters.decoded(ListJobs.self, fields: ListJobs.fieldNames)
@@ -77,21 +78,73 @@ extension AddJobs {
             return
         }
         try parameters.checkNames(among: ["jobs", "replace"])
-        guard case .array(let elements) = list else {
-            throw .wrong("jobs", list.kind, "an array of definitions")
+        let definitions = try Parameters.definitions(list, "jobs").map(\.definition)
+        guard !definitions.isEmpty else { throw .wrong("jobs", "empty", "one definition or more") }
+        self.init(definitions, replace: replace)
+    }
+}
+
+extension ApplyJobs {
+    fileprivate init(_ parameters: Parameters) throws(ControlError) {
+        try parameters.checkNames(among: ["invalidate", "change", "add", "dryRun"])
+        self.init(
+            invalidate: try parameters.optional([JobID].self, "invalidate") ?? [],
+            dryRun: try parameters.optional(Bool.self, "dryRun") ?? false
+        )
+        if let list = parameters.members["change"] {
+            for (part, definition) in try Parameters.definitions(list, "change", besides: ["id"]) {
+                change.append(
+                    JobRevision(id: try part.required(JobID.self, "id"), definition: definition)
+                )
+            }
         }
-        guard !elements.isEmpty else { throw .wrong("jobs", "empty", "one definition or more") }
-        try checkCount(elements.count, Limits.jobs, "jobs", "jobs")
-        var definitions: [JobDefinition] = []
+        if let list = parameters.members["add"] {
+            add = try Parameters.definitions(list, "add").map(\.definition)
+        }
+        let count = invalidate.count + change.count + add.count
+        guard count > 0 else {
+            throw ControlError(
+                .invalidParams,
+                "expected one or more of 'add', 'change', 'invalidate' with a job in it"
+            )
+        }
+        try checkCount(count, Limits.jobs, "jobs", "add, change and invalidate")
+        try requireEachOnce()
+    }
+
+    /// Refuses to do two things to one job.
+    private func requireEachOnce() throws(ControlError) {
+        var seen: Set<JobID> = []
+        for id in invalidate + change.map(\.id) where !seen.insert(id).inserted {
+            throw ControlError(
+                .invalidParams,
+                "job \(id) is named twice in 'change' and 'invalidate'"
+            )
+        }
+    }
+}
+
+extension Parameters {
+    /// The definitions in a list, each with the parameters that it was read from.
+    fileprivate static func definitions(
+        _ list: JSONValue,
+        _ name: String,
+        besides others: Set<String> = []
+    ) throws(ControlError) -> [(part: Parameters, definition: JobDefinition)] {
+        guard case .array(let elements) = list else {
+            throw .wrong(name, list.kind, "an array of definitions")
+        }
+        try checkCount(elements.count, Limits.jobs, "jobs", name)
+        var definitions: [(part: Parameters, definition: JobDefinition)] = []
         definitions.reserveCapacity(elements.count)
         for (index, element) in elements.enumerated() {
-            let part = try Parameters(element, at: .index(.key(.root, "jobs"), index))
-            try part.checkNames(among: JobDefinition.fieldNames)
+            let part = try Parameters(element, at: .index(.key(.root, name), index))
+            try part.checkNames(among: JobDefinition.fieldNames.union(others))
             let definition = try part.decoded(JobDefinition.self)
-            try definition.check(at: "jobs[\(index)].")
-            definitions.append(definition)
+            try definition.check(at: "\(name)[\(index)].")
+            definitions.append((part, definition))
         }
-        self.init(definitions, replace: replace)
+        return definitions
     }
 }
 

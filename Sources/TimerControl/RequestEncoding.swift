@@ -7,6 +7,7 @@ extension Request {
     public var method: Method {
         switch self {
         case .addJobs: .addJobs
+        case .applyJobs: .applyJobs
         case .getJob: .getJob
         case .listJobs: .listJobs
         case .invalidateJobs: .invalidateJobs
@@ -43,6 +44,7 @@ extension Request {
     private func parameters() throws -> JSONValue? {
         switch self {
         case .addJobs(let request): try request.parameters()
+        case .applyJobs(let request): try request.parameters()
         case .getJob(let job), .fireJob(let job): .object(job.members)
         case .listJobs(let request): try JSONValue(encoding: request)
         case .invalidateJobs(let request):
@@ -78,6 +80,28 @@ extension AddJobs {
             members = fields
         }
         if replace { members["replace"] = .bool(true) }
+        return .object(members)
+    }
+}
+
+extension ApplyJobs {
+    fileprivate func parameters() throws -> JSONValue {
+        var members: [String: JSONValue] = [:]
+        if !invalidate.isEmpty {
+            members["invalidate"] = .array(invalidate.map { .integer($0.rawValue) })
+        }
+        if !change.isEmpty {
+            members["change"] = .array(
+                try change.map { revision in
+                    guard case .object(var fields) = try JSONValue(encoding: revision.definition)
+                    else { return .null }
+                    fields["id"] = .integer(revision.id.rawValue)
+                    return .object(fields)
+                }
+            )
+        }
+        if !add.isEmpty { members["add"] = .array(try add.map { try JSONValue(encoding: $0) }) }
+        if dryRun { members["dryRun"] = .bool(true) }
         return .object(members)
     }
 }

@@ -26,6 +26,20 @@ public struct JobsReply: Codable, Hashable, Sendable {
     }
 }
 
+/// `job.apply`: the jobs as they stand, in the order of the request.
+public struct ApplyReply: Codable, Hashable, Sendable {
+    public var invalidated: [Job]
+    /// Of a job whose schedule changed, the one that took its place.
+    public var changed: [Job]
+    public var added: [Job]
+
+    public init(invalidated: [Job], changed: [Job], added: [Job]) {
+        self.invalidated = invalidated
+        self.changed = changed
+        self.added = added
+    }
+}
+
 /// `job.fire`.
 public struct FireReply: Codable, Hashable, Sendable {
     public var job: Job

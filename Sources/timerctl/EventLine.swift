@@ -38,7 +38,7 @@ struct EventLine {
     private static func what(_ event: Event, _ dates: LocalDate) -> [String] {
         var parts: [String] = []
         switch event.type {
-        case .jobAdded, .jobRescheduled, .jobResumed:
+        case .jobAdded, .jobChanged, .jobRescheduled, .jobResumed:
             parts = [next(event.fireDate, dates)]
         case .jobPaused:
             break

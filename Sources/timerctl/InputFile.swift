@@ -23,8 +23,12 @@ enum InputFile {
 
     /// All bytes of the file; "-" is standard input.
     ///
-    /// - Throws: 74 for what cannot be read, 65 for more than 1 MiB.
+    /// - Throws: 74 for what cannot be read, 65 for more than `limit`.
     static func bytes(of path: String) throws(Failure) -> [UInt8] {
+        try bytes(of: path, atMost: largest)
+    }
+
+    static func bytes(of path: String, atMost limit: Int) throws(Failure) -> [UInt8] {
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw Failure(.inputOutput, "cannot open '\(path)': \(errorText(errno))")
@@ -40,8 +44,8 @@ enum InputFile {
                 throw Failure(.inputOutput, "cannot read '\(path)': \(errorText(errno))")
             }
             bytes += chunk[..<count]
-            guard bytes.count <= largest else {
-                throw Failure(.badData, "'\(path)' is longer than 1 MiB")
+            guard bytes.count <= limit else {
+                throw Failure(.badData, "'\(path)' is longer than \(limit >> 20) MiB")
             }
         }
     }

@@ -34,6 +34,17 @@ import TimerControl
             .addJobs(AddJobs(plain)),
             .addJobs(AddJobs([plain, Samples.fullDefinition], replace: true)),
             .addJobs(AddJobs([plain])),
+            .applyJobs(ApplyJobs(add: [plain])),
+            .applyJobs(
+                ApplyJobs(
+                    invalidate: [JobID(rawValue: 1), JobID(rawValue: 2)],
+                    change: [
+                        JobRevision(id: JobID(rawValue: 3), definition: Samples.fullDefinition)
+                    ],
+                    add: [plain, Samples.fullDefinition],
+                    dryRun: true
+                )
+            ),
             .getJob(.id(JobID(rawValue: 1))), .getJob(.name("a")),
             .listJobs(list), .listJobs(ListJobs()),
             .invalidateJobs(InvalidateJobs(.ids([JobID(rawValue: 1), JobID(rawValue: 2)]))),

@@ -80,7 +80,7 @@ CREATE TABLE job_targets (
     boot_id TEXT NOT NULL
 ) STRICT;
 
--- What does not change while a job lives.
+-- What changes only when its user says so.
 CREATE TABLE job_definitions (
     job_id INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
     added_at_us INTEGER NOT NULL,

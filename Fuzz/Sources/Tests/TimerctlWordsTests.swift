@@ -106,4 +106,64 @@ import TimerControl
             #expect(plan.jobs.allSatisfy { $0.definition.command?.isEmpty == false })
         }
     }
+
+    @Test("A file of jobs is refused with a place, or exported as a file that means the same")
+    func jobFiles() throws {
+        var mutation = Mutation(of: Self.files.map { Array($0.utf8) }, seed: 5)
+        let now = Timestamp(microseconds: 1_796_112_000_000_000)
+        var accepted = 0
+        for _ in 0..<2000 {
+            let text = String(decoding: mutation.next(), as: UTF8.self)
+            let file = JobFile(text, file: "f", now: now, zone: .utc)
+            for mistake in file.mistakes {
+                #expect(!mistake.message.isEmpty && mistake.place.line > 0, "\(text)")
+            }
+            guard file.mistakes.isEmpty, !file.jobs.isEmpty else { continue }
+            accepted += 1
+            let exported = ExportedFile(file.jobs.map { live($0, now) }, label: "l")
+            let again = JobFile(exported.text(schema: nil), file: "g", now: now, zone: .utc)
+            #expect(again.mistakes == [], "\(text)")
+            let before = file.jobs.map { JobMeaning($0.definition, now: now, zone: .utc) }
+            let after = again.jobs.map { JobMeaning($0.definition, now: now, zone: .utc) }
+            #expect(Set(before) == Set(after), "\(text)")
+        }
+        #expect(accepted > 50, "the mutations leave something to look at: \(accepted)")
+    }
+
+    private func live(_ declared: DeclaredJob, _ now: Timestamp) -> Job {
+        Job(
+            id: JobID(rawValue: 1),
+            owner: "me",
+            state: declared.definition.paused == true ? .paused : .scheduled,
+            fireDate: now,
+            fires: 0,
+            addedAt: now,
+            endedAt: nil,
+            endReason: nil,
+            definition: declared.definition
+        )
+    }
+
+    private static let files = [
+        """
+        label: web
+        jobs:
+          heartbeat: {every: 5s, command: [curl, -m, 4, "no"], timeout: 4s, nice: 5}
+        """,
+        """
+        jobs:
+          dump: &dump
+            cron: "*/5 0 * * mon"
+            tz: UTC
+            command: |
+              pg_dump shop |
+                gzip
+            env: {LEVEL: 7, B: 'it''s'}
+            backoff: 10s..5min
+        """,
+        #"""
+        {"jobs": {"a": {"at": "2030-12-24T09:00:00Z", "umask": "022", "memoryMax": "1M",
+          "userInfo": {"text": "\u00e9\n", "list": [1, -2.5, null, true, 0x10, 1e3]}, "tags": ["b"]}}}
+        """#,
+    ]
 }

@@ -6,20 +6,8 @@ import TimerControl
 extension CommandHandler {
     /// `job.add`: checks every definition, then adds all of them or none.
     func addJobs(_ request: AddJobs, _ caller: Caller) async throws -> Answer {
-        let moment = clock.now()
-        let zone = Zone.local
-        var jobs: [NewJob] = []
-        for (index, definition) in request.definitions.enumerated() {
-            do {
-                let job = try NewJob(definition, owner: caller.uid, at: moment, zone: zone)
-                try requireNiceness(of: job)
-                jobs.append(job)
-            } catch {
-                guard request.isList else { throw error }
-                throw ControlError(error.reason, "jobs[\(index)]: \(error.message)")
-            }
-        }
-        try requireDistinctNames(request.definitions)
+        var jobs = try checked(request.definitions, caller, in: request.isList ? "jobs" : nil)
+        try requireDistinctNames(request.definitions, in: "jobs")
         for (index, definition) in request.definitions.enumerated() where definition.isTied {
             do {
                 jobs[index].process = try target(of: definition, caller)
@@ -39,6 +27,29 @@ extension CommandHandler {
         guard !request.isList, let only = views.first else { return JobsReply(jobs: views) }
         let notes = jobs[0].notes
         return JobReply(job: only, notes: notes.isEmpty ? nil : notes)
+    }
+
+    /// Checks each definition by itself; `list` is the parameter that holds them, for messages.
+    func checked(
+        _ definitions: [JobDefinition],
+        _ caller: Caller,
+        in list: String?
+    ) throws(ControlError) -> [NewJob] {
+        let moment = clock.now()
+        let zone = Zone.local
+        var jobs: [NewJob] = []
+        jobs.reserveCapacity(definitions.count)
+        for (index, definition) in definitions.enumerated() {
+            do {
+                let job = try NewJob(definition, owner: caller.uid, at: moment, zone: zone)
+                try requireNiceness(of: job)
+                jobs.append(job)
+            } catch {
+                guard let list else { throw error }
+                throw ControlError(error.reason, "\(list)[\(index)]: \(error.message)")
+            }
+        }
+        return jobs
     }
 
     /// Refuses what the kernel would refuse at each run.
@@ -79,14 +90,17 @@ private func target(
 }
 
 /// Refuses a list in which two jobs have one name: the second would replace the first, or fail it.
-private func requireDistinctNames(_ definitions: [JobDefinition]) throws(ControlError) {
+func requireDistinctNames(
+    _ definitions: [JobDefinition],
+    in list: String
+) throws(ControlError) {
     var seen: [String: Int] = [:]
     for (index, definition) in definitions.enumerated() {
         guard let name = definition.name else { continue }
         if let first = seen.updateValue(index, forKey: name) {
             throw ControlError(
                 .nameTaken,
-                "jobs[\(index)]: the name '\(name)' is that of jobs[\(first)] as well"
+                "\(list)[\(index)]: the name '\(name)' is that of \(list)[\(first)] as well"
             )
         }
     }

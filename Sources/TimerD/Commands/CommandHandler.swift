@@ -49,6 +49,7 @@ struct CommandHandler: Sendable {
     private func answer(_ request: Request, _ caller: Caller) async throws -> Answer {
         switch request {
         case .addJobs(let request): try await addJobs(request, caller)
+        case .applyJobs(let request): try await applyJobs(request, caller)
         case .getJob(let reference): try await getJob(reference, caller)
         case .listJobs(let filter): try await listJobs(filter, caller)
         case .invalidateJobs(let request): try await invalidateJobs(request, caller)

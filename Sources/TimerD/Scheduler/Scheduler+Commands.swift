@@ -19,6 +19,32 @@ extension Scheduler {
         }
     }
 
+    /// Ends, changes and adds jobs, all or none; returns them once that is stored and armed.
+    ///
+    /// With `isDryRun` all of it is undone again: what is returned is what would have been.
+    func apply(_ changes: JobChanges, isDryRun: Bool, caller: Caller) async throws
+        -> AppliedChanges
+    {
+        try await holding([changes.touched], caller: caller) { scheduler in
+            let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
+            let unstarted = scheduler.unstartedFires(of: changes.touched, caller: caller)
+            do {
+                return try await scheduler.write { writer in
+                    let applied = try writer.apply(
+                        changes,
+                        limit: limit,
+                        caller: caller,
+                        unstarted: unstarted
+                    )
+                    if isDryRun { throw Undone(applied: applied) }
+                    return applied
+                }
+            } catch let undone as Undone {
+                return undone.applied
+            }
+        }
+    }
+
     /// Changes what `selection` names, all or none; returns the jobs as they stand.
     ///
     /// No fire of them begins from here to the answer; after an invalidation, none ever.
@@ -118,6 +144,11 @@ extension Scheduler {
         }
         return armed.values.filter { selection.matches($0.job, by: caller) }.map(\.job.id)
     }
+}
+
+/// Thrown out of a write to have it undone.
+private struct Undone: Error {
+    var applied: AppliedChanges
 }
 
 extension JobSelection {

@@ -93,7 +93,7 @@ extension Scheduler {
             scheduler.start(
                 RunningCommand(
                     run: begun.run,
-                    job: run.job,
+                    job: begun.job,
                     fire: run.fire,
                     command: begun.command,
                     input: begun.input,

@@ -28,8 +28,8 @@ extension Request {
         case .addJobs(let request): !request.isList
         case .killRun: true
         case .setFireDate, .fireJob, .getJob, .getRun, .status: true
-        case .invalidateJobs, .pauseJobs, .resumeJobs, .skipJobs, .listJobs, .listRuns, .readOutput,
-            .previewSchedule, .subscribe, .metrics, .backUp, .checkDatabase:
+        case .applyJobs, .invalidateJobs, .pauseJobs, .resumeJobs, .skipJobs, .listJobs, .listRuns,
+            .readOutput, .previewSchedule, .subscribe, .metrics, .backUp, .checkDatabase:
             false
         }
     }

@@ -61,17 +61,44 @@ extension JobWriter {
         -> StoredJob
     {
         if let name = new.definition.name, let holder = try jobID(named: name, owner: new.owner) {
-            guard replace, var old = try job(holder) else {
+            guard replace, let old = try job(holder) else {
                 throw ControlError(
                     .nameTaken,
                     "job \(holder) has the name '\(name)'; --replace puts the new job in its place"
                 )
             }
-            try takeBack(&old, unstarted)
-            try settleUnfired(&old)
-            try end(&old, .invalidated, .replaced)
-            try put(old)
+            return try self.replace(old, with: new, unstarted)
         }
+        return try insert(new)
+    }
+
+    /// Ends `old` and puts the new job in its place.
+    mutating func replace(_ old: StoredJob, with new: NewJob, _ unstarted: Set<FireID>) throws
+        -> StoredJob
+    {
+        var (old, new) = (old, new)
+        try takeBack(&old, unstarted)
+        // Its first date was made before this write: the old job may have had the fire of it since.
+        let now = moment.reading(of: new.clock)
+        if let first = new.firstFireDate, first <= now,
+            try hasFired(old.id, since: moment.wallDate(first, on: new.clock)),
+            let next = new.schedule.nextFireDate(after: now)
+        {
+            new.firstFireDate = next
+        }
+        try settleUnfired(&old)
+        try end(&old, .invalidated, .replaced)
+        try put(old)
+        return try insert(new)
+    }
+
+    /// Whether the job has had a fire of that date of the wall clock or a later one.
+    private func hasFired(_ id: JobID, since date: Timestamp) throws -> Bool {
+        try database.prepare(SQL.firedSince).first(id, date) { try $0.get(0, as: FireID.self) }
+            != nil
+    }
+
+    private mutating func insert(_ new: NewJob) throws -> StoredJob {
         let state: Job.State = new.definition.paused == true ? .paused : .scheduled
         try database.prepare(SQL.insertJob).run(
             new.owner,
@@ -114,6 +141,23 @@ extension JobWriter {
         return try settleAndPut(job)
     }
 
+    /// Writes what the job is from now on; its name stays.
+    func updateDefinition(of job: StoredJob, to definition: JobDefinition) throws {
+        var kept = definition
+        kept.userInfo = nil
+        try database.prepare(SQL.updateDefinition).run(
+            job.id,
+            try JSONText.encode(kept),
+            definition.userInfo?.jsonText
+        )
+        for tag in job.definition.tags ?? [] {
+            try database.prepare(SQL.deleteTag).run(tag, job.id)
+        }
+        for tag in definition.tags ?? [] {
+            try database.prepare(SQL.insertTag).run(tag, job.id)
+        }
+    }
+
     private func insertDefinition(_ definition: JobDefinition, of id: JobID, owner: UInt32) throws {
         var kept = definition
         kept.userInfo = nil
@@ -142,6 +186,15 @@ extension JobWriter.SQL {
     static let insertDefinition = """
         INSERT INTO job_definitions (job_id, added_at_us, name, definition, user_info)
         VALUES (?1, ?2, ?3, ?4, ?5)
+        """
+    static let updateDefinition = """
+        UPDATE job_definitions SET definition = ?2, user_info = ?3 WHERE job_id = ?1
+        """
+    static let firedSince = """
+        SELECT id FROM fires
+        WHERE job_id = ?1 AND wall_date_us >= ?2 AND reason IS NOT 'manual'
+            AND state IN ('fired', 'waiting', 'running', 'done')
+        LIMIT 1
         """
     static let insertName = "INSERT INTO job_names (owner_uid, name, job_id) VALUES (?1, ?2, ?3)"
     static let insertTag = "INSERT OR IGNORE INTO job_tags (tag, job_id) VALUES (?1, ?2)"

@@ -6,6 +6,8 @@ import TimerControl
 /// A run that is stored as running, and its command.
 struct BegunWaiting: Sendable {
     var run: RunID
+    /// As it is now: it may have been changed since its fire began.
+    var job: StoredJob
     var command: [String]
     /// What the command finds on its standard input; nil for the job's userInfo.
     var input: [UInt8]?
@@ -28,13 +30,17 @@ extension JobWriter {
         } else {
             command = job.definition.command
         }
-        guard let command else { return nil }
+        guard let command else {
+            // What was to be done on a failure is not wanted any more.
+            try giveUp(waiting.fire)
+            return nil
+        }
         try database.prepare(SQL.markRunning).run(waiting.fire)
         let isOnFailure = waiting.cause == .onFailure ? 1 : 0
         try database.prepare(SQL.insertWaitingRun)
             .run(job.id, waiting.fire, waiting.attempt, isOnFailure)
         let run = RunID(rawValue: database.lastInsertRowID)
-        return BegunWaiting(run: run, command: command, input: input)
+        return BegunWaiting(run: run, job: job, command: command, input: input)
     }
 
     /// Takes back a run that was not started after all: the next daemon starts it.

@@ -32,6 +32,11 @@ import TimerControl
         Crossing("resume") { .resumeJobs(.ids([$0])) },
         Crossing("skip") { .skipJobs(SkipJobs(jobs: .ids([$0]))) },
         Crossing("skip what cannot be") { .skipJobs(SkipJobs(jobs: .ids([$0]), count: 10_000)) },
+        Crossing("end by apply") { .applyJobs(ApplyJobs(invalidate: [$0])) },
+        Crossing("change") {
+            let definition = JobDefinition(schedule: ScheduleWords(every: "1s"))
+            return .applyJobs(ApplyJobs(change: [JobRevision(id: $0, definition: definition)]))
+        },
         Crossing("move") { .setFireDate(SetFireDate(job: .id($0), fireDate: "+1h")) },
         Crossing("fire") { .fireJob(.id($0)) },
         Crossing("list runs") {
@@ -238,11 +243,19 @@ import TimerControl
         try await TestScheduler.with { test in
             let handler = test.handler()
             let id = try await add(handler, as: Self.ann)
-            for crossing in Self.crossings where crossing.testDescription != "resume" {
+            let others = ["resume", "change"]
+            for crossing in Self.crossings where !others.contains(crossing.testDescription) {
                 let fresh = try await add(handler, as: Self.ann) { $0.name = nil }
                 #expect(await error(handler, crossing.request(fresh), as: 0) == nil)
             }
             #expect(try await test.job(id).owner == Self.ann)
+            let revision = JobRevision(id: id, definition: definition())
+            let refusal = await error(
+                handler,
+                .applyJobs(ApplyJobs(change: [revision])),
+                as: 0
+            )
+            #expect(refusal?.reason == .notPermitted, "what runs as a user is the user's to say")
         }
     }
 

@@ -8,8 +8,8 @@ import TimerControl
 /// What clients ask for, and what they make of the answers.
 extension CrashSimulation {
     private enum Action {
-        case add, batch, replace, invalidate, tag, move, pause, resume, skip, fire, kill, hangUp
-        case restart, burst
+        case add, batch, replace, revise, invalidate, tag, move, pause, resume, skip, fire, kill
+        case hangUp, restart, burst
     }
 
     /// A client does something, or the machine's user.
@@ -19,11 +19,12 @@ extension CrashSimulation {
             (5, Action.add), (2, .batch), (2, .replace), (3, .invalidate), (1, .tag), (3, .move),
             (3, .pause), (4, .resume), (2, .skip), (3, .fire), (2, .kill), (1, .hangUp),
             (1, .restart),
-            (2, .burst),
+            (2, .burst), (2, .revise),
         ]) {
         case .add: add(1, replace: false)
         case .batch: add(Int.random(in: 2...6, using: &conductor.dice), replace: false)
         case .replace: add(1, replace: true)
+        case .revise: for job in pick({ $0.inFlight == 0 }) { revise(job.id) }
         case .invalidate:
             let ids = pick { _ in true }
             invalidate(.ids(ids.map(\.id)), of: ids.map(\.id))
@@ -176,6 +177,21 @@ extension CrashSimulation {
         let request = InvalidateJobs(selection, kill: kill)
         ask(.invalidateJobs(request), of: ids) { [self] answer, error in
             for job in (answer as? JobsReply)?.jobs ?? [] { ended(job.id) }
+        }
+    }
+
+    /// Changes what a job's dates do not hang on: they have to go on as if nothing had been.
+    private func revise(_ id: JobID) {
+        settle()
+        guard life?.isReady == true, let stored = stored(id), stored.state.isLive else { return }
+        var definition = stored.definition
+        definition.env = ["REVISION": "\(tally.commands)"]
+        let isPaused = stored.state == .paused
+        definition.paused = isPaused
+        tell("revise \(id)")
+        let revision = JobRevision(id: id, definition: definition)
+        change(.applyJobs(ApplyJobs(change: [revision])), id) {
+            $0.state = isPaused ? .paused : .scheduled
         }
     }
 

@@ -15,6 +15,8 @@ struct CrossingTests {
         #""method":"job.pause","params":{"id":N}"#,
         #""method":"job.resume","params":{"ids":[N]}"#,
         #""method":"job.skip","params":{"id":N}"#,
+        #""method":"job.apply","params":{"invalidate":[N]}"#,
+        #""method":"job.apply","params":{"change":[{"id":N,"schedule":{"every":"1s"}}]}"#,
         #""method":"job.setFireDate","params":{"id":N,"fireDate":"+2h"}"#,
         #""method":"job.fire","params":{"id":N}"#,
         #""method":"run.list","params":{"job":N}"#,

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension ScheduleWords {
+    /// The words in one form for all spellings: equal for schedules that mean the same.
+    ///
+    /// Dates become instants, in `zone` where they name none; expressions keep the zone they name,
+    /// or that they name none.
+    ///
+    /// - Throws: what reading the words throws.
+    public func normalized(now: Timestamp, zone: Zone) throws(ScheduleError) -> ScheduleWords {
+        if let delay = self.in {
+            return ScheduleWords(in: try TimeSpan(parsing: delay).description)
+        }
+        let resolved = try resolve(now: now, zone: zone)
+        switch resolved.schedule {
+        case .once(let date):
+            return ScheduleWords(at: date.rfc3339)
+        case .every(let grid):
+            return ScheduleWords(
+                every: grid.interval.description,
+                from: from == nil ? nil : grid.first.rfc3339
+            )
+        case .cron, .reboot:
+            return ScheduleWords(cron: resolved.schedule.normalized, tz: tz)
+        case .calendar:
+            return ScheduleWords(calendar: resolved.schedule.normalized, tz: tz)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+extension CommandHandler {
+    /// `job.apply`: checks every definition, then ends, changes and adds, all or none.
+    func applyJobs(_ request: ApplyJobs, _ caller: Caller) async throws -> Answer {
+        let revised = request.change.map(\.definition)
+        try requireUntied(revised, in: "change")
+        try requireUntied(request.add, in: "add")
+        try requireDistinctNames(request.add, in: "add")
+        let changes = JobChanges(
+            invalidate: request.invalidate,
+            change: Array(
+                zip(request.change.map(\.id), try checked(revised, caller, in: "change"))
+            ).map { (id: $0, to: $1) },
+            add: try checked(request.add, caller, in: "add")
+        )
+        let applied = try await scheduler.apply(changes, isDryRun: request.dryRun, caller: caller)
+        return ApplyReply(
+            invalidated: await view(applied.invalidated),
+            changed: await view(applied.changed),
+            added: await view(applied.added)
+        )
+    }
+
+    /// Refuses definitions that a process or a connection would end: they are no lasting state.
+    private func requireUntied(
+        _ definitions: [JobDefinition],
+        in list: String
+    ) throws(ControlError) {
+        guard let index = definitions.firstIndex(where: \.isTied) else { return }
+        throw ControlError(
+            .invalidParams,
+            "\(list)[\(index)]: 'whilePid' and 'whileConnected' are accepted by job.add alone"
+        )
+    }
+}

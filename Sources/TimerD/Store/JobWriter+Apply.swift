@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What `job.apply` asks for, checked: jobs to end, to change and to add.
+struct JobChanges: Sendable {
+    var invalidate: [JobID]
+    var change: [(id: JobID, to: NewJob)]
+    var add: [NewJob]
+
+    /// The jobs that exist and are touched.
+    var touched: JobSelection { .ids(invalidate + change.map(\.id)) }
+}
+
+/// What became of them, in the same order.
+struct AppliedChanges: Sendable {
+    var invalidated: [StoredJob] = []
+    var changed: [StoredJob] = []
+    var added: [StoredJob] = []
+}
+
+extension JobWriter {
+    /// Ends, changes and adds jobs, in this order, all or none.
+    ///
+    /// `limit` and `unstarted` are as for `add`.
+    /// - Throws: `ControlError` `notFound`, `conflict`, `nameTaken`, `notPermitted` or
+    ///   `limitReached`, and what the database throws.
+    mutating func apply(
+        _ changes: JobChanges,
+        limit: Int?,
+        caller: Caller,
+        unstarted: Set<FireID>
+    ) throws -> AppliedChanges {
+        var applied = AppliedChanges()
+        let before = outcome.jobs.count
+        try change(.ids(changes.invalidate), .invalidate, caller: caller, unstarted: unstarted)
+        applied.invalidated = Array(outcome.jobs[before...])
+        for (id, new) in changes.change {
+            applied.changed.append(try change(id, to: new, caller: caller, unstarted))
+        }
+        applied.added = try add(changes.add, replace: false, limit: limit)
+        return applied
+    }
+
+    /// Makes the job what `new` says.
+    ///
+    /// Where the schedule stays the same, so do its id, its history and its next date; another
+    /// schedule has other dates, by which its fires are known, and so is another job: it takes the
+    /// place of the one there was. The same goes for a command where there was an event.
+    private mutating func change(
+        _ id: JobID,
+        to new: NewJob,
+        caller: Caller,
+        _ unstarted: Set<FireID>
+    ) throws -> StoredJob {
+        guard var job = try job(id), caller.owns(job) else { throw ControlError.noJob(id) }
+        try requireChangeable(job, to: new, caller: caller)
+        guard keepsDates(job, new) else {
+            try countLive(1, of: job.owner)
+            return try replace(job, with: new, unstarted)
+        }
+        try takeBack(&job, unstarted)
+        try updateDefinition(of: job, to: new.definition)
+        let isPaused =
+            new.definition.paused
+            ?? (job.definition.paused == true ? false : job.state == .paused)
+        job.definition = new.definition
+        job.policy = new.policy
+        let date = job.wallFireDate(at: moment)
+        try note(.jobChanged, job) { $0.fireDate = date }
+        if let count = job.policy.count, job.fires >= count {
+            return try finish(&job, .count)
+        }
+        if let until = job.policy.until, let date, date > until { return try finish(&job, .until) }
+        return try setPaused(isPaused, &job)
+    }
+
+    private func requireChangeable(_ job: StoredJob, to new: NewJob, caller: Caller) throws {
+        guard job.owner == caller.uid else {
+            throw ControlError(
+                .notPermitted,
+                "job \(job.id) belongs to uid \(job.owner), who alone may change it"
+            )
+        }
+        guard job.state.isLive else {
+            throw ControlError(
+                .conflict,
+                "job \(job.id) is \(job.state); only a job that is scheduled or paused can change"
+            )
+        }
+        guard job.definition.name == new.definition.name else {
+            throw ControlError(
+                .invalidParams,
+                "job \(job.id) keeps its name, \(job.definition.name.map { "'\($0)'" } ?? "none")"
+            )
+        }
+        guard !job.definition.isTied else {
+            throw ControlError(
+                .conflict,
+                "job \(job.id) ends with a process or a connection; it cannot be changed"
+            )
+        }
+    }
+
+    /// Whether the job's dates, and how they are carried out, are those of `new`.
+    private func keepsDates(_ job: StoredJob, _ new: NewJob) -> Bool {
+        guard (job.definition.command == nil) == (new.definition.command == nil) else {
+            return false
+        }
+        let (old, new) = (job.definition.schedule, new.definition.schedule)
+        if old == new { return true }
+        do {
+            return try old.normalized(now: moment.wall, zone: .local)
+                == new.normalized(now: moment.wall, zone: .local)
+        } catch {
+            // The old one can fire no more: it is another schedule.
+            return false
+        }
+    }
+
+    private mutating func finish(_ job: inout StoredJob, _ reason: StoredJob.EndReason) throws
+        -> StoredJob
+    {
+        try settleUnfired(&job)
+        try end(&job, .finished, reason)
+        try put(job)
+        return job
+    }
+
+    private mutating func setPaused(_ isPaused: Bool, _ job: inout StoredJob) throws -> StoredJob {
+        guard isPaused != (job.state == .paused) else { return try settleAndPut(job) }
+        let state: Job.State = isPaused ? .paused : .scheduled
+        try count(leaving: job.state, entering: state)
+        job.state = state
+        let date = isPaused ? nil : job.wallFireDate(at: moment)
+        try note(isPaused ? .jobPaused : .jobResumed, job) { $0.fireDate = date }
+        missedFor = isPaused ? nil : .paused
+        defer { missedFor = nil }
+        return try settleAndPut(job)
+    }
+}

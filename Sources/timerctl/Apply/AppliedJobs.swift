@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Schedules
+import TimerControl
+
+/// The caller's jobs that carry a label, as the daemon has them.
+struct AppliedJobs {
+    let daemon: Daemon
+    let label: String
+
+    /// Compares what there is with what the files declare.
+    func plan(_ files: JobFiles, adopts: Bool) async throws(Failure) -> ApplyPlan {
+        let labelled = try await Self.own(daemon, tag: Label.tag(label), all: true)
+        let known = Set(
+            labelled.lazy.filter(\.state.isLive).compactMap(\.definition.name)
+        )
+        var named: [String: Job] = [:]
+        for name in files.jobs.map(\.name) where !known.contains(name) {
+            named[name] = try await job(named: name)
+        }
+        return ApplyPlan(
+            files,
+            labelled: labelled,
+            named: named,
+            adopts: adopts,
+            now: .now,
+            zone: .local
+        )
+    }
+
+    /// The caller's own jobs: an administrator is shown those of all.
+    static func own(_ daemon: Daemon, tag: String?, all: Bool) async throws(Failure) -> [Job] {
+        var filter = ListJobs()
+        filter.tag = tag
+        filter.all = all ? true : nil
+        filter.limit = Limits.page
+        var jobs: [Job] = []
+        let names = ownNames
+        repeat {
+            let page = try await daemon.ask(.listJobs(filter), for: JobsReply.self).value
+            jobs += page.jobs.filter { names.contains($0.owner) }
+            filter.cursor = page.cursor
+        } while filter.cursor != nil
+        return jobs
+    }
+
+    /// How the daemon calls the caller: by name, or by number where there is none.
+    private static var ownNames: Set<String> {
+        let uid = geteuid()
+        let name = getpwuid(uid).map { String(cString: $0.pointee.pw_name) }
+        return [name ?? "\(uid)", "\(uid)"]
+    }
+
+    private func job(named name: String) async throws(Failure) -> Job? {
+        do {
+            let reply: JobReply = try await daemon.client.call(.getJob(.name(name)))
+            return reply.job
+        } catch let error as ControlError where error.reason == .notFound {
+            return nil
+        } catch {
+            throw Failure(answering: error)
+        }
+    }
+
+    /// Has the daemon do a part of the plan; what became of each job as a line of JSON.
+    ///
+    /// - Throws: what the daemon refuses, with the place in the file.
+    func send(_ part: ApplyPart, dryRun: Bool) async throws(Failure) -> String {
+        var request = part.request
+        request.dryRun = dryRun
+        let answer: Answer<JSONValue>
+        do {
+            let json = try await daemon.client.call(.applyJobs(request), as: JSONValue.self)
+            answer = Answer(value: json, json: json)
+        } catch let error as ControlError {
+            throw Failure(ControlError(error.reason, part.placed(error.message)))
+        } catch {
+            throw Failure(answering: error)
+        }
+        return ["invalidated", "changed", "added"].map { action in
+            guard case .array(let jobs) = answer.json[action] else { return "" }
+            return jobs.map { job in
+                JSONValue.object(["action": .string(action), "job": job]).jsonText + "\n"
+            }.joined()
+        }.joined()
+    }
+}

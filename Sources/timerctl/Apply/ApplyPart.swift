@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// As much of a plan as one request holds; all of it happens or nothing.
+struct ApplyPart {
+    private(set) var request = ApplyJobs()
+    /// Where the jobs of `request.change` and `request.add` are declared.
+    private var changed: [DeclaredJob] = []
+    private var added: [DeclaredJob] = []
+    private var size = 0
+
+    var count: Int { request.invalidate.count + request.change.count + request.add.count }
+
+    /// Room for what stands around the jobs in a line.
+    private static let limit = Limits.line - 4096
+
+    /// The plan in as few parts as it takes: almost always one.
+    static func parts(of plan: ApplyPlan) throws -> [Self] {
+        var parts = [Self()]
+        for job in plan.removals {
+            open(&parts, size: 24)
+            parts[parts.count - 1].request.invalidate.append(job.id)
+        }
+        for change in plan.changes {
+            let definition = change.declared.labelled(plan.label)
+            open(&parts, size: try JSONValue(encoding: definition).jsonBytes.count + 32)
+            let revision = JobRevision(id: change.job.id, definition: definition)
+            parts[parts.count - 1].request.change.append(revision)
+            parts[parts.count - 1].changed.append(change.declared)
+        }
+        for declared in plan.additions {
+            let definition = declared.labelled(plan.label)
+            open(&parts, size: try JSONValue(encoding: definition).jsonBytes.count + 1)
+            parts[parts.count - 1].request.add.append(definition)
+            parts[parts.count - 1].added.append(declared)
+        }
+        return parts.filter { $0.count > 0 }
+    }
+
+    /// Begins another part where the last one has no room.
+    private static func open(_ parts: inout [Self], size: Int) {
+        let last = parts[parts.count - 1]
+        if last.count > 0, last.size + size > limit || last.count == Limits.jobs {
+            parts.append(Self())
+        }
+        parts[parts.count - 1].size += size
+    }
+
+    /// The daemon's words with the place in the file for "add[3]: ".
+    func placed(_ message: String) -> String {
+        guard
+            let match = message.firstMatch(of: /^(?:parameter ')?(add|change)\[([0-9]+)\](: |\.)/),
+            let index = Int(match.2)
+        else { return message }
+        let jobs = match.1 == "add" ? added : changed
+        guard jobs.indices.contains(index) else { return message }
+        let rest = match.3 == "." ? "parameter '" : ""
+        return
+            "\(jobs[index].place): job '\(jobs[index].name)': \(rest)\(message[match.range.upperBound...])"
+    }
+}
+
+extension DeclaredJob {
+    /// The definition with the label that the job is known by.
+    func labelled(_ label: String) -> JobDefinition {
+        var labelled = definition
+        labelled.tags = (definition.tags ?? []) + [Label.tag(label)]
+        return labelled
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What is to be done so that the jobs with a label are those that the files declare; pure.
+struct ApplyPlan {
+    var label: String
+    /// In the order of the files.
+    var additions: [DeclaredJob] = []
+    var changes: [Change] = []
+    var removals: [Job] = []
+    var unchanged = 0
+    /// One-shots whose date has passed.
+    var passed: [DeclaredJob] = []
+    /// Live jobs of a declared name that do not carry the label.
+    var strangers: [(declared: DeclaredJob, job: Job)] = []
+
+    struct Change {
+        var declared: DeclaredJob
+        var job: Job
+        var fields: [FieldChange]
+        /// Whether another job, with dates of its own, takes its place.
+        var isReplaced: Bool
+    }
+
+    struct FieldChange: Hashable {
+        var name: String
+        /// As stated; nil for nothing.
+        var old: JSONValue?
+        var new: JSONValue?
+    }
+
+    var isEmpty: Bool { additions.isEmpty && changes.isEmpty && removals.isEmpty }
+
+    /// Compares.
+    ///
+    /// `labelled`: all of the caller's jobs with the label, ended ones too. `named`: live jobs
+    /// without it, by declared name. With `adopts` these get the label.
+    init(
+        _ files: JobFiles,
+        labelled: [Job],
+        named: [String: Job],
+        adopts: Bool,
+        now: Timestamp,
+        zone: Zone
+    ) {
+        label = files.label
+        var live: [String: Job] = [:]
+        var ended: [String: Job] = [:]
+        for job in labelled {
+            guard let name = job.definition.name else { continue }
+            if job.state.isLive {
+                live[name] = job
+            } else if ended[name].map({ $0.id < job.id }) ?? true {
+                ended[name] = job
+            }
+        }
+        for declared in files.jobs {
+            let wanted = JobMeaning(declared.definition, now: now, zone: zone)
+            func isSame(_ job: Job) -> Bool {
+                JobMeaning(job.definition, now: now, zone: zone) == wanted
+            }
+            if let job = live.removeValue(forKey: declared.name) {
+                compare(declared, job, wanted, now: now, zone: zone)
+            } else if let job = named[declared.name] {
+                guard adopts else {
+                    strangers.append((declared, job))
+                    continue
+                }
+                compare(declared, job, wanted, now: now, zone: zone)
+            } else if let job = ended[declared.name], job.state == .finished, isSame(job) {
+                unchanged += 1
+            } else if let at = declared.definition.schedule.at.flatMap(Timestamp.init(rfc3339:)),
+                at <= now
+            {
+                passed.append(declared)
+            } else {
+                additions.append(declared)
+            }
+        }
+        removals = labelled.filter { job in
+            job.state.isLive && (job.definition.name.map { live[$0] != nil } ?? true)
+        }
+    }
+
+    private mutating func compare(
+        _ declared: DeclaredJob,
+        _ job: Job,
+        _ wanted: JobMeaning,
+        now: Timestamp,
+        zone: Zone
+    ) {
+        let found = JobMeaning(job.definition, now: now, zone: zone)
+        let (old, new) = (job.definition.fields, declared.definition.fields)
+        var fields: [FieldChange] = []
+        for field in JobField.all where found.fields[field.name] != wanted.fields[field.name] {
+            fields.append(
+                FieldChange(name: field.name, old: old[field.name], new: new[field.name])
+            )
+        }
+        let isReplaced =
+            fields.contains { JobField.byName[$0.name]?.isSchedule == true }
+            || (job.definition.command == nil) != (declared.definition.command == nil)
+        // Said, it counts; where it was said before and is not any more, it is over; else it is the
+        // business of whoever pauses.
+        let isPaused = job.state == .paused
+        let pause = declared.definition.paused ?? (job.definition.paused == true ? false : isPaused)
+        if pause != isPaused {
+            fields.append(FieldChange(name: "paused", old: .bool(isPaused), new: .bool(pause)))
+        }
+        if job.definition.tags?.contains(Label.tag(label)) != true {
+            fields.append(
+                FieldChange(name: "label", old: job.label.map { .string($0) }, new: .string(label))
+            )
+        }
+        guard !fields.isEmpty else {
+            unchanged += 1
+            return
+        }
+        changes.append(
+            Change(declared: declared, job: job, fields: fields, isReplaced: isReplaced)
+        )
+    }
+}
+
+extension Job {
+    /// The label that it carries.
+    var label: String? {
+        definition.tags?.first { $0.hasPrefix(Label.prefix) }
+            .map { String($0.dropFirst(Label.prefix.count)) }
+    }
+}

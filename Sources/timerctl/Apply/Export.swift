@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import Schedules
+import TimerControl
+
+/// `timerctl export`: jobs as a file that `timerctl apply` takes.
+struct Export: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Write jobs as a file that 'timerctl apply' takes.",
+        discussion: """
+            Your live jobs that have a name, or those with a label or a tag, as YAML. What \
+            --label wrote, 'apply' takes as it is: nothing is to be changed then. The file holds \
+            the environment of the jobs with all that is secret in it.
+
+            Examples:
+              timerctl export --label web > web.yaml
+              timerctl export > jobs.yaml; timerctl apply -f jobs.yaml --label mine --adopt
+              timerctl export --schema > jobs.schema.json
+            """
+    )
+
+    @Option(help: "Only the jobs that 'apply' gave this label.")
+    var label: String?
+
+    @Option(help: "Only jobs with this tag.")
+    var tag: String?
+
+    @Flag(help: "Write the JSON schema of such files instead, for editors.")
+    var schema = false
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        if label != nil, tag != nil {
+            throw ValidationError("--label and --tag exclude each other")
+        }
+        if let label, !Label.isAccepted(label) {
+            throw ValidationError("--label '\(label)' is not accepted, which is \(Label.accepted)")
+        }
+    }
+
+    func run() async throws {
+        if schema { return try Output.write(JobsSchema.text) }
+        let daemon = try await Daemon.connect(common)
+        let jobs = try await Progress.show("reading jobs") { _ in
+            try await AppliedJobs.own(daemon, tag: label.map(Label.tag) ?? tag, all: false)
+        }
+        let file = ExportedFile(jobs, label: label)
+        for (job, reason) in file.leftOut {
+            Output.tell("note: job \(job.id) is left out: \(reason)")
+        }
+        if common.json { return try Output.write(YAMLText.json(file.json) + "\n") }
+        try Output.write(file.text(schema: JobsSchema.installed))
+    }
+}
+
+/// Jobs as a file; pure.
+struct ExportedFile {
+    var label: String?
+    private(set) var jobs: [(name: String, fields: [String: JSONValue])] = []
+    /// What no file can say.
+    private(set) var leftOut: [(job: Job, reason: String)] = []
+
+    init(_ jobs: [Job], label: String?) {
+        self.label = label
+        for job in jobs {
+            guard let name = job.definition.name else {
+                leftOut.append((job, "it has no name, by which a file would know it"))
+                continue
+            }
+            guard !job.definition.isTied else {
+                leftOut.append((job, "it ends with a process or a connection"))
+                continue
+            }
+            var fields = job.definition.fields
+            // What was counted from when it was said has become a date.
+            let date = job.fireDate.map { JSONValue.string($0.rfc3339) }
+            if fields.removeValue(forKey: "in") != nil { fields["at"] = date }
+            for field in ["at", "from"] {
+                guard case .string(let text)? = fields[field] else { continue }
+                if Timestamp(rfc3339: text) == nil { fields[field] = date }
+            }
+            fields["paused"] = job.state == .paused ? .bool(true) : nil
+            for field in ["command", "onFailure"] {
+                if let line = Self.shellLine(fields[field]) { fields[field] = .string(line) }
+            }
+            self.jobs.append((name, fields))
+        }
+        self.jobs.sort { $0.name < $1.name }
+    }
+
+    /// The line of a command that is one for /bin/sh -c.
+    private static func shellLine(_ command: JSONValue?) -> String? {
+        guard case .array(let words)? = command, words.count == 3, words[0] == .string("/bin/sh"),
+            words[1] == .string("-c"), case .string(let line) = words[2], !line.isEmpty
+        else { return nil }
+        return line
+    }
+
+    var json: JSONValue {
+        var members: [String: JSONValue] = [
+            "jobs": .object(
+                Dictionary(jobs.map { ($0.name, .object($0.fields)) }) { first, _ in first }
+            )
+        ]
+        if let label { members["label"] = .string(label) }
+        return .object(members)
+    }
+
+    /// The file; `schema` is the path that tells an editor what it may hold.
+    func text(schema: String?) -> String {
+        var text = schema.map { "# yaml-language-server: $schema=\($0)\n" } ?? ""
+        if let label { text += "label: \(YAMLText.string(label))\n" }
+        text += jobs.isEmpty ? "jobs: {}\n" : "jobs:\n"
+        for (name, fields) in jobs {
+            text += "  \(YAMLText.string(name)):\n"
+            for field in JobField.all {
+                guard let value = fields[field.name] else { continue }
+                text += "    \(field.name): \(YAMLText.inline(value))\n"
+            }
+        }
+        return text
+    }
+}

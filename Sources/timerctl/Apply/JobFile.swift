@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A job that a file declares.
+struct DeclaredJob: Sendable {
+    /// Where its name stands.
+    var place: Place
+    /// As the daemon is to have it, but for the label.
+    var definition: JobDefinition
+
+    var name: String { definition.name ?? "" }
+}
+
+/// What a file declares, and all that is wrong in it.
+struct JobFile {
+    var label: String?
+    var labelPlace: Place?
+    var jobs: [DeclaredJob] = []
+    private(set) var mistakes: [Mistake] = []
+
+    private let now: Timestamp
+    private let zone: Zone
+
+    /// Reads a file; `zone` is that of dates which name none.
+    init(_ text: String, file: String, now: Timestamp, zone: Zone) {
+        (self.now, self.zone) = (now, zone)
+        do throws(Mistake) {
+            guard let value = try YAMLReader.value(of: text, file: file), !value.isNull else {
+                throw Mistake(
+                    place: Place(file: file, line: 1, column: 1),
+                    message: "the file is empty, accepted are 'label' and 'jobs'"
+                )
+            }
+            try read(value)
+        } catch {
+            mistakes.append(error)
+        }
+    }
+
+    private mutating func read(_ value: YAMLValue) throws(Mistake) {
+        guard case .map(let members) = value.content else {
+            throw Mistake(
+                place: value.place,
+                message: "the file is \(value.kind), accepted is a map with 'label' and 'jobs'"
+            )
+        }
+        var hasJobs = false
+        for (key, value) in members {
+            switch key.text {
+            case "label": readLabel(value)
+            case "jobs":
+                hasJobs = true
+                readJobs(value)
+            default:
+                mistakes.append(
+                    Mistake(
+                        place: key.place,
+                        message: "\(key.kind) is unknown here, accepted are 'label' and 'jobs'"
+                    )
+                )
+            }
+        }
+        if !hasJobs {
+            mistakes.append(Mistake(place: value.place, message: "'jobs' is missing"))
+        }
+    }
+
+    private mutating func readLabel(_ value: YAMLValue) {
+        guard let text = value.text, Label.isAccepted(text) else {
+            mistakes.append(
+                Mistake(
+                    place: value.place,
+                    message: "'label' is \(value.kind), accepted is \(Label.accepted)"
+                )
+            )
+            return
+        }
+        (label, labelPlace) = (text, value.place)
+    }
+
+    private mutating func readJobs(_ value: YAMLValue) {
+        if value.isNull { return }
+        guard case .map(let members) = value.content else {
+            mistakes.append(
+                Mistake(
+                    place: value.place,
+                    message: "'jobs' is \(value.kind), accepted is a map of names to jobs"
+                )
+            )
+            return
+        }
+        for (key, value) in members {
+            guard let name = key.text, !name.isEmpty else {
+                mistakes.append(
+                    Mistake(place: key.place, message: "the job's name is \(key.kind)")
+                )
+                continue
+            }
+            var reader = JobReader(name: name, place: key.place, now: now, zone: zone)
+            if let job = reader.job(value) { jobs.append(job) }
+            mistakes += reader.mistakes
+        }
+    }
+}
+
+/// The tag by which a job is known to belong to some files: "applied:web".
+enum Label {
+    static let prefix = "applied:"
+    static let accepted = "a name of 1 to 247 bytes without control characters"
+
+    static func tag(_ label: String) -> String { prefix + label }
+
+    static func isAccepted(_ label: String) -> Bool {
+        1...(Limits.name - prefix.utf8.count) ~= label.utf8.count
+            && !label.unicodeScalars.contains { $0.properties.generalCategory == .control }
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Schedules
+import TimerControl
+
+/// What all files together declare.
+struct JobFiles {
+    var label: String
+    var jobs: [DeclaredJob]
+
+    /// Reads files and folders; "-" is standard input.
+    ///
+    /// - Throws: `Failure` 74 for what cannot be read, `Mistakes` with all that is wrong in them.
+    static func read(_ paths: [String], label: String?) throws -> Self {
+        var files: [JobFile] = []
+        var names: [String] = []
+        for path in paths { names += try expanded(path) }
+        for path in names {
+            let bytes = try InputFile.bytes(of: path, atMost: 64 << 20)
+            let name = path == "-" ? "standard input" : path
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                throw Failure(.badData, "'\(name)' is not UTF-8")
+            }
+            files.append(JobFile(text, file: name, now: .now, zone: .local))
+        }
+        return try Self(files, label: label)
+    }
+
+    /// The files of a folder, sorted; a file is itself.
+    private static func expanded(_ path: String) throws(Failure) -> [String] {
+        guard path != "-", let folder = opendir(path) else { return [path] }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            names.append(
+                withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+                }
+            )
+        }
+        let files = names.filter { name in
+            !name.hasPrefix(".") && [".yaml", ".yml", ".json"].contains { name.hasSuffix($0) }
+        }
+        guard !files.isEmpty else {
+            throw Failure(.badData, "the folder '\(path)' has no *.yaml, *.yml or *.json")
+        }
+        return files.sorted().map { path.hasSuffix("/") ? path + $0 : "\(path)/\($0)" }
+    }
+
+    /// - Throws: `Mistakes`, and `Failure` 65 for want of a label.
+    init(_ files: [JobFile], label: String?) throws {
+        var mistakes = files.flatMap(\.mistakes)
+        var first: [String: Place] = [:]
+        jobs = files.flatMap(\.jobs)
+        for job in jobs {
+            if let other = first.updateValue(job.place, forKey: job.name) {
+                mistakes.append(
+                    Mistake(place: job.place, message: "job '\(job.name)' is at \(other), too")
+                )
+            }
+        }
+        let labels = files.compactMap { file in file.label.map { ($0, file.labelPlace) } }
+        self.label = label ?? labels.first?.0 ?? ""
+        for (other, place) in labels where other != self.label {
+            guard let place else { continue }
+            mistakes.append(
+                Mistake(place: place, message: "the label is '\(other)', expected '\(self.label)'")
+            )
+        }
+        guard mistakes.isEmpty else { throw Mistakes(mistakes) }
+        guard Label.isAccepted(self.label) else {
+            throw Failure(
+                .badData,
+                label == nil
+                    ? "no label; say whose jobs these are, 'label: NAME' in the file or --label NAME"
+                    : "--label '\(self.label)' is not accepted, which is \(Label.accepted)"
+            )
+        }
+    }
+}

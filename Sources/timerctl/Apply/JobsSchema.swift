@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerControl
+
+/// The JSON schema (draft 2020-12) of the files that `timerctl apply` takes, made of `JobField`.
+enum JobsSchema {
+    /// The schema beside the program, where it was installed.
+    static var installed: String? {
+        guard let resolved = realpath("/proc/self/exe", nil) else { return nil }
+        defer { free(resolved) }
+        let program = String(cString: resolved)
+        let parts = program.split(separator: "/").dropLast(2)
+        let path = "/" + (parts + ["share", "timerd", "jobs.schema.json"]).joined(separator: "/")
+        return access(path, R_OK) == 0 ? path : nil
+    }
+
+    /// Two blanks for each level, so that a change can be read.
+    static var text: String { pretty(value, indent: "") + "\n" }
+
+    static var value: JSONValue {
+        .object([
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "Jobs of timerd, for 'timerctl apply'",
+            "type": "object",
+            "required": ["jobs"],
+            "additionalProperties": false,
+            "properties": [
+                "label": [
+                    "type": "string", "minLength": 1, "maxLength": 247,
+                    "description": "The jobs that carry it are compared with these, and no other.",
+                ],
+                "jobs": [
+                    "description": "Jobs by name.",
+                    "type": ["object", "null"],
+                    "propertyNames": ["minLength": 1, "maxLength": 255],
+                    "additionalProperties": ["$ref": "#/$defs/job"],
+                ],
+            ],
+            "$defs": ["job": job],
+        ])
+    }
+
+    private static var job: JSONValue {
+        var properties: [String: JSONValue] = [:]
+        for field in JobField.all {
+            guard case .object(var schema) = field.kind.schema else { continue }
+            schema["description"] = .string(field.meaning)
+            if let standard = field.standard { schema["default"] = standard }
+            properties[field.name] = .object(schema)
+        }
+        return .object([
+            "type": "object",
+            "additionalProperties": false,
+            "properties": .object(properties),
+            "oneOf": .array(
+                ["every", "at", "cron", "calendar"].map { ["required": [.string($0)]] }
+            ),
+            "dependentRequired": ["from": ["every"]],
+        ])
+    }
+
+    private static func pretty(_ value: JSONValue, indent: String) -> String {
+        let inner = indent + "  "
+        switch value {
+        case .object(let members) where !members.isEmpty:
+            let lines = members.sorted { $0.key < $1.key }.map { key, value in
+                "\(inner)\(JSONValue.string(key).jsonText): \(pretty(value, indent: inner))"
+            }
+            return "{\n" + lines.joined(separator: ",\n") + "\n\(indent)}"
+        default: return value.jsonText
+        }
+    }
+}
+
+extension FieldKind {
+    fileprivate var schema: JSONValue {
+        // What is written without quotes may look like a number; it is taken as it is written.
+        let text: JSONValue = ["type": ["string", "number", "boolean"]]
+        let words: JSONValue = ["type": "array", "items": text]
+        switch self {
+        case .text, .date: return ["type": "string", "minLength": 1]
+        case .path: return ["type": "string", "pattern": "^/"]
+        case .command:
+            return [
+                "oneOf": [
+                    ["type": "string", "minLength": 1],
+                    ["type": "array", "items": text, "minItems": 1],
+                ]
+            ]
+        case .tags: return words
+        case .variables: return ["type": "object", "additionalProperties": text]
+        case .json: return [:]
+        case .flag: return ["type": "boolean"]
+        case .number(let range):
+            var schema: [String: JSONValue] = [
+                "type": "integer", "minimum": .integer(Int64(range.lowerBound)),
+            ]
+            if range.upperBound < .max { schema["maximum"] = .integer(Int64(range.upperBound)) }
+            return .object(schema)
+        case .statuses:
+            return [
+                "type": "array", "minItems": 1,
+                "items": ["type": "integer", "minimum": 0, "maximum": 255],
+            ]
+        case .word(let words): return ["enum": .array(words.map { .string($0) })]
+        case .span, .backoff: return ["type": ["string", "number"]]
+        case .bytes:
+            return ["type": ["string", "integer"], "pattern": "^[0-9]+[KMGT]?$", "minimum": 1]
+        case .octal: return ["type": ["string", "integer"], "pattern": "^[0-7]+$"]
+        }
+    }
+}
+
+// So that the schema can be written as it reads.
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    init(stringLiteral value: String) { self = .string(value) }
+    init(integerLiteral value: Int64) { self = .integer(value) }
+    init(booleanLiteral value: Bool) { self = .bool(value) }
+    init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    init(dictionaryLiteral members: (String, JSONValue)...) {
+        self = .object(Dictionary(uniqueKeysWithValues: members))
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// A plan as it is shown: "+" is added, "~" changed and "-" removed.
+enum PlanText {
+    static func text(of plan: ApplyPlan, for terminal: Terminal) -> String {
+        var lines: [String] = []
+        func add(_ text: String, _ style: Terminal.Style?) {
+            lines.append(terminal.styled(Printable.escaped(text), style))
+        }
+        for job in plan.additions {
+            add("+ \(job.name): \(sentence(job.definition))", .green)
+        }
+        for change in plan.changes {
+            let note = change.isReplaced ? "; a new job takes its place" : ""
+            add("~ \(change.declared.name) (job \(change.job.id)\(note))", .yellow)
+            for field in change.fields { add("    \(sentence(field))", nil) }
+        }
+        for job in plan.removals {
+            add("- \(job.definition.name ?? "unnamed") (job \(job.id))", .red)
+        }
+        add(summary(of: plan, isDone: false), nil)
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    /// "web: 1 to add, 2 to change, none to remove, 12 unchanged".
+    static func summary(of plan: ApplyPlan, isDone: Bool) -> String {
+        func phrase(_ count: Int, _ verb: String, _ past: String) -> String {
+            isDone ? "\(count) \(past)" : "\(count) to \(verb)"
+        }
+        let unchanged = plan.unchanged + plan.passed.count
+        return "\(plan.label): " + phrase(plan.additions.count, "add", "added") + ", "
+            + phrase(plan.changes.count, "change", "changed") + ", "
+            + phrase(plan.removals.count, "remove", "removed") + ", \(unchanged) unchanged"
+    }
+
+    private static func sentence(_ definition: JobDefinition) -> String {
+        let fields = definition.fields
+        let words = JobField.all.filter(\.isSchedule).compactMap { field in
+            fields[field.name].map { "\(field.name) \(value($0))" }
+        }.joined(separator: " ")
+        return words + (definition.command.map { "  \(command($0))" } ?? "  (event)")
+    }
+
+    private static func sentence(_ field: ApplyPlan.FieldChange) -> String {
+        if field.name == "env" { return "env: \(variables(field))" }
+        return "\(field.name): \(said(field.old, field.name)) -> \(said(field.new, field.name))"
+    }
+
+    /// Names alone: values are often secrets, and plans end up in logs.
+    private static func variables(_ field: ApplyPlan.FieldChange) -> String {
+        let (old, new) = (members(field.old), members(field.new))
+        return Set(old.keys).union(new.keys).sorted().compactMap { name in
+            if old[name] == nil { return "\(name) added" }
+            if new[name] == nil { return "\(name) removed" }
+            return old[name] == new[name] ? nil : "\(name) changed"
+        }.joined(separator: ", ")
+    }
+
+    private static func members(_ value: JSONValue?) -> [String: JSONValue] {
+        if case .object(let members)? = value { members } else { [:] }
+    }
+
+    private static func said(_ said: JSONValue?, _ field: String) -> String {
+        guard let said else { return "(none)" }
+        guard case .command? = JobField.byName[field]?.kind, case .array(let words) = said else {
+            return value(said)
+        }
+        return command(
+            words.compactMap { if case .string(let word) = $0 { word } else { nil } }
+        )
+    }
+
+    private static func value(_ value: JSONValue) -> String {
+        if case .string(let text) = value { text } else { value.jsonText }
+    }
+
+    private static func command(_ words: [String]) -> String { ShellWords.joined(words) }
+}

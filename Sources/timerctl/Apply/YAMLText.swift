@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// Writes values as YAML that reads back as the same.
+enum YAMLText {
+    /// A string: plain where nothing can be taken for something else, else in quotes.
+    static func string(_ text: String) -> String {
+        isPlain(text) ? text : quoted(text)
+    }
+
+    /// A value on one line, in JSON's form.
+    static func inline(_ value: JSONValue) -> String {
+        switch value {
+        case .string(let text): string(text)
+        case .array(let elements): "[" + elements.map(inline).joined(separator: ", ") + "]"
+        case .object(let members):
+            "{"
+                + members.sorted { $0.key < $1.key }
+                .map { "\(quoted($0.key)): \(inline($0.value))" }.joined(separator: ", ") + "}"
+        default: value.jsonText
+        }
+    }
+
+    /// A value as JSON that is YAML as well: what JSON may hold as it is and YAML may not is spelled
+    /// out.
+    static func json(_ value: JSONValue) -> String {
+        var result = ""
+        for scalar in value.jsonText.unicodeScalars {
+            switch scalar.value {
+            case 0x7f...0x9f, 0x2028, 0x2029, 0xfeff, 0xfffe, 0xffff:
+                result += "\\u" + hex(scalar, 4)
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    /// Words of letters and some marks, which no reader of YAML 1.1 or 1.2 takes for anything else.
+    private static func isPlain(_ text: String) -> Bool {
+        if text.wholeMatch(of: /[0-9]+(ms|s|min|h|d|w)/) != nil { return true }
+        guard text.wholeMatch(of: /[A-Za-z\/][A-Za-z0-9_\/.+@-]*/) != nil else { return false }
+        return !["y", "n", "yes", "no", "on", "off", "true", "false", "null"]
+            .contains(text.lowercased())
+    }
+
+    /// In double quotes; what a reader of YAML may refuse or fold is spelled out.
+    static func quoted(_ text: String) -> String {
+        var result = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": result += "\\\(scalar)"
+            case "\n": result += "\\n"
+            case "\t": result += "\\t"
+            case _ where isSafe(scalar): result.unicodeScalars.append(scalar)
+            case _ where scalar.value <= 0xff: result += "\\x" + hex(scalar, 2)
+            case _ where scalar.value <= 0xffff: result += "\\u" + hex(scalar, 4)
+            default: result += "\\U" + hex(scalar, 8)
+            }
+        }
+        return result + "\""
+    }
+
+    private static func isSafe(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.isASCII { return 0x20...0x7e ~= scalar.value }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .unassigned, .privateUse:
+            return false
+        default: return true
+        }
+    }
+
+    private static func hex(_ scalar: Unicode.Scalar, _ digits: Int) -> String {
+        let text = String(scalar.value, radix: 16)
+        return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+    }
+}

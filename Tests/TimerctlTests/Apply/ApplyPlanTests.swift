@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("A plan") struct ApplyPlanTests {
+    /// A live job with the label "web".
+    private func live(
+        _ id: Int64,
+        _ name: String,
+        _ schedule: ScheduleWords = ScheduleWords(every: "5s"),
+        _ change: (inout Job) -> Void = { _ in }
+    ) -> Job {
+        job(id, schedule: schedule) {
+            $0.definition.name = name
+            $0.definition.tags = ["applied:web"]
+            change(&$0)
+        }
+    }
+
+    private func plan(
+        _ text: String,
+        _ labelled: [Job],
+        named: [Job] = [],
+        adopts: Bool = false
+    ) throws -> ApplyPlan {
+        ApplyPlan(
+            try JobFiles([jobFile("jobs: {\(text)}")], label: "web"),
+            labelled: labelled,
+            named: Dictionary(uniqueKeysWithValues: named.map { ($0.definition.name ?? "", $0) }),
+            adopts: adopts,
+            now: testNow,
+            zone: berlin
+        )
+    }
+
+    @Test("What is declared and not there is added; what is there and not declared is removed")
+    func additionsAndRemovals() throws {
+        let plan = try plan("a: {every: 5s}, new: {every: 5s}", [live(1, "a"), live(2, "old")])
+        #expect(plan.additions.map(\.name) == ["new"])
+        #expect(plan.removals.map(\.id.rawValue) == [2])
+        #expect(plan.changes.isEmpty)
+        #expect(plan.unchanged == 1)
+        #expect(
+            PlanText.text(of: plan, for: .plain) == """
+                + new: every 5s  (event)
+                - old (job 2)
+                web: 1 to add, 0 to change, 1 to remove, 1 unchanged
+
+                """
+        )
+    }
+
+    @Test(
+        "What means the same is unchanged, however it is spelled",
+        arguments: [
+            ("every: 5000ms", definition { $0.schedule.every = "5s" }),
+            ("every: 5s, timeout: 90s", definition { $0.timeout = "1min 30s" }),
+            (
+                "every: 5s, overlap: skip, retries: 0, killAfter: 5, umask: 22, tags: []",
+                definition { _ in }
+            ),
+            ("every: 5s, backoff: 10", definition { $0.backoff = "10s..1h" }),
+            ("every: 5s, memoryMax: 1M", definition { $0.memoryMax = "1048576" }),
+            ("every: 5s, tags: [b, a]", definition { $0.tags = ["a", "b"] }),
+            (
+                "every: 5s, until: '2027-01-01 00:00 UTC'",
+                definition { $0.until = "2027-01-01T00:00:00Z" }
+            ),
+            ("cron: '@daily'", definition { $0.schedule = ScheduleWords(cron: "0 0 * * *") }),
+            (
+                "calendar: daily",
+                definition { $0.schedule = ScheduleWords(calendar: "*-*-* 00:00:00") }
+            ),
+            (
+                "at: '2026-12-24 09:00', tz: CET-1",
+                definition { $0.schedule = ScheduleWords(at: "2026-12-24T08:00:00Z") }
+            ),
+            (
+                "every: 1h, from: '2026-12-24 09:00'",
+                definition {
+                    $0.schedule = ScheduleWords(every: "60min", from: "2026-12-24T08:00:00Z")
+                }
+            ),
+        ] as [(String, JobDefinition)]
+    )
+    func unchanged(text: String, definition: JobDefinition) throws {
+        let job = live(1, "a") {
+            $0.definition = definition
+            $0.definition.name = "a"
+            $0.definition.tags = (definition.tags ?? []) + ["applied:web"]
+        }
+        let plan = try plan("a: {\(text)}", [job])
+        #expect(plan.changes.flatMap(\.fields) == [])
+        #expect(plan.unchanged == 1)
+    }
+
+    private static func definition(_ change: (inout JobDefinition) -> Void) -> JobDefinition {
+        var definition = JobDefinition(schedule: ScheduleWords(every: "5s"))
+        change(&definition)
+        return definition
+    }
+
+    @Test("A change tells each field, and of the environment no value")
+    func changes() throws {
+        let job = live(1, "a") {
+            $0.definition.command = ["ls", "a b"]
+            $0.definition.env = ["OLD": "x", "SAME": "x", "SECRET": "x"]
+            $0.definition.timeout = "5s"
+        }
+        let plan = try plan(
+            "a: {every: 5s, command: ls | wc, env: {NEW: x, SAME: x, SECRET: y}, nice: 5}",
+            [job]
+        )
+        #expect(
+            PlanText.text(of: plan, for: .plain) == """
+                ~ a (job 1)
+                    command: ls 'a b' -> /bin/sh -c 'ls | wc'
+                    env: NEW added, OLD removed, SECRET changed
+                    timeout: 5s -> (none)
+                    nice: (none) -> 5
+                web: 0 to add, 1 to change, 0 to remove, 0 unchanged
+
+                """
+        )
+    }
+
+    @Test("Another schedule, or a command where there was none, is another job")
+    func replaced() throws {
+        for (text, isReplaced) in [
+            ("every: 6s", true), ("every: 5s, command: ls", true), ("every: 5s, nice: 1", false),
+            ("cron: '* * * * *'", true),
+        ] {
+            let plan = try plan("a: {\(text)}", [live(1, "a")])
+            #expect(plan.changes.map(\.isReplaced) == [isReplaced], "\(text)")
+        }
+    }
+
+    @Test(
+        "A pause is compared where it was said",
+        arguments: [
+            ("", nil, Job.State.paused, false), ("", true, .paused, true),
+            ("", true, .scheduled, false), (", paused: false", nil, .paused, true),
+            (", paused: true", nil, .paused, false), (", paused: true", true, .scheduled, true),
+        ] as [(String, Bool?, Job.State, Bool)]
+    )
+    func pause(text: String, stated: Bool?, state: Job.State, isChanged: Bool) throws {
+        let job = live(1, "a") {
+            $0.definition.paused = stated
+            $0.state = state
+        }
+        #expect(try plan("a: {every: 5s\(text)}", [job]).changes.isEmpty != isChanged)
+    }
+
+    @Test("A job that has come to its end is not begun again, unless it is another one")
+    func finished() throws {
+        let once = ScheduleWords(at: "2026-11-30T08:00:00Z")
+        let done = live(1, "a", once) { $0.state = .finished }
+        #expect(try plan("a: {at: 2026-11-30T08:00:00Z}", [done]).unchanged == 1)
+        let counted = live(1, "a") {
+            $0.state = .finished
+            $0.definition.count = 3
+        }
+        #expect(try plan("a: {every: 5s, count: 3}", [counted]).unchanged == 1)
+        #expect(try plan("a: {every: 5s, count: 4}", [counted]).additions.count == 1)
+        let ended = live(1, "a") { $0.state = .invalidated }
+        #expect(try plan("a: {every: 5s}", [ended]).additions.count == 1)
+        let passed = try plan("a: {at: 2026-11-30T08:00:00Z, misfire: once}", [])
+        #expect(passed.additions.isEmpty)
+        #expect(passed.passed.map(\.name) == ["a"])
+    }
+
+    @Test("A job without the label is touched by nothing, unless it is to be adopted")
+    func strangers() throws {
+        let stranger = job(7) { $0.definition.name = "a" }
+        let refused = try plan("a: {every: 5s, nice: 1}", [], named: [stranger])
+        #expect(refused.strangers.map(\.job.id.rawValue) == [7])
+        #expect(refused.isEmpty)
+        let adopted = try plan("a: {every: 5s}", [], named: [stranger], adopts: true)
+        #expect(adopted.changes.first?.fields.map(\.name) == ["label"])
+        #expect(adopted.removals.isEmpty)
+    }
+
+    @Test("A plan is one request as long as it fits, and each job is found again by its place")
+    func parts() throws {
+        let few = try plan("a: {every: 5s, nice: 1}, b: {every: 6s}", [live(1, "a"), live(2, "c")])
+        let parts = try ApplyPart.parts(of: few)
+        #expect(parts.count == 1)
+        #expect(parts[0].request.invalidate.map(\.rawValue) == [2])
+        #expect(parts[0].request.change.map(\.id.rawValue) == [1])
+        #expect(parts[0].request.add.map(\.tags) == [["applied:web"]])
+        #expect(
+            parts[0].placed("add[0]: duration '0s' is too short")
+                == "jobs.yaml:1:33: job 'b': duration '0s' is too short"
+        )
+        #expect(
+            parts[0].placed("parameter 'change[0].nice' is 99")
+                == "jobs.yaml:1:8: job 'a': parameter 'nice' is 99"
+        )
+        #expect(parts[0].placed("the disk is full") == "the disk is full")
+
+        let many = (0..<4000).map {
+            "j\($0): {every: 5s, userInfo: \(String(repeating: "x", count: 500))}"
+        }
+        let big = try ApplyPart.parts(of: try plan(many.joined(separator: ", "), []))
+        #expect(big.count == 3)
+        #expect(big.reduce(0) { $0 + $1.count } == 4000)
+        for part in big {
+            let line = try Request.applyJobs(part.request).line(id: .integer(1))
+            #expect(line.count < Limits.line)
+        }
+        #expect(try ApplyPart.parts(of: try plan("", [])).isEmpty)
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("Exported files") struct ExportTests {
+    private static let hostile = [
+        "", " ", "no", "NULL", "~", "5", "-", "- a", "a: b", "a #b", "'", "\"", "\\", "%", "@a",
+        "*a", "&a", "!a", "|", ">", "{", "[", "1e3", "0x1f", ".inf", "2026-12-01", "=", "<<", "?",
+        "\n", "a\nb\n", "\t", "\u{0}", "\u{7f}", "\u{85}", "\u{a0}", "\u{2028}", "\u{feff}",
+        "\u{fffe}", "\u{1f600}", "é", "\r\n", "\u{1b}[31m", "  a  ", "y", "off", "1:30", "0o7",
+    ]
+
+    @Test("What is exported reads back as the same, whatever stands in it")
+    func hostileText() throws {
+        for text in Self.hostile {
+            let exported = job(schedule: ScheduleWords(every: "5s")) {
+                $0.definition.name =
+                    "x"
+                    + text.filter { !$0.isNewline && $0 != "\u{0}" }
+                    .unicodeScalars.filter { $0.properties.generalCategory != .control }
+                    .map(String.init).joined()
+                $0.definition.command = ["printf", text.replacing("\u{0}", with: "")]
+                $0.definition.env = ["A": text.replacing("\u{0}", with: "")]
+                $0.definition.userInfo = .object([text: .array([.string(text), .integer(-5)])])
+            }
+            try expectSame(exported)
+        }
+    }
+
+    @Test("Every field of a job reads back as the same")
+    func everyField() throws {
+        try expectSame(Self.full)
+        let stated = Set(Self.full.definition.fields.keys)
+        #expect(
+            stated.union(["at", "cron", "calendar", "tz"]) == Set(JobField.all.map(\.name)),
+            "this job has every field there is"
+        )
+        for schedule in [
+            ScheduleWords(at: "2026-12-24T08:00:00.000000Z"), ScheduleWords(cron: "@reboot"),
+            ScheduleWords(cron: "*/5 0-7,9 L * mon#2", tz: "CET-1"),
+            ScheduleWords(calendar: "Mon..Fri *-*-* 09:00:00.5"), ScheduleWords(every: "1h 30min"),
+        ] {
+            try expectSame(job(schedule: schedule) { $0.definition.name = "a" })
+        }
+    }
+
+    static var full: Job {
+        job(schedule: ScheduleWords(every: "1h", from: "2026-12-01T07:30:00.000000Z")) {
+            $0.state = .paused
+            $0.definition.name = "full"
+            $0.definition.command = ["/bin/sh", "-c", "a | b"]
+            $0.definition.cwd = "/tmp/a b"
+            $0.definition.env = ["A": "1", "B": ""]
+            $0.definition.userInfo = .array([.null, .bool(false), .number(1.5)])
+            $0.definition.tags = ["db", "applied:web"]
+            $0.definition.paused = true
+            $0.definition.count = 8
+            $0.definition.until = "2027-01-01T00:00:00.000000Z"
+            $0.definition.tolerance = "500ms"
+            $0.definition.jitter = "5min"
+            $0.definition.misfire = .all
+            $0.definition.misfireLimit = 7
+            $0.definition.misfireAfter = "2min"
+            $0.definition.misfireWindow = "1d"
+            $0.definition.timeout = "1h 30min"
+            $0.definition.killAfter = "10s"
+            $0.definition.overlap = .queue
+            $0.definition.retries = 3
+            $0.definition.backoff = "10s..5min"
+            $0.definition.successCodes = [0, 3]
+            $0.definition.onFailure = ["mail", "root"]
+            $0.definition.rerunInterrupted = true
+            $0.definition.nice = -5
+            $0.definition.memoryMax = "512M"
+            $0.definition.cpuTime = "10s"
+            $0.definition.umask = "077"
+        }
+    }
+
+    /// Expects that the job, exported and read again, is to be changed in nothing.
+    private func expectSame(_ exported: Job) throws {
+        var exported = exported
+        exported.definition.tags = (exported.definition.tags ?? []).filter { $0 != "applied:web" }
+        exported.definition.tags?.append("applied:web")
+        let file = ExportedFile([exported], label: "web")
+        for text in [file.text(schema: "/schema.json"), YAMLText.json(file.json)] {
+            let read = jobFile(text)
+            #expect(read.mistakes == [], "\(text)")
+            let plan = ApplyPlan(
+                try JobFiles([read], label: nil),
+                labelled: [exported],
+                named: [:],
+                adopts: false,
+                now: testNow,
+                zone: berlin
+            )
+            #expect(plan.changes.flatMap(\.fields) == [], "\(text)")
+            #expect(plan.unchanged == 1, "\(text)")
+            #expect(
+                read.jobs.first?.definition.command == exported.definition.command,
+                "\(text)"
+            )
+        }
+    }
+
+    @Test("What no file can say is left out, with the reason; a delay becomes its date")
+    func leftOut() {
+        let file = ExportedFile(
+            [
+                job(1),
+                job(2) {
+                    $0.definition.name = "tied"
+                    $0.definition.whilePid = 1
+                },
+                job(3, schedule: ScheduleWords(in: "30m")) { $0.definition.name = "later" },
+            ],
+            label: nil
+        )
+        #expect(file.leftOut.map(\.job.id.rawValue) == [1, 2])
+        #expect(
+            file.text(schema: nil) == """
+                jobs:
+                  later:
+                    at: "2026-12-01T08:00:05.000000Z"
+
+                """
+        )
+        #expect(ExportedFile([], label: "a b").text(schema: nil) == "label: \"a b\"\njobs: {}\n")
+    }
+}
+
+@Suite("Fields of jobs") struct JobFieldTests {
+    @Test("A file has the fields of the wire, but for those that no file can mean")
+    func table() {
+        let wire = JobDefinition.fieldNames
+            .subtracting(["schedule", "name", "whilePid", "whileConnected"])
+            .union(["every", "from", "at", "cron", "calendar", "tz"])
+        #expect(Set(JobField.all.map(\.name)) == wire)
+    }
+
+    @Test("What is the standard of a field is accepted by it")
+    func standards() throws {
+        for field in JobField.all {
+            guard let standard = field.standard else { continue }
+            let value = try #require(
+                try YAMLReader.value(of: YAMLText.inline(standard), file: "f")
+            )
+            #expect(try field.kind.read(value) != nil, "\(field.name)")
+        }
+    }
+
+    @Test(
+        "docs/jobs.schema.json is what the table makes of it; 'timerctl export --schema' writes it"
+    )
+    func schema() throws {
+        let docs = URL(filePath: #filePath).appending(path: "../../../../docs").standardized
+        let kept = try String(contentsOf: docs.appending(path: "jobs.schema.json"), encoding: .utf8)
+        #expect(kept == JobsSchema.text)
+        let read = try JSONValue(parsing: kept)
+        guard case .object(let fields)? = read["$defs"]?["job"]?["properties"] else {
+            Issue.record("no fields")
+            return
+        }
+        #expect(Set(fields.keys) == Set(JobField.all.map(\.name)))
+    }
+}

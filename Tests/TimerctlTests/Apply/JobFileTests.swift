@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+/// A file as it is read on a Tuesday, 09:00 in Berlin.
+func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
+    JobFile(text, file: name, now: testNow, zone: berlin)
+}
+
+@Suite("Files of jobs") struct JobFileTests {
+    @Test("A job is read in the words of the command line")
+    func job() throws {
+        let file = jobFile(
+            """
+            label: web
+            jobs:
+              heartbeat:
+                every: 5s
+                from: 2026-12-01 10:00
+                command: [curl, -m, 4, no]
+                env: {LEVEL: 7, DEBUG: yes, NOTHING: ""}
+                userInfo: {text: no, list: [1, -2.5, 0x10, null, ~, true, "true"]}
+                umask: 022
+                memoryMax: 1048576
+                successCodes: [0, 3]
+                paused: true
+              dump:
+                cron: "0 3 * * *"
+                tz: CET-1
+                command: pg_dump shop | gzip
+              reminder:
+                at: 2026-12-24 09:00
+                until: 2027-01-01T00:00:00Z
+            """
+        )
+        #expect(file.mistakes == [])
+        #expect(file.label == "web")
+        #expect(file.jobs.map(\.name) == ["heartbeat", "dump", "reminder"])
+        let heartbeat = file.jobs[0].definition
+        #expect(
+            heartbeat.schedule == ScheduleWords(every: "5s", from: "2026-12-01T09:00:00.000000Z")
+        )
+        #expect(heartbeat.command == ["curl", "-m", "4", "no"], "words are taken as written")
+        #expect(heartbeat.env == ["LEVEL": "7", "DEBUG": "yes", "NOTHING": ""])
+        #expect(
+            heartbeat.userInfo
+                == .object([
+                    "text": .string("no"),
+                    "list": .array([
+                        .integer(1), .number(-2.5), .integer(16), .null, .null, .bool(true),
+                        .string("true"),
+                    ]),
+                ])
+        )
+        #expect(heartbeat.umask == "022")
+        #expect(heartbeat.memoryMax == "1048576")
+        #expect(heartbeat.successCodes == [0, 3])
+        #expect(heartbeat.paused == true)
+        #expect(file.jobs[1].definition.command == ["/bin/sh", "-c", "pg_dump shop | gzip"])
+        #expect(file.jobs[1].definition.schedule.tz == "CET-1")
+        #expect(file.jobs[2].definition.schedule.at == "2026-12-24T08:00:00.000000Z")
+        #expect(file.jobs[2].place == Place(file: "jobs.yaml", line: 17, column: 3))
+    }
+
+    @Test("JSON is read as well, with its places")
+    func json() {
+        let file = jobFile(
+            #"{"label": "web", "jobs": {"a": {"every": "5s", "command": ["a\u00e9\n"], "nice": 99}}}"#
+        )
+        #expect(
+            file.mistakes.map(\.description) == [
+                "jobs.yaml:1:82: 'nice' is '99', accepted is a number from -20 to 19"
+            ]
+        )
+    }
+
+    @Test("All that is wrong is told at once, each with its place, its value and what is accepted")
+    func mistakes() {
+        let file = jobFile(
+            """
+            lable: x
+            jobs:
+              a: {evry: 5s, timeout: soon, command: []}
+              b: {in: 5m, tags: [applied:x], cwd: here}
+              c: {cron: "99 * * * *"}
+              d: {at: tomorrow 09:00}
+              e: {calendar: "*-02-30"}
+              f: {every: 5s, from: 2026-01-01, tz: Mars/Olympus}
+              g: {every: 5s, cron: "* * * * *"}
+              h: 5
+              i: {every: 5s, env: {A: }, paused: yes, overlap: maybe, retries: 1.5}
+              j: {every: [1], shell: ls, whilePid: 1, schedule: {}, name: x}
+            """
+        )
+        let told = file.mistakes.map { "\($0.place.line):\($0.place.column) \($0.message)" }
+        for expected in [
+            "1:1 'lable' is unknown here, accepted are 'label' and 'jobs'",
+            "3:7 'evry' is unknown; a job has every, from, at, cron",
+            "3:26 'timeout' is 'soon', accepted is a duration of 1ms to 100 years",
+            "3:41 'command' is an empty list, accepted is a list such as [curl",
+            "3:3 job 'a' has none, accepted is exactly one of 'every', 'at', 'cron', 'calendar'",
+            "4:7 'in' counts from when it is said",
+            "4:22 the tag 'applied:x' is a label",
+            "4:39 'cwd' is 'here', accepted is an absolute path",
+            "5:13 job 'c': cron '99 * * * *': minute '99' is not accepted",
+            "6:11 'at' is 'tomorrow 09:00', another date each time it is read",
+            "7:17 job 'e': calendar '*-02-30' never fires",
+            "8:40 job 'f': ",
+            "9:3 job 'g' has 'every' and 'cron', accepted is exactly one of",
+            "10:6 job 'h' is '5', accepted is a map of its fields",
+            "11:27 variable 'A' is empty, accepted is text",
+            "11:38 'paused' is 'yes', accepted is true or false",
+            "11:52 'overlap' is 'maybe', accepted is skip, queue, allow or replace",
+            "11:68 'retries' is '1.5', accepted is a number from 0 to 1000",
+            "12:14 'every' is a list, accepted is a duration",
+            "12:19 'shell' is unknown; a 'command' that is text is a line for /bin/sh -c",
+            "12:30 'whilePid' has no place in a file",
+            "12:43 'schedule' has no place in a file",
+            "12:57 'name' has no place in a job",
+        ] {
+            #expect(told.contains { $0.hasPrefix(expected) }, "\(expected) in \(told)")
+        }
+        #expect(told.count == 23)
+    }
+
+    @Test(
+        "What is no such file is refused with the place",
+        arguments: [
+            ("", "jobs.yaml:1:1: the file is empty, accepted are 'label' and 'jobs'"),
+            ("5", "jobs.yaml:1:1: the file is '5', accepted is a map with 'label' and 'jobs'"),
+            ("label: a", "jobs.yaml:1:1: 'jobs' is missing"),
+            (
+                "label: [a]\njobs: {}",
+                "jobs.yaml:1:8: 'label' is a list, accepted is a name of 1 to"
+            ),
+            ("jobs: [a]", "jobs.yaml:1:7: 'jobs' is a list, accepted is a map of names to jobs"),
+            ("jobs:\n  a: {every: 5s}\n  a: {every: 6s}", "jobs.yaml:2:3: 'a' is given twice"),
+            ("jobs:\n  a: [", "jobs.yaml:3:1: not YAML: while parsing a flow node (line 3)"),
+            ("jobs: *a", "jobs.yaml:1:7: not YAML: found undefined alias"),
+            ("jobs: {}\n---\njobs: {}", "jobs.yaml:2:1: not YAML: expected a single document"),
+            ("jobs: {a: {every: 1s, userInfo: .inf}}", "jobs.yaml:1:33: '.inf' is no number"),
+            ("jobs: {a: {every: 1s, userInfo: {[a]: 1}}}", "jobs.yaml:1:34: a key is a list"),
+        ]
+    )
+    func refused(text: String, message: String) throws {
+        let mistake = try #require(jobFile(text).mistakes.first)
+        #expect(mistake.description.hasPrefix(message), "\(mistake)")
+    }
+
+    @Test("Aliases repeat what they stand for, but not without end")
+    func aliases() {
+        let file = jobFile("jobs: {a: &a {every: 5s, command: [ls]}, b: *a}")
+        #expect(file.jobs.map(\.definition.command) == [["ls"], ["ls"]])
+        var bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+        for level in 1...8 {
+            let aliases = Array(repeating: "*a\(level - 1)", count: 10).joined(separator: ", ")
+            bomb += "a\(level): &a\(level) [\(aliases)]\n"
+        }
+        #expect(
+            jobFile(bomb).mistakes.map(\.message) == ["with all its aliases the file is too large"]
+        )
+    }
+
+    @Test("Files of a folder agree on the label, and each name is one's alone")
+    func together() throws {
+        let one = jobFile("label: web\njobs: {a: {every: 5s}}", "1.yaml")
+        let two = jobFile("jobs: {b: {every: 5s}}", "2.yaml")
+        let both = try JobFiles([one, two], label: nil)
+        #expect(both.label == "web")
+        #expect(both.jobs.map(\.name) == ["a", "b"])
+        let other = jobFile("label: db\njobs: {a: {every: 5s}}", "3.yaml")
+        let mistakes = #expect(throws: Mistakes.self) { try JobFiles([one, other], label: nil) }
+        #expect(
+            mistakes?.all.map(\.description) == [
+                "3.yaml:1:8: the label is 'db', expected 'web'",
+                "3.yaml:2:8: job 'a' is at 1.yaml:2:8, too",
+            ]
+        )
+        let failure = #expect(throws: Failure.self) { try JobFiles([two], label: nil) }
+        #expect(failure?.status == .badData)
+        #expect(try JobFiles([two], label: "x").label == "x")
+    }
+}
