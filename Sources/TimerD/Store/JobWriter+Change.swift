@@ -168,11 +168,17 @@ extension JobWriter {
 
     /// Drops the next `count` dates, or as many as there are; they leave a row with the reason.
     private mutating func drop(_ count: Int, of job: inout StoredJob) throws {
-        guard let first = job.fireDate else {
+        guard var first = job.fireDate else {
             throw ControlError(
                 .conflict,
                 "job \(job.id) fires when the machine starts; it has no date to skip"
             )
+        }
+        // A daemon before this one may have told of the date: then it has had its fire.
+        while let row = try row(of: job, covering: first),
+            case .date(let next) = job.next(after: row.last, fires: job.fires, at: moment)
+        {
+            first = next
         }
         var last = first
         var dropped = 1
