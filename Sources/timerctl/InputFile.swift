@@ -21,6 +21,13 @@ enum InputFile {
         return (folder == "/" ? "" : folder) + "/" + path
     }
 
+    /// Whether there is a folder of that name, at an absolute path.
+    static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return path.hasPrefix("/") && stat(path, &status) == 0
+            && status.st_mode & S_IFMT == S_IFDIR
+    }
+
     /// All bytes of the file; "-" is standard input.
     ///
     /// - Throws: 74 for what cannot be read, 65 for more than `limit`.

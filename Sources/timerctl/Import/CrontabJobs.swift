@@ -11,6 +11,7 @@ struct CrontabJobs {
     var owner: LocalUser?
     var caller = LocalUser.current
     var findUser: (String) -> LocalUser? = { LocalUser(named: $0) }
+    var isFolder: (String) -> Bool = InputFile.isFolder
 
     /// The jobs; each is as cron would run it: in no way late, and beside one that still runs.
     func plan(of crontab: Crontab) -> ImportPlan {
@@ -57,7 +58,9 @@ struct CrontabJobs {
         }
         let env = entry.variables.filter { !Self.ownVariables.contains($0.key) }
         definition.env = env.isEmpty ? nil : env
-        definition.cwd = env["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let home = env["HOME"] ?? owner.home
+        // cron runs it all the same, in a folder of its own; timerd would not start it.
+        definition.cwd = isFolder(home) ? env["HOME"] : "/"
         definition.tags = [tag]
         definition.overlap = .allow
         definition.misfire = words.isReboot ? nil : .skip

@@ -35,10 +35,9 @@ struct Importer {
             Output.tell("\(job.place): there already as \(there.title)")
         }
         tell(of: comparison.gone)
-        var new = comparison.new
-        try await chooseNames(of: &new, daemon)
-        let added = try await Progress.show("adding \(new.count) jobs") { _ in
-            try await addAll(new)
+        let new = comparison.new
+        let added = try await Progress.show("adding jobs", of: new.count) { progress in
+            try await addAll(try await named(new, daemon, progress))
         }
         if options.common.json {
             try Output.write(added.map(\.json).joined())
@@ -76,7 +75,7 @@ struct Importer {
             } catch {
                 try await remove(added.map(\.job.id))
                 // "jobs[3]: ..." names the definition; its line says more.
-                throw Failure(error.status, "as '\(owner.name)': \(named(error.message, own))")
+                throw Failure(error.status, "as '\(owner.name)': \(sentence(error.message, own))")
             }
         }
         return added
@@ -91,7 +90,7 @@ struct Importer {
         )
     }
 
-    private func named(_ message: String, _ jobs: [ImportedJob]) -> String {
+    private func sentence(_ message: String, _ jobs: [ImportedJob]) -> String {
         for (index, job) in jobs.enumerated() {
             let prefix = "jobs[\(index)]: "
             if message.hasPrefix(prefix) {
@@ -117,9 +116,15 @@ struct Importer {
     }
 
     /// Gives each the name of its command, with a number where another job has that.
-    private func chooseNames(of jobs: inout [ImportedJob], _ daemon: Daemon) async throws {
+    private func named(
+        _ jobs: [ImportedJob],
+        _ daemon: Daemon,
+        _ progress: Progress
+    ) async throws(Failure) -> [ImportedJob] {
+        var jobs = jobs
         var taken: Set<[String]> = []
         for index in jobs.indices {
+            progress.advance()
             guard let name = jobs[index].definition.name else { continue }
             let owner = jobs[index].owner
             var (candidate, number) = (name, 2)
@@ -131,6 +136,7 @@ struct Importer {
             }
             jobs[index].definition.name = candidate
         }
+        return jobs
     }
 
     private func isTaken(

@@ -16,6 +16,7 @@ import TimerControl
         var jobs = CrontabJobs(path: "/tmp/crontab", owner: hasUsers ? nil : caller)
         jobs.caller = caller
         jobs.findUser = { name in [LocalUser.root, .ann, .munin].first { $0.name == name } }
+        jobs.isFolder = { $0 != "/nonexistent" }
         return jobs.plan(of: Crontab(parsing: text, hasUsers: hasUsers))
     }
 
@@ -165,6 +166,13 @@ import TimerControl
         expected.misfire = .skip
         #expect(plan.jobs.first?.definition == expected)
         #expect(plan.notes.map { $0.prefix(6) } == ["MAILTO", "CRON_T", "line 5"])
+    }
+
+    /// Seen with Debian's cron 3.0pl1-162, which ran a line of nobody's in /var/spool/cron.
+    @Test("Who has no home runs in the root folder, since a run needs one that is there")
+    func home() {
+        let jobs = plan("* * * * * a\nHOME=/nonexistent\n* * * * * b").jobs
+        #expect(jobs.map(\.definition.cwd) == [nil, "/"])
     }
 
     @Test("Input is written to the command by a shell that any other runs under")
