@@ -21,6 +21,8 @@ public struct Job: Hashable, Sendable {
     /// Why it ended, in a word: `once`, `count`, `until`, `exhausted`, `invalidated`, `fired`,
     /// `skipped`, `replaced`.
     public var endReason: String?
+    /// What became of its newest date that has come; where a list was asked for that alone.
+    public var last: Run?
     /// On the wire its fields stand beside the ones above.
     public var definition: JobDefinition
 
@@ -61,6 +63,7 @@ public struct Job: Hashable, Sendable {
 extension Job: Codable {
     enum CodingKeys: String, CodingKey {
         case id, owner, state, fireDate, dueDate, movedFrom, fires, addedAt, endedAt, endReason
+        case last
     }
 
     public init(from decoder: any Decoder) throws {
@@ -75,6 +78,7 @@ extension Job: Codable {
         addedAt = try container.decode(Timestamp.self, forKey: .addedAt)
         endedAt = try container.decodeIfPresent(Timestamp.self, forKey: .endedAt)
         endReason = try container.decodeIfPresent(String.self, forKey: .endReason)
+        last = try container.decodeIfPresent(Run.self, forKey: .last)
         definition = try JobDefinition(from: decoder)
     }
 
@@ -91,5 +95,6 @@ extension Job: Codable {
         try container.encode(addedAt, forKey: .addedAt)
         try container.encodeIfPresent(endedAt, forKey: .endedAt)
         try container.encodeIfPresent(endReason, forKey: .endReason)
+        try container.encodeIfPresent(last, forKey: .last)
     }
 }

@@ -152,27 +152,44 @@ public struct SkipJobs: Hashable, Sendable {
     }
 }
 
-/// `job.list`: filters that must all hold, in pages by growing id.
+/// `job.list`: filters that must all hold, in pages.
 public struct ListJobs: Codable, Hashable, Sendable {
     /// Ended jobs as well; without it, scheduled and paused ones.
     public var all: Bool?
     public var state: Job.State?
     public var name: String?
     public var tag: String?
+    /// Nil for growing ids.
+    public var order: Order?
+    /// Whether each job is to come with `Job.last`.
+    public var last: Bool?
     /// 1 to 1000; default 100.
     public var limit: Int?
-    /// From the answer before.
-    public var cursor: Int64?
+    /// From the answer before, which was in the same order.
+    public var cursor: JobCursor?
 
     public init() {}
 
-    static let fieldNames: Set<String> = ["all", "state", "name", "tag", "limit", "cursor"]
+    public enum Order: String, Codable, Hashable, Sendable, CaseIterable {
+        /// By growing id.
+        case id
+        /// By when they fire next; those that do not at the end, by growing id.
+        ///
+        /// One that fires while pages are asked for may come once more, with its next date.
+        case nextFire
+    }
+
+    static let fieldNames: Set<String> = [
+        "all", "state", "name", "tag", "order", "last", "limit", "cursor",
+    ]
 }
 
 /// `run.list`: what became of the fires of one job or of all, newest first.
 public struct ListRuns: Codable, Hashable, Sendable {
     public var job: JobID?
     public var name: String?
+    /// Only those whose command runs, waits or is about to start.
+    public var open: Bool?
     /// 1 to 1000; default 20.
     public var limit: Int?
     /// From the answer before.
@@ -180,7 +197,7 @@ public struct ListRuns: Codable, Hashable, Sendable {
 
     public init() {}
 
-    static let fieldNames: Set<String> = ["job", "name", "limit", "cursor"]
+    static let fieldNames: Set<String> = ["job", "name", "open", "limit", "cursor"]
 }
 
 /// `run.get` and `run.kill`.

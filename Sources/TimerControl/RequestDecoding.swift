@@ -15,6 +15,7 @@ extension Request {
         case .listJobs:
             let list = try parameters.decoded(ListJobs.self, fields: ListJobs.fieldNames)
             if let limit = list.limit { try checkRange(limit, 1...Limits.page, "limit") }
+            try list.checkCursor()
             self = .listJobs(list)
         case .invalidateJobs:
             let jobs = try parameters.selection(besides: ["kill"])
@@ -60,6 +61,23 @@ extension Request {
         case .checkDatabase:
             try parameters.checkNames(among: [])
             self = .checkDatabase
+        }
+    }
+}
+
+extension ListJobs {
+    fileprivate func checkCursor() throws(ControlError) {
+        var isOfThisOrder = true
+        switch cursor {
+        case nil: break
+        case .id: isOfThisOrder = order != .nextFire
+        case .fire, .idle: isOfThisOrder = order == .nextFire
+        }
+        guard isOfThisOrder else {
+            throw ControlError(
+                .invalidParams,
+                "parameter 'cursor' is of another 'order' than this request has"
+            )
         }
     }
 }

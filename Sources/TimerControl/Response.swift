@@ -18,9 +18,9 @@ public struct JobReply: Codable, Hashable, Sendable {
 public struct JobsReply: Codable, Hashable, Sendable {
     public var jobs: [Job]
     /// To be given with the next request; nil on the last page.
-    public var cursor: Int64?
+    public var cursor: JobCursor?
 
-    public init(jobs: [Job], cursor: Int64? = nil) {
+    public init(jobs: [Job], cursor: JobCursor? = nil) {
         self.jobs = jobs
         self.cursor = cursor
     }

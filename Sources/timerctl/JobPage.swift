@@ -164,32 +164,13 @@ struct JobPage {
         }
     }
 
-    /// The dates after now, as they stand: moved grids, the count and the last date are heeded.
     private var comingDates: [String] {
-        guard job.state == .scheduled, let first = job.fireDate, let schedule else { return [] }
-        let left = job.definition.count.map { $0 - job.fires } ?? .max
-        let until = job.definition.until.flatMap { Timestamp(rfc3339: $0) } ?? .distantFuture
-        var coming: [String] = []
-        var date = first > dates.now ? first : schedule.nextFireDate(after: dates.now)
-        while let next = date, coming.count < min(left, 5), next <= until {
-            coming.append(
-                "\(dates.weekday(next)) \(dates.full(next))  \(dates.distance(next))"
-            )
-            // A fire that was moved alone stands for the date it was moved away from.
-            let from = next == first ? job.movedFrom : nil
-            date = schedule.nextFireDate(after: max(next, from ?? next))
+        job.comingDates(dates, atMost: 5).map {
+            "\(dates.weekday($0)) \(dates.full($0))  \(dates.distance($0))"
         }
-        return coming
     }
 
-    /// The schedule as it stands; nil for a kind that a newer daemon knows and this program does not.
-    private var schedule: Schedule? {
-        // try?: what cannot be read here is shown in the words in which it came.
-        try? job.definition.schedule.schedule(
-            anchor: job.fireDate ?? job.addedAt,
-            zone: dates.zone
-        )
-    }
+    private var schedule: Schedule? { job.schedule(in: dates.zone) }
 
     /// What an expression means; a length of time says that itself.
     private var inWords: String? {

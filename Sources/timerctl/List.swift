@@ -7,96 +7,78 @@ import TimerControl
 /// `timerctl list`: the jobs in a table.
 struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "List jobs: when each fires next, how often it has, what it does.",
+        abstract: "List jobs: when each fires next, what became of its last date, what it does.",
         discussion: """
-            Live jobs alone, scheduled or paused, by growing id; --all shows ended ones too, \
-            which are kept for 30 days.
+            Live jobs alone, scheduled or paused, those that fire next first; --all shows ended \
+            ones too, which are kept for 30 days. A terminal's lines are cut to its width.
 
             Examples:
               timerctl list
+              timerctl list -n 10
               timerctl list --all --tag work
               timerctl list --json | jq -r 'select(.fires == 0) | .id'
             """
     )
 
-    @Flag(name: .shortAndLong, help: "Ended jobs as well.")
-    var all = false
-
-    @Option(help: "Only jobs with this tag.")
-    var tag: String?
+    @OptionGroup var filter: JobFilter
 
     @Option(
-        help: ArgumentHelp(
-            "Only jobs in this state: scheduled, paused, finished, invalidated.",
-            valueName: "state"
-        ),
-        completion: .list(Job.State.allCases.map(\.rawValue)),
-        transform: { try jobState($0) }
+        name: .customShort("n"),
+        parsing: .unconditional,
+        help: ArgumentHelp("The first so many; default all.", valueName: "number")
     )
-    var state: Job.State?
+    var number: Int?
 
     @OptionGroup var common: CommonOptions
 
+    mutating func validate() throws {
+        if let number, number < 1 { throw ValidationError("-n \(number) is not a number from 1") }
+    }
+
     func run() async throws {
         let daemon = try await Daemon.connect(common)
-        var request = request()
-        var jobs: [Job] = []
-        var isEmpty = true
-        repeat {
-            let page = try await daemon.ask(.listJobs(request), for: JobsReply.self)
-            isEmpty = isEmpty && page.value.jobs.isEmpty
-            if common.json {
-                try Output.write(page.jsonLines("jobs"))
-            } else {
-                jobs += page.value.jobs
-            }
-            request.cursor = page.value.cursor
-        } while request.cursor != nil
-        if isEmpty { return Output.tell(emptySentence) }
+        var request = filter.request()
+        // The objects of --json are the wire's own, without what a table needs besides.
+        request.last = common.json ? nil : true
+        let jobs = try await daemon.jobs(
+            request,
+            atMost: number ?? .max,
+            json: common.json ? { try Output.write($0) } : nil
+        )
+        if jobs.isEmpty { return Output.tell(filter.emptySentence) }
         if !common.json {
             let dates = LocalDate(now: .now, zone: .local)
             try Output.write(Self.table(of: jobs, dates: dates).text(for: .current))
         }
     }
 
-    func request() -> ListJobs {
-        var request = ListJobs()
-        // Asking for a state that only ended jobs have means them.
-        request.all = all || state?.isLive == false ? true : nil
-        request.state = state
-        request.tag = tag
-        request.limit = 1000
-        return request
-    }
-
-    /// What is said instead of an empty table.
-    var emptySentence: String {
-        if tag != nil || state != nil { return "no such jobs" }
-        return all ? "no jobs" : "no live jobs; --all shows ended ones"
-    }
-
     static func table(of jobs: [Job], dates: LocalDate) -> Table {
         var table = Table(columns: [
-            .init(title: "ID", isRightAligned: true), .init(title: "NAME"), .init(title: "STATE"),
-            .init(title: "NEXT FIRE"), .init(title: "SCHEDULE"),
-            .init(title: "FIRES", isRightAligned: true), .init(title: "COMMAND"),
+            .init(title: "ID", isRightAligned: true), .init(title: "NAME", narrowest: 8),
+            .init(title: "NEXT FIRE"), .init(title: "LAST"),
+            .init(title: "SCHEDULE", narrowest: 8), .init(title: "COMMAND"),
         ])
         table.rows = jobs.map { job in
             [
-                "\(job.id)", .init(job.definition.name ?? "-"),
-                .init(job.state.rawValue, job.state.style), next(job, dates),
-                .init(job.definition.schedule.words(dates)), "\(job.fires)", .init(job.action),
+                "\(job.id)", .init(job.definition.name ?? "-"), next(job, dates),
+                last(job, dates), .init(job.definition.schedule.words(dates)), .init(job.action),
             ]
         }
         return table
     }
 
     private static func next(_ job: Job, _ dates: LocalDate) -> Table.Cell {
-        guard job.state == .scheduled else { return "-" }
+        guard job.state == .scheduled else { return .init(job.state.rawValue, job.state.style) }
         guard let date = job.nextFire else { return "at start-up" }
         // Overdue by a second or more is what a reader has to see: nothing should be.
         let isOverdue = dates.now - date >= .seconds(1)
         return Table.Cell(dates.distance(date), isOverdue ? .red : nil)
+    }
+
+    private static func last(_ job: Job, _ dates: LocalDate) -> Table.Cell {
+        guard let run = job.last else { return "-" }
+        let result = LastResult(run, of: job.definition)
+        return Table.Cell(result.text(dates), result.style)
     }
 }
 
@@ -109,12 +91,4 @@ extension Job.State {
         case .finished, .invalidated: .dim
         }
     }
-}
-
-private func jobState(_ argument: String) throws -> Job.State {
-    guard let state = Job.State(rawValue: argument) else {
-        let states = Job.State.allCases.map(\.rawValue).joined(separator: ", ")
-        throw ValidationError("--state '\(argument)' is none of \(states)")
-    }
-    return state
 }

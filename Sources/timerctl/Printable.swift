@@ -40,8 +40,8 @@ enum Printable {
         return text.reduce(0) { $0 + width($1) }
     }
 
-    /// The text cut to `columns`, an ellipsis in its last one, if it is wider.
-    static func cut(_ text: String, to columns: Int) -> String {
+    /// The text cut to `columns`, with a mark of one column at its end, if it is wider.
+    static func cut(_ text: String, to columns: Int, mark: String = "…") -> String {
         if width(text) <= columns { return text }
         var room = columns - 1
         var result = ""
@@ -50,7 +50,7 @@ enum Printable {
             if room < 0 { break }
             result.append(character)
         }
-        return result + "…"
+        return result + mark
     }
 
     private static func width(_ character: Character) -> Int {

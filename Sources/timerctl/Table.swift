@@ -5,6 +5,8 @@ struct Table {
     struct Column {
         var title: String
         var isRightAligned = false
+        /// What a terminal may cut it to; nil for a column that is never cut.
+        var narrowest: Int?
     }
 
     struct Cell: ExpressibleByStringInterpolation {
@@ -29,19 +31,31 @@ struct Table {
 
     /// The lines, each with its newline.
     ///
-    /// Only the last column is cut, and only for a terminal: what is piped away stays whole.
+    /// The last column is cut, and where that is not enough those that may be, the widest first; only
+    /// for a terminal: what is piped away stays whole.
     func text(for terminal: Terminal) -> String {
         let titles = columns.map { Cell($0.title, .bold) }
         let lines = [titles] + rows
-        let widths = columns.indices.dropLast().map { column in
+        var widths = columns.indices.dropLast().map { column in
             lines.reduce(0) { max($0, Printable.width($1[column].text)) }
         }
+        if let width = terminal.width { narrow(&widths, to: width - Self.narrowest) }
         let lastWidth = terminal.width.map { width in
             max(Self.narrowest, width - widths.reduce(0) { $0 + $1 + 2 })
         }
         return lines.map { cells in
             line(cells, widths: widths, lastWidth: lastWidth, terminal) + "\n"
         }.joined()
+    }
+
+    /// Takes columns away from the widest, one by one, until all fit in front of the last.
+    private func narrow(_ widths: inout [Int], to room: Int) {
+        while widths.reduce(0, { $0 + $1 + 2 }) > room {
+            let widest = widths.indices.filter { widths[$0] > columns[$0].narrowest ?? .max }
+                .max { widths[$0] < widths[$1] }
+            guard let widest else { return }
+            widths[widest] -= 1
+        }
     }
 
     private func line(
@@ -57,11 +71,9 @@ struct Table {
                 line += terminal.styled(text, cell.style)
                 continue
             }
-            let padding = String(
-                repeating: " ",
-                count: widths[index] - Printable.width(cell.text)
-            )
-            let text = terminal.styled(cell.text, cell.style)
+            let cut = Printable.cut(cell.text, to: widths[index])
+            let padding = String(repeating: " ", count: widths[index] - Printable.width(cut))
+            let text = terminal.styled(cut, cell.style)
             line += (columns[index].isRightAligned ? padding + text : text + padding) + "  "
         }
         return line

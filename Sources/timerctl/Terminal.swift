@@ -31,6 +31,19 @@ struct Terminal: Hashable {
         return !["", "dumb"].contains(term ?? "")
     }
 
+    /// Whether this process's locale has more than ASCII to draw with: it is a UTF-8 one.
+    static var isUnicode: Bool {
+        let names = ["LC_ALL", "LC_CTYPE", "LANG"]
+        let values = names.compactMap { name in getenv(name).map { String(cString: $0) } }
+        return isUnicode(locale: values.first { !$0.isEmpty })
+    }
+
+    /// `locale`: the first that is set of LC_ALL, LC_CTYPE and LANG (locale(7)).
+    static func isUnicode(locale: String?) -> Bool {
+        let codeset = (locale ?? "").lowercased().replacing("-", with: "")
+        return codeset.contains(".utf8")
+    }
+
     /// The text in a style, for a terminal that has colours.
     func styled(_ text: String, _ style: Style?) -> String {
         guard hasColour, let style, !text.isEmpty else { return text }

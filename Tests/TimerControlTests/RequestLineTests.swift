@@ -12,11 +12,19 @@ import TimerControl
         list.name = "a"
         list.tag = "b"
         list.limit = 1000
-        list.cursor = 5
+        list.cursor = .id(JobID(rawValue: 5))
+        var nextFire = ListJobs()
+        nextFire.order = .nextFire
+        nextFire.last = true
+        nextFire.cursor = .fire(Timestamp(microseconds: 5), JobID(rawValue: 6))
+        var idle = nextFire
+        idle.cursor = .idle(JobID(rawValue: 7))
         var runs = ListRuns()
         runs.job = JobID(rawValue: 3)
         runs.limit = 1
         runs.cursor = 9
+        var openRuns = ListRuns()
+        openRuns.open = true
         var subscribe = Subscribe()
         subscribe.since = 0
         subscribe.types = [.fireFired, .runFinished]
@@ -55,7 +63,8 @@ import TimerControl
             .skipJobs(SkipJobs(jobs: .ids([JobID(rawValue: 4)]))),
             .skipJobs(SkipJobs(jobs: .name("a"), count: 3)),
             .fireJob(.name("a")), .pauseJobs(.tag("b")), .resumeJobs(.ids([JobID(rawValue: 4)])),
-            .listRuns(runs), .listRuns(ListRuns()), .getRun(run),
+            .listRuns(runs), .listRuns(ListRuns()), .listRuns(openRuns), .listJobs(nextFire),
+            .listJobs(idle), .getRun(run),
             .readOutput(ReadOutput(id: run.id)), .readOutput(output),
             .subscribe(subscribe), .subscribe(Subscribe()), .previewSchedule(preview), .status,
             .backUp(BackUp(file: "/tmp/b.db")), .backUp(BackUp(file: "/b", replace: true)),

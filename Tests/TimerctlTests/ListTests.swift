@@ -8,38 +8,83 @@ import TimerControl
 @testable import timerctl
 
 @Suite("List") struct ListTests {
+    /// Four jobs of different kinds and fates.
+    private static let jobs = [
+        job(1) {
+            $0.definition.name = "heartbeat"
+            $0.definition.command = ["curl", "-fsS", "http://localhost/ping"]
+            $0.last = ended(.exited, 0)
+        },
+        job(2, schedule: ScheduleWords(in: "30m")) {
+            $0.fireDate = testNow + .seconds(240)
+            $0.definition.userInfo = .object(["text": .string("stand up")])
+        },
+        job(3, schedule: ScheduleWords(at: "2026-12-01T07:59:57.000000Z")) {
+            $0.fireDate = testNow - .seconds(3)
+            $0.definition.name = "late"
+            $0.last = ended(.signalled, 9)
+        },
+        job(10, schedule: ScheduleWords(every: "1d", from: "2026-12-24T17:00:00.000000Z")) {
+            $0.state = .paused
+            $0.definition.name = "東京 and all the stations around it"
+            $0.definition.command = ["sh", "-c", "date >> /tmp/d"]
+            $0.last = ended(.exited, 3)
+        },
+    ]
+
+    /// A run that ended 12 s ago.
+    private static func ended(_ outcome: Run.Outcome, _ code: Int32) -> Run {
+        run(.done) {
+            $0.outcome = outcome
+            $0.status = outcome == .exited ? code : nil
+            $0.signal = outcome == .signalled ? code : nil
+            $0.endedAt = testNow - .seconds(12)
+        }
+    }
+
     @Test("Jobs read well below each other")
     func table() {
-        let jobs = [
-            job(1) {
-                $0.definition.name = "heartbeat"
-                $0.definition.command = ["curl", "-fsS", "http://localhost/ping"]
-                $0.fires = 1234
-            },
-            job(2, schedule: ScheduleWords(in: "30m")) {
-                $0.fireDate = testNow + .seconds(240)
-                $0.definition.userInfo = .object(["text": .string("stand up")])
-            },
-            job(3, schedule: ScheduleWords(at: "2026-12-01T07:59:57.000000Z")) {
-                $0.fireDate = testNow - .seconds(3)
-                $0.definition.name = "late"
-            },
-            job(10, schedule: ScheduleWords(every: "1d", from: "2026-12-24T17:00:00.000000Z")) {
-                $0.state = .paused
-                $0.definition.name = "東京"
-                $0.definition.command = ["sh", "-c", "date >> /tmp/d"]
-            },
-        ]
         #expect(
-            List.table(of: jobs, dates: testDates).text(for: .plain) == """
-                ID  NAME       STATE      NEXT FIRE  SCHEDULE                               FIRES  COMMAND
-                 1  heartbeat  scheduled  in 5 s     every 5s                                1234  curl -fsS http://localhost/ping
-                 2  -          scheduled  in 4 min   in 30m                                     0  (event) {"text":"stand up"}
-                 3  late       scheduled  3 s ago    at 2026-12-01 08:59:57 CET                 0  (event)
-                10  東京       paused     -          every 1d from 2026-12-24 18:00:00 CET      0  sh -c 'date >> /tmp/d'
+            List.table(of: Self.jobs, dates: testDates).text(for: .plain) == """
+                ID  NAME                                 NEXT FIRE  LAST               SCHEDULE                               COMMAND
+                 1  heartbeat                            in 5 s     ok 12 s ago        every 5s                               curl -fsS http://localhost/ping
+                 2  -                                    in 4 min   -                  in 30m                                 (event) {"text":"stand up"}
+                 3  late                                 3 s ago    signal 9 12 s ago  at 2026-12-01 08:59:57 CET             (event)
+                10  東京 and all the stations around it  paused     exit 3 12 s ago    every 1d from 2026-12-24 18:00:00 CET  sh -c 'date >> /tmp/d'
 
                 """
         )
+    }
+
+    @Test("A terminal of 80 columns shows each column, names and schedules cut")
+    func narrow() {
+        let terminal = Terminal(width: 80, hasColour: false)
+        #expect(
+            List.table(of: Self.jobs, dates: testDates).text(for: terminal) == """
+                ID  NAME             NEXT FIRE  LAST               SCHEDULE         COMMAND
+                 1  heartbeat        in 5 s     ok 12 s ago        every 5s         curl -fsS h…
+                 2  -                in 4 min   -                  in 30m           (event) {"t…
+                 3  late             3 s ago    signal 9 12 s ago  at 2026-12-01 …  (event)
+                10  東京 and all t…  paused     exit 3 12 s ago    every 1d from …  sh -c 'date…
+
+                """
+        )
+    }
+
+    @Test(
+        "What became of the last date is a word or two",
+        arguments: [
+            (run(.fired), "fired now"), (run(.running), "running"), (run(.waiting), "waiting"),
+            (run(.skipped) { $0.reason = .misfire }, "missed now"),
+            (run(.skipped) { $0.reason = .overlap }, "skipped now"),
+            (run(.done) { $0.outcome = .timedOut }, "timed out now"),
+            (run(.done) { $0.outcome = .notStarted }, "not started now"),
+            (ended(.exited, 4), "ok 12 s ago"), (ended(.exited, 1), "exit 1 12 s ago"),
+        ]
+    )
+    func last(run: Run, words: String) {
+        let job = job { $0.definition.successCodes = [0, 4] }
+        #expect(LastResult(run, of: job.definition).text(testDates) == words)
     }
 
     @Test("What is overdue is red")
@@ -55,13 +100,14 @@ import TimerControl
     func request() throws {
         var expected = ListJobs()
         expected.limit = 1000
-        #expect(try List.parse([]).request() == expected)
+        expected.order = .nextFire
+        #expect(try List.parse([]).filter.request() == expected)
         expected.tag = "t"
         expected.state = .paused
-        #expect(try List.parse(["--tag", "t", "--state", "paused"]).request() == expected)
+        #expect(try List.parse(["--tag", "t", "--state", "paused"]).filter.request() == expected)
         expected.state = .finished
         expected.all = true
-        #expect(try List.parse(["--tag", "t", "--state", "finished"]).request() == expected)
+        #expect(try List.parse(["--tag", "t", "--state", "finished"]).filter.request() == expected)
     }
 
     @Test("A state that is none is refused with those there are")
@@ -79,6 +125,6 @@ import TimerControl
         ]
     )
     func empty(arguments: [String], sentence: String) throws {
-        #expect(try List.parse(arguments).emptySentence == sentence)
+        #expect(try List.parse(arguments).filter.emptySentence == sentence)
     }
 }

@@ -3,16 +3,27 @@
 import TimerControl
 
 extension CommandHandler {
-    /// `job.list`: a page of the jobs that match.
+    /// `job.list`: a page of the jobs that match; where that is asked for, each with its last run.
     func listJobs(_ filter: ListJobs, _ caller: Caller) async throws -> Answer {
         let limit = filter.limit ?? 100
         let owner = caller.onlyOwner
-        let jobs = try await read { try $0.jobs(filter, owner: owner, limit: limit + 1) }
+        let moment = clock.now()
+        let (jobs, last) = try await read { queries in
+            let jobs =
+                filter.order == .nextFire
+                ? try queries.jobsByNextFire(filter, owner: owner, at: moment, limit: limit + 1)
+                : try queries.jobs(filter, owner: owner, limit: limit + 1).map {
+                    (job: $0, end: .id($0.id))
+                }
+            let last = try jobs.prefix(limit).map { job, _ in
+                filter.last == true ? try queries.lastRun(of: job.id, at: moment) : nil
+            }
+            return (jobs, last)
+        }
         let page = jobs.prefix(limit)
-        return JobsReply(
-            jobs: await view(Array(page)),
-            cursor: jobs.count > limit ? page.last?.id.rawValue : nil
-        )
+        var views = await view(page.map(\.job))
+        for index in views.indices { views[index].last = last[index] }
+        return JobsReply(jobs: views, cursor: jobs.count > limit ? page.last?.end : nil)
     }
 
     /// `job.get`.

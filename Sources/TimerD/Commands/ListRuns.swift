@@ -12,7 +12,13 @@ extension CommandHandler {
         }
         let owner = caller.onlyOwner
         let runs = try await read { [job] in
-            try $0.runs(of: job, owner: owner, cursor: filter.cursor, limit: limit + 1)
+            try $0.runs(
+                of: job,
+                owner: owner,
+                isOpen: filter.open == true,
+                cursor: filter.cursor,
+                limit: limit + 1
+            )
         }
         let page = runs.prefix(limit)
         return RunsReply(

@@ -10,7 +10,14 @@ struct Queries {
     init(_ database: Database) { self.database = database }
 
     /// Jobs by growing id, after `filter.cursor`; those of `owner` alone unless it is nil.
-    func jobs(_ filter: ListJobs, owner: UInt32?, limit: Int) throws -> [StoredJob] {
+    ///
+    /// `isIdle`: only those that have no next fire.
+    func jobs(
+        _ filter: ListJobs,
+        owner: UInt32?,
+        limit: Int,
+        isIdle: Bool = false
+    ) throws -> [StoredJob] {
         let sql =
             switch (filter.tag, owner) {
             case (nil, nil): SQL.jobs
@@ -19,14 +26,22 @@ struct Queries {
             }
         let select = try database.prepare(sql)
         let all = filter.all == true || filter.state != nil
-        let after = filter.cursor ?? 0
+        var after = JobID(rawValue: 0)
+        if case .id(let id) = filter.cursor { after = id }
         // The tag comes last, where there is one: a statement takes as many values as it names.
         if let tag = filter.tag {
-            return try select.all(after, filter.state, all, filter.name, owner, limit, tag) {
-                try JobRow.job(from: $0)
-            }
+            return try select.all(
+                after,
+                filter.state,
+                all,
+                filter.name,
+                owner,
+                limit,
+                isIdle,
+                tag
+            ) { try JobRow.job(from: $0) }
         }
-        return try select.all(after, filter.state, all, filter.name, owner, limit) {
+        return try select.all(after, filter.state, all, filter.name, owner, limit, isIdle) {
             try JobRow.job(from: $0)
         }
     }
@@ -45,9 +60,21 @@ struct Queries {
     /// What became of the fires of a job, newest first; where `job` is nil, of all jobs of
     /// `owner`, and where that is nil too, of all.
     ///
-    /// `cursor`: of the page before; the fires' own order, by date or by number.
-    func runs(of job: JobID?, owner: UInt32?, cursor: Int64?, limit: Int) throws -> [RunOnPage] {
+    /// `cursor`: of the page before; the fires' own order, by date or by number. `isOpen`: only those
+    /// whose command runs, waits or is about to start.
+    func runs(
+        of job: JobID?,
+        owner: UInt32?,
+        isOpen: Bool = false,
+        cursor: Int64?,
+        limit: Int
+    ) throws -> [RunOnPage] {
         let before = cursor ?? .max
+        if isOpen {
+            return try database.prepare(SQL.openRuns).all(before, limit, owner, job) {
+                try RunRow.run(from: $0)
+            }
+        }
         if let job {
             return try database.prepare(SQL.runsOfJob).all(
                 job,
@@ -96,6 +123,7 @@ struct Queries {
                 AND (?3 = 1 OR jobs.state IN ('scheduled', 'paused'))
                 AND (job_definitions.name = ?4 OR ?4 IS NULL)
                 AND (jobs.owner_uid = ?5 OR ?5 IS NULL)
+                AND (?7 = 0 OR jobs.state <> 'scheduled' OR jobs.due_us IS NULL)
             ORDER BY jobs.id LIMIT ?6
             """
         /// Uses jobs_by_owner.
@@ -105,7 +133,7 @@ struct Queries {
         )
         static let jobsByTag = jobs.replacing(
             "WHERE",
-            with: "JOIN job_tags ON job_tags.job_id = jobs.id AND job_tags.tag = ?7 WHERE"
+            with: "JOIN job_tags ON job_tags.job_id = jobs.id AND job_tags.tag = ?8 WHERE"
         )
         static let runsOfJob = """
             SELECT \(RunRow.columns), fires.fire_date_us FROM \(RunRow.source)
@@ -117,6 +145,15 @@ struct Queries {
             WHERE fires.id < ?1 AND fires.state NOT IN ('claimed', 'forgotten')
             ORDER BY fires.id DESC, runs.id DESC LIMIT ?2
             """
+        /// Uses fires_open.
+        static let openRuns = runs.replacing(
+            "fires.state NOT IN ('claimed', 'forgotten')",
+            with: """
+                fires.state IN ('claimed', 'waiting', 'running') AND fires.state <> 'claimed'
+                    AND (fires.owner_uid = ?3 OR ?3 IS NULL)
+                    AND (fires.job_id = ?4 OR ?4 IS NULL)
+                """
+        )
         /// Uses fires_by_owner.
         static let runsOfOwner = runs.replacing(
             "WHERE",

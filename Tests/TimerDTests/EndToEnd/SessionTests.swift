@@ -53,6 +53,47 @@ struct SessionTests {
         }
     }
 
+    @Test("The list shows what runs, what failed and what is next")
+    func pictures() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "2h", "--name", "later", "--", "false")
+            try await daemon.timerctl("add", "--every", "1h", "--name", "long", "--", "sleep", "60")
+            try await daemon.timerctl("add", "--in", "1h", "--paused", "--name", "idle")
+            try await daemon.timerctl("fire", "1", "2")
+            try await daemon.timerctl(
+                "watch",
+                "--since",
+                "0",
+                "--type",
+                "run.finished",
+                "--job",
+                "1",
+                "-n",
+                "1"
+            )
+            try await daemon.timerctl(
+                "watch",
+                "--since",
+                "0",
+                "--type",
+                "run.started",
+                "--job",
+                "2",
+                "-n",
+                "1"
+            )
+            let list = try await daemon.timerctl("list").output.split(separator: "\n")
+            #expect(list.count == 4)
+            #expect(list[1].contains("long") && list[1].contains("running"))
+            #expect(list[2].contains("later") && list[2].contains("exit 1 "))
+            #expect(list[3].contains("idle") && list[3].contains("paused"))
+            let json = try await daemon.timerctl("list", "--json", "-n", "1").output
+            #expect(json.contains(#""name":"long""#) && !json.contains(#""last""#))
+
+            try await daemon.timerctl("invalidate", "2", "--kill")
+        }
+    }
+
     @Test("A command runs with its environment and userInfo; output and status are kept")
     func command() async throws {
         try await DaemonProcess.with { daemon in

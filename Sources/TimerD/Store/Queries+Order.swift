@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// The list of jobs in the order of their next fires.
+extension Queries {
+    /// A job, and when it fires by the wall clock.
+    private struct DueJob {
+        var date: Timestamp
+        var id: JobID
+    }
+
+    /// The jobs that fire, soonest first, then those that do not, by growing id; with each where a
+    /// page ends that it is the last of.
+    ///
+    /// For all users' jobs without a filter the work is that of the page: what waits is in an index,
+    /// what is claimed is what the scheduler has in hand. With one it is that of the jobs of one
+    /// owner, or of a tag.
+    func jobsByNextFire(
+        _ filter: ListJobs,
+        owner: UInt32?,
+        at moment: Moment,
+        limit: Int
+    ) throws -> [(job: StoredJob, end: JobCursor)] {
+        var jobs: [(job: StoredJob, end: JobCursor)] = []
+        var idleAfter = JobID(rawValue: 0)
+        if case .idle(let id) = filter.cursor {
+            idleAfter = id
+        } else if filter.state ?? .scheduled == .scheduled {
+            var after = DueJob(date: .distantPast, id: JobID(rawValue: 0))
+            if case .fire(let date, let id) = filter.cursor { after = DueJob(date: date, id: id) }
+            let isFiltered = owner != nil || filter.tag != nil || filter.name != nil
+            let due =
+                try isFiltered
+                ? dueJobs(filter, owner: owner, after: after, at: moment, limit: limit)
+                : dueJobs(after: after, at: moment, limit: limit)
+            for due in due {
+                if let job = try job(due.id) { jobs.append((job, .fire(due.date, due.id))) }
+            }
+        }
+        guard jobs.count < limit else { return jobs }
+        var idle = filter
+        idle.cursor = .id(idleAfter)
+        jobs += try self.jobs(idle, owner: owner, limit: limit - jobs.count, isIdle: true)
+            .map { ($0, .idle($0.id)) }
+        return jobs
+    }
+
+    /// From all jobs of all users.
+    private func dueJobs(after: DueJob, at moment: Moment, limit: Int) throws -> [DueJob] {
+        var due: [DueJob] = []
+        for clock in [ScheduleClock.wall, .elapsed] {
+            let start = moment.date(ofWall: after.date, on: clock)
+            func read(_ row: borrowing Row) throws -> DueJob {
+                let date: Timestamp = try row.get(0)
+                return DueJob(date: moment.wallDate(date, on: clock), id: try row.get(1))
+            }
+            // Apart, so that many jobs on one date are not read again for each page.
+            due += try database.prepare(SQL.waitingThen).all(clock, start, after.id, limit) {
+                try read($0)
+            }
+            due += try database.prepare(SQL.waitingAfter).all(clock, start, limit) { try read($0) }
+        }
+        due += try database.prepare(SQL.claimed).all { row in
+            let date: Timestamp = try row.get(0)
+            return DueJob(date: moment.wallDate(date, on: try row.get(2)), id: try row.get(1))
+        }.filter { ($0.date, $0.id) > (after.date, after.id) }
+        due.sort { ($0.date, $0.id) < ($1.date, $1.id) }
+        return Array(due.prefix(limit))
+    }
+
+    /// From the jobs that a filter leaves.
+    private func dueJobs(
+        _ filter: ListJobs,
+        owner: UInt32?,
+        after: DueJob,
+        at moment: Moment,
+        limit: Int
+    ) throws -> [DueJob] {
+        let sql = SQL.dueJobs(hasOwner: owner != nil, hasTag: filter.tag != nil)
+        let select = try database.prepare(sql)
+        let shift = moment.shift.microseconds
+        func read(_ row: borrowing Row) throws -> DueJob {
+            DueJob(date: try row.get(0), id: try row.get(1))
+        }
+        if let tag = filter.tag {
+            return try select.all(
+                shift,
+                after.date,
+                after.id,
+                limit,
+                filter.name,
+                owner,
+                tag
+            ) { try read($0) }
+        }
+        return try select.all(shift, after.date, after.id, limit, filter.name, owner) {
+            try read($0)
+        }
+    }
+
+    /// What became of a job's newest date that has come: its own command's last attempt.
+    func lastRun(of job: JobID, at moment: Moment) throws -> Run? {
+        try database.prepare(SQL.lastRun).first(job, moment.wall) { try RunRow.run(from: $0).run }
+    }
+}
+
+extension Queries.SQL {
+    /// Uses jobs_waiting, as does the next.
+    static let waitingThen = """
+        SELECT due_us, id FROM jobs
+        WHERE clock = ?1 AND due_us = ?2 AND id > ?3 AND state = 'scheduled' AND claim_id IS NULL
+        ORDER BY id LIMIT ?4
+        """
+    static let waitingAfter = """
+        SELECT due_us, id FROM jobs
+        WHERE clock = ?1 AND due_us > ?2 AND state = 'scheduled' AND claim_id IS NULL
+        ORDER BY due_us, id LIMIT ?3
+        """
+    /// Uses fires_open.
+    static let claimed = """
+        SELECT jobs.due_us, jobs.id, jobs.clock
+        FROM fires INDEXED BY fires_open CROSS JOIN jobs ON jobs.id = fires.job_id AND jobs.claim_id = fires.id
+        WHERE fires.state IN ('claimed', 'waiting', 'running')
+            AND jobs.state = 'scheduled' AND jobs.due_us IS NOT NULL
+        """
+
+    /// Uses jobs_by_owner, or the tag's own order.
+    static func dueJobs(hasOwner: Bool, hasTag: Bool) -> String {
+        let date = "jobs.due_us + iif(jobs.clock = 'elapsed', ?1, 0)"
+        let tag = "JOIN job_tags ON job_tags.job_id = jobs.id AND job_tags.tag = ?7"
+        return """
+            SELECT \(date), jobs.id
+            FROM \(JobRow.source) \(hasTag ? tag : "")
+            WHERE jobs.state = 'scheduled' AND jobs.due_us IS NOT NULL
+                AND (\(date), jobs.id) > (?2, ?3)
+                AND (job_definitions.name = ?5 OR ?5 IS NULL)
+                AND \(hasOwner && !hasTag ? "jobs.owner_uid = ?6" : "(jobs.owner_uid = ?6 OR ?6 IS NULL)")
+            ORDER BY 1, 2 LIMIT ?4
+            """
+    }
+
+    static let lastRun = """
+        SELECT \(RunRow.columns), fires.id FROM \(RunRow.source)
+        WHERE fires.job_id = ?1 AND fires.state NOT IN ('claimed', 'forgotten')
+            AND fires.wall_date_us <= ?2 AND coalesce(runs.is_on_failure, 0) = 0
+        ORDER BY fires.fire_date_us DESC, runs.id DESC LIMIT 1
+        """
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+
+/// Which jobs a command is about, where it is about many.
+struct JobFilter: ParsableArguments {
+    @Flag(name: .shortAndLong, help: "Ended jobs as well.")
+    var all = false
+
+    @Option(help: "Only jobs with this tag.")
+    var tag: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Only jobs in this state: scheduled, paused, finished, invalidated.",
+            valueName: "state"
+        ),
+        completion: .list(Job.State.allCases.map(\.rawValue)),
+        transform: { try jobState($0) }
+    )
+    var state: Job.State?
+
+    /// The first page, in the order of the next fires.
+    func request() -> ListJobs {
+        var request = ListJobs()
+        // Asking for a state that only ended jobs have means them.
+        request.all = all || state?.isLive == false ? true : nil
+        request.state = state
+        request.tag = tag
+        request.order = .nextFire
+        request.limit = 1000
+        return request
+    }
+
+    /// What is said instead of an empty table.
+    var emptySentence: String {
+        if tag != nil || state != nil { return "no such jobs" }
+        return all ? "no jobs" : "no live jobs; --all shows ended ones"
+    }
+}
+
+extension Daemon {
+    /// The jobs that `request` asks for, page by page, each once; at most `number`.
+    ///
+    /// `json`: is called with each page's objects as they came, a line each.
+    func jobs(
+        _ request: ListJobs,
+        atMost number: Int = .max,
+        json: ((String) throws -> Void)? = nil
+    ) async throws -> [Job] {
+        var request = request
+        var jobs: [Job] = []
+        // One that fires while pages are asked for comes once more, with its next date.
+        var seen: Set<JobID> = []
+        repeat {
+            request.limit = min(request.limit ?? 1000, number - jobs.count)
+            let page = try await ask(.listJobs(request), for: JobsReply.self)
+            try json?(page.jsonLines("jobs"))
+            jobs += page.value.jobs.filter { seen.insert($0.id).inserted }
+            request.cursor = page.value.cursor
+        } while request.cursor != nil && jobs.count < number
+        return jobs
+    }
+}
+
+private func jobState(_ argument: String) throws -> Job.State {
+    guard let state = Job.State(rawValue: argument) else {
+        let states = Job.State.allCases.map(\.rawValue).joined(separator: ", ")
+        throw ValidationError("--state '\(argument)' is none of \(states)")
+    }
+    return state
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What became of a job's last date, in a word or two, and when: for a column of a list.
+struct LastResult {
+    /// "ok", "exit 1", "signal 9", "missed", "running".
+    var word: String
+    /// When that was; nil where it is going on.
+    var date: Timestamp?
+    /// As of `RunSentence`.
+    var style: Terminal.Style?
+
+    init(_ run: Run, of definition: JobDefinition) {
+        date = run.endedAt ?? run.firedAt ?? run.through ?? run.fireDate
+        switch run.state {
+        case .claimed, .waiting:
+            word = "waiting"
+            date = nil
+        case .running:
+            word = "running"
+            date = nil
+        case .fired: word = "fired"
+        case .skipped:
+            word = Self.isMissed(run.reason) ? "missed" : "skipped"
+            style = .yellow
+        case .done:
+            let isSuccess = Self.isSuccess(run, of: definition)
+            word = isSuccess ? "ok" : Self.failure(run)
+            style = isSuccess ? nil : .red
+        }
+    }
+
+    /// "ok 3 s ago".
+    func text(_ dates: LocalDate) -> String {
+        date.map { "\(word) \(dates.distance($0))" } ?? word
+    }
+
+    /// Whether a run ended with an exit status that its job takes for a success.
+    static func isSuccess(_ run: Run, of definition: JobDefinition) -> Bool {
+        run.outcome == .exited && (definition.successCodes ?? [0]).contains(run.status ?? 0)
+    }
+
+    /// Whether the date passed with nobody there, and not because somebody wanted it so.
+    static func isMissed(_ reason: FireReason?) -> Bool {
+        switch reason {
+        case .misfire, .coalesced, .misfireLimit, .misfireWindow, .clockStepped: true
+        default: false
+        }
+    }
+
+    private static func failure(_ run: Run) -> String {
+        switch run.outcome {
+        case .exited: "exit \(run.status ?? 0)"
+        case .signalled: "signal \(run.signal ?? 0)"
+        case .timedOut: "timed out"
+        case .notStarted: "not started"
+        case .interrupted: "interrupted"
+        case nil: "done"
+        }
+    }
+}
