@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 10
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test soak simulate torture fuzz sanitize check format dependencies release install deb package-test benchmarks clean
+.PHONY: all demo test soak simulate torture fuzz sanitize check docs format dependencies release install deb package-test benchmarks clean
 
 all: release
 
@@ -52,6 +52,11 @@ torture: dependencies release
 ## What CI checks beside the tests: format, warnings, tests that would never run, the one way of data.
 check: dependencies
 	./.ci/check
+
+## Renders the documentation of the libraries into .build/docs.
+docs: dependencies
+	$(SWIFT) build
+	@SWIFT="$(SWIFT)" ./.ci/docs
 
 ## Formats every Swift file in place.
 format:

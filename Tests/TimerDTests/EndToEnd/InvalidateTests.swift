@@ -13,7 +13,7 @@ struct InvalidateTests {
     @Test("10,000 jobs are invalidated from 8 connections as they fire: none fires after its reply")
     func storm() async throws {
         try await DaemonProcess.with { daemon in
-            let count = 10_000
+            let count = Machine.isSlow ? 2000 : 10_000
             let watcher = try await ControlClient.connect(to: daemon.socket)
             var subscribe = Subscribe()
             subscribe.types = [.fireFired, .jobInvalidated]
@@ -26,7 +26,7 @@ struct InvalidateTests {
             var lead = TimeSpan.seconds(2)
             while Timestamp(Date()) > start {
                 lead = lead + lead
-                try #require(lead < .seconds(200), "10,000 jobs are added within minutes")
+                try #require(lead < .seconds(200), "\(count) jobs are added within minutes")
                 for batch in stride(from: 0, to: count, by: 1000) {
                     _ = try await adder.invalidateJobs(.ids(Array(jobs[batch..<batch + 1000])))
                 }

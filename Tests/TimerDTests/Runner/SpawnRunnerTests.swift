@@ -180,7 +180,8 @@ import Testing
         let descriptors = count("/proc/self/fd")
         let threads = count("/proc/self/task")
         let pids = Mutex<[Int32]>([])
-        for number in 0..<2000 {
+        let rounds = Machine.isSlow ? 400 : 2000
+        for number in 0..<rounds {
             var request = TestRunner.request(["/bin/true"], input: [1, 2, 3])
             request.timeout = .seconds(1000)
             if number % 5 == 0 { request.argv = ["/no/such"] }
@@ -189,7 +190,7 @@ import Testing
             _ = await test.runner.run(request) { pid in pids.withLock { $0.append(pid) } }
         }
         let started = pids.withLock { $0 }
-        #expect(started.count == 1600)
+        #expect(started.count == rounds * 4 / 5)
         #expect(started.filter { readFile("/proc/\($0)/stat") != nil } == [])
         // Other tests run beside this one and have descriptors and threads of their own.
         #expect(count("/proc/self/fd") < descriptors + 100)

@@ -2,7 +2,6 @@
 
 import Foundation
 import Schedules
-import Synchronization
 import TimerControl
 
 @testable import TimerD
@@ -46,7 +45,7 @@ final class Promises: Sendable {
         var problems: [String] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     var now: State { state.withLock { $0 } }
     /// Where each attempt of a command writes its job, fire and number.
     let attemptsFile: String
