@@ -25,8 +25,8 @@ final class DatabaseLock: Sendable {
             let reason = errno == ELOOP ? "is a symbolic link" : DatabaseError.text(ofErrno: errno)
             throw Self.refusal(path, "cannot open lock file '\(lockPath)': \(reason)")
         }
-        guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
-            let number = errno
+        let number = Self.lock(file)
+        guard number == 0 else {
             let holder = Self.readHolder(file)
             close(file)
             guard number == EWOULDBLOCK else {
@@ -52,6 +52,22 @@ final class DatabaseLock: Sendable {
             close(file)
             file = -1
         }
+    }
+
+    /// Takes the lock; returns the errno where it cannot.
+    ///
+    /// What a killed daemon was about to start has the lock too, until it is executed or ended: a lock
+    /// whose holder is gone is waited for, two seconds at most.
+    private static func lock(_ file: Int32) -> Int32 {
+        for _ in 0..<200 {
+            if flock(file, LOCK_EX | LOCK_NB) == 0 { return 0 }
+            let number = errno
+            guard number == EWOULDBLOCK, let holder = readHolder(file), kill(holder, 0) != 0,
+                errno == ESRCH
+            else { return number }
+            usleep(10_000)
+        }
+        return EWOULDBLOCK
     }
 
     /// The path without symbolic links, so that two names of one database are one lock.

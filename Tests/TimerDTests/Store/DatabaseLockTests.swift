@@ -46,6 +46,20 @@ import Testing
         lock.release()
     }
 
+    @Test("What a daemon was about to start when it was killed is waited for")
+    func waitsForOrphan() async throws {
+        // Above the highest that Linux gives.
+        try Data("1000000000\n".utf8).write(to: path + ".lock")
+        let orphan = open(path + ".lock", O_RDWR | O_CLOEXEC)
+        #expect(flock(orphan, LOCK_EX | LOCK_NB) == 0)
+        Thread.detachNewThread {
+            usleep(100_000)
+            close(orphan)
+        }
+        let lock = try DatabaseLock(database: path)
+        lock.release()
+    }
+
     @Test("The lock file is its owner's alone, and not handed to the commands of jobs")
     func lockFile() throws {
         let lock = try DatabaseLock(database: path)
