@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TimerControl
 
 /// A connection that does nothing by itself: no thread reads it.
 final class SilentPeer: Sendable {
@@ -38,6 +39,37 @@ final class SilentPeer: Sendable {
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
         return count < 0 ? [] : Array(buffer.prefix(count))
+    }
+
+    /// Puts into `buffer` what has come, of so many bytes at most; returns how many, 0 for none.
+    func receive(into buffer: inout [UInt8], upTo limit: Int = .max) -> Int {
+        max(recv(descriptor, &buffer, min(limit, buffer.count), Int32(MSG_DONTWAIT)), 0)
+    }
+
+    func subscribe(since seq: Int64) {
+        send(
+            #"{"jsonrpc":"2.0","id":1,"method":"events.subscribe","params":{"since":\#(seq)}}"#
+                + "\n"
+        )
+    }
+
+    /// The numbers of the events that it gets, up to `last`, and what it is told is lost; fewer if
+    /// nothing comes for 10 s.
+    func events(through last: Int64) -> (seqs: [Int64], lost: [EventsLost]) {
+        var (seqs, lost, rest): ([Int64], [EventsLost], [UInt8]) = ([], [], [])
+        while seqs.last != last, let bytes = receive(within: 10_000), !bytes.isEmpty {
+            rest += bytes
+            let end = rest.lastIndex(of: 10).map { $0 + 1 } ?? 0
+            for line in rest[..<end].split(separator: 10).map(EventText.init) {
+                if let event = HeardEvent(line) {
+                    seqs.append(event.seq)
+                } else if let after = line.number("after"), let through = line.number("through") {
+                    lost.append(EventsLost(after: after, through: through))
+                }
+            }
+            rest.removeFirst(end)
+        }
+        return (seqs, lost)
     }
 
     func close() { Glibc.close(descriptor) }
