@@ -39,8 +39,12 @@ enum Torture {
         print("torture | \(fault) | \(rounds) | \(injected) | \(checked) | \(result)")
         guard !broken.isEmpty else { return }
         let copy = "/tmp/timerd-torture-\(UUID().uuidString.prefix(8))"
-        // try?: a socket cannot be copied, all that matters can.
-        try? FileManager.default.copyItem(atPath: daemon.folder, toPath: copy)
+        // try?: a socket cannot be copied, all that matters can; one by one, for it stops at the first.
+        let files = FileManager.default
+        try? files.createDirectory(atPath: copy, withIntermediateDirectories: false)
+        for name in (try? files.contentsOfDirectory(atPath: daemon.folder)) ?? [] {
+            try? files.copyItem(atPath: "\(daemon.folder)/\(name)", toPath: "\(copy)/\(name)")
+        }
         try? daemon.log.write(toFile: copy + "/log", atomically: true, encoding: .utf8)
         print("torture: the files of '\(fault)' are in \(copy)")
         for problem in broken.prefix(10) {
