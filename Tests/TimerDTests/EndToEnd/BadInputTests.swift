@@ -122,23 +122,6 @@ struct BadInputTests {
         #expect(answer.errors.contains("/tmp/timerd-none/timerd.sock"))
     }
 
-    @Test("A second daemon on the database, or on the socket, does not start and harms nothing")
-    func secondDaemon() async throws {
-        try await DaemonProcess.with { daemon in
-            let second = DaemonProcess(folder: daemon.folder)
-            let refused = await #expect(throws: DaemonProcess.NotReady.self) {
-                try await second.start()
-            }
-            #expect(refused?.log.contains("in use by process \(daemon.pid)") == true)
-            let refusedSocket = await #expect(throws: DaemonProcess.NotReady.self) {
-                try await second.start(["--database", daemon.folder + "/other.db"])
-            }
-            #expect(refusedSocket?.log.contains(daemon.socket) == true)
-            let status = try await daemon.timerctl("status")
-            #expect(status.status == 0)
-        }
-    }
-
     @Test("A database that cannot be ours is refused with its path, and left as it was")
     func badDatabases() async throws {
         let folder = "/tmp/timerd-\(UUID().uuidString.prefix(13))"

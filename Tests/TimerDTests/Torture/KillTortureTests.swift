@@ -16,7 +16,7 @@ struct KillTortureTests {
             try await daemon.start(through: DaemonProcess.roomy)
             let promises = Promises(attemptsFile: daemon.folder + "/attempts")
             var dice = Dice(seed: Torture.seed)
-            let rounds = Torture.rounds(8, long: 400)
+            let rounds = Torture.rounds(40, long: 400)
             var broken: [String] = []
             for round in 0..<rounds where broken.isEmpty {
                 let load = MixedLoad(
@@ -27,8 +27,12 @@ struct KillTortureTests {
                 )
                 async let loading: Void = load.run()
                 async let watching: Void = promises.watch(daemon.socket)
-                // The moment is the point; nothing waits for anything here.
-                try await Task.sleep(for: .milliseconds(Int64.random(in: 0...300, using: &dice)))
+                // The moment is the point; nothing waits for anything here. Often it is one in which
+                // the daemon still recovers from the last.
+                let longest: Int64 = dice.isTrue(0.5) ? 300 : 60
+                try await Task.sleep(
+                    for: .milliseconds(Int64.random(in: 0...longest, using: &dice))
+                )
                 await daemon.end(SIGKILL)
                 _ = await (loading, watching)
                 try await daemon.start(through: DaemonProcess.roomy)
