@@ -6,7 +6,12 @@ import TimerControl
 /// Hands each event to those who watch, without keeping whoever publishes it.
 final class EventBus: Sendable {
     /// How many recent events are held for the step from the database to what happens now.
-    static let ringCapacity = 512
+    ///
+    /// More than lie in front of a socket that takes no more: a watcher that was held up for a moment
+    /// goes on from here, or many at once would each read the same events from the database.
+    static let ringCapacity = 8192
+    /// Events that carry much are fewer.
+    static let ringBytes = 4 * Connection.outboundLimit
 
     /// The loop of the control socket, where watchers live.
     let loop: any EventLoop
@@ -33,10 +38,14 @@ final class EventBus: Sendable {
         self.loop = loop
         inbox = Locked(Inbox(newest: newest))
         watching = NIOLoopBoundBox.makeBoxSendingValue(
-            Watching(ring: EventRing(capacity: Self.ringCapacity, newest: newest)),
+            Watching(ring: Self.ring(newest: newest)),
             as: Watching.self,
             eventLoop: loop
         )
+    }
+
+    private static func ring(newest: Int64) -> EventRing {
+        EventRing(capacity: ringCapacity, byteLimit: ringBytes, newest: newest)
     }
 
     /// The last number that has been published.
@@ -79,7 +88,7 @@ final class EventBus: Sendable {
         }
         if watching.value.watchers.isEmpty {
             // What nobody watched is not here; from this number on all will be.
-            watching.value.ring = EventRing(capacity: Self.ringCapacity, newest: newest)
+            watching.value.ring = Self.ring(newest: newest)
         }
         watching.value.watchers[ObjectIdentifier(watcher)] = watcher
     }
@@ -94,7 +103,7 @@ final class EventBus: Sendable {
             return inbox.newest
         }
         if watching.value.watchers.isEmpty {
-            watching.value.ring = EventRing(capacity: Self.ringCapacity, newest: newest)
+            watching.value.ring = Self.ring(newest: newest)
         }
     }
 

@@ -8,23 +8,29 @@ import TimerControl
 ///
 /// Holds every event that was appended and whose number is above `floor`.
 struct EventRing {
+    /// The most events, and the most bytes that their lines have.
     private let capacity: Int
+    private let byteLimit: Int
     private var events: Deque<SharedEvent> = []
+    private var bytes = 0
     /// What has this number or a lower one may be missing here.
     private(set) var floor: Int64
 
     /// `newest`: the last number that was given to an event not appended here.
-    init(capacity: Int, newest: Int64) {
+    init(capacity: Int, byteLimit: Int = .max, newest: Int64) {
         self.capacity = capacity
+        self.byteLimit = byteLimit
         floor = newest
     }
 
-    /// Takes the next event; the oldest one may have to go.
+    /// Takes the next event; the oldest ones may have to go.
     mutating func append(_ event: SharedEvent) {
-        if events.count == capacity, let oldest = events.popFirst() {
-            floor = max(floor, oldest.event.seq)
-        }
         events.append(event)
+        bytes += event.line.readableBytes
+        while events.count > capacity || bytes > byteLimit, let oldest = events.popFirst() {
+            floor = max(floor, oldest.event.seq)
+            bytes -= oldest.line.readableBytes
+        }
     }
 
     /// All events above a number, oldest first; nil where some may be missing.

@@ -104,6 +104,19 @@ import TimerControl
         }
         return seen.count
     }
+
+    @Test("The ring lets go of the oldest events beyond so many, and beyond so many bytes")
+    func ring() {
+        var ring = EventRing(capacity: 3, byteLimit: 1000, newest: 0)
+        for seq in 1...4 as ClosedRange<Int64> { ring.append(SharedEvent(event(seq))) }
+        #expect(ring.events(after: 0) == nil)
+        #expect(ring.events(after: 1)?.map(\.event.seq) == [2, 3, 4])
+        var large = event(5)
+        large.userInfo = .string(String(repeating: "x", count: 800))
+        ring.append(SharedEvent(large))
+        #expect(ring.floor == 4)
+        #expect(ring.events(after: 4)?.map(\.event.seq) == [5])
+    }
 }
 
 private func request(since: Int64?) -> Subscribe {

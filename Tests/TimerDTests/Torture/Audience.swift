@@ -17,8 +17,11 @@ final class Audience: Sendable {
         var events: [HeardEvent] = []
         /// Of those who were sent something else than the first.
         var differences: [String] = []
+        /// How many were held up for so long, on a busy machine, that they were told of a loss.
+        var losers = 0
     }
 
+    private static let loss = #""method":"events.lost""#
     private let peers: [SilentPeer]
     /// The last event, once it is known.
     private let last = Atomic<Int64>(.max)
@@ -43,10 +46,11 @@ final class Audience: Sendable {
         var arrivals: [(end: Int, at: Timestamp)] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 18)
         var taken = peers.map { _ in 0 }
-        var different: Set<Int> = []
+        var (different, losers): (Set<Int>, Set<Int>) = ([], [])
         var deadline: ContinuousClock.Instant?
         while true {
             while case let count = peers[0].receive(into: &buffer), count > 0 {
+                if EventText(buffer[..<count]).contains(Self.loss) { losers.insert(0) }
                 bytes += buffer[..<count]
                 arrivals.append((bytes.count, SystemClock.read().wall))
             }
@@ -57,14 +61,18 @@ final class Audience: Sendable {
                 let isSame = bytes[taken[index]...].withUnsafeBytes { sent in
                     sent.baseAddress.map { memcmp($0, buffer, count) == 0 } ?? true
                 }
-                if !isSame { different.insert(index) }
                 taken[index] += count
+                guard !isSame, !losers.contains(0), !losers.contains(index) else { continue }
+                let isLoss = EventText(buffer[..<count]).contains(Self.loss)
+                if isLoss { losers.insert(index) } else { different.insert(index) }
             }
             let last = last.load(ordering: .relaxed)
             if last < .max {
                 deadline = deadline ?? .now + .seconds(20)
-                let isWhole = taken.dropFirst().allSatisfy { $0 == bytes.count }
-                if isWhole, bytes.lastSeq == last { break }
+                let isWhole = taken.indices.dropFirst().allSatisfy {
+                    taken[$0] == bytes.count || losers.contains($0)
+                }
+                if isWhole || losers.contains(0), bytes.lastSeq == last { break }
                 if let deadline, ContinuousClock.now > deadline { break }
             }
             usleep(2000)
@@ -73,7 +81,10 @@ final class Audience: Sendable {
         for index in different {
             result.differences.append("watcher \(index) was sent other bytes")
         }
-        for (index, count) in taken.enumerated().dropFirst() where count != bytes.count {
+        result.losers = losers.count
+        if losers.contains(0) { losers = Set(peers.indices) }
+        for (index, count) in taken.enumerated().dropFirst()
+        where count != bytes.count && !losers.contains(index) {
             result.differences.append("watcher \(index) was sent \(count) of \(bytes.count) bytes")
         }
         heard.withLock { $0 = result }

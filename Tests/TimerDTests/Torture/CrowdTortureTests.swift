@@ -97,12 +97,15 @@ struct CrowdTortureTests {
             let asked = show.jobs * 10 * show.seconds
             let dates = fires.reduce(0) { $0 + 1 + $1.missed }
             // A job whose next date is on its way to the disk as they all end may lack that one.
-            if dates < asked { broken.append("\(dates) of \(asked) dates fired or were missed") }
+            if heard.losers == 0, dates < asked {
+                broken.append("\(dates) of \(asked) dates fired or were missed")
+            }
             let late = Spread(fires.map { $0.firedAt - $0.fireDate })
             let arrived = Spread(fires.map { $0.arrivedAt - $0.fireDate })
-            // Generous, for builds without optimisation beside other work: there are bounds.
+            // Generous, for builds without optimisation beside other work: there are bounds. When an event
+            // is told depends on who reads, and is measured alone.
             if late.median > .milliseconds(500) { broken.append("half of the fires: \(late)") }
-            if arrived.longest > .seconds(5) { broken.append("an event came late: \(arrived)") }
+            if late.longest > .seconds(5) { broken.append("a fire was late: \(late)") }
             let answered = Spread(requests)
             if answered.longest > .seconds(5) { broken.append("a request took \(answered)") }
             if most > memory + 100 << 20 { broken.append("\(most >> 20) MiB resident") }
@@ -113,7 +116,8 @@ struct CrowdTortureTests {
                     + " fires/s for \(show.seconds) s",
                 checked: "fired late by \(late), told by \(arrived); requests took \(answered);"
                     + " resident \(memory >> 20) to \(most >> 20) MiB; \(Int(busy * 100)) % of"
-                    + " a processor; the deaf caught up with \(deaf)",
+                    + " a processor; \(heard.losers) readers fell behind what is kept; the deaf caught"
+                    + " up with \(deaf)",
                 broken: broken,
                 in: daemon
             )

@@ -118,6 +118,10 @@ struct DamageTortureTests {
         )
         await load.run()
         try await promises.watchToTheEnd(daemon.socket)
+        // In the log alone, if it is killed: what was there may just have been copied.
+        let client = try await ControlClient.connect(to: daemon.socket)
+        for _ in 0..<50 { _ = try await client.addJob(JobDefinition(schedule: .init(in: "3h"))) }
+        await client.close()
         await daemon.end(signal)
         var files: Files = [:]
         for suffix in ["", "-wal"] {
