@@ -53,7 +53,7 @@ struct SessionTests {
         }
     }
 
-    @Test("The list shows what runs, what failed and what is next")
+    @Test("List and timeline show what runs, what failed and what is next")
     func pictures() async throws {
         try await DaemonProcess.with { daemon in
             try await daemon.timerctl("add", "--every", "2h", "--name", "later", "--", "false")
@@ -89,6 +89,13 @@ struct SessionTests {
             #expect(list[3].contains("idle") && list[3].contains("paused"))
             let json = try await daemon.timerctl("list", "--json", "-n", "1").output
             #expect(json.contains(#""name":"long""#) && !json.contains(#""last""#))
+
+            let timeline = try await daemon.timerctl("timeline", "--width", "80").output
+            #expect(timeline.contains("2 long ") && timeline.contains("failed"))
+            #expect(timeline.split(separator: "\n").allSatisfy { $0.count <= 80 })
+            let lines = try await daemon.timerctl("timeline", "--json", "--next", "3h").output
+            #expect(lines.split(separator: "\n").count == 3)
+            #expect(lines.contains(#""coming":["#) && lines.contains(#""status":1"#))
 
             try await daemon.timerctl("invalidate", "2", "--kill")
         }
