@@ -53,7 +53,7 @@ struct SessionTests {
         }
     }
 
-    @Test("List and timeline show what runs, what failed and what is next")
+    @Test("List, timeline and top show what runs, what failed and what is next")
     func pictures() async throws {
         try await DaemonProcess.with { daemon in
             try await daemon.timerctl("add", "--every", "2h", "--name", "later", "--", "false")
@@ -97,6 +97,12 @@ struct SessionTests {
             #expect(lines.split(separator: "\n").count == 3)
             #expect(lines.contains(#""coming":["#) && lines.contains(#""status":1"#))
 
+            let top = try await daemon.timerctl("top").output
+            #expect(top.contains("1 running, 0 waiting, 0 late"))
+            #expect(top.contains("\nrunning    2  long"))
+            #expect(!top.contains("\u{1b}"), "one frame, where there is no terminal")
+            let frame = try await daemon.timerctl("top", "--json").output
+            #expect(frame.contains(#""status":{"#) && frame.contains(#""state":"running""#))
             try await daemon.timerctl("invalidate", "2", "--kill")
         }
     }
