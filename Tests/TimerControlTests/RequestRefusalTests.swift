@@ -208,7 +208,7 @@ import TimerControl
             ),
             (
                 "events.subscribe", #"{"types":["fire"]}"#,
-                #"parameter 'types[0]' is "fire", expected 'job.added', 'job.rescheduled', "#
+                #"parameter 'types[0]' is "fire", expected 'job.added', 'job.changed', 'job.rescheduled', "#
                     + "'job.paused', 'job.resumed', 'job.invalidated', 'job.finished', "
                     + "'fire.fired', 'fire.skipped', 'run.started' or 'run.finished'"
             ),

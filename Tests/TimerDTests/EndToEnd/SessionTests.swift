@@ -53,7 +53,7 @@ struct SessionTests {
         }
     }
 
-    @Test("The list shows what runs, what failed and what is next")
+    @Test("List, timeline and top show what runs, what failed and what is next")
     func pictures() async throws {
         try await DaemonProcess.with { daemon in
             try await daemon.timerctl("add", "--every", "2h", "--name", "later", "--", "false")
@@ -90,6 +90,19 @@ struct SessionTests {
             let json = try await daemon.timerctl("list", "--json", "-n", "1").output
             #expect(json.contains(#""name":"long""#) && !json.contains(#""last""#))
 
+            let timeline = try await daemon.timerctl("timeline", "--width", "80").output
+            #expect(timeline.contains("2 long ") && timeline.contains("failed"))
+            #expect(timeline.split(separator: "\n").allSatisfy { $0.count <= 80 })
+            let lines = try await daemon.timerctl("timeline", "--json", "--next", "3h").output
+            #expect(lines.split(separator: "\n").count == 3)
+            #expect(lines.contains(#""coming":["#) && lines.contains(#""status":1"#))
+
+            let top = try await daemon.timerctl("top").output
+            #expect(top.contains("1 running, 0 waiting, 0 late"))
+            #expect(top.contains("\nrunning    2  long"))
+            #expect(!top.contains("\u{1b}"), "one frame, where there is no terminal")
+            let frame = try await daemon.timerctl("top", "--json").output
+            #expect(frame.contains(#""status":{"#) && frame.contains(#""state":"running""#))
             try await daemon.timerctl("invalidate", "2", "--kill")
         }
     }

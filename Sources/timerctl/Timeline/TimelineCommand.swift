@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import TimerControl
+
+/// `timerctl timeline`: the last runs and the next fires of all jobs, in a picture.
+struct TimelineCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "timeline",
+        abstract: "Draw the last runs and the next fires of jobs: a line each, now in the middle.",
+        discussion: """
+            How long runs took, what failed, what was missed and what is to come; a legend says what \
+            is what. ASCII where the locale is not UTF-8. --json prints an object a line for each \
+            job, with its runs and its coming dates, at most 1000 each.
+
+            Examples:
+              timerctl timeline
+              timerctl timeline --past 7d --next 1d
+              timerctl timeline --tag backup --width 120
+            """
+    )
+
+    @OptionGroup var filter: JobFilter
+
+    @Option(
+        help: ArgumentHelp("How far back, from 1min; default 6h.", valueName: "duration"),
+        transform: { try span($0, "--past") }
+    )
+    var past = TimeSpan.seconds(6 * 3600)
+
+    @Option(
+        help: ArgumentHelp("How far ahead, from 1min; default 6h.", valueName: "duration"),
+        transform: { try span($0, "--next") }
+    )
+    var next = TimeSpan.seconds(6 * 3600)
+
+    @Option(
+        help: ArgumentHelp("Columns; default the terminal's, else 80.", valueName: "columns")
+    )
+    var width: Int?
+
+    @Option(
+        name: .customShort("n"),
+        parsing: .unconditional,
+        help: ArgumentHelp("The jobs that fire next, so many; default 40.", valueName: "number")
+    )
+    var number = 40
+
+    @OptionGroup var common: CommonOptions
+
+    mutating func validate() throws {
+        if let width, !(40...1000 ~= width) {
+            throw ValidationError("--width \(width) is not a number from 40 to 1000")
+        }
+        guard number > 0 else { throw ValidationError("-n \(number) is not a number from 1") }
+    }
+
+    func run() async throws {
+        let daemon = try await Daemon.connect(common)
+        let dates = LocalDate(now: .now, zone: .local)
+        let jobs = try await daemon.jobs(filter.request(), atMost: number + 1)
+        if jobs.isEmpty { return Output.tell(filter.emptySentence) }
+        var rows: [TimelinePicture.Row] = []
+        for job in jobs.prefix(number) {
+            var request = ListRuns()
+            request.job = job.id
+            request.limit = 1000
+            let runs = try await daemon.ask(.listRuns(request), for: RunsReply.self)
+            let row = TimelinePicture.Row(job, runs.value, from: dates.now - past)
+            if common.json {
+                try Output.write(try json(row, runs.json, dates))
+            } else {
+                rows.append(row)
+            }
+        }
+        if common.json { return }
+        let terminal = Terminal.current
+        let picture = TimelinePicture(
+            rows,
+            past: past,
+            next: next,
+            dates: dates,
+            width: width ?? terminal.width.map { max($0, 40) } ?? 80,
+            isUnicode: Terminal.isUnicode
+        )
+        try Output.write(picture.text(for: terminal))
+        if jobs.count > number { Output.tell("more jobs are there; -n says how many are drawn") }
+    }
+
+    /// `{"coming":[…],"id":…,"name":…,"runs":[…]}`.
+    private func json(
+        _ row: TimelinePicture.Row,
+        _ runs: JSONValue,
+        _ dates: LocalDate
+    ) throws -> String {
+        let coming = row.job.comingDates(dates, until: dates.now + next, atMost: 1000)
+        var members: [String: JSONValue] = [
+            "id": .integer(row.job.id.rawValue),
+            "coming": .array(coming.map { .string($0.rfc3339) }),
+        ]
+        members["name"] = row.job.definition.name.map { .string($0) }
+        if case .array(let all)? = runs["runs"] {
+            members["runs"] = .array(Array(all.prefix(row.runs.count)))
+        }
+        return JSONValue.object(members).jsonText + "\n"
+    }
+}
+
+extension TimelinePicture.Row {
+    /// Keeps of a job's newest fires those that reach into the time from `start` on.
+    init(_ job: Job, _ page: RunsReply, from start: Timestamp) {
+        self.job = job
+        // They come by date, so what is behind the last that reaches into it does not.
+        let first = page.runs.lastIndex { run in
+            (run.endedAt ?? run.through ?? run.firedAt ?? run.fireDate) >= start
+        }
+        runs = Array(page.runs.prefix((first ?? -1) + 1))
+        let kept = page.runs.filter { $0.state != .done || $0.outcome != nil }
+        let began = Set(kept.filter { $0.state != .skipped }.map(\.fire)).count
+        let isCut = page.cursor != nil || began < job.fires
+        if isCut, let oldest = kept.map(\.fireDate).min(), oldest > start {
+            knownFrom = oldest
+        }
+    }
+}
+
+private func span(_ argument: String, _ option: String) throws -> TimeSpan {
+    // try?: what cannot be read is told with what is accepted.
+    guard let span = try? TimeSpan(parsing: argument),
+        (.seconds(60) ... .seconds(366 * 86_400)).contains(span)
+    else { throw ValidationError("\(option) '\(argument)' is no duration from 1min to 366d") }
+    return span
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// The picture that `timeline` draws: a line for each job, the past on the left, what comes on the
+/// right; pure.
+struct TimelinePicture {
+    struct Row {
+        var job: Job
+        /// Newest first.
+        var runs: [Run]
+        /// The date before which its history is no longer kept; nil where all of it is there.
+        var knownFrom: Timestamp?
+    }
+
+    var rows: [Row]
+    var axis: TimelineAxis
+    var dates: LocalDate
+    /// All columns.
+    var width: Int
+    var isUnicode: Bool
+
+    /// `past`, `next`: how far back and ahead; at least a minute each.
+    init(
+        _ rows: [Row],
+        past: TimeSpan,
+        next: TimeSpan,
+        dates: LocalDate,
+        width: Int,
+        isUnicode: Bool
+    ) {
+        self.rows = rows
+        self.dates = dates
+        self.width = width
+        self.isUnicode = isUnicode
+        let label = min(rows.reduce(0) { max($0, Printable.width(Self.label($1.job))) }, width / 4)
+        axis = TimelineAxis(
+            now: dates.now,
+            past: past,
+            next: next,
+            label: max(label, 4),
+            width: width
+        )
+    }
+
+    func text(for terminal: Terminal) -> String {
+        let lines = rows.map { ($0.job, cells(of: $0)) }
+        var used: Set<TimelineSymbol> = []
+        var text = line("", axis.scale(dates, mark: divider), terminal)
+        for (job, cells) in lines {
+            used.formUnion(cells.past + cells.next)
+            text += line(Self.label(job), drawn(cells, of: job, terminal), terminal)
+        }
+        return text + legend(used)
+    }
+
+    private var divider: String { isUnicode ? "│" : "|" }
+
+    private func line(_ label: String, _ rest: String, _ terminal: Terminal) -> String {
+        let cut = Printable.cut(label, to: axis.label, mark: isUnicode ? "…" : "~")
+        let padding = String(repeating: " ", count: axis.label + 2 - Printable.width(cut))
+        return Self.trimmed(cut + padding + rest) + "\n"
+    }
+
+    /// Without the blanks at its end.
+    private static func trimmed(_ line: String) -> String {
+        guard let last = line.lastIndex(where: { $0 != " " }) else { return "" }
+        return String(line[...last])
+    }
+
+    /// "12 backup": the id that commands take, and the name where it has one.
+    static func label(_ job: Job) -> String {
+        Printable.escaped(job.definition.name.map { "\(job.id) \($0)" } ?? "\(job.id)")
+    }
+
+    // MARK: - A job's line
+
+    private typealias Cells = (past: [TimelineSymbol], next: [TimelineSymbol])
+
+    private func cells(of row: Row) -> Cells {
+        var past = Array(repeating: TimelineSymbol.nothing, count: axis.pastColumns)
+        if let known = row.knownFrom {
+            let begin = axis.pastColumn(max(row.job.addedAt, axis.start))
+            for column in begin..<max(begin, axis.pastColumn(known)) { past[column] = .forgotten }
+        }
+        var busy = Array(repeating: 0, count: axis.pastColumns)
+        for run in row.runs { draw(run, of: row.job, &past, &busy) }
+        for column in past.indices where busy[column] > 1 {
+            past[column] = max(past[column], .several)
+        }
+        return (past, coming(of: row.job))
+    }
+
+    private func draw(
+        _ run: Run,
+        of job: Job,
+        _ past: inout [TimelineSymbol],
+        _ busy: inout [Int]
+    ) {
+        func mark(_ date: Timestamp, _ symbol: TimelineSymbol) {
+            guard date >= axis.start, date <= dates.now else { return }
+            let column = axis.pastColumn(date)
+            past[column] = max(past[column], symbol)
+        }
+        switch run.state {
+        case .claimed: return
+        // Its fire is kept longer than how it ended.
+        case .done where run.outcome == nil: mark(run.firedAt ?? run.fireDate, .forgotten)
+        case .fired: mark(run.firedAt ?? run.fireDate, .ran)
+        case .waiting: mark(run.firedAt ?? run.fireDate, .waiting)
+        case .skipped:
+            mark(run.fireDate, .skipped)
+            guard let last = run.through else { return }
+            let range = max(run.fireDate, axis.start)...max(last, run.fireDate, axis.start)
+            guard range.upperBound > range.lowerBound, range.lowerBound <= dates.now else { return }
+            // Dates close to each other; what lies between them is a part of what was missed.
+            for column in axis.pastColumn(range.lowerBound)...axis.pastColumn(range.upperBound) {
+                past[column] = max(past[column], .skipped)
+            }
+        case .running, .done:
+            let end = run.endedAt ?? dates.now
+            guard end >= axis.start else { return }
+            // A short one may have ended before its start was looked at.
+            let start = max(min(run.startedAt ?? run.firedAt ?? end, end), axis.start)
+            for column in axis.pastColumn(start)...axis.pastColumn(end) {
+                past[column] = max(past[column], .working)
+                // What follows in the same slice as the end of the one before is beside nobody.
+                if axis.lasts(from: start, to: end) { busy[column] += 1 }
+            }
+            let isSuccess = LastResult.isSuccess(run, of: job.definition)
+            mark(end, run.state == .running ? .running : isSuccess ? .ran : .failed)
+        }
+    }
+
+    private func coming(of job: Job) -> [TimelineSymbol] {
+        var next = Array(repeating: TimelineSymbol.nothing, count: axis.nextColumns)
+        // Two dates of a slice are as many as are told apart, unless they are numbered.
+        let isCounted = job.definition.count != nil
+        var column: Int?
+        let coming = job.comingDates(dates, until: axis.end - .milliseconds(1), atMost: 5000) {
+            let isSecond = axis.nextColumn($0) == column
+            column = axis.nextColumn($0)
+            return isSecond && !isCounted ? axis.lastMoment(ofNext: column ?? 0) : nil
+        }
+        for date in coming {
+            let column = axis.nextColumn(date)
+            next[column] = next[column] == .nothing ? .date : .dates
+        }
+        return next
+    }
+
+    private func drawn(_ cells: Cells, of job: Job, _ terminal: Terminal) -> String {
+        let past = cells.past.map { terminal.styled($0.text(isUnicode: isUnicode), $0.style) }
+        var next = cells.next.map { terminal.styled($0.text(isUnicode: isUnicode), $0.style) }
+        let word =
+            job.state != .scheduled
+            ? job.state.rawValue : job.nextFire == nil ? "at start-up" : nil
+        if let word { next = [String(" \(word)".prefix(axis.nextColumns))] }
+        return past.joined() + divider + next.joined()
+    }
+
+    // MARK: - The legend
+
+    /// What each symbol of the picture means, in lines that are not wider than it.
+    private func legend(_ used: Set<TimelineSymbol>) -> String {
+        var lines: [String] = []
+        for symbol in used.sorted() {
+            guard let meaning = symbol.meaning else { continue }
+            let entry = "\(symbol.text(isUnicode: isUnicode)) \(meaning)"
+            if let last = lines.last, Printable.width(last) + 3 + Printable.width(entry) <= width {
+                lines[lines.count - 1] = last + "   " + entry
+            } else {
+                lines.append(entry)
+            }
+        }
+        return lines.isEmpty ? "" : "\n" + lines.map { $0 + "\n" }.joined()
+    }
+}

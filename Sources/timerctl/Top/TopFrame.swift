@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What `top` shows at one moment: what runs, what waits, what is late and what comes next; pure.
+struct TopFrame {
+    var status: StatusReply
+    /// The runs that are open, newest first; of one fire the first is where it stands.
+    var runs: [Run]
+    /// Those that fire next, soonest first, with what became of them last.
+    var jobs: [Job]
+    /// The names of the jobs of `runs`; none for those without.
+    var names: [JobID: String]
+    var dates: LocalDate
+
+    /// Whether something on it changes by the second though nothing happens.
+    var isTicking: Bool {
+        let soon = dates.now + .seconds(120)
+        return !runs.isEmpty || jobs.contains { $0.nextFire.map { $0 < soon } ?? false }
+    }
+
+    /// The lines, each with its newline; no more than `height`.
+    func text(for terminal: Terminal, height: Int = .max) -> String {
+        let head = header.map { line in
+            terminal.width.map { Printable.cut(line, to: $0) } ?? line
+        }
+        let lines = head + [""]
+        var table = table
+        let room = max(height - lines.count - 1, 0)
+        let left = table.rows.count - room
+        if left > 0 { table.rows.removeLast(min(left + 1, table.rows.count)) }
+        let more = left > 0 ? ["… \(left + 1) more"] : []
+        let rows = table.text(for: terminal)
+        return lines.map { $0 + "\n" }.joined() + rows + more.map { $0 + "\n" }.joined()
+    }
+
+    private var header: [String] {
+        let now = dates.dayAndTime(dates.now).dropFirst(11).prefix(8)
+        let up = RelativeTime.length(dates.now - status.startedAt)
+        let running = entries.count { $0.kind == .running }
+        let waiting = entries.count { $0.kind == .waiting }
+        let late = entries.count { $0.kind == .late }
+        var lines = [
+            "\(now)  timerd \(status.version), up \(up): \(status.scheduled) scheduled, "
+                + "\(status.paused) paused, \(status.armed) armed",
+            "\(running) running, \(waiting) waiting, \(late) late; "
+                + "\(status.connections) connected, \(status.watchers) watching",
+        ]
+        if let trouble = status.trouble { lines.append("trouble: \(trouble)") }
+        return lines.map(Printable.escaped)
+    }
+
+    // MARK: - The table
+
+    private enum Kind: String {
+        case running, waiting, late, next
+
+        var style: Terminal.Style? {
+            switch self {
+            case .running: .green
+            case .waiting: .yellow
+            case .late: .red
+            case .next: nil
+            }
+        }
+    }
+
+    private struct Entry {
+        var kind: Kind
+        var job: JobID
+        var name: String?
+        var time: String
+        var what: String
+    }
+
+    /// What runs, the longest first; what waits; what is late; what is next.
+    private var entries: [Entry] {
+        var seen: Set<FireID> = []
+        let open = runs.filter { seen.insert($0.fire).inserted }
+        let running = open.filter { $0.state == .running }
+            .sorted { ($0.startedAt ?? dates.now, $0.fire) < ($1.startedAt ?? dates.now, $1.fire) }
+        let waiting = open.filter { $0.state != .running }.sorted { $0.fire < $1.fire }
+        let isLate = { (job: Job) in
+            job.nextFire.map { dates.now - $0 >= .seconds(1) } ?? false
+        }
+        return running.map(entry) + waiting.map(entry)
+            + jobs.filter(isLate).map { entry($0, .late) }
+            + jobs.filter { !isLate($0) }.map { entry($0, .next) }
+    }
+
+    private func entry(_ run: Run) -> Entry {
+        let kind: Kind = run.state == .running ? .running : .waiting
+        let since = run.state == .running ? run.startedAt : run.firedAt ?? run.fireDate
+        var words = [run.id.map { "run \($0)" }].compactMap(\.self)
+        if let attempt = run.attempt, attempt > 1 { words.append("attempt \(attempt)") }
+        if run.onFailure == true { words.append("on failure") }
+        if kind == .waiting { words.append(cause(run)) }
+        return Entry(
+            kind: kind,
+            job: run.job,
+            name: names[run.job],
+            time: "for \(RelativeTime.length(dates.now - (since ?? dates.now)))",
+            what: words.joined(separator: ", ")
+        )
+    }
+
+    private func cause(_ run: Run) -> String {
+        if let next = run.nextAttemptAt { return "tried again \(dates.distance(next))" }
+        return switch run.waitsFor {
+        case .place: "for a place among the runs"
+        case .run: "for the run before it to end"
+        case .retry: "for its next attempt"
+        case .onFailure: "to tell of the failure"
+        case nil: "about to start"
+        }
+    }
+
+    private func entry(_ job: Job, _ kind: Kind) -> Entry {
+        let last = job.last.map { LastResult($0, of: job.definition).text(dates) }
+        let words = [job.definition.schedule.words(dates), last.map { "last \($0)" }]
+        return Entry(
+            kind: kind,
+            job: job.id,
+            name: job.definition.name,
+            time: job.nextFire.map { dates.distance($0) } ?? "-",
+            what: words.compactMap(\.self).joined(separator: "; ")
+        )
+    }
+
+    private var table: Table {
+        var table = Table(columns: [
+            .init(title: "STATE"), .init(title: "JOB", isRightAligned: true),
+            .init(title: "NAME", narrowest: 8), .init(title: "TIME"), .init(title: ""),
+        ])
+        table.rows = entries.map { entry in
+            [
+                .init(entry.kind.rawValue, entry.kind.style), "\(entry.job)",
+                .init(entry.name ?? "-"), .init(entry.time), .init(entry.what),
+            ]
+        }
+        return table
+    }
+}

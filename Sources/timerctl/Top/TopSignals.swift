@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// What wakes `top`: told from any thread, waited for by one task.
+final class TopSignals: Sendable {
+    struct News: Sendable {
+        var isOver = false
+        /// Something happened in the daemon.
+        var hasChanged = true
+        /// Why no more events come.
+        var failure: Failure?
+    }
+
+    private let news = Mutex(News())
+    private let wakes: AsyncStream<Void>
+    private let waker: AsyncStream<Void>.Continuation
+
+    init() {
+        (wakes, waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// An event has come; it wakes nobody where one before it has not been taken.
+    func tellOfEvent() {
+        let isFirst = news.withLock { news in
+            defer { news.hasChanged = true }
+            return !news.hasChanged
+        }
+        if isFirst { waker.yield() }
+    }
+
+    func tell(_ change: (inout News) -> Void = { _ in }) {
+        news.withLock { change(&$0) }
+        waker.yield()
+    }
+
+    /// What is new; that something has changed is told once.
+    func take(change isTaken: Bool) -> News {
+        news.withLock { news in
+            let taken = news
+            if isTaken { news.hasChanged = false }
+            return taken
+        }
+    }
+
+    /// Waits until something is told, or so long.
+    func wait(_ time: Duration) async {
+        let timer = Task {
+            try await Task.sleep(for: time)
+            waker.yield()
+        }
+        for await _ in wakes { break }
+        timer.cancel()
+    }
+}
