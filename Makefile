@@ -29,10 +29,11 @@ soak: dependencies
 ## Kills daemons at operations of a simulated disk: SEEDS=1000 or SEEDS=5..9, and EVERY=20 short lives at each
 ## operation; a failure prints how to replay it: SEEDS=7..7, perhaps OPERATION=120 POWER=1; STORY=5000 tells all of it.
 SEEDS ?= 1000
+SIMULATE = -c release -Xswiftc -enable-testing --scratch-path .build/simulate
 simulate: dependencies
-	$(SWIFT) build --build-tests
+	$(SWIFT) build $(SIMULATE) --build-tests
 	TIMERD_SIMULATE_SEEDS=$(SEEDS) TIMERD_SIMULATE_EVERY=$(EVERY) TIMERD_SIMULATE_OPERATION=$(OPERATION) \
-		TIMERD_SIMULATE_POWER=$(POWER) TIMERD_SIMULATE_STORY=$(STORY) $(SWIFT) test --skip-build --no-parallel --filter CrashTests
+		TIMERD_SIMULATE_POWER=$(POWER) TIMERD_SIMULATE_STORY=$(STORY) $(SWIFT) test $(SIMULATE) --skip-build --no-parallel --filter CrashTests
 
 ## Fuzzes each reader of others' bytes for FUZZ_SECONDS (10); see Fuzz/README.md.
 fuzz: dependencies

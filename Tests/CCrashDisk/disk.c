@@ -154,7 +154,34 @@ int64_t crash_disk_size(const crash_disk *disk, const char *path) {
     return file && file->exists ? file->now.size : -1;
 }
 
-void crash_disk_create(crash_disk *disk, const char *path) { disk_make_file(disk, path); }
+int crash_disk_create(crash_disk *disk, const char *path) {
+    struct file *file = disk_find(disk, path);
+    static struct file unknown = {.path = "new file"};
+    int error;
+    if (disk_begin(disk, "make", file ? file : &unknown, 0, 0, &error) != DO_IT) return error;
+    file_truncate(disk_make_file(disk, path), 0);
+    return SQLITE_OK;
+}
+
+int crash_disk_rename(crash_disk *disk, const char *path, const char *name) {
+    struct file *file = disk_find(disk, path);
+    if (!file || !file->exists) return SQLITE_CANTOPEN;
+    int error;
+    enum verdict verdict = disk_begin(disk, "rename", file, 0, 0, &error);
+    // At a crash, or where the folder cannot be synced, it may be done for now.
+    if (verdict == FAIL || (verdict == DO_A_PART && disk_roll(disk, 2))) return error;
+    struct file *named = disk_make_file(disk, name);
+    bytes_copy(&named->now, &file->now);
+    bytes_copy(&named->durable, &file->durable);
+    forget_changes(named);
+    *named->last_change = file->changes;
+    if (file->changes) named->last_change = file->last_change;
+    file->changes = NULL;
+    forget_changes(file);
+    file->exists = 0;
+    if (verdict == DO_IT) disk_sync_folder(disk);
+    return error;
+}
 
 int64_t crash_disk_operations(const crash_disk *disk) { return disk->operations; }
 uint64_t crash_disk_trace(const crash_disk *disk) { return disk->trace; }
@@ -192,8 +219,8 @@ static int trouble(const crash_disk *disk, char what, const struct file *file, i
         if (what == 'w') return SQLITE_IOERR_WRITE;
         if (what == 't') return SQLITE_IOERR_TRUNCATE;
         if (what == 'd') return SQLITE_IOERR_DELETE;
-        return what == 'm' ? SQLITE_CANTOPEN : SQLITE_OK;
-    case CRASH_DISK_NO_SYNC: return what == 's' ? SQLITE_IOERR_FSYNC : SQLITE_OK;
+        return what == 'm' || what == 'r' ? SQLITE_CANTOPEN : SQLITE_OK;
+    case CRASH_DISK_NO_SYNC: return what == 's' || what == 'r' ? SQLITE_IOERR_FSYNC : SQLITE_OK;
     default: return SQLITE_OK;
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Schedules
 import TimerControl
 
 /// The jobs that a change is under way for: none of them may begin to fire; pure.
@@ -10,6 +11,8 @@ struct Holds: Sendable {
     private var changes: [Int: (selection: JobSelection, caller: Caller)] = [:]
     private var byID: [Held: Int] = [:]
     private var last = 0
+    /// How many times the wall jobs wait for the store to let them follow a clock that was set back.
+    private var wallHolds = 0
 
     /// A number as one caller means it: a stranger's holds no job.
     private struct Held: Hashable {
@@ -41,8 +44,13 @@ struct Holds: Sendable {
         }
     }
 
+    /// Holds all jobs of the wall clock; `releaseWallJobs` ends it.
+    mutating func holdWallJobs() { wallHolds += 1 }
+
+    mutating func releaseWallJobs() { wallHolds -= 1 }
+
     func covers(_ job: StoredJob) -> Bool {
-        byID[Held(id: job.id, owner: nil)] != nil
+        wallHolds > 0 && job.clock == .wall || byID[Held(id: job.id, owner: nil)] != nil
             || byID[Held(id: job.id, owner: job.owner)] != nil
             || changes.values.contains { $0.selection.matches(job, by: $0.caller) }
     }

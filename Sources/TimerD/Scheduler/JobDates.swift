@@ -45,6 +45,18 @@ struct JobDates: Hashable, Sendable {
         return passed
     }
 
+    /// The date that was moved alone, and those behind it, of dates that pass: between the two lie dates
+    /// that are none of the job's any more, and have rows of their own.
+    func parts(of dates: MisfirePolicy.SkippedDates) -> [MisfirePolicy.SkippedDates] {
+        guard let moved, dates.first == moved.to, dates.count > 1,
+            let next = schedule.nextFireDate(after: moved.end)
+        else { return [dates] }
+        var (alone, rest) = (dates, dates)
+        (alone.last, alone.count) = (alone.first, 1)
+        (rest.first, rest.count) = (next, dates.count - 1)
+        return [alone, rest]
+    }
+
     /// When the fire of `date` is due: the same for the same job and date, at or after `date`, and
     /// before the next date.
     func due(_ date: Timestamp) -> Timestamp {

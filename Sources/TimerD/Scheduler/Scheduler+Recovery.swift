@@ -12,12 +12,14 @@ extension Scheduler {
         let untold = try await write { try EventLog($0.database).outbox() }
         tell(untold)
         let recovered = try await write {
-            try $0.recover()
+            let recovered = try $0.recover()
+            // In the same write: no fire of these jobs is to begin while this is on its way.
+            try $0.followClockBack()
+            return recovered
         } durable: { scheduler, recovered in
             // Before any timer of these jobs: what is left running keeps them busy.
             scheduler.endOrphans(of: recovered)
         }
-        try await write { try $0.followClockBack() }
         for fired in recovered.untoldByHand { fireByHand(fired, isRedelivery: true) }
         isRecovered = true
         tieAgain(try await write { try $0.tiedJobs() })
@@ -153,7 +155,11 @@ extension Scheduler {
             try await Task.sleep(for: time)
             await self.endRuns()
         }
-        await withCheckedContinuation { idleWaiters.append($0) }
+        await withCheckedContinuation { waiter in
+            idleWaiters.append(waiter)
+            // The last run may have ended on the way here, where a task prefers an executor.
+            resumeIfIdle()
+        }
         deadline.cancel()
     }
 

@@ -63,7 +63,9 @@ extension Scheduler {
         // Known by the next daemon, which else would take it for a step of its own time.
         if step != .zero { record { try DaemonState.write($0.moment, to: $0.database) } }
         if step > .zero { retention.clockWentAhead(now: clock.now().elapsed) }
-        if step < .zero { followClockBack() }
+        // One that was not set knew nothing of where it had stood before, which may lie ahead.
+        let wasUnset = clock.now().wall - step < .earliestOfClocks
+        if step < .zero || step > .zero && wasUnset { followClockBack() }
         for (id, entry) in armed where !holds.covers(entry.job) { arm(id) }
         for fire in Array(waiting.keys) { armWaiting(fire) }
         window.waits(for: clock.now().elapsed)
@@ -78,7 +80,16 @@ extension Scheduler {
     private func followClockBack() {
         let jobs = armed.values.map(\.job).filter { $0.clock == .wall && !holds.covers($0) }
         for job in jobs { armed[job.id] = nil }
-        record { try $0.followClockBack(disarmed: jobs) }
+        // What was recorded before may arm some of them once more, for a date that is to be taken back.
+        holds.holdWallJobs()
+        record {
+            try $0.followClockBack(disarmed: jobs)
+        } durable: { scheduler, _ in
+            scheduler.holds.releaseWallJobs()
+            for (id, entry) in scheduler.armed where !scheduler.holds.covers(entry.job) {
+                scheduler.arm(id)
+            }
+        }
     }
 
     /// Calls `body` with the wall clock's date of the next window, whenever that changes; nil while

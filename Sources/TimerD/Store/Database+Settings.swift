@@ -8,11 +8,6 @@ extension Database {
     /// https://www.sqlite.org/pragma.html. Not among them `temp_store = MEMORY`: savepoints would
     /// cost a quarter more of the processor, and a large sort memory without bound.
     func configureWriter() throws(DatabaseError) {
-        // In a new file the application id comes before the write-ahead log: so it is in the file
-        // itself, where DatabaseFile looks for it, from the first commit on.
-        if try prepare("PRAGMA application_id").value(as: Int64.self) == 0 {
-            try execute("PRAGMA application_id = 0x746d7264")
-        }
         try execute(
             """
             PRAGMA foreign_keys = ON;

@@ -18,15 +18,12 @@ struct DatabaseFile {
 
     /// A connection to the file, in a state where SQL may be run on it.
     func open(_ mode: Database.Mode) throws(DatabaseError) -> OpaquePointer {
-        let size = try disk.size(of: path)
-        if size == nil {
+        if try disk.size(of: path) == nil {
             guard mode == .readWriteCreate else {
                 throw refusal(SQLITE_CANTOPEN, "cannot open", because: Glibc.ENOENT)
             }
             try refuseLog(path + "-wal")
-            // So that it has the right mode before there is anything in it; SQLite gives the files
-            // beside it the same one.
-            try disk.create(path)
+            try make()
         }
         let reader = try connect(SQLITE_OPEN_READONLY)
         var writer: OpaquePointer?
@@ -34,7 +31,7 @@ struct DatabaseFile {
             // Before the reader has run any SQL, or the files that it may make beside one that
             // cannot be written could not be written either, even once that was put right.
             if mode == .readWriteCreate { writer = try connectForWriting() }
-            try verify(reader, size: size ?? 0)
+            try verify(reader)
         } catch {
             sqlite3_close(reader)
             sqlite3_close(writer)
@@ -46,6 +43,31 @@ struct DatabaseFile {
     }
 
     // MARK: - The file
+
+    /// Makes a database without tables, which is whole and on disk before it has its name: so whatever
+    /// a crash leaves under that name was a database once.
+    private func make() throws(DatabaseError) {
+        let new = DatabaseFile(path: path + ".new", disk: disk)
+        do throws(DatabaseError) {
+            // SQLite gives the files beside it the mode that it has.
+            try disk.create(new.path)
+        } catch {
+            throw refusal(error.code, "cannot create", because: error.systemError)
+        }
+        let connection = try new.connectForWriting()
+        // Without a journal: of a file that has not got its name, nothing is ever to be undone.
+        let script = """
+            PRAGMA journal_mode = OFF;
+            PRAGMA application_id = \(Self.applicationID);
+            """
+        guard sqlite3_exec(connection, script, nil, nil, nil) == SQLITE_OK else {
+            let error = DatabaseError(of: connection, sql: nil, path: path)
+            sqlite3_close(connection)
+            throw refusal(error.code, "cannot create '\(path)': \(error.message)")
+        }
+        sqlite3_close(connection)
+        try disk.rename(new.path, to: path)
+    }
 
     /// SQLite deletes the write-ahead log of a database that is missing or empty, and with it what
     /// was committed last.
@@ -88,14 +110,19 @@ struct DatabaseFile {
         return writer
     }
 
-    private func verify(_ reader: OpaquePointer, size: Int) throws(DatabaseError) {
+    private func verify(_ reader: OpaquePointer) throws(DatabaseError) {
+        let size = try disk.size(of: path) ?? 0
         guard size > 0 else {
             // It lies beside the file itself, where `path` may be a symbolic link to it.
             let file = sqlite3_db_filename(reader, "main")
-            return try refuseLog(String(cString: sqlite3_filename_wal(file)))
+            try refuseLog(String(cString: sqlite3_filename_wal(file)))
+            throw refusal(
+                SQLITE_NOTADB,
+                "database '\(path)' is empty, which no crash of timerd leaves, and was left alone;"
+                    + " restore a backup, or move it away to begin anew"
+            )
         }
         let header = size < 100 ? [] : try readHeader(reader)
-        if header.allSatisfy({ $0 == 0 }), try hasJournal(reader) { return }
         guard header.starts(with: "SQLite format 3\0".utf8) else {
             throw refusal(SQLITE_NOTADB, "'\(path)' is not an SQLite database, and was left alone")
         }
@@ -121,16 +148,6 @@ struct DatabaseFile {
             "database '\(path)' is corrupt (\(error.message)), and was left alone;"
                 + " restore a backup, or move it away to begin anew"
         )
-    }
-
-    /// Whether a journal lies beside the file: the power went as it was being made, before there was
-    /// anything in it, and the first statement of a connection that writes undoes that.
-    private func hasJournal(_ reader: OpaquePointer) throws(DatabaseError) -> Bool {
-        let journal = sqlite3_filename_journal(sqlite3_db_filename(reader, "main"))
-        guard let journal, let size = try disk.size(of: String(cString: journal)) else {
-            return false
-        }
-        return size > 0
     }
 
     /// The first 100 bytes: https://www.sqlite.org/fileformat.html#the_database_header.

@@ -15,8 +15,11 @@ protocol Disk: Sendable {
     /// - Throws: a sentence that names the path if it is not a file, or cannot be looked at.
     func size(of path: String) throws(DatabaseError) -> Int?
 
-    /// Makes a file, empty, which nobody but its owner may read.
+    /// Makes a file, empty, which nobody but its owner may read, in place of one that is there.
     func create(_ path: String) throws(DatabaseError)
+
+    /// Gives a file a name that nothing has, for good: a loss of power does not undo it.
+    func rename(_ path: String, to name: String) throws(DatabaseError)
 }
 
 /// The file systems of the machine.
@@ -44,6 +47,7 @@ struct SystemDisk: Disk {
     }
 
     func create(_ path: String) throws(DatabaseError) {
+        unlink(path)
         let descriptor = Glibc.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw DatabaseError(cannot: "create", path, because: errno)
@@ -51,6 +55,25 @@ struct SystemDisk: Disk {
         // Closing a descriptor of a database drops the locks that this process holds on it
         // (https://www.sqlite.org/howtocorrupt.html 2.2); this file is too new to have any.
         Glibc.close(descriptor)
+    }
+
+    func rename(_ path: String, to name: String) throws(DatabaseError) {
+        var status = stat()
+        // A symbolic link that leads nowhere is somebody's mistake, and not to be replaced.
+        guard lstat(name, &status) != 0 else {
+            throw DatabaseError(cannot: "create", name, because: EEXIST)
+        }
+        guard Glibc.rename(path, name) == 0 else {
+            throw DatabaseError(cannot: "create", name, because: errno)
+        }
+        let folder = Glibc.open(name.parentFolder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else {
+            throw DatabaseError(cannot: "create", name, because: errno)
+        }
+        defer { Glibc.close(folder) }
+        guard fsync(folder) == 0 else {
+            throw DatabaseError(cannot: "create", name, because: errno)
+        }
     }
 }
 

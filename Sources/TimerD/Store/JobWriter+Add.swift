@@ -16,6 +16,13 @@ struct NewJob: Sendable {
     var process: Orphan?
     /// What its user should know of how the words were understood.
     var notes: [String]
+
+    /// The first date of a job that is stored at `moment`: the clock may have been set back since the
+    /// job was checked.
+    func firstFireDate(at moment: Moment) -> Timestamp? {
+        guard clock == .wall, let first = firstFireDate else { return firstFireDate }
+        return min(first, schedule.nextFireDate(after: moment.wall) ?? first)
+    }
 }
 
 extension JobWriter {
@@ -100,12 +107,13 @@ extension JobWriter {
 
     private mutating func insert(_ new: NewJob) throws -> StoredJob {
         let state: Job.State = new.definition.paused == true ? .paused : .scheduled
+        let fireDate = new.firstFireDate(at: moment)
         try database.prepare(SQL.insertJob).run(
             new.owner,
             state,
             new.clock,
             new.schedule.anchor,
-            new.firstFireDate
+            fireDate
         )
         let id = JobID(rawValue: database.lastInsertRowID)
         if new.definition.isTied { try insertTarget(of: id, new.process) }
@@ -118,7 +126,7 @@ extension JobWriter {
             state: state,
             clock: new.clock,
             schedule: new.schedule,
-            fireDate: new.firstFireDate,
+            fireDate: fireDate,
             movedFrom: nil,
             claim: nil,
             fires: 0,

@@ -168,17 +168,18 @@ extension JobWriter {
 
     /// Drops the next `count` dates, or as many as there are; they leave a row with the reason.
     private mutating func drop(_ count: Int, of job: inout StoredJob) throws {
-        guard var first = job.fireDate else {
+        guard job.fireDate != nil else {
             throw ControlError(
                 .conflict,
                 "job \(job.id) fires when the machine starts; it has no date to skip"
             )
         }
-        // A daemon before this one may have told of the date: then it has had its fire.
-        while let row = try row(of: job, covering: first),
-            case .date(let next) = job.next(after: row.last, fires: job.fires, at: moment)
-        {
-            first = next
+        // What may have been told before a crash is told again, and is no date to drop any more.
+        while let date = job.fireDate, let taken = try row(of: job, covering: date) {
+            try advance(&job, past: taken.last)
+        }
+        guard let first = job.fireDate else {
+            throw ControlError(.conflict, "job \(job.id) has no further date to skip")
         }
         var last = first
         var dropped = 1
@@ -203,8 +204,11 @@ extension JobWriter {
     /// Stores why dates that have passed did not fire, of a job that is about to end.
     mutating func settleUnfired(_ job: inout StoredJob) throws {
         let now = moment.reading(of: job.clock)
-        if let from = job.movedFrom, from <= now { try settleMove(of: &job, through: now) }
-        guard job.claim == nil, let first = job.fireDate, first <= now else { return }
+        guard job.claim == nil, let first = job.fireDate, first <= now else {
+            let end = min(now, job.fireDate ?? now)
+            if let from = job.movedFrom, from <= now { try settleMove(of: &job, through: end) }
+            return
+        }
         let passed = job.dates.passed(from: first, through: now, newest: 1)
         let dates = MisfirePolicy.SkippedDates(
             first: first,
@@ -213,6 +217,7 @@ extension JobWriter {
             reason: job.state == .paused ? .paused : .invalidated
         )
         try skip(dates, of: &job, dates.reason)
+        if let from = job.movedFrom, from <= now { try settleMove(of: &job, through: first) }
     }
 
     /// Removes what was claimed for the job's next date, and the run that was made ready for it.

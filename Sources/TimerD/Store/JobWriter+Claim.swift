@@ -39,12 +39,12 @@ extension JobWriter {
                 until: try end(of: job, from: date, until: until, at: now),
                 at: now
             )
-            if settlement.fire?.date != date { try settleMove(of: &job, through: date) }
             for dates in settlement.skipped {
                 let cause = cause(of: dates, job)
                 try skip(dates, of: &job, cause)
             }
             if let fire = settlement.fire {
+                if fire.date != date { try settleMove(of: &job, through: date) }
                 try claim(fire.date, missed: fire.missed, of: &job)
             } else if let last = settlement.skipped.last?.last {
                 try advance(&job, past: last)

@@ -39,6 +39,7 @@ extension JobWriter {
             try removeClaim(of: &job)
             try settleAndPut(job)
         }
+        try followBootBack()
         // A clock that was never set knows nothing: what is to come is kept for when it is.
         guard moment.wall >= .earliestOfClocks else { return }
         let ids = try database.prepare(SQL.jobsAhead).all(moment.wall) {
@@ -47,6 +48,23 @@ extension JobWriter {
         for id in Set(ids).union(try jobsAddedAhead()).sorted() {
             guard let job = try job(id), job.state.isLive, job.clock == .wall else { continue }
             try follow(job)
+        }
+    }
+
+    /// The machine has started, whatever its clock said then: what that made due waits for no date.
+    private mutating func followBootBack() throws {
+        let ids = try database.prepare(SQL.bootJobs).all { try $0.get(0, as: JobID.self) }
+        for id in ids {
+            guard var job = try job(id), job.state == .scheduled, let date = job.fireDate,
+                date > moment.wall
+            else { continue }
+            try removeClaim(of: &job)
+            if try row(of: job, covering: date) == nil {
+                job.fireDate = moment.wall
+            } else {
+                try advance(&job, past: date)
+            }
+            try settleAndPut(job)
         }
     }
 
@@ -69,29 +87,36 @@ extension JobWriter {
     }
 
     private mutating func follow(_ job: StoredJob) throws {
-        // A date that its user moved stays where it was put.
+        // A date that its user moved stays where it was put; a start of the machine is over.
+        if case .reboot = job.schedule { return }
         guard job.movedFrom == nil else { return }
         var job = job
-        try forgetDatesAhead(of: job)
+        let moved = try forgetDatesAhead(of: job)
         var date = job.schedule.nextFireDate(after: moment.wall)
         // What has fired, or was dropped by its user, has its row.
         while let taken = try date.flatMap({ try row(of: job, covering: $0) }) {
             date = job.schedule.nextFireDate(after: taken.last)
         }
-        guard let next = date, job.fireDate.map({ next < $0 }) ?? true else { return }
+        guard let next = [date, moved].compactMap(\.self).min(),
+            job.fireDate.map({ next < $0 }) ?? true
+        else { return }
         try removeClaim(of: &job)
         job.fireDate = next
         try settleAndPut(job)
     }
 
     /// Takes back the rows of dates that were left out and are still to come.
-    private func forgetDatesAhead(of job: StoredJob) throws {
+    ///
+    /// - Returns: the first of them that its user had moved there, and which the schedule knows nothing of.
+    private func forgetDatesAhead(of job: StoredJob) throws -> Timestamp? {
         let now = moment.wall
+        var moved: Timestamp?
         let rows = try database.prepare(SQL.leftOutAhead).all(job.id, now) { row in
             (id: try row.get(0, as: FireID.self), first: try row.get(1, as: Timestamp.self))
         }
         for row in rows {
             guard row.first <= now else {
+                if moved == nil, job.isMoved(row.first) { moved = row.first }
                 try database.prepare(SQL.deleteFire).run(row.id)
                 continue
             }
@@ -101,6 +126,18 @@ extension JobWriter {
                 passed.count,
                 passed.count > 1 ? passed.last : nil
             )
+        }
+        return moved
+    }
+}
+
+extension StoredJob {
+    /// Whether `date`, which has a row, was moved alone to where it is; a grid moves as a whole.
+    fileprivate func isMoved(_ date: Timestamp) -> Bool {
+        switch schedule {
+        case .cron, .calendar:
+            schedule.nextFireDate(after: date - TimeSpan(microseconds: 1)) != date
+        case .once, .every, .reboot: false
         }
     }
 }
@@ -130,6 +167,7 @@ extension JobWriter.SQL {
         SELECT id, fire_date_us FROM fires
         WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND state = 'skipped'
             AND reason NOT IN ('skip', 'moved', 'manual', 'overlap')
+        ORDER BY fire_date_us
         """
     static let shorten = "UPDATE fires SET dates = ?2, last_date_us = ?3 WHERE id = ?1"
 }

@@ -47,7 +47,7 @@ extension JobWriter {
                 job.claim = StoredJob.Claim(
                     fire: fire.id,
                     missed: fire.missed,
-                    isSettled: fire.wallDate <= moment.wall,
+                    isSettled: fire.hasCome(of: job, at: moment),
                     isRedelivery: isRedelivery
                 )
                 outcome.jobs.append(job)
@@ -207,8 +207,14 @@ struct LeftFire: Hashable, Sendable {
         if state == .running { return .interrupt }
         if state == .waiting { return .wait }
         guard isClaim else { return .carryOut }
-        guard wallDate <= moment.wall || isInDoubt else { return .keep }
+        guard hasCome(of: job, at: moment) || isInDoubt else { return .keep }
         return job.definition.command == nil ? .redeliver : .resettle
+    }
+
+    /// Whether the date of the job's claim has come, by the job's clock: the wall clock may have been set
+    /// back since it was claimed.
+    func hasCome(of job: StoredJob, at moment: Moment) -> Bool {
+        job.fireDate.map { $0 <= moment.reading(of: job.clock) } ?? (wallDate <= moment.wall)
     }
 }
 

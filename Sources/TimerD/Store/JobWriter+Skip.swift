@@ -14,6 +14,14 @@ extension JobWriter {
         of job: inout StoredJob,
         _ reason: FireReason
     ) throws {
+        for part in job.dates.parts(of: dates) { try skip(part: part, of: &job, reason) }
+    }
+
+    private mutating func skip(
+        part dates: MisfirePolicy.SkippedDates,
+        of job: inout StoredJob,
+        _ reason: FireReason
+    ) throws {
         var first: Timestamp? = dates.first
         let taken = dates.count > 1 ? try rows(of: job, from: dates.first, through: dates.last) : []
         for row in taken {

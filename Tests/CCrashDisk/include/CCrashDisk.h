@@ -28,9 +28,12 @@ void crash_disk_free(crash_disk *disk);
 
 /// The file's size in bytes; -1 where there is none.
 int64_t crash_disk_size(const crash_disk *disk, const char *path);
-void crash_disk_create(crash_disk *disk, const char *path);
+/// Makes a file, empty, in place of one that is there; one of SQLite's codes.
+int crash_disk_create(crash_disk *disk, const char *path);
+/// Gives a file a name that nothing has, and syncs its folder; one of SQLite's codes.
+int crash_disk_rename(crash_disk *disk, const char *path, const char *name);
 
-/// How many operations have changed something: writes, truncations, syncs, files made and deleted.
+/// How many operations have changed something: writes, truncations, syncs, files made, named and deleted.
 int64_t crash_disk_operations(const crash_disk *disk);
 /// A sum over all operations: what was done, where and how much.
 uint64_t crash_disk_trace(const crash_disk *disk);

@@ -134,9 +134,13 @@ final class StoreLane: Conductor.Lane, StoreLoop, @unchecked Sendable {
     func stop() async {}
 }
 
-/// The thread of the timers, which fire when the simulation's time has come to their date.
+/// The thread of the timers.
+///
+/// They fire once so much time has passed as their date lay ahead when they were armed, wherever the
+/// wall clock was put since.
 final class TimerLane: Conductor.Lane, TimerLoop, @unchecked Sendable {
     final class Timer: ArmedTimer, @unchecked Sendable {
+        /// By the simulation's time.
         let date: Timestamp
         let number: Int
         let fire: @Sendable () -> Void
@@ -160,6 +164,8 @@ final class TimerLane: Conductor.Lane, TimerLoop, @unchecked Sendable {
     private var queue: [@Sendable () -> Void] = []
     fileprivate var timers: [Int: Timer] = [:]
     private var lastNumber = 0
+    /// What the wall clock shows.
+    var wall: () -> Timestamp = { .distantPast }
 
     override var isRunnable: Bool { !queue.isEmpty }
     override func step() { queue.removeFirst()() }
@@ -168,12 +174,12 @@ final class TimerLane: Conductor.Lane, TimerLoop, @unchecked Sendable {
         timers = [:]
     }
 
-    /// When the next timer is due, by the wall clock.
+    /// When the next timer is due.
     var firstDate: Timestamp? { timers.values.lazy.map(\.date).min() }
 
-    /// Fires the timers that are due at `wall`, the earliest first.
-    func fireTimers(through wall: Timestamp) {
-        let due = timers.values.filter { $0.date <= wall }
+    /// Fires the timers that are due, the earliest first.
+    func fireTimers() {
+        let due = timers.values.filter { $0.date <= conductor.now }
             .sorted { ($0.date, $0.number) < ($1.date, $1.number) }
         for timer in due {
             perform { [self] in
@@ -207,6 +213,7 @@ final class TimerLane: Conductor.Lane, TimerLoop, @unchecked Sendable {
 
     private func add(_ date: Timestamp, _ fire: @escaping @Sendable () -> Void) -> Timer {
         lastNumber += 1
+        let date = conductor.now + (date - wall())
         let timer = Timer(date, lastNumber, self, fire)
         timers[lastNumber] = timer
         return timer

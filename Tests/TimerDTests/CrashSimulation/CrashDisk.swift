@@ -34,7 +34,18 @@ final class CrashDisk: Disk, @unchecked Sendable {
         return size < 0 ? nil : Int(size)
     }
 
-    func create(_ path: String) throws(DatabaseError) { crash_disk_create(disk, path) }
+    func create(_ path: String) throws(DatabaseError) {
+        try check(crash_disk_create(disk, path), "create", path)
+    }
+
+    func rename(_ path: String, to name: String) throws(DatabaseError) {
+        try check(crash_disk_rename(disk, path, name), "create", name)
+    }
+
+    private func check(_ code: Int32, _ what: String, _ path: String) throws(DatabaseError) {
+        guard code != 0 else { return }
+        throw DatabaseError(code: code, message: "cannot \(what) '\(path)'", path: path)
+    }
 
     // MARK: - What was done
 

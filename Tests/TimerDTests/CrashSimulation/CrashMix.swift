@@ -34,6 +34,7 @@ enum CrashMix {
             (2, ScheduleWords(cron: "* * * * *", tz: "UTC")),
             (1, ScheduleWords(calendar: "*-*-* *:*:00/15", tz: "UTC")),
             (1, ScheduleWords(calendar: "*-*-* *:*:10,40", tz: "UTC")),
+            (1, ScheduleWords(cron: "@reboot")),
         ])
     }
 

@@ -17,14 +17,34 @@ extension CrashSimulation {
         )
         check(.numbersGrow, event.seq > lastSeq, "event \(event.seq) follows \(lastSeq)")
         lastSeq = max(lastSeq, event.seq)
+        if [.jobFinished, .jobInvalidated].contains(event.type) { endsTold.insert(event.job) }
+        if event.type == .fireSkipped { skipped(event) }
         if event.type == .fireFired, let fire = event.fire { fired(fire, event, again: again) }
         watcher.publish(event, &conductor.dice)
         pumpWatcher()
     }
 
+    /// Takes note of why dates did not fire, which may be told for longer than it is kept.
+    private func skipped(_ event: Event) {
+        guard let first = event.fireDate, let clock = jobs[event.job]?.dates.clock, let moment
+        else { return }
+        let last = max(event.through ?? first, first)
+        toldSkips[event.job, default: []].append(
+            moment.date(ofWall: first, on: clock)...moment.date(ofWall: last, on: clock)
+        )
+    }
+
     private func fired(_ fire: FireID, _ event: Event, again: Bool) {
         tally.fires += 1
         if event.reason == FireReason.manual.rawValue { byHand.insert(fire) }
+        if event.reason != FireReason.manual.rawValue, let date = event.fireDate {
+            let other = firedDates.updateValue(fire, forKey: "\(event.job) \(date.rfc3339)")
+            check(
+                .firesOnce,
+                other == nil || other == fire,
+                "fires \(other?.description ?? "") and \(fire) of job \(event.job), \(date.rfc3339)"
+            )
+        }
         let before = told.updateValue(event.seq, forKey: fire)
         guard !again else { return }
         check(
@@ -32,7 +52,10 @@ extension CrashSimulation {
             before == nil,
             "fire \(fire) of job \(event.job) was told as \(before ?? 0) and as \(event.seq)"
         )
-        if let date = event.fireDate, let at = event.firedAt {
+        // One by hand is of when it was asked for, and the clock may be set back before it begins.
+        if let date = event.fireDate, let at = event.firedAt,
+            event.reason != FireReason.manual.rawValue
+        {
             check(.notEarly, at >= date, "fire \(fire) of job \(event.job), \(date - at) early")
         }
         guard let job = jobs[event.job] else { return }

@@ -11,6 +11,8 @@ extension CrashSimulation {
         operationsBeforeEnd = disk.operations
         calmDown()
         settle()
+        setClockRight()
+        settle()
         for id in jobs.keys.sorted() where stored(id)?.state == .paused { resume(id) }
         settle()
         let end = conductor.now + .seconds(75)
@@ -68,10 +70,26 @@ extension CrashSimulation {
                     "job \(id) (\(job.dates.words)) was due at \(due.rfc3339)"
                 )
             }
-            if job.repeats {
+            if job.isOfBoot {
+                let own = rows.count { !byHand.contains($0.id) && $0.state != .claimed }
+                let least = stored.state.isLive && job.hasBooted && !prunes ? 1 : 0
+                check(
+                    .everyDate,
+                    own >= least && own <= job.bootsAtMost,
+                    "job \(id) (@reboot) has \(own) rows, at \(job.bootsAtMost) starts of the machine"
+                )
+            } else if job.repeats {
                 // A fire by hand that came to nothing has that as its reason.
                 let own = rows.filter { !byHand.contains($0.id) }
-                let ledger = Ledger(job.dates, stored, own, at: moment)
+                let ledger = Ledger(
+                    job.dates,
+                    stored,
+                    own,
+                    at: moment,
+                    ahead: mostAhead,
+                    forgotten: prunes
+                        ? forgotten(id, rows, at: moment.reading(of: stored.clock)) : []
+                )
                 check(.everyDate, ledger.problems.isEmpty, ledger.problems.joined(separator: "\n"))
                 tally.checks[.everyDate, default: 0] += ledger.dateCount
             } else {
@@ -88,6 +106,16 @@ extension CrashSimulation {
         }
     }
 
+    /// The dates of which nothing may be kept: those before the oldest row, those of ranges among the
+    /// rest, and those that were told to be left out.
+    private func forgotten(_ id: JobID, _ rows: [Ledger.Row], at now: Timestamp)
+        -> [ClosedRange<Timestamp>]
+    {
+        let oldest = rows.first { $0.state != .claimed }?.first ?? now
+        let ranges = inspect { try Ledger.forgottenRanges(of: id, in: $0) } ?? []
+        return ranges + (toldSkips[id] ?? []) + [.distantPast...oldest]
+    }
+
     private func problem(ofOneShot job: StoredJob, _ rows: [Ledger.Row]) -> String? {
         let fired = rows.count { $0.state == .fired || $0.state == .done }
         let skipped = rows.count { $0.state == .skipped }
@@ -95,6 +123,7 @@ extension CrashSimulation {
         case (.scheduled, _):
             return rows.contains { $0.state != .claimed } ? "has rows, and is still to fire" : nil
         case (.paused, _): return "is paused"
+        case (.finished, _) where prunes && rows.isEmpty: return nil
         case (.finished, .skipped): return skipped > 0 ? nil : "was skipped without a row"
         case (.finished, _):
             // A command whose run had its place taken has a row with the reason.
@@ -130,6 +159,7 @@ extension CrashSimulation {
 
     /// What is stored as having happened has an event, whatever number that has.
     private func checkFacts() {
+        if watcher.hasMissed { return }
         var got: [Event.Kind: Set<Int64>] = [:]
         for event in watcher.received {
             let id =
@@ -189,11 +219,17 @@ extension CrashSimulation {
         settle()
         for (what, sql) in [
             (
+                // One that a daemon before may have told is told again at its date.
                 "fires claimed, waiting or running",
-                "SELECT count(*) FROM fires WHERE state IN ('claimed', 'waiting', 'running')"
+                "SELECT count(*) FROM fires WHERE state IN ('waiting', 'running')"
+                    + " OR (state = 'claimed' AND fired_at_us IS NULL)"
             ),
             ("events in the outbox", "SELECT count(*) FROM outbox"),
-            ("claims", "SELECT count(*) FROM jobs WHERE claim_id IS NOT NULL"),
+            (
+                "claims",
+                "SELECT count(*) FROM jobs JOIN fires ON fires.id = claim_id"
+                    + " WHERE fired_at_us IS NULL"
+            ),
             ("runs without an end", "SELECT count(*) FROM runs WHERE outcome IS NULL"),
         ] {
             let count = inspect { try $0.number(sql) }

@@ -11,21 +11,25 @@ extension CrashSimulation {
         respawnAt = nil
         let life = SimulatedLife(lives, conductor)
         self.life = life
+        life.timers.wall = { [unowned self] in wall }
         tell("start")
         prepareTrouble()
         let runner = SimulatedRunner(self, life: life.number)
         let sink = CrashSink(self, life: life.number)
+        let keeping = prunes ? SimulatedLife.keepingLittle : .all
         Task(executorPreference: life.pool) { [self] in
             await life.begin(
                 on: disk,
                 machine: machine,
                 runner: runner,
                 events: sink,
+                settings: SimulatedLife.settings(keeping: keeping),
                 log: log.logger
             ) { watcher.daemonStarts(with: $0) }
             guard !isDead(life.number), life.isReady else { return }
             tell("ready, \(life.recovered?.interrupted ?? 0) interrupted")
             verifyPromises()
+            for (id, job) in jobs where job.hasLostPower { jobs[id]?.hasBooted = true }
             watcher.subscribe(&conductor.dice)
             pumpWatcher()
         }
@@ -62,7 +66,12 @@ extension CrashSimulation {
             tally.powerLosses += 1
             processes.endAll()
             machine.boot += 1
+            for id in jobs.keys {
+                jobs[id]?.bootsAtMost += 1
+                jobs[id]?.hasLostPower = true
+            }
             machine.sinceBoot = Timestamp(microseconds: 3_000_000)
+            if stepsClock, conductor.dice.isTrue(0.15) { forgetClock() }
         }
         disk.restart(losingPower: losesPower)
         if losesPower { faultEnd = nil }

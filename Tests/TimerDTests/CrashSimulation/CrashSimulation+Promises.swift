@@ -32,9 +32,11 @@ extension CrashSimulation {
         let ids = inspect {
             try $0.prepare("SELECT id FROM jobs ORDER BY id").all { try $0.get(0, as: JobID.self) }
         }
-        var batches: [Int: Int] = [:]
         for id in ids ?? [] {
-            if jobs[id] == nil { register(id) }
+            if jobs[id] == nil {
+                register(id)
+                jobs[id]?.bootsAtMost = tally.powerLosses
+            }
             guard case .integer(let number)? = jobs[id]?.definition.userInfo,
                 let definition = definitions[Int(number)]
             else {
@@ -42,6 +44,12 @@ extension CrashSimulation {
                 continue
             }
             check(.nobodyElses, !definition.isRefused, "job \(id), whose add was refused")
+        }
+        var batches: [Int: Int] = [:]
+        for job in jobs.values {
+            guard case .integer(let number)? = job.definition.userInfo,
+                let definition = definitions[Int(number)]
+            else { continue }
             batches[definition.batch, default: 0] += 1
         }
         for (batch, count) in batches.sorted(by: { $0.key < $1.key }) {
@@ -53,14 +61,18 @@ extension CrashSimulation {
     private func verify(_ id: JobID) {
         guard let promised = jobs[id] else { return }
         let stored = stored(id)
-        check(.accepted, stored != nil, "job \(id)")
-        guard let stored else { return }
+        check(.accepted, stored != nil || mayBeForgotten(id), "job \(id)")
+        guard let stored else {
+            jobs[id]?.state = .ended
+            return
+        }
         if let move = moves[id], promised.inFlight == 0 || lives > 0 {
             resolveMove(id, stored)
             _ = move
         }
         let problem = promised.problem(with: stored)
         check(.answered, problem == nil, "job \(id) \(problem ?? "")")
+        if prunes { return }
         for fire in promised.byHand {
             let state = inspect { try $0.fireState(fire) } ?? nil
             check(.answered, state != nil, "fire \(fire) of job \(id), by hand, is not there")
@@ -74,6 +86,9 @@ extension CrashSimulation {
             check(.answered, isThere, "job \(id) was moved to \(date.rfc3339)")
         }
     }
+
+    /// Whether a job may be gone for good: one that has ended, where little is kept.
+    func mayBeForgotten(_ id: JobID) -> Bool { prunes && endsTold.contains(id) }
 
     /// A move was done, or not: what the store says.
     func resolveMove(_ id: JobID, _ stored: StoredJob) {

@@ -35,6 +35,13 @@ final class CrashSimulation: @unchecked Sendable {
     let processes = SimulatedProcesses()
     let log = RecordedLog()
     var machine = VirtualClock.Machine(wall: start)
+    /// Whether its wall clock is put wrong, and right again.
+    let stepsClock: Bool
+    /// Whether little is kept, and that for a short time.
+    let prunes: Bool
+    /// How far the wall clock is off, and was at most ahead.
+    var clockError = TimeSpan.zero
+    var mostAhead = TimeSpan.zero
     var life: SimulatedLife?
     var lives = 0
     var tally = CrashTally()
@@ -54,6 +61,12 @@ final class CrashSimulation: @unchecked Sendable {
 
     // What was seen of the daemon.
     var told: [FireID: Int64] = [:]
+    /// The fire of each date of a job that was told.
+    var firedDates: [String: FireID] = [:]
+    /// Dates that were told to be left out, by job and on its clock.
+    var toldSkips: [JobID: [ClosedRange<Timestamp>]] = [:]
+    /// Jobs whose end was told: after a while they are not kept.
+    var endsTold: Set<JobID> = []
     var byHand: Set<FireID> = []
     var lastSeq: Int64 = 0
     var started: Set<String> = []
@@ -85,6 +98,8 @@ final class CrashSimulation: @unchecked Sendable {
         disk = CrashDisk(name: name, seed: dice.next())
         crashesLeft = plan.crashAt == nil ? Int.random(in: 1...6, using: &dice) : 0
         actionsLeft = plan.actions
+        prunes = plan.crashAt == nil && dice.isTrue(0.4)
+        stepsClock = plan.crashAt == nil && dice.isTrue(0.5)
         conductor = Conductor(dice: dice, now: Self.start)
         nextAction = Self.start
         if let operation = plan.crashAt { disk.crash(at: operation) }
@@ -173,12 +188,13 @@ final class CrashSimulation: @unchecked Sendable {
         let ahead = conductor.now - wall
         var dates = [respawnAt, faultEnd, quietAt, processes.firstEnd]
         if let life {
-            dates += [life.storeLane.deadline, life.timers.firstDate.map { $0 + ahead }]
+            dates += [life.storeLane.deadline, life.timers.firstDate]
             dates.append(life.loadDate.map { $0 + ahead })
         }
         if actionsLeft > 0 { dates.append(nextAction) }
         guard let next = dates.compactMap(\.self).min() else {
-            return check(.nothingOpen, !conductor.isIdle, "nothing is to come")
+            let phase = life.map { "\($0.phase)" } ?? "dead"
+            return check(.nothingOpen, !conductor.isIdle, "nothing is to come, \(phase)")
         }
         pass(min(max(next - conductor.now, .zero), limit))
         if let respawnAt, respawnAt <= conductor.now { beginLife() }
@@ -187,7 +203,7 @@ final class CrashSimulation: @unchecked Sendable {
             tell("process \(process.pid) of run \(process.run) ended: \(process.outcome)")
         }
         if let life, let scheduler = life.scheduler {
-            life.timers.fireTimers(through: wall)
+            life.timers.fireTimers()
             if let date = life.loadDate, date <= wall {
                 life.timers.perform { scheduler.assumeIsolated { $0.windowDue() } }
             }
@@ -195,8 +211,9 @@ final class CrashSimulation: @unchecked Sendable {
         pumpWatcher()
         guard actionsLeft > 0, nextAction <= conductor.now else { return }
         actionsLeft -= 1
-        nextAction = conductor.now + conductor.dice.span(.milliseconds(1), .seconds(30))
-        if life?.isReady == true { act() }
+        let pause = TimeSpan.seconds(prunes ? 120 : 30)
+        nextAction = conductor.now + conductor.dice.span(.milliseconds(1), pause)
+        if life?.isReady == true { act() } else if life == nil { stepUnnoticed() }
         if actionsLeft == 0 { isEnding = true }
     }
 

@@ -22,9 +22,9 @@ struct CrashTests {
 
     /// `100` for the first hundred, `5..9` for those.
     private static var seeds: ClosedRange<UInt64> {
-        let words = (variable("TIMERD_SIMULATE_SEEDS") ?? "150").split(separator: ".")
+        let words = (variable("TIMERD_SIMULATE_SEEDS") ?? "300").split(separator: ".")
         let numbers = words.compactMap { UInt64($0) }
-        guard let last = numbers.last, last >= 1 else { return 1...150 }
+        guard let last = numbers.last, last >= 1 else { return 1...300 }
         return (numbers.count > 1 ? min(numbers[0], last) : 1)...last
     }
 

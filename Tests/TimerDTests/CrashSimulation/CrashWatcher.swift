@@ -12,6 +12,8 @@ struct CrashWatcher {
     private(set) var seen: Set<Int64> = []
     /// Whether a page is being read.
     var isReading = false
+    /// Whether it was told that something is not kept any more.
+    private(set) var hasMissed = false
     private(set) var subscription: Subscription?
     private var ring = EventRing(capacity: ringCapacity, newest: 0)
     private(set) var newest: Int64 = 0
@@ -66,6 +68,8 @@ struct CrashWatcher {
     }
 
     mutating func take(_ page: EventPage) {
+        if page.prunedThrough > cursor { hasMissed = true }
+        _ = subscription?.missed(by: page)
         for event in page.events { take(event) }
         subscription?.pageTaken(isLast: page.events.count < Self.pageLength)
     }

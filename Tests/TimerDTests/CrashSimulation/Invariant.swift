@@ -9,6 +9,7 @@ enum Invariant: String, CaseIterable, Sendable {
     case nobodyElses = "what is stored was asked for"
     case answered = "what was answered is stored"
     case everyDate = "each date is a fire or has a reason, once"
+    case firesOnce = "no date fires twice, wherever the clock is put"
     case toldOnce = "a fire is told once, or again as what it is"
     case notEarly = "no fire is told before its date"
     case notAfterEnd = "nothing fires once its invalidation was answered"

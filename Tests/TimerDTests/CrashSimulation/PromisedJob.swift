@@ -31,6 +31,11 @@ struct PromisedJob {
     var byHand: [FireID] = []
     var mayHaveFiredByHand = false
     var skips = 0
+    /// How often the machine has started since it was added, at most.
+    var bootsAtMost = 0
+    /// Whether it has lost its power since, and whether a daemon has started since that.
+    var hasLostPower = false
+    var hasBooted = false
 
     init(_ job: StoredJob, shift: TimeSpan) {
         id = job.id
@@ -42,6 +47,8 @@ struct PromisedJob {
     }
 
     var repeats: Bool { dates.repeats }
+    /// Whether it is due whenever the machine has started, and at no other date.
+    var isOfBoot: Bool { definition.schedule.cron == "@reboot" }
     var isLive: Bool { state != .ended }
 
     /// What is wrong with the stored state; nil for nothing.

@@ -53,6 +53,7 @@ final class SimulatedLife: @unchecked Sendable {
         machine: VirtualClock.Machine,
         runner: any CommandRunner,
         events: any EventPublisher,
+        settings: Settings,
         log: Logger,
         opened: (DaemonState) -> Void
     ) async {
@@ -73,7 +74,7 @@ final class SimulatedLife: @unchecked Sendable {
                 pool: pool,
                 events: events,
                 eventSequenceEnd: store.state.eventSequenceEnd,
-                settings: Self.settings,
+                settings: settings,
                 log: log
             )
             self.scheduler = scheduler
@@ -130,10 +131,25 @@ final class SimulatedLife: @unchecked Sendable {
     )
 
     /// Few places, so that runs wait for them.
-    private static let settings = Settings(
-        socket: "/disk/timerd.sock",
-        account: user,
-        maxRuns: 3,
-        maxRunsPerUser: 3
+    static func settings(keeping: TestScheduler.Keeping) -> Settings {
+        Settings(
+            socket: "/disk/timerd.sock",
+            account: user,
+            maxRuns: 3,
+            maxRunsPerUser: 3,
+            runsKept: keeping.runs,
+            retention: keeping.limits
+        )
+    }
+
+    /// Little, and for less time than a simulation takes.
+    static let keepingLittle = TestScheduler.Keeping(
+        runs: 10,
+        limits: RetentionLimits(
+            historyMaxAge: .seconds(40),
+            endedJobsMaxAge: .seconds(30),
+            eventsKept: 100,
+            eventsMaxAge: .seconds(40)
+        )
     )
 }

@@ -17,8 +17,8 @@ import TimerControl
 /// - A skipped row says how many dates it stands for, and begins and ends with one.
 /// - A row stands for dates: no fire has one that is none of the schedule's, but for those that were
 ///   moved there or fired by hand.
-/// - What lies ahead has a row only if it fired while the clock showed it, was dropped or moved by
-///   its user, or is claimed.
+/// - What lies ahead has a row only if it fired, or found a run in progress, while the clock showed
+///   it, was dropped or moved by its user, or is claimed.
 ///
 /// Before 2026 the daemon follows no clock that is set back, so years before it have but small steps back.
 struct Ledger {
@@ -33,7 +33,7 @@ struct Ledger {
 
         static let query = """
             SELECT id, fire_date_us, wall_date_us, last_date_us, state, reason, dates
-            FROM fires WHERE job_id = ?1 ORDER BY fire_date_us
+            FROM fires WHERE job_id = ?1 AND state <> 'forgotten' ORDER BY fire_date_us
             """
 
         static func all(of job: JobID, in database: Database) throws -> [Row] {
@@ -53,20 +53,44 @@ struct Ledger {
         }
     }
 
+    /// The dates that had a row which is not kept any more.
+    static func forgottenRanges(of job: JobID, in database: Database) throws
+        -> [ClosedRange<Timestamp>]
+    {
+        let query = """
+            SELECT fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0)
+            FROM fires WHERE job_id = ?1 AND state = 'forgotten'
+            """
+        return try database.prepare(query).all(job) { try $0.get(0)...$0.get(1) }
+    }
+
     let job: YearJob
     let stored: StoredJob
     let rows: [Row]
     let now: Timestamp
     private let shift: TimeSpan
+    /// How far the wall clock was ahead at most, and may have been when the job ended.
+    private let ahead: TimeSpan
+    /// Dates of which nothing is kept.
+    private let forgotten: [ClosedRange<Timestamp>]
     private(set) var problems: [String] = []
     private(set) var dateCount = 0
 
-    init(_ job: YearJob, _ stored: StoredJob, _ rows: [Row], at moment: Moment) {
+    init(
+        _ job: YearJob,
+        _ stored: StoredJob,
+        _ rows: [Row],
+        at moment: Moment,
+        ahead: TimeSpan = .zero,
+        forgotten: [ClosedRange<Timestamp>] = []
+    ) {
         self.job = job
         self.stored = stored
         self.rows = rows
         now = moment.reading(of: job.clock)
         shift = moment.shift
+        self.ahead = ahead
+        self.forgotten = forgotten
         check()
     }
 
@@ -104,7 +128,9 @@ struct Ledger {
         dateCount = dates.count { $0 > job.start && $0 <= bound }
         for (date, count) in zip(dates, taken) {
             if count > 1 { problems.append("\(name(date)) is in \(count) rows") }
-            guard count == 0, date > job.start, date <= bound, !isToCome(date) else { continue }
+            guard count == 0, date > job.start, date <= bound, !isToCome(date),
+                !forgotten.contains(where: { $0.contains(date) })
+            else { continue }
             problems.append("\(name(date)) has neither a fire nor a reason")
         }
     }
@@ -123,8 +149,9 @@ struct Ledger {
         case .fired, .done: break
         case .skipped:
             if row.reason == nil { fail(row, "has no reason") }
-            let byUser: [FireReason?] = [.skip, .moved]
-            if row.last > now, stored.state.isLive, !byUser.contains(row.reason) {
+            // Its user did that to it, or it had come, while a run was in progress.
+            let stays: [FireReason?] = [.skip, .moved, .overlap]
+            if row.last > now, stored.state.isLive, !stays.contains(row.reason) {
                 fail(row, "lies ahead")
             }
         }
@@ -136,7 +163,7 @@ struct Ledger {
         case nil: return now
         case .until: return min(job.until ?? now, now)
         case .invalidated, .replaced, .targetGone:
-            let shift = job.clock == .elapsed ? self.shift : .zero
+            let shift = job.clock == .elapsed ? self.shift + ahead : .zero
             return min(stored.endedAt.map { $0 - shift } ?? now, now)
         case .count:
             let fires = rows.filter { $0.state != .skipped }

@@ -178,14 +178,39 @@ import Testing
         }
     }
 
-    @Test("An empty file is taken for a new database")
+    @Test("An empty file is refused: a database has its name only once it is whole")
     func emptyFile() throws {
         try Data().write(to: path)
-        let database = try Database(path: path, mode: .readWriteCreate)
-        try database.execute("CREATE TABLE t (a)")
+        let before = try folder.contents()
+        for mode in [Database.Mode.readWriteCreate, .readOnly] {
+            expectError(
+                "database '\(path)' is empty, which no crash of timerd leaves, and was left alone;"
+                    + " restore a backup, or move it away to begin anew"
+            ) {
+                try Database(path: path, mode: mode)
+            }
+            #expect(try folder.contents() == before)
+        }
     }
 
-    @Test("A database whose creation was cut short is created again")
+    @Test("What a crash left of a database that had not got its name yet is replaced")
+    func unnamed() throws {
+        try Data("half of a page".utf8).write(to: path + ".new")
+        let database = try Database(path: path, mode: .readWriteCreate)
+        try database.execute("CREATE TABLE t (a)")
+        database.close()
+        #expect(try folder.contents().keys.sorted() == ["timerd.db"])
+    }
+
+    @Test("A symbolic link that leads nowhere is not replaced by a database")
+    func danglingLink() throws {
+        #expect(symlink(folder.file("elsewhere.db"), path) == 0)
+        expectError("cannot create '\(path)': file exists") {
+            try Database(path: path, mode: .readWriteCreate)
+        }
+    }
+
+    @Test("A database whose first transaction was cut short opens as it was before")
     func cutShort() throws {
         // In the middle of the first transaction: page 1 is written, its journal still there.
         let other = try Outsider(path)
