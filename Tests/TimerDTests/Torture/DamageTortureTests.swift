@@ -81,6 +81,9 @@ struct DamageTortureTests {
                 do {
                     let outcome = try await Self.outcome(daemon, files, jobs: template.jobs)
                     outcomes[damage, default: [:]][outcome, default: 0] += 1
+                    if damage == .emptied, outcome != .refused {
+                        broken.append("round \(round): an empty file was \(outcome)")
+                    }
                 } catch {
                     broken.append("round \(round), \(damage): \(error)")
                 }
