@@ -125,7 +125,7 @@ extension JobWriter.SQL {
         """
     static let markFinished = """
         UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
-            started_at_us = coalesce(started_at_us, ?5), ended_at_us = ?6,
+            started_at_us = coalesce(?5, started_at_us), ended_at_us = ?6,
             user_us = ?7, system_us = ?8, peak_memory_bytes = ?9
         WHERE id = ?1
         """

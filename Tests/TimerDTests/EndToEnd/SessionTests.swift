@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Schedules
 import Subprocess
 import Testing
 import TimerControl
@@ -157,6 +158,23 @@ struct SessionTests {
             #expect(try await daemon.timerctl("logs", "1").output.contains("answered"))
             #expect(try await daemon.job(1)["state"] == .string("invalidated"))
             #expect(try await daemon.job(1)["fires"] == .integer(1))
+        }
+    }
+
+    @Test("A run ends after it began, however short it is")
+    func shortRuns() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "10ms", "--count", "20", "--", "true")
+            _ = try await daemon.event(.jobFinished)
+            let lines = try await daemon.timerctl("runs", "1", "--json").output
+            let runs = try lines.split(separator: "\n").map { try JSONValue(parsing: String($0)) }
+            let ended = runs.filter { $0["endedAt"] != nil }
+            #expect(ended.count >= 5)
+            for run in ended {
+                let started = try #require(run["startedAt"]).decoded(as: Timestamp.self)
+                let ended = try #require(run["endedAt"]).decoded(as: Timestamp.self)
+                #expect(started <= ended)
+            }
         }
     }
 
