@@ -179,15 +179,48 @@ final class Database {
 
     /// Copies what the log holds into the file, and syncs that, before anything is added to it.
     ///
-    /// A log that is found may hold a commit whose sync failed: it is in the system's memory and reads
-    /// well, but no later sync writes it (https://lwn.net/Articles/752063/), and a loss of power
-    /// would end the log there, with all that was added behind it. On a full disk, or while another
-    /// program reads, it stays as it is.
+    /// A log that is found may hold a commit whose sync failed: a loss of power would end the log
+    /// there, with all that was added behind it. On a full disk, or while another program reads, it
+    /// stays as it is.
     private func settleLog() throws(DatabaseError) {
-        let code = sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
-        guard code != SQLITE_OK else { return }
-        let error = DatabaseError(of: handle, sql: "checkpoint", path: path)
-        if !error.isFull, !error.isBusy { throw error }
+        do {
+            try rewriteLog()
+            let code = sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+            if code != SQLITE_OK { throw DatabaseError(of: handle, sql: "checkpoint", path: path) }
+        } catch {
+            if !error.isFull, !error.isBusy { throw error }
+        }
+    }
+
+    /// Writes each byte of the log again, and syncs it.
+    ///
+    /// What a failed sync left is in the system's memory and reads well, but counts as written: no
+    /// later sync writes it (https://lwn.net/Articles/752063/). The copying that follows takes the
+    /// log as durable, and power lost in the middle of it would leave half a file.
+    private func rewriteLog() throws(DatabaseError) {
+        // Nobody else adds to the log, or begins it anew, meanwhile.
+        try execute("BEGIN IMMEDIATE")
+        defer { rollback() }
+        var file: UnsafeMutablePointer<sqlite3_file>?
+        sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file)
+        guard let file, let methods = file.pointee.pMethods?.pointee else { return }
+        func check(_ code: Int32) throws(DatabaseError) {
+            guard code != SQLITE_OK else { return }
+            throw DatabaseError(
+                code: code,
+                message: "cannot write the log of '\(path)' again",
+                path: path
+            )
+        }
+        var size: sqlite3_int64 = 0
+        try check(methods.xFileSize(file, &size))
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        for offset in stride(from: 0, to: size, by: bytes.count) {
+            let count = Int32(min(sqlite3_int64(bytes.count), size - offset))
+            try check(methods.xRead(file, &bytes, count, offset))
+            try check(methods.xWrite(file, bytes, count, offset))
+        }
+        try check(methods.xSync(file, SQLITE_SYNC_NORMAL))
     }
 
     /// Replaces SQLite's own hook, which checkpoints; this one counts.
