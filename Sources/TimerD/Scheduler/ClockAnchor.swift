@@ -32,7 +32,10 @@ struct ClockAnchor: Hashable, Sendable {
         var anchor = self
         anchor.bootID = bootID
         if bootID != self.bootID {
-            let resumed = max(self.bootID.isEmpty ? wall : wall - shift, elapsed)
+            // Once it was lost, and is right again, it tells how long that took and not how long this.
+            let wasLost = elapsed >= .earliestOfClocks && elapsed + shift < .earliestOfClocks
+            let since = wasLost ? elapsed : wall - shift
+            let resumed = max(self.bootID.isEmpty ? wall : since, elapsed)
             anchor.elapsedBase = resumed - sinceBoot
         }
         anchor.elapsed = sinceBoot + anchor.elapsedBase

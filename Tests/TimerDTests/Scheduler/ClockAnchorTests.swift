@@ -63,6 +63,21 @@ struct ClockAnchorTests {
         #expect(step == .seconds(seconds))
     }
 
+    @Test("A clock that was lost, and is right again after a reboot, moves elapsed time not at all")
+    func lostAndRight() {
+        let now = Timestamp.earliestOfClocks + .seconds(86_400)
+        let stored = ClockAnchor(
+            bootID: "a",
+            elapsedBase: now - Self.second(10),
+            shift: Self.second(10) - now,
+            elapsed: now
+        )
+        let right = now + .seconds(60)
+        let (anchor, _) = stored.resumed(bootID: "b", sinceBoot: Self.second(5), wall: right)
+        #expect(anchor.elapsed == now)
+        #expect(anchor.elapsed + anchor.shift == right)
+    }
+
     @Test("Across a reboot elapsed time goes on by the wall clock, and earlier steps still count")
     func reboot() {
         var stored = Self.stored
