@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// It holds `stat` where a module of the program imports it.
+import CLinux
 import Glibc
 
 /// A file or folder that an argument names.
