@@ -183,7 +183,7 @@ final class Database {
     /// there, with all that was added behind it. On a full disk, or while another program reads, it
     /// stays as it is.
     private func settleLog() throws(DatabaseError) {
-        do {
+        do throws(DatabaseError) {
             try rewriteLog()
             let code = sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
             if code != SQLITE_OK { throw DatabaseError(of: handle, sql: "checkpoint", path: path) }
