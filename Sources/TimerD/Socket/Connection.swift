@@ -30,9 +30,9 @@ final class Connection: ChannelDuplexHandler {
     /// How many requests are started before the loop serves others; one or two milliseconds' work.
     private static let requestsPerTurn = 128
 
-    private let peer: Peer
-    private let environment: Environment
-    private var context: ChannelHandlerContext?
+    let peer: Peer
+    let environment: Environment
+    var context: ChannelHandlerContext?
     private var lines = LineDecoder(limit: Limits.line)
     /// Requests of a batch that have not been started.
     private var backlog: Deque<(envelope: RequestEnvelope, ticket: ReplyQueue.Ticket)> = []
@@ -40,19 +40,19 @@ final class Connection: ChannelDuplexHandler {
     private var inFlight = 0
     /// Those requests in progress that wait for something, for as long as the client does.
     private var waits: [ReplyQueue.Ticket: Task<Void, Never>] = [:]
-    private var watcher: Watcher?
+    var watcher: Watcher?
     /// The line whose reply the events follow; nil once they do.
-    private var subscriptionLine: Int?
+    var subscriptionLine: Int?
 
     /// Whether `UserLoads` has it among those who wait for room.
     private var isWaiting = false
     private var hasHeldRead = false
-    private var hasUnflushed = false
+    var hasUnflushed = false
     private var isAdvancing = false
     private var isYielding = false
     private var isInputEnded = false
     private var isStopping = false
-    private var isClosing = false
+    var isClosing = false
 
     init(peer: Peer, environment: Environment) {
         var peer = peer
@@ -275,75 +275,11 @@ extension Connection {
         closeAfterFlush(context)
     }
 
-    private func closeAfterFlush(_ context: ChannelHandlerContext) {
+    func closeAfterFlush(_ context: ChannelHandlerContext) {
         isClosing = true
         // Written after all the rest, so all the rest is out when it is.
         let written = context.eventLoop.makePromise(of: Void.self)
         written.futureResult.assumeIsolated().whenComplete { _ in context.close(promise: nil) }
         context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
-    }
-
-    private func subscribe(
-        _ request: Subscribe,
-        line: Int
-    ) -> Result<any Encodable & Sendable, ControlError> {
-        guard let channel = context?.channel else {
-            return .failure(ControlError(.stopping, "the connection is closed"))
-        }
-        let newest = environment.bus.newest
-        if watcher != nil {
-            return .failure(
-                ControlError(.conflict, "this connection has subscribed; open another one")
-            )
-        }
-        if let since = request.since, since > newest {
-            return .failure(
-                ControlError(
-                    .invalidParams,
-                    "parameter 'since' is \(since), but the newest event is \(newest)"
-                )
-            )
-        }
-        let watcher = Watcher(
-            request,
-            owner: Caller(uid: peer.uid, daemon: environment.ownUID).onlyOwner,
-            newest: newest,
-            bus: environment.bus,
-            source: environment.source,
-            channel: channel,
-            sink: self
-        )
-        self.watcher = watcher
-        subscriptionLine = line
-        environment.bus.add(watcher)
-        return .success(SubscriptionReply(seq: newest))
-    }
-
-    private func endWatching() {
-        guard let watcher else { return }
-        environment.bus.remove(watcher)
-        self.watcher = nil
-    }
-}
-
-extension Connection: EventSink {
-    var isWritable: Bool { !isClosing && context?.channel.isWritable == true }
-
-    func write(_ line: ByteBuffer) {
-        hasUnflushed = true
-        context?.write(wrapOutboundOut(line), promise: nil)
-    }
-
-    func flush() {
-        guard hasUnflushed else { return }
-        hasUnflushed = false
-        context?.flush()
-    }
-
-    func close(with error: ControlError) {
-        guard !isClosing, let context else { return }
-        endWatching()
-        write(.line(ReplyLine.failure(id: .null, error)))
-        closeAfterFlush(context)
     }
 }

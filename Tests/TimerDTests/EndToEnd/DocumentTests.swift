@@ -11,11 +11,12 @@ struct DocumentTests {
         ("curl -fsS https://example.org/ping", "true"),
         ("crontab -l", "echo '0 9 * * mon /opt/report.sh'"),
         ("of anna", "of \(NSUserName())"),
+        ("/var/lib/prometheus/node-exporter", "/tmp"),
     ]
 
-    @Test("What README shows is what happens")
-    func readme() async throws {
-        try await replay("README.md")
+    @Test("What a document shows is what happens", arguments: ["README.md", "docs/metrics.md"])
+    func sessions(path: String) async throws {
+        try await replay(path)
     }
 
     @Test(

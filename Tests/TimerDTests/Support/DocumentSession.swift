@@ -26,7 +26,9 @@ struct DocumentSession {
                 continue
             }
             let text = String(line.drop { $0 == " " })
-            if text.hasPrefix("$ ") {
+            if let last = steps.last, last.command.hasSuffix("\\") {
+                steps[steps.count - 1].command = last.command.dropLast() + text
+            } else if text.hasPrefix("$ ") {
                 steps.append(Step(command: String(text.dropFirst(2)), output: []))
                 isOpen = true
             } else if isOpen {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import TimerControl
+
+extension Connection {
+    /// `line`: the one whose reply the events follow.
+    func subscribe(
+        _ request: Subscribe,
+        line: Int
+    ) -> Result<any Encodable & Sendable, ControlError> {
+        guard let channel = context?.channel else {
+            return .failure(ControlError(.stopping, "the connection is closed"))
+        }
+        let newest = environment.bus.newest
+        if watcher != nil {
+            return .failure(
+                ControlError(.conflict, "this connection has subscribed; open another one")
+            )
+        }
+        if let since = request.since, since > newest {
+            return .failure(
+                ControlError(
+                    .invalidParams,
+                    "parameter 'since' is \(since), but the newest event is \(newest)"
+                )
+            )
+        }
+        let watcher = Watcher(
+            request,
+            owner: Caller(uid: peer.uid, daemon: environment.ownUID).onlyOwner,
+            newest: newest,
+            bus: environment.bus,
+            source: environment.source,
+            channel: channel,
+            sink: self
+        )
+        self.watcher = watcher
+        subscriptionLine = line
+        environment.bus.add(watcher)
+        return .success(SubscriptionReply(seq: newest))
+    }
+
+    func endWatching() {
+        guard let watcher else { return }
+        environment.bus.remove(watcher)
+        self.watcher = nil
+    }
+}
+
+extension Connection: EventSink {
+    var isWritable: Bool { !isClosing && context?.channel.isWritable == true }
+
+    func write(_ line: ByteBuffer) {
+        hasUnflushed = true
+        context?.write(wrapOutboundOut(line), promise: nil)
+    }
+
+    func flush() {
+        guard hasUnflushed else { return }
+        hasUnflushed = false
+        context?.flush()
+    }
+
+    func close(with error: ControlError) {
+        guard !isClosing, let context else { return }
+        endWatching()
+        write(.line(ReplyLine.failure(id: .null, error)))
+        closeAfterFlush(context)
+    }
+}
