@@ -38,11 +38,10 @@ enum AfterRun: Hashable, Sendable {
     ///
     /// Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015. The chance is the
     /// fire's and the attempt's, the same after a restart.
-    private static func delay(before attempt: Int, of fire: FireID, _ policy: RunPolicy) -> TimeSpan
-    {
+    static func delay(before attempt: Int, of fire: FireID, _ policy: RunPolicy) -> TimeSpan {
         let backoff = policy.backoff ?? .standard
         let (first, longest) = (backoff.first.microseconds, backoff.max.microseconds)
-        let doublings = min(attempt - 2, 62)
+        let doublings = max(0, min(attempt - 2, 62))
         let (doubled, overflows) = first.multipliedReportingOverflow(by: Int64(1) << doublings)
         let bound = overflows ? longest : min(doubled, longest)
         return Jitter.offset(

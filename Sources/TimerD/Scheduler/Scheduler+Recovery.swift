@@ -17,13 +17,16 @@ extension Scheduler {
             try $0.followClockBack()
             return recovered
         } durable: { scheduler, recovered in
-            // Before any timer of these jobs: what is left running keeps them busy.
+            // Before any timer of these jobs: what is left running, or waits, keeps them busy.
             scheduler.endOrphans(of: recovered)
+            for run in recovered.waiting where scheduler.orphans[run.job.id] == nil {
+                scheduler.keepWaiting(run)
+            }
         }
         for fired in recovered.untoldByHand { fireByHand(fired, isRedelivery: true) }
         isRecovered = true
         tieAgain(try await write { try $0.tiedJobs() })
-        for run in recovered.waiting where orphans[run.job.id] == nil { wait(run) }
+        for run in recovered.waiting { armWaiting(run.fire) }
         // What waits for a run's end begins now where there is none, nor a next attempt.
         for run in recovered.waiting { runsChanged(of: run.job.id) }
         loadWindow()

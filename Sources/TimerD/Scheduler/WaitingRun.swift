@@ -47,9 +47,14 @@ extension Scheduler {
 
     /// Keeps a fire until its command may run.
     func wait(_ run: WaitingRun) {
+        keepWaiting(run)
+        armWaiting(run.fire)
+    }
+
+    /// Has a fire wait, and its job be as busy as that makes it, until `armWaiting`.
+    func keepWaiting(_ run: WaitingRun) {
         waiting[run.fire] = run
         waitingFires[run.job.id, default: []].insert(run.fire)
-        armWaiting(run.fire)
     }
 
     /// Sets the timer of a fire that waits for a time; one whose time has come goes on at once.

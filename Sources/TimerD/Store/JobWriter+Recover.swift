@@ -88,15 +88,19 @@ extension JobWriter {
         let attempts = try database.prepare(SQL.attempts).first(fire.id) {
             try $0.get(0, as: Int.self)
         }
+        let attempt = (attempts ?? 0) + 1
+        // By a clock that was set back since, it would wait for years; none was to wait for longer.
+        let longest = AfterRun.delay(before: attempt, of: fire.id, job.policy.run)
+        let end = min(moment.elapsedDate(until, on: .wall), moment.elapsed + longest)
         return WaitingRun(
             job: job,
             fire: fire.id,
             fireDate: fire.wallDate,
             firedAt: fire.firedAt ?? fire.wallDate,
             missed: fire.missed,
-            attempt: (attempts ?? 0) + 1,
+            attempt: attempt,
             cause: cause,
-            until: cause == .run ? nil : moment.elapsedDate(until, on: .wall)
+            until: cause == .run ? nil : end
         )
     }
 
