@@ -55,23 +55,6 @@ struct SchedulerRetryTests {
         }
     }
 
-    @Test("A date that was missed does not run beside an attempt that has waited meanwhile")
-    func missedBesideRetry() async throws {
-        try await TestScheduler.with { test in
-            test.runner.outcome = .exited(3)
-            try await test.add(ScheduleWords(every: "30s"), command: ["false"]) {
-                $0.retries = 1
-                $0.backoff = "10s..10s"
-            }
-            try await test.advance(by: .seconds(30))
-            #expect(test.runner.requests.count == 1)
-            let after = try await test.crashedAndDown(for: .seconds(40))
-            #expect(after.runner.requests.map { $0.environment["TIMERD_ATTEMPT"] } == ["2"])
-            #expect(after.sink.all(.fireSkipped).map(\.reason) == [.overlap])
-            try await after.close()
-        }
-    }
-
     @Test("What the job calls success is no failure; a run that succeeds is not tried again")
     func success() async throws {
         try await TestScheduler.with { test in
