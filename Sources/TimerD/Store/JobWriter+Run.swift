@@ -133,8 +133,10 @@ extension JobWriter.SQL {
     static let insertOutput = """
         INSERT INTO run_output (run_id, stream, bytes, dropped) VALUES (?1, ?2, ?3, ?4)
         """
+    /// Not those of a fire whose next attempt waits: they tell which one that is.
     static let forgetRuns = """
         DELETE FROM runs WHERE job_id = ?1 AND outcome IS NOT NULL AND id <= (
             SELECT id FROM runs WHERE job_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
+        AND (SELECT state FROM fires WHERE fires.id = runs.fire_id) = 'done'
         """
 }

@@ -55,6 +55,30 @@ struct SchedulerRetryTests {
         }
     }
 
+    @Test("However few runs are kept, an attempt that waits through a crash has its number")
+    func forgottenAttempts() async throws {
+        try await TestScheduler.with(keeping: TestScheduler.Keeping(runs: 1)) { test in
+            test.runner.outcome = .exited(3)
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["false"]) {
+                $0.overlap = .allow
+                $0.retries = 1
+                $0.backoff = "1h..1h"
+                $0.count = 4
+            }
+            try await test.advance(by: .seconds(40))
+            #expect(test.runner.requests.count == 4)
+            let after = try await test.crashed()
+            try await after.advance(by: .seconds(3600))
+            #expect(
+                after.runner.requests.map { $0.environment["TIMERD_ATTEMPT"] } == [
+                    "2", "2", "2", "2",
+                ]
+            )
+            #expect(try await after.history(job.id).compactMap(\.attempt) == [2])
+            try await after.close()
+        }
+    }
+
     @Test("What the job calls success is no failure; a run that succeeds is not tried again")
     func success() async throws {
         try await TestScheduler.with { test in
