@@ -255,7 +255,7 @@ import TimerControl
             try await other.send(#"{"jsonrpc":"2.0","id":2,"method":"job.list"}"# + "\n")
             hold.signal()
             #expect(await other.next() != nil)
-            #expect(before.withLock { $0 } < 1000)
+            #expect(before.withLock { $0 } < (Machine.isSlow ? 4000 : 1000))
             #expect(await client.next() != nil)
             #expect(started.count == 5000)
         }
