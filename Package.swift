@@ -62,8 +62,9 @@ let package = Package(
         ),
         .systemLibrary(name: "CLinux"),
         .target(name: "CSpawn"),
-        .target(name: "RunLoopTimers", swiftSettings: settings),
-        .target(name: "Schedules", swiftSettings: settings),
+        .target(name: "Locks", swiftSettings: settings),
+        .target(name: "RunLoopTimers", dependencies: ["Locks"], swiftSettings: settings),
+        .target(name: "Schedules", dependencies: ["Locks"], swiftSettings: settings),
         .target(
             name: "TimerControl",
             dependencies: [
@@ -82,7 +83,7 @@ let package = Package(
         .target(
             name: "TimerD",
             dependencies: [
-                "CLinux", "CSQLite", "CSpawn", "Migrations", "RunLoopTimers", "Schedules",
+                "CLinux", "CSQLite", "CSpawn", "Locks", "Migrations", "RunLoopTimers", "Schedules",
                 "TimerControl",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -99,7 +100,7 @@ let package = Package(
         .executableTarget(
             name: "TimerDMain",
             dependencies: [
-                "TimerControl", "TimerD",
+                "Locks", "TimerControl", "TimerD",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -110,7 +111,7 @@ let package = Package(
         .executableTarget(
             name: "timerctl",
             dependencies: [
-                "CLinux", "Schedules", "TimerControl",
+                "CLinux", "Locks", "Schedules", "TimerControl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Yams", package: "Yams"),
             ],
@@ -118,7 +119,7 @@ let package = Package(
         ),
         .testTarget(
             name: "RunLoopTimersTests",
-            dependencies: ["RunLoopTimers"],
+            dependencies: ["Locks", "RunLoopTimers"],
             swiftSettings: testSettings
         ),
         .testTarget(
@@ -135,7 +136,7 @@ let package = Package(
         .testTarget(
             name: "TimerctlTests",
             dependencies: [
-                "Schedules", "TimerControl", "timerctl",
+                "Locks", "Schedules", "TimerControl", "timerctl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             resources: [.copy("Vectors")],
@@ -162,8 +163,8 @@ let package = Package(
         .testTarget(
             name: "TimerDTests",
             dependencies: [
-                "CCrashDisk", "CSQLite", "Migrations", "RunLoopTimers", "Schedules", "TimerControl",
-                "TimerD",
+                "CCrashDisk", "CSQLite", "Locks", "Migrations", "RunLoopTimers", "Schedules",
+                "TimerControl", "TimerD",
                 // The end-to-end tests run these; naming them here has them built first.
                 "TimerDMain", "timerctl",
                 .product(name: "Logging", package: "swift-log"),

@@ -2,6 +2,7 @@
 
 @preconcurrency import CoreFoundation
 import Glibc
+import Locks
 import Synchronization
 
 /// The loop behind a `RunLoopThread`: its queue of work, its timers, its life.

@@ -2,6 +2,7 @@
 
 @preconcurrency import CoreFoundation
 public import Foundation
+import Locks
 
 /// A timer on a ``RunLoopThread`` that holds its target weakly and is freed.
 ///

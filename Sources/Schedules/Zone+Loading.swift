@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Synchronization
+import Locks
 
 extension Zone {
     /// The zone of that name: a file of the zone database, "UTC", or a POSIX TZ string such as
@@ -129,7 +129,7 @@ private final class ZoneCache: Sendable {
         var table: ZoneTable
     }
 
-    private let entries = Mutex<[String: Entry]>([:])
+    private let entries = Locked<[String: Entry]>([:])
 
     /// The zone in a file; nil when there is none.
     func table(path: String, name: String) -> ZoneTable? {

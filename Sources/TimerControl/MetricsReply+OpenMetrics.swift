@@ -49,7 +49,7 @@ extension MetricsReply {
         let reasons = FireReason.allCases.filter { $0 != .manual }.map(\.rawValue)
         return [
             MetricFamily(.gauge, "timerd_jobs", "Live jobs; those that have ended are not counted.")
-                .with("state", [("scheduled", jobs.scheduled), ("paused", jobs.paused)]),
+                .with("state", [("scheduled", jobs.scheduled), ("paused", jobs.paused)].known),
             MetricFamily(.gauge, "timerd_armed_timers", "Timers of jobs in the run loop.")
                 .with(jobs.armed),
             MetricFamily(
@@ -130,5 +130,12 @@ extension MetricsReply {
                 "Numbers of events that watchers asked for and that were no longer kept."
             ).with(clients.eventsLost),
         ]
+    }
+}
+
+extension [(String, Int?)] {
+    /// Those that have a number: what is not known has no sample, and is not 0.
+    fileprivate var known: [(String, Int)] {
+        compactMap { label, number in number.map { (label, $0) } }
     }
 }

@@ -41,14 +41,15 @@ public struct MetricsReply: Codable, Hashable, Sendable {
 
     /// Live jobs by state, and the timers of those that are due soon.
     public struct Jobs: Codable, Hashable, Sendable {
-        public var scheduled: Int
-        public var paused: Int
+        /// nil while the database cannot be read, as for the next.
+        public var scheduled: Int?
+        public var paused: Int?
         /// Timers in the run loop.
         public var armed: Int
         /// Fires whose rows are on disk ahead of their dates.
         public var claimed: Int
 
-        public init(scheduled: Int, paused: Int, armed: Int, claimed: Int) {
+        public init(scheduled: Int?, paused: Int?, armed: Int, claimed: Int) {
             self.scheduled = scheduled
             self.paused = paused
             self.armed = armed

@@ -152,8 +152,10 @@ public struct StatusReply: Codable, Hashable, Sendable {
     public var database: String
     public var socket: String
     /// Jobs by state; live ones alone, so that the answer does not grow with history.
-    public var scheduled: Int
-    public var paused: Int
+    ///
+    /// nil while the database cannot be read.
+    public var scheduled: Int?
+    public var paused: Int?
     /// Jobs whose timers are in the loop.
     public var armed: Int
     /// Commands in progress, and those that wait for a place.
@@ -164,7 +166,7 @@ public struct StatusReply: Codable, Hashable, Sendable {
     public var seq: Int64
     /// The next fire date of all jobs; nil when nothing waits.
     public var nextFireDate: Timestamp?
-    /// What keeps the database from taking writes; nil while it does.
+    /// What keeps the database from taking writes, or from being read; nil while nothing does.
     public var trouble: String?
 
     public init(
@@ -174,8 +176,8 @@ public struct StatusReply: Codable, Hashable, Sendable {
         now: Timestamp,
         database: String,
         socket: String,
-        scheduled: Int,
-        paused: Int,
+        scheduled: Int?,
+        paused: Int?,
         armed: Int,
         running: Int,
         connections: Int,

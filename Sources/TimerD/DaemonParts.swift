@@ -95,13 +95,19 @@ struct DaemonParts {
         status.connections.set { socket.connectionCount }
         var endpoint: MetricsEndpoint?
         if let address = ListenAddress(configuration.listen) {
-            endpoint = try await MetricsEndpoint.start(
-                at: address,
-                on: bus.loop,
-                logger: log,
-                metrics: metrics.reply
-            )
-            log.info("serving metrics", metadata: ["listen": "\(endpoint?.address ?? address)"])
+            // Jobs run already; they are not ended because somebody else has the port.
+            do {
+                let made = try await MetricsEndpoint.start(
+                    at: address,
+                    on: bus.loop,
+                    logger: log,
+                    metrics: metrics.reply
+                )
+                log.info("serving metrics", metadata: ["listen": "\(made.address)"])
+                endpoint = made
+            } catch {
+                log.error("no metrics are served: \(error); ignoring")
+            }
         }
         return DaemonParts(
             lock: lock,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import Logging
-import Synchronization
 import TimerD
 
 /// The least that is logged, by all loggers that share it; may be changed at any time.
 final class LogThreshold: Sendable {
-    private let state: Mutex<Logger.Level>
+    private let state: Locked<Logger.Level>
 
-    init(_ level: Logger.Level) { state = Mutex(level) }
+    init(_ level: Logger.Level) { state = Locked(level) }
 
     var level: Logger.Level {
         get { state.withLock { $0 } }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Synchronization
+import Locks
 
 /// How far a command is, for a person who waits: one line on standard error, rewritten in place.
 ///
@@ -9,7 +9,7 @@ import Synchronization
 /// to say meanwhile says it after the body: a line of its own would land in the middle of this one.
 final class Progress: Sendable {
     /// How many of the things are done; shown where their number is known.
-    private let done = Mutex(0)
+    private let done = Locked(0)
     private let title: String
     private let total: Int?
 

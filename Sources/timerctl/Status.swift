@@ -34,8 +34,7 @@ struct Status: AsyncParsableCommand {
         }
         var lines = [
             "timerd \(status.version), process \(status.pid), up \(age)",
-            "jobs      \(status.scheduled) scheduled, \(status.paused) paused, "
-                + "\(status.armed) armed\(next ?? "")",
+            "jobs      \(status.liveJobs), \(status.armed) armed\(next ?? "")",
             "runs      \(status.running) in progress or waiting",
             "clients   \(status.connections) connected, \(status.watchers) watching",
             "events    the newest has number \(status.seq)",
@@ -47,5 +46,13 @@ struct Status: AsyncParsableCommand {
             lines.append("timerctl is \(timerdVersion), another version")
         }
         return lines.map { Printable.escaped($0) + "\n" }.joined()
+    }
+}
+
+extension StatusReply {
+    /// How many jobs there are by state; `?` for what the daemon could not read.
+    var liveJobs: String {
+        let (scheduled, paused) = (scheduled.map { "\($0)" }, paused.map { "\($0)" })
+        return "\(scheduled ?? "?") scheduled, \(paused ?? "?") paused"
     }
 }

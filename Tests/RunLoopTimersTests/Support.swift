@@ -2,6 +2,7 @@
 
 import Dispatch
 import Foundation
+import Locks
 import Testing
 
 @testable import RunLoopTimers

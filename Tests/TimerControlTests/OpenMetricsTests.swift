@@ -58,6 +58,8 @@ import Testing
         #expect(text.contains("\ntimerd_runs_total{outcome=\"failure\"} 2\n"))
         #expect(text.contains("\ntimerd_runs_total{outcome=\"timedOut\"} 0\n"))
         #expect(text.hasSuffix("\n# EOF\n"))
+        let unknown = metrics { ($0.jobs.scheduled, $0.jobs.paused) = (nil, nil) }.openMetrics
+        #expect(unknown.contains("# TYPE timerd_jobs gauge") && !unknown.contains("timerd_jobs{"))
     }
 
     @Test("The buckets of a histogram count all that is below them")

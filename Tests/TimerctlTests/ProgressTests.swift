@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
+import Locks
 import Testing
 
 @testable import timerctl
@@ -9,7 +9,7 @@ import Testing
 struct ProgressTests {
     /// What was written, and a way to wait for it.
     private final class Recorder: Sendable {
-        private let texts = Mutex<[String]>([])
+        private let texts = Locked<[String]>([])
         private let lines = AsyncStream.makeStream(of: String.self)
 
         var written: [String] { texts.withLock(\.self) }

@@ -13,7 +13,7 @@ struct MetricsReport: Sendable {
 
     @Sendable func reply() async -> MetricsReply {
         let measures = await status.scheduler.measures()
-        // try?: a reader that cannot read is said by the next list; its numbers are 0 until then.
+        // try?: why it cannot be read is said by the status; its numbers are left out until then.
         let live = try? await status.store.reader.read { try Queries($0).liveJobs() }
         let writer = status.store.writer
         let statistics = writer.statistics
@@ -22,8 +22,8 @@ struct MetricsReport: Sendable {
             version: timerdVersion,
             startedAt: status.startedAt,
             jobs: .init(
-                scheduled: live?.scheduled ?? 0,
-                paused: live?.paused ?? 0,
+                scheduled: live?.scheduled,
+                paused: live?.paused,
                 armed: measures.armed,
                 claimed: measures.claimed
             ),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Locks
 import Schedules
 import TimerControl
 
@@ -28,8 +29,13 @@ struct StatusReport: Sendable {
     /// It would be that of somebody's job.
     @Sendable func reply(to caller: Caller) async -> StatusReply {
         let (armed, running, next) = await scheduler.standing()
-        // try?: a reader that cannot read is said in `trouble`, or by the next list.
-        let live = try? await store.reader.read { try Queries($0).liveJobs() }
+        var live: (scheduled: Int, paused: Int)?
+        var trouble = store.writer.statistics.trouble.map { "\($0)" }
+        do {
+            live = try await store.reader.read { try Queries($0).liveJobs() }
+        } catch {
+            trouble = trouble ?? "\(error)"
+        }
         return StatusReply(
             version: timerdVersion,
             pid: getpid(),
@@ -37,15 +43,15 @@ struct StatusReport: Sendable {
             now: clock.now().wall,
             database: configuration.database,
             socket: configuration.socket,
-            scheduled: live?.scheduled ?? 0,
-            paused: live?.paused ?? 0,
+            scheduled: live?.scheduled,
+            paused: live?.paused,
             armed: armed,
             running: running,
             connections: connections.value,
             watchers: watchers(),
             seq: newestEvent(),
             nextFireDate: caller.isAdministrator ? next : nil,
-            trouble: store.writer.statistics.trouble.map { "\($0)" }
+            trouble: trouble
         )
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import NIOCore
 import TimerControl
 
@@ -10,8 +11,8 @@ final class EventBus: Sendable {
     /// More than lie in front of a socket that takes no more: a watcher that was held up for a moment
     /// goes on from here, or many at once would each read the same events from the database.
     static let ringCapacity = 8192
-    /// Events that carry much are fewer.
-    static let ringBytes = 4 * Connection.outboundLimit
+    /// Events that carry much are fewer: 4 MiB, a few times what lies in front of such a socket.
+    static let ringBytes = 4 << 20
 
     /// The loop of the control socket, where watchers live.
     let loop: any EventLoop

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Locks
 import SystemPackage
 
 /// One thread that moves the input and output of all runs, and notices when they end.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import TimerControl
 
 /// The end of what a run has written, for whoever reads along while it is written.

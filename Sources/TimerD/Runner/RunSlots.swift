@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DequeModule
+import Locks
 
 /// A limit on how many runs are in progress at once, in all and of each user.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Locks
 
 /// The runs in progress, and the one way to send them signals.
 ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import TimerControl
 
 /// The output of the runs in progress, for whoever reads along, from their start until the store

@@ -4,6 +4,7 @@ import CLinux
 // A source is safe to use from any thread; its protocol does not say so.
 @preconcurrency import Dispatch
 import Glibc
+import Locks
 import TimerControl
 
 /// Tells when the process that a job's life is tied to has gone: weak targets, by pidfd_open(2), which

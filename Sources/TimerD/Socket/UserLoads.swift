@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DequeModule
+import Locks
 import NIOCore
 
 /// How many requests of each user are in progress, over all their connections.

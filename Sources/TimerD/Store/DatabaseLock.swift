@@ -2,6 +2,7 @@
 
 import CSQLite
 import Glibc
+import Locks
 
 /// The right to be the one daemon of a database, held until `release`.
 ///

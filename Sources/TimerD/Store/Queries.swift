@@ -140,25 +140,29 @@ struct Queries {
             WHERE fires.job_id = ?1 AND fires.fire_date_us < ?2 AND fires.state NOT IN ('claimed', 'forgotten')
             ORDER BY fires.fire_date_us DESC, runs.id DESC LIMIT ?3
             """
-        static let runs = """
-            SELECT \(RunRow.columns), fires.id FROM \(RunRow.source)
-            WHERE fires.id < ?1 AND fires.state NOT IN ('claimed', 'forgotten')
-            ORDER BY fires.id DESC, runs.id DESC LIMIT ?2
-            """
+        static let runs = runs("fires.state NOT IN ('claimed', 'forgotten')")
         /// Uses fires_open.
-        static let openRuns = runs.replacing(
-            "fires.state NOT IN ('claimed', 'forgotten')",
-            with: """
-                fires.state IN ('claimed', 'waiting', 'running') AND fires.state <> 'claimed'
-                    AND (fires.owner_uid = ?3 OR ?3 IS NULL)
-                    AND (fires.job_id = ?4 OR ?4 IS NULL)
-                """
+        static let openRuns = runs(
+            """
+            fires.state IN ('claimed', 'waiting', 'running') AND fires.state <> 'claimed'
+                AND (fires.owner_uid = ?3 OR ?3 IS NULL)
+                AND (fires.job_id = ?4 OR ?4 IS NULL)
+            """
         )
         /// Uses fires_by_owner.
-        static let runsOfOwner = runs.replacing(
-            "WHERE",
-            with: "WHERE fires.owner_uid = ?3 AND fires.owner_uid <> 0 AND"
+        static let runsOfOwner = runs(
+            """
+            fires.state NOT IN ('claimed', 'forgotten')
+                AND fires.owner_uid = ?3 AND fires.owner_uid <> 0
+            """
         )
+        private static func runs(_ condition: String) -> String {
+            """
+            SELECT \(RunRow.columns), fires.id FROM \(RunRow.source)
+            WHERE fires.id < ?1 AND \(condition)
+            ORDER BY fires.id DESC, runs.id DESC LIMIT ?2
+            """
+        }
         static let run = """
             SELECT \(RunRow.columns), fires.id FROM \(RunRow.source) WHERE runs.id = ?1
             """

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import Locks
 
 /// Runs writes in shared transactions and tells each of them when it is durable.
 ///

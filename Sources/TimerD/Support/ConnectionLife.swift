@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
+
 /// Tells when a client's connection is over.
 final class ConnectionLife: Sendable, Hashable {
     private struct State {

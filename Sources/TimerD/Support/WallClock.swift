@@ -3,6 +3,7 @@
 // It holds `timespec` where a module of the program imports it, and Glibc where none does.
 import CLinux
 import Glibc
+import Locks
 import Schedules
 
 /// The clock seam: whoever needs to know the time is given one of these.

@@ -46,7 +46,7 @@ enum Diagnosis {
     static func jobs(_ status: StatusReply) -> Finding {
         .ok(
             "jobs",
-            "\(status.scheduled) scheduled, \(status.paused) paused, \(status.running) running"
+            "\(status.liveJobs), \(status.running) running"
         )
     }
 

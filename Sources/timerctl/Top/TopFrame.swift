@@ -42,8 +42,8 @@ struct TopFrame {
         let waiting = entries.count { $0.kind == .waiting }
         let late = entries.count { $0.kind == .late }
         var lines = [
-            "\(now)  timerd \(status.version), up \(up): \(status.scheduled) scheduled, "
-                + "\(status.paused) paused, \(status.armed) armed",
+            "\(now)  timerd \(status.version), up \(up): \(status.liveJobs), "
+                + "\(status.armed) armed",
             "\(running) running, \(waiting) waiting, \(late) late; "
                 + "\(status.connections) connected, \(status.watchers) watching",
         ]

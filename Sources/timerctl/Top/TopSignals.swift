@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
+import Locks
 
 /// What wakes `top`: told from any thread, waited for by one task.
 final class TopSignals: Sendable {
@@ -12,7 +12,7 @@ final class TopSignals: Sendable {
         var failure: Failure?
     }
 
-    private let news = Mutex(News())
+    private let news = Locked(News())
     private let wakes: AsyncStream<Void>
     private let waker: AsyncStream<Void>.Continuation
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Locks
 import Subprocess
-import Synchronization
 import SystemPackage
 
 /// A real `timerd`, in a folder of its own; and `timerctl` beside it.
 final class DaemonProcess: Sendable {
     let folder: String
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     private struct State {
         var pid: Int32?
@@ -142,7 +142,7 @@ final class DaemonProcess: Sendable {
 
 /// Opens once, and lets everyone through who waits.
 final class Latch: Sendable {
-    private let state = Mutex<(isOpen: Bool, waiters: [CheckedContinuation<Void, Never>])>(
+    private let state = Locked<(isOpen: Bool, waiters: [CheckedContinuation<Void, Never>])>(
         (false, [])
     )
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Locks
 import Schedules
-import Synchronization
 import Testing
 import TimerControl
 
@@ -103,7 +103,7 @@ struct InvalidateTests {
 
     /// When the reply to each invalidation came, by the wall clock.
     private final class Answered: Sendable {
-        private let dates = Mutex<[JobID: Timestamp]>([:])
+        private let dates = Locked<[JobID: Timestamp]>([:])
         func note(_ job: JobID) { dates.withLock { $0[job] = Timestamp(Date()) } }
         subscript(_ job: JobID) -> Timestamp? { dates.withLock { $0[job] } }
     }

@@ -187,6 +187,24 @@ struct MetricsTests {
         }
     }
 
+    @Test("Who has the port does not keep jobs from running")
+    func portTaken() async throws {
+        try await withEndpoint { address, _ in
+            try await DaemonProcess.with { daemon in
+                _ = await daemon.end(SIGTERM)
+                try await daemon.start(["--listen", "\(address)"])
+                let jobs = try await daemon.timerctl("metrics").output
+                #expect(jobs.contains("\ntimerd_jobs{state=\"scheduled\"} 0\n"))
+                #expect(
+                    daemon.log.contains(
+                        "no metrics are served: cannot listen at '\(address)': "
+                            + "cannot bind to it: address already in use; ignoring"
+                    )
+                )
+            }
+        }
+    }
+
     @Test(
         "An address that others could reach is refused, with what is accepted",
         arguments: ["0.0.0.0:9292", ":9292", "localhost:9292", "[::]:9292", "127.0.0.1", "[::1]:x"]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import Synchronization
+import Locks
 import Testing
 
 @testable import TimerD
@@ -16,7 +16,7 @@ import Testing
             var now = ContinuousClock.now
         }
 
-        let state = Mutex(State())
+        let state = Locked(State())
         private let answer = DispatchSemaphore(value: 0)
 
         var asked: [UInt32] { state.withLock { $0.asked } }

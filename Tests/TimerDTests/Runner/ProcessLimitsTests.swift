@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Synchronization
+import Locks
 import Testing
 
 @testable import TimerD
@@ -127,7 +127,7 @@ import Testing
 
     @Test("A command that was not started used nothing, and was not told of as started")
     func notStarted() async {
-        let pids = Mutex<[Int32]>([])
+        let pids = Locked<[Int32]>([])
         let request = TestRunner.request(["/no/such"])
         let result = await test.runner.run(request) { pid in pids.withLock { $0.append(pid) } }
         #expect(result.usage == nil)

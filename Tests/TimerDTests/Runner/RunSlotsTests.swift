@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
+import Locks
 import Testing
 
 @testable import TimerD
@@ -147,7 +147,7 @@ import Testing
 
     /// What happened, in order.
     private final class Log: Sendable {
-        private let lines = Mutex<[Int]>([])
+        private let lines = Locked<[Int]>([])
 
         var entries: [Int] { lines.withLock { $0 } }
 

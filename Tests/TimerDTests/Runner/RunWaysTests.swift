@@ -2,7 +2,7 @@
 
 import Foundation
 import Glibc
-import Synchronization
+import Locks
 import Testing
 
 @testable import TimerD
@@ -39,7 +39,7 @@ import Testing
         // The process's first sleep opens a timer for good, which is not the runner's.
         try await Task.sleep(for: .milliseconds(1))
         let before = descriptors()
-        let leader = Mutex<Int32?>(nil)
+        let leader = Locked<Int32?>(nil)
         let result = await test.runner.run(request) { pid in leader.withLock { $0 = pid } }
 
         if case .notStarted(let reason) = way.outcome {

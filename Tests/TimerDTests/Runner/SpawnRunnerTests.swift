@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Synchronization
+import Locks
 import Testing
 
 @testable import TimerD
@@ -138,7 +138,7 @@ import Testing
 
     @Test("A run leads its own session and process group")
     func session() async throws {
-        let pid = Mutex<Int32>(0)
+        let pid = Locked<Int32>(0)
         let request = TestRunner.request(["/bin/cat", "/proc/self/stat"])
         let result = await test.runner.run(request) { started in pid.withLock { $0 = started } }
         let fields = result.output.stdoutText.split(separator: " ")
@@ -179,7 +179,7 @@ import Testing
     func hygiene() async {
         let descriptors = count("/proc/self/fd")
         let threads = count("/proc/self/task")
-        let pids = Mutex<[Int32]>([])
+        let pids = Locked<[Int32]>([])
         let rounds = Machine.isSlow ? 400 : 2000
         for number in 0..<rounds {
             var request = TestRunner.request(["/bin/true"], input: [1, 2, 3])

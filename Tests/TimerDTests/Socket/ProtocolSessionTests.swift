@@ -2,11 +2,11 @@
 
 import Foundation
 import Glibc
+import Locks
 import Logging
 import NIOCore
 import NIOPosix
 import Schedules
-import Synchronization
 import Testing
 import TimerControl
 
@@ -54,7 +54,7 @@ struct ProtocolSessionTests {
         defer { try? FileManager.default.removeItem(atPath: folder) }
 
         let sockets = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let box = Mutex<EventBus?>(nil)
+        let box = Locked<EventBus?>(nil)
         let loop = sockets.any()
         let test = try await TestScheduler(folder: folder) { state in
             let bus = EventBus(newest: state.eventSequenceEnd - 1, loop: loop)

@@ -2,7 +2,7 @@
 
 import CSQLite
 import Foundation
-import Synchronization
+import Locks
 import Testing
 
 @testable import TimerD
@@ -61,7 +61,7 @@ func expectError<T>(
 
 /// What several threads append to, in the order in which they did.
 final class Notes: Sendable {
-    private let notes = Mutex<[String]>([])
+    private let notes = Locked<[String]>([])
 
     var all: [String] { notes.withLock { $0 } }
 

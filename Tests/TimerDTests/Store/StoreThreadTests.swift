@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Synchronization
+import Locks
 import Testing
 
 @testable import TimerD
@@ -96,7 +96,7 @@ import Testing
     @Test("A batch has a largest size, and the rest follows in order")
     func batchLimit() async {
         let notes = Notes()
-        let sizes = Mutex<[Int]>([])
+        let sizes = Locked<[Int]>([])
         thread.onBatchEnd {
             let before = sizes.withLock { $0.reduce(0, +) }
             sizes.withLock { $0.append(notes.all.count - before) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
+import Locks
 import Testing
 
 @testable import TimerD
@@ -139,7 +139,7 @@ import Testing
 
     @Test("No completion is called before the commit, and they are called in order")
     func completionsAfterCommit() async throws {
-        let counts = Mutex<[Int]>([])
+        let counts = Locked<[Int]>([])
         let fixture = fixture
         inOneBatch(of: fixture.thread) {
             for number in 0..<5 {

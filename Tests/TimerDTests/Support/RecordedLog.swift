@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import Logging
-import Synchronization
 
 /// What was logged: message and metadata, a line each.
 final class RecordedLog: Sendable {
-    private let lines = Mutex<[String]>([])
+    private let lines = Locked<[String]>([])
 
     var all: [String] { lines.withLock { $0 } }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import Schedules
-import Synchronization
 import TimerControl
 
 @testable import TimerD
@@ -16,7 +16,7 @@ final class RecordingRunner: CommandRunner {
         var output = CapturedOutput()
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let clock: any WallClock
 
     /// What every run used.
@@ -98,7 +98,7 @@ final class RecordingRunner: CommandRunner {
 
 /// Keeps every event that was published, in order.
 final class RecordingSink: EventPublisher {
-    private let events = Mutex<[Event]>([])
+    private let events = Locked<[Event]>([])
 
     func publish(_ event: Event) { events.withLock { $0.append(event) } }
 

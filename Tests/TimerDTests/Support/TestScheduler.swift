@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Locks
 import Logging
 import Schedules
-import Synchronization
 import Testing
 import TimerControl
 
@@ -94,7 +94,7 @@ final class TestScheduler: Sendable {
 
     /// When the scheduler wants to be woken to load the next window.
     private final class LoadDate: Sendable {
-        private let date = Mutex<Timestamp?>(nil)
+        private let date = Locked<Timestamp?>(nil)
         var value: Timestamp? { date.withLock { $0 } }
         func set(_ new: Timestamp?) { date.withLock { $0 = new } }
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import Logging
 import Schedules
-import Synchronization
 
 @testable import TimerD
 
@@ -25,9 +25,9 @@ final class VirtualClock: WallClock {
     }
 
     private final class Box: Sendable {
-        let machine: Mutex<Machine>
+        let machine: Locked<Machine>
 
-        init(_ machine: Machine) { self.machine = Mutex(machine) }
+        init(_ machine: Machine) { self.machine = Locked(machine) }
 
         func read() -> SystemClock.Reading {
             machine.withLock { SystemClock.Reading(wall: $0.wall, sinceBoot: $0.sinceBoot) }

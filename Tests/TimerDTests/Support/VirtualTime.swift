@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import RunLoopTimers
 import Schedules
-import Synchronization
 import TimerControl
 
 @testable import TimerD
@@ -40,7 +40,7 @@ final class VirtualTimerLoop: TimerLoop {
     }
 
     private let thread = RunLoopThread(name: "virtual")
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     func stop() { thread.stop() }
 

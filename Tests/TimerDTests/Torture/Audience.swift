@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import Locks
 import Schedules
 import Synchronization
 
