@@ -13,6 +13,7 @@ extension CommandHandler {
         _ = try await run(id, caller)
         let after = request.after ?? OutputPosition()
         while true {
+            let begun = scheduler.outputs.begun
             if let output = scheduler.outputs[id] {
                 if request.wait == true { await output.waitForMore(than: after) }
                 if !output.isStored {
@@ -26,7 +27,8 @@ extension CommandHandler {
                 return OutputReply(id, output, after: after, running: !isOver)
             }
             // Its row is stored some milliseconds before its date, at which it starts.
-            try await Task.sleep(for: .milliseconds(10))
+            await scheduler.outputs.waitForBegin(of: id, after: begun, within: .seconds(1))
+            try Task.checkCancellation()
         }
     }
 }

@@ -97,12 +97,26 @@ extension JobWriter {
         while let taken = try date.flatMap({ try row(of: job, covering: $0) }) {
             date = job.schedule.nextFireDate(after: taken.last)
         }
-        guard let next = [date, moved].compactMap(\.self).min(),
-            job.fireDate.map({ next < $0 }) ?? true
-        else { return }
+        guard let next = moved ?? date, job.fireDate.map({ next < $0 }) ?? true else { return }
         try removeClaim(of: &job)
         job.fireDate = next
+        // The next is once more where its user put it, in place of the dates up to there.
+        if let moved {
+            let isBehind = date.map { $0 < moved } ?? false
+            job.movedFrom = try isBehind ? date : origin(of: moved, job, before: date)
+        }
         try settleAndPut(job)
+    }
+
+    /// The date that was moved to `date`, by the row that it left; nil where that is not kept.
+    ///
+    /// Behind `next` no date of the job has been settled.
+    private func origin(of date: Timestamp, _ job: StoredJob, before next: Timestamp?) throws
+        -> Timestamp?
+    {
+        try database.prepare(SQL.movedAround).first(job.id, date, next ?? .distantFuture) {
+            try $0.get(0)
+        }
     }
 
     /// Takes back the rows of dates that were left out and are still to come.
@@ -168,6 +182,17 @@ extension JobWriter.SQL {
         WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND state = 'skipped'
             AND reason NOT IN ('skip', 'moved', 'manual', 'overlap')
         ORDER BY fire_date_us
+        """
+    private static let moved = """
+        SELECT fire_date_us FROM fires WHERE job_id = ?1 AND reason = 'moved'
+        """
+    static let movedAround = """
+        SELECT * FROM (
+            \(moved) AND fire_date_us > ?2 AND fire_date_us < ?3 ORDER BY fire_date_us LIMIT 1
+        )
+        UNION ALL SELECT * FROM (
+            \(moved) AND fire_date_us <= ?2 ORDER BY fire_date_us DESC LIMIT 1
+        )
         """
     static let shorten = "UPDATE fires SET dates = ?2, last_date_us = ?3 WHERE id = ?1"
 }

@@ -93,10 +93,10 @@ extension JobWriter {
 
     /// The row that `date` of `job` is in; nil where it has none.
     func row(of job: StoredJob, covering date: Timestamp) throws -> TakenDates? {
-        let row = try database.prepare(SQL.takenBefore).first(job.id, date) {
+        let rows = try database.prepare(SQL.takenAround).all(job.id, date) {
             TakenDates(first: try $0.get(0), last: try $0.get(1))
         }
-        return row.flatMap { $0.contains(date, of: job) ? $0 : nil }
+        return rows.first { $0.contains(date, of: job) }
     }
 
     /// The rows that begin with one of those dates of `job`, in order.
@@ -137,8 +137,16 @@ extension JobWriter.SQL {
         SELECT fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0) FROM fires
         WHERE job_id = ?1 AND state <> 'claimed' AND reason IS NOT 'manual'
         """
-    static let takenBefore = """
-        \(taken) AND fire_date_us <= ?2 ORDER BY fire_date_us DESC LIMIT 1
+    /// The row of a date itself, and the ranges that may hold it; uses fires_ranges.
+    ///
+    /// Of the same grid at most one does, but a grid that was moved leaves its ranges among those of
+    /// the next.
+    static let takenAround = """
+        \(taken) AND fire_date_us = ?2
+        UNION ALL SELECT * FROM (
+            \(taken) AND fire_date_us < ?2 AND last_date_us IS NOT NULL
+            ORDER BY fire_date_us DESC LIMIT 8
+        )
         """
     static let takenBetween = """
         \(taken) AND fire_date_us BETWEEN ?2 AND ?3 ORDER BY fire_date_us

@@ -48,6 +48,7 @@ extension CrashSimulation {
     }
 
     private func note(_ step: TimeSpan) {
+        if let moment { mostShift = max(mostShift, moment.shift) }
         clockError = clockError + step
         mostAhead = max(mostAhead, clockError)
     }

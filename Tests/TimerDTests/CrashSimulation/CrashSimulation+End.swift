@@ -86,7 +86,7 @@ extension CrashSimulation {
                     stored,
                     own,
                     at: moment,
-                    ahead: mostAhead,
+                    ahead: max(mostAhead, mostShift - moment.shift),
                     forgotten: prunes
                         ? forgotten(id, rows, at: moment.reading(of: stored.clock)) : []
                 )

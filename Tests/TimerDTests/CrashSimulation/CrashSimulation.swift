@@ -42,6 +42,8 @@ final class CrashSimulation: @unchecked Sendable {
     /// How far the wall clock is off, and was at most ahead.
     var clockError = TimeSpan.zero
     var mostAhead = TimeSpan.zero
+    /// How far the wall clock was ahead of the elapsed one at most, by what a daemon knew.
+    var mostShift = TimeSpan.zero
     var life: SimulatedLife?
     var lives = 0
     var tally = CrashTally()

@@ -112,4 +112,39 @@ struct ClockBackTests {
             #expect(test.fired(job.id) == (every == nil ? [95] : [35, 45]))
         }
     }
+
+    @Test("A fire that was moved in between dropped dates does not bring those behind it back")
+    func droppedAroundMoved() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "*/1 * * * *"))
+            try await test.change(job.id, .skip(3))
+            try await test.change(job.id, .setFireDate(Self.start + .seconds(95)))
+            try await Self.step(test, .seconds(200))
+            try await test.advance(by: .seconds(1))
+            #expect(test.fired(job.id) == [95])
+            try await Self.step(test, .seconds(-200))
+            try await test.advance(by: .seconds(310))
+            #expect(test.fired(job.id) == [95, 300])
+        }
+    }
+
+    @Test("A moved fire that was missed ahead stays moved, however often the clock is set back")
+    func movedAndBackTwice() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "*/1 * * * *"))
+            try await test.change(job.id, .setFireDate(Self.start + .seconds(150)))
+            try await Self.step(test, .seconds(290))
+            try await test.advance(by: .seconds(1))
+            try await Self.step(test, .seconds(-291))
+            try await Self.step(test, .seconds(-30))
+            try await test.advance(by: .seconds(400))
+            #expect(test.fired(job.id) == [240, 150, 180, 300, 360])
+            #expect(
+                try await Self.story(test.history(job.id)) == [
+                    "moved 60 x2", "fire 150 x1", "fire 180 x1", "fire 240 x1", "fire 300 x1",
+                    "fire 360 x1",
+                ]
+            )
+        }
+    }
 }

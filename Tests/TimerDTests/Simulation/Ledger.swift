@@ -69,7 +69,8 @@ struct Ledger {
     let rows: [Row]
     let now: Timestamp
     private let shift: TimeSpan
-    /// How far the wall clock was ahead at most, and may have been when the job ended.
+    /// How far the wall clock was ahead at most, and may have been when the job ended: of the true
+    /// time, or of the elapsed clock beyond what it is now.
     private let ahead: TimeSpan
     /// Dates of which nothing is kept.
     private let forgotten: [ClosedRange<Timestamp>]
