@@ -18,14 +18,14 @@ struct Queries {
         limit: Int,
         isIdle: Bool = false
     ) throws -> [StoredJob] {
+        let all = filter.all == true || filter.state != nil
         let sql =
             switch (filter.tag, owner) {
-            case (nil, nil): SQL.jobs
+            case (nil, nil): isIdle && !all ? SQL.idleJobs : SQL.jobs
             case (nil, _): SQL.jobsOfOwner
             default: SQL.jobsByTag
             }
         let select = try database.prepare(sql)
-        let all = filter.all == true || filter.state != nil
         var after = JobID(rawValue: 0)
         if case .id(let id) = filter.cursor { after = id }
         // The tag comes last, where there is one: a statement takes as many values as it names.
@@ -126,6 +126,15 @@ struct Queries {
                 AND (?7 = 0 OR jobs.state <> 'scheduled' OR jobs.due_us IS NULL)
             ORDER BY jobs.id LIMIT ?6
             """
+        /// Uses jobs_idle.
+        static let idleJobs = jobs.replacing(
+            "(?7 = 0 OR jobs.state <> 'scheduled' OR jobs.due_us IS NULL)",
+            with: """
+                ?7 = 1 AND (
+                    jobs.state = 'paused' OR (jobs.state = 'scheduled' AND jobs.due_us IS NULL)
+                )
+                """
+        )
         /// Uses jobs_by_owner.
         static let jobsOfOwner = jobs.replacing(
             "(jobs.owner_uid = ?5 OR ?5 IS NULL)",

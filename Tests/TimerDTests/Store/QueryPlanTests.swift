@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TimerD
+
+/// What is looked for is found without a look at what is past.
+@Suite("Query plans", .timeLimit(.minutes(1))) struct QueryPlanTests {
+    @Test("The jobs that have no next fire are read by an index, past all that have ended")
+    func idle() async throws {
+        try await TestScheduler.with { test in
+            let plan = try await test.store.reader.read { database in
+                try database.prepare("EXPLAIN QUERY PLAN " + Queries.SQL.idleJobs)
+                    .all(1, 1, 1, 1, 1, 1, 1) { try $0.get(3, as: String.self) }
+            }
+            #expect(plan.first == "SEARCH jobs USING INDEX jobs_idle (id>?)")
+            #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)")
+        }
+    }
+
+    @Test("The row of a date is found by its date, and ranges past all fires in between")
+    func taken() async throws {
+        try await TestScheduler.with { test in
+            let plan = try await test.store.reader.read { database in
+                try database.prepare("EXPLAIN QUERY PLAN " + JobWriter.SQL.takenAround)
+                    .all(1, 1) { try $0.get(3, as: String.self) }
+            }
+            let searches = plan.filter { $0.hasPrefix("SEARCH") || $0.hasPrefix("SCAN fires") }
+            #expect(
+                searches == [
+                    "SEARCH fires USING INDEX sqlite_autoindex_fires_1 (job_id=? AND fire_date_us=?)",
+                    "SEARCH fires USING INDEX fires_ranges (job_id=? AND fire_date_us<?)",
+                ]
+            )
+        }
+    }
+}
