@@ -53,7 +53,7 @@ extension Scheduler {
 
     /// The wall clock was stepped, or the machine slept: every timer is set anew.
     ///
-    /// - Returns: the size of the step; zero after sleep.
+    /// - Returns: the size of the step; zero after sleep, and where two steps cancel out.
     func clockStepped() -> TimeSpan {
         let step = clock.noteStep()
         for (id, entry) in armed {
@@ -61,19 +61,19 @@ extension Scheduler {
             armed[id]?.timer = nil
         }
         // Known by the next daemon, which else would take it for a step of its own time.
-        if step != .zero { record { try DaemonState.write($0.moment, to: $0.database) } }
-        if step > .zero { retention.clockWentAhead(now: clock.now().elapsed) }
+        if step.size != .zero { record { try DaemonState.write($0.moment, to: $0.database) } }
+        if step.size > .zero { retention.clockWentAhead(now: clock.now().elapsed) }
         // One that was not set knew nothing of where it had stood before, which may lie ahead.
-        let wasUnset = clock.now().wall - step < .earliestOfClocks
-        if step < .zero || step > .zero && wasUnset { followClockBack() }
+        let wasUnset = clock.now().wall - step.size < .earliestOfClocks
+        if step.isBack || step.size > .zero && wasUnset { followClockBack() }
         for (id, entry) in armed where !holds.covers(entry.job) { arm(id) }
         for fire in Array(waiting.keys) { armWaiting(fire) }
-        window.waits(for: clock.now().elapsed)
+        window.clockStepped(now: clock.now().elapsed)
         // What was said stands for another instant now.
         announcedLoadDate = nil
         loadDateChanged(nil)
         windowDue()
-        return step
+        return step.size
     }
 
     /// Gives the wall jobs back to the store, which knows what comes next of them.

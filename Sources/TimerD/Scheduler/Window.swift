@@ -27,6 +27,8 @@ struct Window: Hashable, Sendable {
     private(set) var isCrowded = false
     private(set) var isLoading = false
     private var retryDate: Timestamp?
+    /// When the wall clock was stepped during the load that is under way.
+    private var steppedAt: Timestamp?
 
     /// A window that holds nothing yet: the first load is due at once.
     init(now: Timestamp) {
@@ -74,13 +76,22 @@ struct Window: Hashable, Sendable {
         isCrowded = last != nil
         if let last { horizon = min(horizon, last) }
         nextWaiting = next
+        if let steppedAt { waits(for: steppedAt) }
+        steppedAt = nil
     }
 
     /// Ends a load that failed; the next is due a little later.
     mutating func loadFailed(now: Timestamp) {
         isLoading = false
+        steppedAt = nil
         nextWaiting = min(nextWaiting ?? now, now)
         retryDate = now + Self.retryDelay
+    }
+
+    /// The wall clock was stepped: any job may be due now, whatever a load says that began before.
+    mutating func clockStepped(now: Timestamp) {
+        waits(for: now)
+        if isLoading { steppedAt = now }
     }
 
     /// Takes note of a job that waits for `date`.

@@ -10,8 +10,16 @@ import Schedules
 protocol WallClock: Sendable {
     /// Both clocks, read at once.
     func now() -> Moment
-    /// Takes note of a step of the wall clock; returns its size, zero for none.
-    func noteStep() -> TimeSpan
+    /// Takes note of what the wall clock was stepped by since this was last asked.
+    func noteStep() -> ClockStep
+}
+
+/// What steps of the wall clock have come to.
+struct ClockStep: Hashable, Sendable {
+    /// How far it went in all; zero where it did not, or came back to where it was.
+    var size: TimeSpan
+    /// Whether what was read of it since lies ahead of it now.
+    var isBack: Bool
 }
 
 /// The machine's clocks: CLOCK_REALTIME, and CLOCK_BOOTTIME, which counts suspend and never steps.
@@ -23,6 +31,8 @@ final class SystemClock: WallClock {
 
     private struct State {
         var shift: TimeSpan
+        /// How far ahead of elapsed time it was read since the last step was noted.
+        var furthest: TimeSpan
         var leftOut: ClosedRange<Timestamp>?
 
         /// What they are once the wall clock differs from elapsed time by `measured`.
@@ -41,23 +51,30 @@ final class SystemClock: WallClock {
     /// `read`: the machine's clocks, unless a test has others.
     init(anchor: ClockAnchor, read: @escaping @Sendable () -> Reading = SystemClock.read) {
         elapsedBase = anchor.elapsedBase
-        state = Locked(State(shift: anchor.shift))
+        state = Locked(State(shift: anchor.shift, furthest: anchor.shift))
         self.read = read
     }
 
     func now() -> Moment {
         let reading = read()
         let elapsed = reading.sinceBoot + elapsedBase
-        // A step that has not been noted counts already.
-        var state = state.withLock { $0 }
-        _ = state.note(reading.wall - elapsed, wall: reading.wall)
-        return Moment(elapsed: elapsed, shift: state.shift, leftOut: state.leftOut)
+        return state.withLock { noted in
+            // A step that has not been noted counts already.
+            var state = noted
+            _ = state.note(reading.wall - elapsed, wall: reading.wall)
+            noted.furthest = max(noted.furthest, state.shift)
+            return Moment(elapsed: elapsed, shift: state.shift, leftOut: state.leftOut)
+        }
     }
 
-    func noteStep() -> TimeSpan {
+    func noteStep() -> ClockStep {
         let reading = read()
         let measured = reading.wall - (reading.sinceBoot + elapsedBase)
-        return state.withLock { $0.note(measured, wall: reading.wall) }
+        return state.withLock { state in
+            let size = state.note(measured, wall: reading.wall)
+            defer { state.furthest = state.shift }
+            return ClockStep(size: size, isBack: state.furthest > state.shift)
+        }
     }
 
     /// The kernel's name of this boot, random(4).

@@ -185,10 +185,12 @@ extension CrashSimulation {
     private func invalidate(_ selection: JobSelection, of ids: [JobID]) {
         tell("invalidate \(selection)")
         for id in ids { jobs[id]?.mayHaveEnded = true }
-        if case .tag(let tag) = selection { endedTags[tag] = lastDefinition }
+        // Until it is answered it may come behind any that is asked for meanwhile.
+        if case .tag(let tag) = selection { endedTags[tag] = .max }
         let kill = conductor.dice.isTrue(0.3)
         let request = InvalidateJobs(selection, kill: kill)
         ask(.invalidateJobs(request), of: ids) { [self] answer, error in
+            if case .tag(let tag) = selection { endedTags[tag] = lastDefinition }
             for job in (answer as? JobsReply)?.jobs ?? [] { ended(job.id) }
         }
     }

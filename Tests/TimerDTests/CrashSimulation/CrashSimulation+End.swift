@@ -71,7 +71,10 @@ extension CrashSimulation {
                 )
             }
             if job.isOfBoot {
-                let own = rows.count { !byHand.contains($0.id) && $0.state != .claimed }
+                // One by hand that a crash left without an answer is told by its reason.
+                let own = rows.count {
+                    !byHand.contains($0.id) && $0.reason != .manual && $0.state != .claimed
+                }
                 let least = stored.state.isLive && job.hasBooted && !prunes ? 1 : 0
                 check(
                     .everyDate,

@@ -9,6 +9,7 @@ extension CrashSimulation {
     func beginLife() {
         lives += 1
         respawnAt = nil
+        for tag in endedTags.keys { endedTags[tag] = lastDefinition }
         let life = SimulatedLife(lives, conductor)
         self.life = life
         life.timers.wall = { [unowned self] in wall }

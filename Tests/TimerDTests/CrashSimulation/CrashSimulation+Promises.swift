@@ -92,12 +92,13 @@ extension CrashSimulation {
 
     /// A move was done, or not: what the store says.
     func resolveMove(_ id: JobID, _ stored: StoredJob) {
-        guard let move = moves.removeValue(forKey: id) else { return }
-        guard case .every = stored.schedule else {
-            jobs[id]?.dates.move(from: move.old, to: move.new)
+        guard let move = moves[id] else { return }
+        if case .every = stored.schedule, stored.schedule.anchor != move.new {
+            // Where the disk failed, a crash may still bring it about.
             return
         }
-        if stored.schedule.anchor == move.new { jobs[id]?.dates.move(from: move.old, to: move.new) }
+        moves[id] = nil
+        jobs[id]?.dates.move(from: move.old, to: move.new)
     }
 }
 

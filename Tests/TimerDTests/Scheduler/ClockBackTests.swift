@@ -147,4 +147,18 @@ struct ClockBackTests {
             )
         }
     }
+
+    @Test("Set ahead and back before anybody noticed, the clock takes no date with it")
+    func aheadAndBackAtOnce() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "*/1 * * * *"))
+            test.clock.step(by: .seconds(290))
+            try await test.change(job.id, .pause)
+            try await test.change(job.id, .resume)
+            #expect(try await Self.story(test.history(job.id)) == ["paused 60 x3"])
+            try await Self.step(test, .seconds(-290))
+            try await test.advance(by: .seconds(310))
+            #expect(test.fired(job.id) == [60, 120, 180, 240, 300])
+        }
+    }
 }

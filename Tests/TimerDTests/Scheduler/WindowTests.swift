@@ -45,6 +45,18 @@ struct WindowTests {
         #expect(window.horizon == Self.second(306), "the job of second 500 is not claimed yet")
     }
 
+    @Test("A load that began before the clock was stepped does not say what waits after it")
+    func steppedWhileLoading() {
+        var window = Self.loaded(next: nil)
+        window.beginLoad(now: Self.second(200))
+        window.clockStepped(now: Self.second(201))
+        window.loaded(upTo: nil, nextWaiting: Self.second(500))
+        #expect(window.isLoadDue(now: Self.second(201), armed: 0))
+        window.beginLoad(now: Self.second(201))
+        window.loaded(upTo: nil, nextWaiting: Self.second(500))
+        #expect(window.loadDate == Self.second(497))
+    }
+
     @Test("The horizon stays where it is while a load is under way")
     func staysWhileLoading() {
         var window = Self.loaded(next: nil)

@@ -50,7 +50,7 @@ final class VirtualClock: WallClock {
     }
 
     func now() -> Moment { clock.now() }
-    func noteStep() -> TimeSpan { clock.noteStep() }
+    func noteStep() -> ClockStep { clock.noteStep() }
 
     /// The machine as it stands.
     var machine: Machine { box.machine.withLock { $0 } }
