@@ -23,7 +23,12 @@ extension JobWriter {
         _ reason: FireReason
     ) throws {
         var first: Timestamp? = dates.first
-        let taken = dates.count > 1 ? try rows(of: job, from: dates.first, through: dates.last) : []
+        // A range that began before may hold the first of them.
+        while let date = first, date <= dates.last, let row = try row(of: job, covering: date) {
+            first = job.schedule.nextFireDate(after: row.last)
+        }
+        guard let start = first, start <= dates.last else { return }
+        let taken = start < dates.last ? try rows(of: job, from: start, through: dates.last) : []
         for row in taken {
             if let first, first < row.first {
                 let end = row.first - TimeSpan(microseconds: 1)
@@ -34,7 +39,7 @@ extension JobWriter {
         }
         guard let first, first <= dates.last else { return }
         let count =
-            taken.isEmpty
+            taken.isEmpty && start == dates.first
             ? dates.count
             : job.schedule.passedDates(from: first, through: dates.last, newest: 1).count
         try insertSkipped(first, dates.last, count, of: &job, reason)

@@ -161,4 +161,26 @@ struct ClockBackTests {
             #expect(test.fired(job.id) == [60, 120, 180, 240, 300])
         }
     }
+
+    @Test("Of dates that pass behind ones that were dropped, each is in one row")
+    func passedBehindDropped() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "*/1 * * * *")) {
+                $0.misfireWindow = "100s"
+            }
+            try await Self.step(test, .seconds(130))
+            try await test.advance(by: .seconds(1))
+            try await test.change(job.id, .skip(2))
+            try await Self.step(test, .seconds(-130))
+            try await test.change(job.id, .pause)
+            test.stall(.seconds(310))
+            try await test.change(job.id, .resume)
+            try await test.advance(by: .seconds(1))
+            #expect(
+                try await Self.story(test.history(job.id)) == [
+                    "misfireWindow 60 x1", "fire 120 x1", "skip 180 x2", "fire 300 x1",
+                ]
+            )
+        }
+    }
 }

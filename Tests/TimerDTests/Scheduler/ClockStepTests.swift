@@ -147,6 +147,23 @@ struct ClockStepTests {
         }
     }
 
+    @Test("A machine that loses its power and its clock goes on with its intervals where they were")
+    func lostClockAfterHours() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "5s"))
+            try await test.advance(by: .seconds(7200))
+            let after = try await test.crashedAndDown(for: .seconds(60)) { machine in
+                machine.boot = 2
+                machine.sinceBoot = Timestamp(microseconds: 5_000_000)
+                machine.wall = machine.sinceBoot
+            }
+            try await after.advance(by: .seconds(6))
+            #expect(after.fired(job.id).count >= 1, "not two hours later")
+            #expect(after.clock.now().elapsed >= TestScheduler.start + .seconds(7200))
+            try await after.close()
+        }
+    }
+
     @Test("After sleep, an elapsed schedule has one overdue fire, then its grid")
     func sleep() async throws {
         try await TestScheduler.with { test in
