@@ -58,7 +58,6 @@ check: dependencies
 
 ## Renders the documentation of the libraries into .build/docs.
 docs: dependencies
-	$(SWIFT) build
 	@SWIFT="$(SWIFT)" ./.ci/docs
 
 ## Formats every Swift file in place.
