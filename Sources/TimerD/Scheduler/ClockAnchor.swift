@@ -33,7 +33,7 @@ struct ClockAnchor: Hashable, Sendable {
         anchor.bootID = bootID
         if bootID != self.bootID {
             // Once it was lost, and is right again, it tells how long that took and not how long this.
-            let wasLost = elapsed >= .earliestOfClocks && elapsed + shift < .earliestOfClocks
+            let wasLost = elapsed + shift < .earliestOfClocks
             let since = wasLost ? elapsed : wall - shift
             let resumed = max(self.bootID.isEmpty ? wall : since, elapsed)
             anchor.elapsedBase = resumed - sinceBoot

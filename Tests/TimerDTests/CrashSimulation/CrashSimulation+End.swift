@@ -70,6 +70,15 @@ extension CrashSimulation {
                     "job \(id) (\(job.dates.words)) was due at \(due.rfc3339)"
                 )
             }
+            // A life takes minutes; to count the dates of years would take minutes as well.
+            let now = moment.reading(of: stored.clock)
+            let age = now - job.dates.start
+            check(
+                .everyDate,
+                age.magnitude < .hours(24) && rows.allSatisfy { ($0.last - now).magnitude < .hours(24) },
+                "job \(id) (\(job.dates.words)): it is \(now.rfc3339), \(age) after its add"
+            )
+            guard problems.isEmpty else { continue }
             if job.isOfBoot {
                 // One by hand that a crash left without an answer is told by its reason.
                 let own = rows.count {

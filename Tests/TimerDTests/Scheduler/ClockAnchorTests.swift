@@ -7,16 +7,20 @@ import Testing
 
 @Suite("ClockAnchor")
 struct ClockAnchorTests {
+    /// A reading of CLOCK_BOOTTIME, or of a wall clock that was never set.
     static func second(_ second: Int64) -> Timestamp {
         Timestamp(microseconds: second * 1_000_000)
     }
 
+    /// A date of a wall clock that was set.
+    static func date(_ second: Int64) -> Timestamp { .earliestOfClocks + .seconds(second) }
+
     /// A daemon of boot "a" that last stored second 5,000, when the machine was up for 1,000 s.
     static let stored = ClockAnchor(
         bootID: "a",
-        elapsedBase: .seconds(4000),
+        elapsedBase: date(4000) - second(0),
         shift: .zero,
-        elapsed: second(5000)
+        elapsed: date(5000)
     )
 
     @Test("A new database's elapsed time begins as wall time")
@@ -30,9 +34,9 @@ struct ClockAnchorTests {
         let (anchor, step) = none.resumed(
             bootID: "a",
             sinceBoot: Self.second(1000),
-            wall: Self.second(9000)
+            wall: Self.date(9000)
         )
-        #expect(anchor.elapsed == Self.second(9000))
+        #expect(anchor.elapsed == Self.date(9000))
         #expect(anchor.shift == .zero)
         #expect(step == .zero)
     }
@@ -42,9 +46,9 @@ struct ClockAnchorTests {
         let (anchor, step) = Self.stored.resumed(
             bootID: "a",
             sinceBoot: Self.second(1100),
-            wall: Self.second(5100)
+            wall: Self.date(5100)
         )
-        #expect(anchor.elapsed == Self.second(5100))
+        #expect(anchor.elapsed == Self.date(5100))
         #expect(step == .zero)
     }
 
@@ -56,9 +60,9 @@ struct ClockAnchorTests {
         let (anchor, step) = Self.stored.resumed(
             bootID: "a",
             sinceBoot: Self.second(1100),
-            wall: Self.second(5100 + seconds)
+            wall: Self.date(5100 + seconds)
         )
-        #expect(anchor.elapsed == Self.second(5100))
+        #expect(anchor.elapsed == Self.date(5100))
         #expect(anchor.shift == .seconds(seconds))
         #expect(step == .seconds(seconds))
     }
@@ -78,6 +82,23 @@ struct ClockAnchorTests {
         #expect(anchor.elapsed + anchor.shift == right)
     }
 
+    @Test("Time that began in 1970, and a clock that is set, are no measure of a reboot")
+    func begunUnset() {
+        let stored = ClockAnchor(
+            bootID: "a",
+            elapsedBase: .zero,
+            shift: .zero,
+            elapsed: Self.second(100)
+        )
+        let (anchor, step) = stored.resumed(
+            bootID: "b",
+            sinceBoot: Self.second(5),
+            wall: Self.date(0)
+        )
+        #expect(anchor.elapsed == Self.second(100))
+        #expect(step == Self.date(0) - Self.second(100))
+    }
+
     @Test("Across a reboot elapsed time goes on by the wall clock, and earlier steps still count")
     func reboot() {
         var stored = Self.stored
@@ -85,9 +106,9 @@ struct ClockAnchorTests {
         let (anchor, step) = stored.resumed(
             bootID: "b",
             sinceBoot: Self.second(30),
-            wall: Self.second(8100)
+            wall: Self.date(8100)
         )
-        #expect(anchor.elapsed == Self.second(8000))
+        #expect(anchor.elapsed == Self.date(8000))
         #expect(anchor.shift == .seconds(100))
         #expect(step == .zero)
     }
@@ -99,7 +120,7 @@ struct ClockAnchorTests {
             sinceBoot: Self.second(30),
             wall: Self.second(30)
         )
-        #expect(anchor.elapsed == Self.second(5000))
-        #expect(step == .seconds(30 - 5000))
+        #expect(anchor.elapsed == Self.date(5000))
+        #expect(step == Self.second(30) - Self.date(5000))
     }
 }
