@@ -45,6 +45,8 @@ struct DocumentSession {
             .replacing(#/\b0 ?(µs|ms|s|min|h|d)\b/#, with: "0 t")
             .replacing("0 t late", with: "on time")
             .replacing(#/\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) 0/#, with: "day 0")
+            // In the evening a few minutes later is another day.
+            .replacing(", tomorrow at 0", with: ", at 0")
             .replacing(#/\b(UTC|CES?T)\b/#, with: "zone")
             .replacing(#/ +/#, with: " ")
             .trimmingCharacters(in: .whitespaces)
