@@ -42,9 +42,10 @@ simulate: dependencies
 fuzz: dependencies
 	@SWIFT="$(SWIFT)" FUZZ_SECONDS="$(FUZZ_SECONDS)" ./Fuzz/run $(TARGETS)
 
-## Runs every test under the thread sanitizer and under the address sanitizer.
+## Runs every test under the thread sanitizer and under the address sanitizer, or under one: SANITIZERS=thread.
+SANITIZERS ?= thread address
 sanitize: dependencies
-	@SWIFT="$(SWIFT)" ./.ci/sanitize thread address
+	@SWIFT="$(SWIFT)" ./.ci/sanitize $(SANITIZERS)
 
 ## The real daemon under every fault, for a quarter of an hour; a seed repeats the dice: make torture SEED=1
 torture: dependencies release
