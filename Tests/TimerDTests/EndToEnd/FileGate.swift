@@ -8,8 +8,12 @@ struct FileGate {
 
     init(_ daemon: DaemonProcess, _ name: String) { path = daemon.folder + "/" + name }
 
-    /// The words of a shell that wait for it.
-    var wait: String { "while [ ! -e \(path) ]; do sleep 0.02; done" }
+    /// The words of a shell that wait for it; without end only while the test's folder is there, as a
+    /// run goes on where its daemon is killed.
+    var wait: String {
+        let folder = (path as NSString).deletingLastPathComponent
+        return "while [ ! -e \(path) ] && [ -d \(folder) ]; do sleep 0.02; done"
+    }
 
     func open() { _ = FileManager.default.createFile(atPath: path, contents: nil) }
 }

@@ -16,7 +16,10 @@ import Testing
         var testDescription: String { way.description + (owner == nil ? "" : ", as another user") }
     }
 
-    static let examples = RunWay.all.flatMap { way in
+    static let examples = RunWay.all.filter { way in
+        // The address sanitizer meets that end with a handler which needs memory, and spins.
+        !Machine.isSlow || way.limits.memoryMax != 4096
+    }.flatMap { way in
         var owners: [Credentials?] = way.isOthers ? [] : [nil]
         if geteuid() == 0 { owners.append(CredentialsTests.nobody) }
         return owners.map { Example(way: way, owner: $0) }
