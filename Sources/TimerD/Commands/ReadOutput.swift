@@ -27,7 +27,7 @@ extension CommandHandler {
                 return OutputReply(id, output, after: after, running: !isOver)
             }
             // Its row is stored some milliseconds before its date, at which it starts.
-            await scheduler.outputs.waitForBegin(of: id, after: begun, within: .seconds(1))
+            await scheduler.outputs.waitForBegin(after: begun, within: .seconds(1))
             try Task.checkCancellation()
         }
     }

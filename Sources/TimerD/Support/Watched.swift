@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Locks
+
+/// A value behind a lock, whose changes tasks wait for.
+final class Watched<Value: Sendable>: Sendable {
+    private struct State {
+        var value: Value
+        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+        var lastTicket = 0
+    }
+
+    private let state: Locked<State>
+
+    init(_ value: Value) { state = Locked(State(value: value)) }
+
+    var value: Value { state.withLock { $0.value } }
+
+    /// How many wait for the next change.
+    var waiterCount: Int { state.withLock { $0.waiters.count } }
+
+    /// Makes a change and wakes all who wait: they know everything up to it.
+    func change<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
+        let (result, waiters) = state.withLock { state in
+            let result = body(&state.value)
+            defer { state.waiters = [:] }
+            return (result, state.waiters)
+        }
+        for waiter in waiters.values { waiter.resume() }
+        return result
+    }
+
+    /// Returns after the next change; at once where the value `isWanted` already, or the task is
+    /// cancelled.
+    func waitForChange(unless isWanted: @Sendable (Value) -> Bool) async {
+        let ticket = state.withLock { state in
+            state.lastTicket += 1
+            return state.lastTicket
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                let mustWait = state.withLock { state in
+                    // A task cancelled before this has called `leave` in vain.
+                    guard !Task.isCancelled, !isWanted(state.value) else { return false }
+                    state.waiters[ticket] = waiter
+                    return true
+                }
+                if !mustWait { waiter.resume() }
+            }
+        } onCancel: {
+            leave(ticket)
+        }
+    }
+
+    private func leave(_ ticket: Int) {
+        state.withLock { $0.waiters.removeValue(forKey: ticket) }?.resume()
+    }
+}
