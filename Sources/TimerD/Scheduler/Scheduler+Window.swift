@@ -8,20 +8,12 @@ extension Scheduler {
     /// Loads what is due in the coming window; nothing if a load is under way.
     func loadWindow() {
         guard !window.isLoading, isRecovered, !isStopping else { return }
-        let moment = clock.now()
-        window.beginLoad(now: moment.elapsed)
-        let horizon = window.horizon
-        let runsKept = settings.runsKept
+        window.beginLoad(now: clock.now().elapsed)
+        let beginWrite = beginsWrite()
         let room = max(Window.capacity - armed.count, 0)
         store.submit { database in
-            var writer = JobWriter(
-                database,
-                at: moment,
-                horizon: horizon,
-                runsKept: runsKept
-            )
+            var writer = try beginWrite(database)
             let isCrowded = try writer.loadWindow(room: room)
-            try DaemonState.write(moment, to: database)
             return (writer.outcome, isCrowded, try writer.nextWaiting())
         } completion: { [self] result in
             loop.perform { self.assumeIsolated { $0.windowLoaded(result) } }

@@ -63,6 +63,8 @@ actor Scheduler {
     /// Whether what the daemon before left has been settled: before that, nothing is claimed.
     var isRecovered = false
     var isStopping = false
+    /// The moment that a write was last given to keep, in elapsed time.
+    private var keptMoment = Timestamp.distantPast
     var loadDateChanged: @Sendable (Timestamp?) -> Void = { _ in }
     var announcedLoadDate: Timestamp?
     /// Resumed when the last run has ended, while stopping.
@@ -116,18 +118,11 @@ actor Scheduler {
         _ body: @escaping @Sendable (inout JobWriter) throws -> T,
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) async throws -> T {
-        let moment = clock.now()
-        window.extend(now: moment.elapsed)
-        let horizon = window.horizon
-        let (store, loop, runsKept) = (store, loop, settings.runsKept)
+        let beginWrite = beginsWrite()
+        let (store, loop) = (store, loop)
         return try await withCheckedThrowingContinuation { continuation in
             store.submit { database in
-                var writer = JobWriter(
-                    database,
-                    at: moment,
-                    horizon: horizon,
-                    runsKept: runsKept
-                )
+                var writer = try beginWrite(database)
                 let value = try body(&writer)
                 return (value, writer.outcome)
             } completion: { result in
@@ -151,21 +146,13 @@ actor Scheduler {
         _ body: @escaping @Sendable (inout JobWriter) throws -> T,
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) {
-        let moment = clock.now()
-        window.extend(now: moment.elapsed)
-        let horizon = window.horizon
-        let runsKept = settings.runsKept
+        let beginWrite = beginsWrite()
         let written = Locked<(value: T, outcome: StoreOutcome)?>(nil)
         let log = log
         store.record { database in
             do {
                 let result = try database.savepoint {
-                    var writer = JobWriter(
-                        database,
-                        at: moment,
-                        horizon: horizon,
-                        runsKept: runsKept
-                    )
+                    var writer = try beginWrite(database)
                     return (try body(&writer), writer.outcome)
                 }
                 written.withLock { $0 = result }
@@ -181,6 +168,23 @@ actor Scheduler {
                     durable(scheduler, value)
                 }
             }
+        }
+    }
+
+    /// How a write begins that takes its place in the store's queue now, with this moment and window.
+    ///
+    /// Once a second one keeps how far the clocks have come, with what it stores: elapsed time goes
+    /// back no further where a machine without a battery for its clock loses its power.
+    func beginsWrite() -> @Sendable (Database) throws -> JobWriter {
+        let moment = clock.now()
+        window.extend(now: moment.elapsed)
+        let horizon = window.horizon
+        let runsKept = settings.runsKept
+        let keepsMoment = moment.elapsed - keptMoment >= .seconds(1)
+        if keepsMoment { keptMoment = moment.elapsed }
+        return { database in
+            if keepsMoment { try DaemonState.write(moment, to: database) }
+            return JobWriter(database, at: moment, horizon: horizon, runsKept: runsKept)
         }
     }
 

@@ -13,6 +13,8 @@ struct Window: Hashable, Sendable {
     /// How long ahead of the first waiting date the next window is loaded: its claims are to be on
     /// disk by then.
     static let lead = TimeSpan.seconds(3)
+    /// The longest time between two loads while something waits: each keeps how far the clocks have come.
+    static let rhythm = TimeSpan.seconds(3600)
     /// How many jobs a load fills it up to.
     static let capacity = 4096
     /// How long to wait with the next load after one that failed.
@@ -26,6 +28,7 @@ struct Window: Hashable, Sendable {
     /// Whether the last load left out jobs that are due before its horizon.
     private(set) var isCrowded = false
     private(set) var isLoading = false
+    private var lastLoad: Timestamp
     private var retryDate: Timestamp?
     /// When the wall clock was stepped during the load that is under way.
     private var steppedAt: Timestamp?
@@ -34,6 +37,7 @@ struct Window: Hashable, Sendable {
     init(now: Timestamp) {
         horizon = .distantPast
         nextWaiting = now
+        lastLoad = now
     }
 
     /// The first date of those that wait; nil for none, and while nothing was loaded yet.
@@ -42,7 +46,8 @@ struct Window: Hashable, Sendable {
     /// When to load, by elapsed time; nil while nothing waits or a load is under way.
     var loadDate: Timestamp? {
         guard !isLoading, !isCrowded, let nextWaiting else { return nil }
-        return max(nextWaiting - Self.lead, retryDate ?? .distantPast)
+        let date = min(nextWaiting - Self.lead, lastLoad + Self.rhythm)
+        return max(date, retryDate ?? .distantPast)
     }
 
     /// Whether a load is due, at `now` and with `armed` jobs in the loop.
@@ -62,6 +67,7 @@ struct Window: Hashable, Sendable {
     /// Starts a load; what is written to the store from now on is claimed up to its horizon too.
     mutating func beginLoad(now: Timestamp) {
         isLoading = true
+        lastLoad = now
         retryDate = nil
         horizon = max(horizon, now + Self.span)
     }

@@ -81,20 +81,8 @@ struct DaemonState: Hashable, Sendable {
             UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name IN ('fires', 'runs')
             """
         static let skipJobs = "UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'jobs'"
-        /// Elapsed time had come as far as the newest fires of its jobs, too, whose dates are not written
-        /// here: a daemon that has all it needs in its window loads none for long.
         static let read = """
-            SELECT boot_id, elapsed_base_us, shift_us,
-                max(elapsed_us, (
-                    SELECT coalesce(max(date), 0) FROM (
-                        SELECT iif(
-                            jobs.clock = 'elapsed' AND fires.state IN ('fired', 'running', 'done')
-                                AND fires.reason IS NOT 'manual', fires.fire_date_us, 0
-                        ) AS date
-                        FROM fires JOIN jobs ON jobs.id = fires.job_id
-                        ORDER BY fires.id DESC LIMIT 256
-                    )
-                )),
+            SELECT boot_id, elapsed_base_us, shift_us, elapsed_us,
                 max(event_seq_end, (SELECT coalesce(max(seq), 0) + 1 FROM events))
             FROM daemon_state
             """

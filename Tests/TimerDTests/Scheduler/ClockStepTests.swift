@@ -164,6 +164,26 @@ struct ClockStepTests {
         }
     }
 
+    @Test(
+        "A long interval goes back little where the power and the clock are lost, whatever else fires",
+        arguments: zip([ScheduleWords(cron: "* * * * *"), ScheduleWords(every: "20d")], [60, 3600])
+    )
+    func lostClockInInterval(other: ScheduleWords, seconds: Int) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "2d"))
+            try await test.add(other)
+            try await test.advance(by: .seconds(36 * 3600))
+            let after = try await test.crashedAndDown(for: .seconds(60)) { machine in
+                machine.boot = 2
+                machine.sinceBoot = Timestamp(microseconds: 5_000_000)
+                machine.wall = machine.sinceBoot
+            }
+            try await after.advance(by: .seconds(12 * 3600 + Int64(seconds)))
+            #expect(after.fired(job.id).count == 1, "not 36 hours later")
+            try await after.close()
+        }
+    }
+
     @Test("After sleep, an elapsed schedule has one overdue fire, then its grid")
     func sleep() async throws {
         try await TestScheduler.with { test in

@@ -36,6 +36,11 @@ struct WindowTests {
         #expect(Self.loaded(next: 500).loadDate == Self.second(497))
     }
 
+    @Test("While something waits, an hour is the longest time without a load")
+    func rhythm() {
+        #expect(Self.loaded(next: 1_000_000).loadDate == Self.second(3700))
+    }
+
     @Test("The horizon moves on without a load while nothing waits before it")
     func extends() {
         var window = Self.loaded(next: 500)
