@@ -165,7 +165,7 @@ struct ClockStepTests {
     }
 
     @Test(
-        "A long interval goes back little where the power and the clock are lost, whatever else fires",
+        "A long interval goes back little where power and clock are lost, whatever else fires",
         arguments: zip([ScheduleWords(cron: "* * * * *"), ScheduleWords(every: "20d")], [60, 3600])
     )
     func lostClockInInterval(other: ScheduleWords, seconds: Int) async throws {

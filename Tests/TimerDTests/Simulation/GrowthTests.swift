@@ -7,112 +7,105 @@ import TimerControl
 
 @testable import TimerD
 
-/// A database under a load that goes on: 50 fires a second, in time that a test moves.
+/// A database under a load that goes on, in time that a test moves.
 ///
-/// With `TIMERD_GROWTH_SECONDS` it goes on for so long, with the counts that are kept by default: 10,000
-/// seconds take about six minutes.
-@Suite("Growth", .timeLimit(.minutes(240)))
+/// With `TIMERD_GROWTH_DAYS` the load goes on for so long, with the counts that are kept by default.
+@Suite("Growth", .timeLimit(.minutes(600)))
 struct GrowthTests {
     private static let environment = ProcessInfo.processInfo.environment
-    private static let seconds = environment["TIMERD_GROWTH_SECONDS"].flatMap { Int($0) }
+    private static let days = environment["TIMERD_GROWTH_DAYS"].flatMap { Double($0) }
 
     /// Tells nobody, and keeps nothing.
     private struct Nobody: EventPublisher {
         func publish(_ event: Event) {}
     }
 
-    /// How long ended jobs and events are kept.
-    private static let age = TimeSpan.seconds(seconds == nil ? 60 : 3600)
-
-    /// What is kept; short, where the test is.
-    private static var keeping: TestScheduler.Keeping {
-        var keeping = TestScheduler.Keeping()
-        if seconds == nil {
-            keeping.runs = 20
-            keeping.limits.eventsKept = 2000
+    /// What 300 seconds of the load leave of a scheduler that serves it.
+    private static func served(_ load: GrowthLoad, seconds: Int, in folder: String) async throws
+        -> (rows: GrowthLoad.Rows, size: Int)
+    {
+        let keeping = load.keeping
+        let test = try await TestScheduler(folder: folder, keeping: keeping) { _ in Nobody() }
+        test.runner.output = GrowthLoad.output
+        for job in GrowthLoad.repeating { try await test.add(job.schedule, command: job.command) }
+        for _ in 0..<seconds {
+            try await test.advance(by: .seconds(1))
+            for _ in 0..<GrowthLoad.oneShotsPerSecond {
+                try await test.add(ScheduleWords(in: "1s"))
+            }
         }
-        keeping.limits.eventsMaxAge = age
-        keeping.limits.endedJobsMaxAge = age
-        return keeping
+        try await test.settle()
+        let rows = try await test.store.reader.read { try GrowthLoad.Rows($0) }
+        try await test.close()
+        return (rows, try GrowthLoad.size(of: folder + "/timerd.db"))
     }
-
-    private static let output = CapturedOutput(
-        stdout: Array(repeating: UInt8(ascii: "x"), count: 1000)
-    )
 
     @Test("A load that goes on lets the database grow to what the settings promise, and no further")
     func steadyState() async throws {
-        let folder = "/tmp/timerd-growth-\(UUID().uuidString)"
+        let folder = try TemporaryFolder()
+        let load = GrowthLoad(age: .seconds(60), isShort: true)
+        let (rows, size) = try await Self.served(load, seconds: 300, in: folder.path)
+        #expect(load.excess(rows, fileSize: size) == [])
+    }
+
+    @Test("A load without its scheduler leaves in the store what the scheduler would have left")
+    func sameAsScheduler() async throws {
+        let folder = try TemporaryFolder()
+        let load = GrowthLoad(age: .seconds(60), isShort: true)
+        let (rows, size) = try await Self.served(load, seconds: 200, in: folder.path)
+        let path = folder.file("stored.db")
+        let database = try Database(path: path, mode: .readWriteCreate)
+        var stored = try StoredLoad(database, load, start: TestScheduler.start)
+        for _ in 0..<20 { try stored.pass(10) }
+        let storedRows = try GrowthLoad.Rows(database)
+        database.close()
+        for table in GrowthLoad.Rows.tables where table != "events" {
+            #expect(storedRows[table] == rows[table], "\(table)")
+        }
+        // They are pruned in the same second, not at the same event of it.
+        #expect(abs(storedRows["events"] - rows["events"]) <= 2 * GrowthLoad.firesPerSecond)
+        let storedSize = try GrowthLoad.size(of: path)
+        #expect(storedSize * 10 > size * 8 && storedSize * 8 < size * 10)
+    }
+
+    @Test("A month of the load ends within what the settings promise")
+    func month() throws {
+        // A disk in memory, for its size alone is asked for.
+        let folder = "/dev/shm/timerd-growth-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let keeping = Self.keeping
-        let test = try await TestScheduler(folder: folder, keeping: keeping) { _ in Nobody() }
-        test.runner.output = Self.output
-        for _ in 0..<20 {
-            try await test.add(ScheduleWords(every: "1s"))
-            try await test.add(ScheduleWords(cron: "* * * * * *"))
-        }
-        for _ in 0..<5 { try await test.add(ScheduleWords(every: "1s"), command: ["x"]) }
-        let seconds = Self.seconds ?? 300
-        var largest = 0
-        for second in 1...seconds {
-            for _ in 0..<5 { try await test.add(ScheduleWords(in: "1s")) }
-            try await test.advance(by: .seconds(1))
-            largest = max(largest, try Self.size(of: folder + "/timerd.db"))
-            if second % max(seconds / 10, 1) == 0 {
-                print(
-                    "growth: \(second * 50) fires, \(largest) bytes, \(try await Self.rows(test))"
-                )
-            }
-        }
-        let rows = try await Self.rows(test)
-        let jobs = rows["jobs", default: 0]
-        let endedFor = Int((Self.age + Retention.pause).microseconds / 1_000_000) + 5
-        #expect(jobs <= 45 + 5 * endedFor)
-        #expect(rows["fires", default: 0] <= 45 * Self.rowLimit(keeping.runs) + jobs)
-        #expect(rows["runs", default: 0] <= 5 * (keeping.runs + 1))
-        #expect(
-            rows["events", default: 0] <= keeping.limits.eventsKept + Retention.surplus + 200
+        let path = folder + "/timerd.db"
+        let load = GrowthLoad(
+            age: .seconds(Self.days == nil ? 60 : 3600),
+            isShort: Self.days == nil
         )
-        // What goes with them.
-        #expect(rows["job_definitions"] == jobs)
-        #expect(rows["run_output"] == rows["runs"])
-        #expect(rows["outbox", default: 0] <= 100)
-        #expect(rows["job_names", default: 0] + rows["job_tags", default: 0] == 0)
-        #expect(largest <= Self.promise(rows))
-        print("growth: the largest file \(largest) bytes, promised \(Self.promise(rows))")
-        try await test.close()
-    }
-
-    /// As docs/configuration.md has it.
-    private static func promise(_ rows: [String: Int]) -> Int {
-        let output = 2 * Self.output.stdout.count
-        let bytes = ["jobs": 500, "fires": 120, "runs": 400 + output, "events": 100]
-        return rows.reduce(200_000) { $0 + $1.value * (bytes[$1.key] ?? 0) }
-    }
-
-    private static func rowLimit(_ runs: Int) -> Int {
-        runs + JobWriter.cutInterval + 1 + JobWriter.rangeLimit
-    }
-
-    private static let tables = [
-        "jobs", "fires", "runs", "events", "job_definitions", "run_output", "outbox", "job_names",
-        "job_tags",
-    ]
-
-    private static func rows(_ test: TestScheduler) async throws -> [String: Int] {
-        try await test.store.reader.read { database in
-            var rows: [String: Int] = [:]
-            for table in tables {
-                rows[table] = try database.prepare("SELECT count(*) FROM \(table)").value()
-            }
-            return rows
+        let minutes = Self.days.map { Int($0 * 1440) } ?? 10
+        let database = try Database(path: path, mode: .readWriteCreate)
+        defer { database.close() }
+        var stored = try StoredLoad(database, load, start: TestScheduler.start)
+        var (largest, largestLog) = (0, 0)
+        for minute in 1...minutes {
+            try stored.pass(60)
+            largest = max(largest, try GrowthLoad.size(of: path))
+            largestLog = max(largestLog, try GrowthLoad.size(of: path + "-wal"))
+            // An hour is when what is kept by its age is all there.
+            guard minute % 60 == 0 || minute == minutes else { continue }
+            let rows = try GrowthLoad.Rows(database)
+            try #require(load.excess(rows, fileSize: largest) == [])
+            guard minute % 1440 == 0 || minute == minutes || minute == 60 else { continue }
+            print(
+                "growth: \(minute) min, \(stored.fires) fires, \(largest) bytes of at most",
+                "\(GrowthLoad.promise(rows)), log \(largestLog);",
+                "a piece of pruning p50 \(stored.pieceTime(perMille: 500)),",
+                "p99 \(stored.pieceTime(perMille: 990)), max \(stored.pieceTime(perMille: 1000));",
+                "\(rows)"
+            )
         }
-    }
-
-    private static func size(of path: String) throws -> Int {
-        let attributes = try FileManager.default.attributesOfItem(atPath: path)
-        return (attributes[.size] as? Int) ?? 0
+        #expect(
+            stored.fires == minutes * 60 * GrowthLoad.firesPerSecond - GrowthLoad.oneShotsPerSecond
+        )
+        let integrity = try database.prepare("PRAGMA integrity_check").value(as: String.self)
+        #expect(integrity == "ok")
     }
 
     @Test("A piece of pruning is small, whatever there is to remove")
@@ -144,7 +137,7 @@ struct GrowthTests {
                 pieces += 1
             }
             #expect(pieces > 40)
-            #expect(try await Self.rows(test)["events"] == 0)
+            #expect(try await test.store.reader.read { try GrowthLoad.Rows($0) }["events"] == 0)
         }
     }
 
