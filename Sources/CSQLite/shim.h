@@ -7,3 +7,7 @@
 
 /// SQLITE_TRANSIENT: SQLite makes its own copy of a bound value before it returns.
 static inline sqlite3_destructor_type csqlite_transient(void) { return SQLITE_TRANSIENT; }
+
+/// Has SQLite keep no account of its memory, which takes a lock at each allocation; nothing here asks for it.
+/// To be called before its first use: later it is refused, and SQLite keeps the account.
+static inline int csqlite_keep_no_account(void) { return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }

@@ -67,11 +67,23 @@ extension Scheduler {
         let moment = clock.now()
         if until > moment.elapsed {
             run.timer = loop.arm(fire, at: moment.wallDate(until, on: .elapsed), for: self)
-            waiting[fire] = run
-        } else {
-            waiting[fire] = run
-            startWaiting(fire)
         }
+        waiting[fire] = run
+        if until <= moment.elapsed, mayStart(run) { startWaiting(fire) }
+    }
+
+    /// Whether no other fire of a job whose runs do not overlap is running, or about to.
+    ///
+    /// A crash may leave two of them to be tried again: one that ran, and one that was made ready for
+    /// a date that was to be skipped for it.
+    private func mayStart(_ run: WaitingRun) -> Bool {
+        let job = run.job.id
+        if run.cause == .onFailure || run.job.policy.run.overlap == .allow { return true }
+        let isAnotherStarting = waitingFires[job, default: []].contains { fire in
+            fire != run.fire && waiting[fire]?.isStarting == true
+                && waiting[fire]?.cause != .onFailure
+        }
+        return !isAnotherStarting && runs[job, default: []].isSubset(of: onFailureRuns)
     }
 
     /// The time that a fire waited for has come, or may have.
@@ -121,6 +133,11 @@ extension Scheduler {
 
     /// A run of the job is over: what waited for that goes on.
     func runsChanged(of job: JobID) {
+        if isRecovered {
+            for fire in waitingFires[job, default: []].sorted() where waiting[fire]?.timer == nil {
+                armWaiting(fire)
+            }
+        }
         guard !isBusy(job) else { return }
         if let fire = queuedFire(of: job) {
             startWaiting(fire)

@@ -82,7 +82,10 @@ struct DatabaseFile {
 
     // MARK: - The connection
 
+    private static let configured: Void = { _ = csqlite_keep_no_account() }()
+
     private func connect(_ access: Int32) throws(DatabaseError) -> OpaquePointer {
+        Self.configured
         var handle: OpaquePointer?
         let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         guard sqlite3_open_v2(path, &handle, flags, disk.vfs) == SQLITE_OK, let handle else {

@@ -165,8 +165,11 @@ struct ClockStepTests {
     }
 
     @Test(
-        "A long interval goes back little where power and clock are lost, whatever else fires",
-        arguments: zip([ScheduleWords(cron: "* * * * *"), ScheduleWords(every: "20d")], [60, 3600])
+        "A long interval goes back little where the clock is lost, whatever else fires",
+        arguments: zip(
+            [ScheduleWords(cron: "* * * * *"), ScheduleWords(every: "20d")],
+            [60, 3600]
+        )
     )
     func lostClockInInterval(other: ScheduleWords, seconds: Int) async throws {
         try await TestScheduler.with { test in
