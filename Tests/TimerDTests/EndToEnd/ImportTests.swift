@@ -90,6 +90,31 @@ struct ImportTests {
         }
     }
 
+    @Test(
+        "Where the daemon refuses one of the users, no job of the others stays",
+        .enabled(if: geteuid() == 0)
+    )
+    func userRefused() async throws {
+        try await DaemonProcess.withUsers { daemon, ann, ben in
+            await daemon.end(SIGTERM)
+            let settings = daemon.folder + "/timerd.json"
+            try write(#"{"deny": ["\#(ben.name)"]}"#, to: settings)
+            try await daemon.start(["--config", settings])
+            let file = daemon.folder + "/crontab"
+            try write(
+                "0 0 * * * \(ann.name) true\n0 0 * * * root true\n0 0 * * * \(ben.name) true\n",
+                to: file
+            )
+            let refused = try await daemon.timerctl("import", "crontab", "--system", file)
+            #expect(refused.status != 0)
+            #expect(refused.output == "")
+            #expect(refused.errors.contains("as '\(ben.name)': "), "\(refused.errors)")
+            #expect(try await daemon.timerctl("list", "--json").output == "")
+            let all = try await daemon.timerctl("list", "--all", "--json").output
+            #expect(all.split(separator: "\n").count == 2, "two were added, and taken back")
+        }
+    }
+
     @Test("A timer unit with a drop-in becomes a job that runs its service's command")
     func systemd() async throws {
         try await DaemonProcess.with { daemon in
