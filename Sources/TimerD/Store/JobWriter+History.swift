@@ -165,10 +165,11 @@ extension JobWriter.SQL {
         """
     static let oldestRows = """
         SELECT id, fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0),
-            CASE WHEN state IN ('claimed', 'waiting', 'running') THEN 'open'
+            CASE WHEN \(RunRow.isOpen) THEN 'open'
                 WHEN state = 'forgotten' THEN 'forgotten'
                 WHEN reason = 'manual' THEN 'byHand'
-                WHEN state = 'skipped' AND reason NOT IN ('skip', 'moved', 'overlap') THEN 'leftOut'
+                WHEN state = 'skipped' AND reason <> 'skip' AND reason <> 'moved'
+                    AND reason <> 'overlap' THEN 'leftOut'
                 ELSE 'taken' END
         FROM fires WHERE job_id = ?1 AND fire_date_us < ?2
         ORDER BY fire_date_us LIMIT \(JobWriter.oldestRowsLimit)

@@ -226,7 +226,7 @@ extension JobWriter.SQL {
     /// Uses fires_open.
     static let openFires = """
         SELECT id, job_id, wall_date_us, state, missed, fired_at_us, waits_for, waits_until_us
-        FROM fires WHERE state IN ('claimed', 'waiting', 'running') ORDER BY id
+        FROM fires WHERE \(RunRow.isOpen) ORDER BY id
         """
     static let runsInProgress = """
         SELECT id, attempt, is_on_failure,
@@ -242,12 +242,12 @@ extension JobWriter.SQL {
     static let releaseJobs = """
         UPDATE jobs SET claim_id = NULL WHERE id IN (
             SELECT job_id FROM fires
-            WHERE state IN ('claimed', 'waiting', 'running') AND state = 'claimed'
+            WHERE \(RunRow.isOpen) AND state = 'claimed'
                 AND fired_at_us IS NULL AND reason IS NOT 'manual')
         """
     static let deleteClaims = """
         DELETE FROM fires
-        WHERE state IN ('claimed', 'waiting', 'running') AND state = 'claimed'
+        WHERE \(RunRow.isOpen) AND state = 'claimed'
             AND fired_at_us IS NULL AND reason IS NOT 'manual'
         """
     static let doubt = "UPDATE fires SET fired_at_us = ?2 WHERE id = ?1 AND state = 'claimed'"

@@ -146,7 +146,7 @@ struct Pruner {
         static let noteEventsPruned = "UPDATE daemon_state SET events_pruned = ?1"
         static let oldestFires = """
             SELECT id, job_id, coalesce(last_date_us, wall_date_us),
-                state IN ('fired', 'done', 'skipped')
+                state = 'fired' OR state = 'done' OR state = 'skipped'
             FROM fires WHERE id > ?1 ORDER BY id LIMIT ?2
             """
         /// A job stays as long as a fire of it is in progress; uses jobs_ended.
@@ -154,7 +154,7 @@ struct Pruner {
             SELECT \(JobRow.columns) FROM \(JobRow.source)
             WHERE jobs.ended_at_us < ?1 AND NOT EXISTS (
                 SELECT 1 FROM fires WHERE fires.job_id = jobs.id
-                    AND fires.state IN ('claimed', 'waiting', 'running'))
+                    AND \(RunRow.isOpen))
             ORDER BY jobs.ended_at_us LIMIT 1
             """
         static let nextEnded = """

@@ -122,7 +122,7 @@ extension Queries.SQL {
     static let claimed = """
         SELECT jobs.due_us, jobs.id, jobs.clock
         FROM fires INDEXED BY fires_open CROSS JOIN jobs ON jobs.id = fires.job_id AND jobs.claim_id = fires.id
-        WHERE fires.state IN ('claimed', 'waiting', 'running')
+        WHERE \(RunRow.isOpen)
             AND jobs.state = 'scheduled' AND jobs.due_us IS NOT NULL
         """
 

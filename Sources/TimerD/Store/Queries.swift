@@ -153,7 +153,7 @@ struct Queries {
         /// Uses fires_open.
         static let openRuns = runs(
             """
-            fires.state IN ('claimed', 'waiting', 'running') AND fires.state <> 'claimed'
+            \(RunRow.isOpen) AND fires.state <> 'claimed'
                 AND (fires.owner_uid = ?3 OR ?3 IS NULL)
                 AND (fires.job_id = ?4 OR ?4 IS NULL)
             """

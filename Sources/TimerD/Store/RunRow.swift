@@ -23,6 +23,10 @@ enum RunRow {
             THEN fires.waits_until_us END,
         fires.waits_for
         """
+    /// Whether a fire is not over, as fires_open has it; not by IN, for which SQLite builds a table.
+    static let isOpen = """
+        (fires.state = 'claimed' OR fires.state = 'waiting' OR fires.state = 'running')
+        """
     static let source = "fires LEFT JOIN runs ON runs.fire_id = fires.id"
 
     static func run(from row: borrowing Row) throws -> RunOnPage {

@@ -34,4 +34,25 @@ import Testing
             )
         }
     }
+
+    @Test("What a fire writes builds no table on the way, which SQLite does for a list of words")
+    func writesOfFire() async throws {
+        try await TestScheduler.with { test in
+            let statements = [
+                JobWriter.SQL.insertClaim, JobWriter.SQL.markFired, JobWriter.SQL.updateJob,
+                JobWriter.SQL.takenAround, JobWriter.SQL.oldestRows, JobWriter.SQL.setRange,
+                JobWriter.SQL.markRunning, JobWriter.SQL.insertRun, JobWriter.SQL.markStarted,
+                JobWriter.SQL.markFinished, JobWriter.SQL.markDone, JobWriter.SQL.insertOutput,
+                JobWriter.SQL.insertNotice, EventLog.SQL.insert, EventLog.SQL.deleteNotice,
+            ]
+            for sql in statements {
+                let codes = try await test.store.reader.read { database in
+                    try database.prepare("EXPLAIN " + sql.replacing(/\?\d+/, with: "1"))
+                        .all { try $0.get(1, as: String.self) }
+                }
+                #expect(codes.contains("Halt"), "\(sql)")
+                #expect(!codes.contains("OpenEphemeral"), "\(sql)")
+            }
+        }
+    }
 }
