@@ -35,6 +35,24 @@ import Testing
         }
     }
 
+    @Test("What a crash left half done is found by its index, past all that is over")
+    func open() async throws {
+        try await TestScheduler.with { test in
+            let statements = [
+                JobWriter.SQL.openFires, JobWriter.SQL.releaseJobs, JobWriter.SQL.deleteClaims,
+                Queries.SQL.openRuns,
+            ]
+            for sql in statements {
+                let plan = try await test.store.reader.read { database in
+                    try database
+                        .prepare("EXPLAIN QUERY PLAN " + sql.replacing(/\?\d+/, with: "1"))
+                        .all { try $0.get(3, as: String.self) }
+                }
+                #expect(plan.contains { $0.contains("fires USING INDEX fires_open") }, "\(plan)")
+            }
+        }
+    }
+
     @Test("What a fire writes builds no table on the way, which SQLite does for a list of words")
     func writesOfFire() async throws {
         try await TestScheduler.with { test in
