@@ -36,7 +36,8 @@ extension JobWriter {
     /// `disarmed`: jobs with a claim whose timers were taken out of the loop for this.
     mutating func followClockBack(disarmed: [StoredJob] = []) throws {
         for var job in disarmed {
-            try removeClaim(of: &job)
+            let date = job.fireDate
+            if try removeClaim(of: &job), let date { try advance(&job, past: date) }
             try settleAndPut(job)
         }
         try followBootBack()

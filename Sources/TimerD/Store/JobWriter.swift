@@ -71,23 +71,27 @@ struct JobWriter {
 
     /// Takes back a claim that was not carried out: as if it had never been made; unless a daemon
     /// before this one may have told its event, which then is told again.
-    mutating func removeClaim(of job: inout StoredJob) throws {
-        guard let claim = job.claim else { return }
-        try database.prepare(SQL.keepTold).run(claim.fire, moment.wall)
-        if database.changes == 0 {
-            try database.prepare(SQL.deleteFire).run(claim.fire)
-        } else {
-            job.fires += 1
-            let (fired, now) = (job, moment)
-            try note(.fireFired, job, fire: claim.fire) {
-                $0.fireDate = fired.wallFireDate(at: now)
-                $0.firedAt = now.wall
-                $0.userInfo = fired.definition.userInfo
-                $0.missed = claim.missed > 0 ? claim.missed : nil
-                $0.redelivered = true
-            }
-        }
+    ///
+    /// - Returns: whether its date has had its fire so.
+    @discardableResult
+    mutating func removeClaim(of job: inout StoredJob) throws -> Bool {
+        guard let claim = job.claim else { return false }
         job.claim = nil
+        try database.prepare(SQL.keepTold).run(claim.fire, moment.wall)
+        guard database.changes > 0 else {
+            try database.prepare(SQL.deleteFire).run(claim.fire)
+            return false
+        }
+        job.fires += 1
+        let (fired, now) = (job, moment)
+        try note(.fireFired, job, fire: claim.fire) {
+            $0.fireDate = fired.wallFireDate(at: now)
+            $0.firedAt = now.wall
+            $0.userInfo = fired.definition.userInfo
+            $0.missed = claim.missed > 0 ? claim.missed : nil
+            $0.redelivered = true
+        }
+        return true
     }
 
     /// Ends the job for good; `put` writes it.

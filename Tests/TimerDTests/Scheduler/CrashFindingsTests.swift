@@ -317,4 +317,30 @@ struct CrashFindingsTests {
             try await after.close()
         }
     }
+
+    @Test(
+        "A one-shot that may have been told before clock and daemon were lost ends as it is told again"
+    )
+    func toldAndLost() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(at: "2026-12-01 08:00:05"))
+            try await test.advance(by: .seconds(4))
+            // Its clock was a minute ahead.
+            let right = test.clock.now().wall - .seconds(60)
+            let after = try await test.crashedAndDown(for: .zero) { machine in
+                machine.boot += 1
+                machine.sinceBoot = Timestamp(microseconds: 1_000_000)
+                machine.wall = machine.sinceBoot
+            }
+            #expect(after.sink.all(.fireFired).isEmpty, "it is 1970")
+            after.clock.step(by: right - after.clock.now().wall)
+            _ = await after.scheduler.clockStepped()
+            try await after.settle()
+            #expect(after.sink.all(.fireFired).map(\.redelivered) == [true])
+            #expect(try await after.job(job.id).endReason == .once)
+            try await after.advance(by: .seconds(70))
+            #expect(after.sink.all(.fireFired).count == 1)
+            try await after.close()
+        }
+    }
 }
