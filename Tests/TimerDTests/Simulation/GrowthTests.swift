@@ -20,7 +20,7 @@ struct GrowthTests {
         func publish(_ event: Event) {}
     }
 
-    /// What 300 seconds of the load leave of a scheduler that serves it.
+    /// What the load leaves in the database of a scheduler that serves it.
     private static func served(_ load: GrowthLoad, seconds: Int, in folder: String) async throws
         -> (rows: GrowthLoad.Rows, size: Int)
     {

@@ -8,7 +8,7 @@ import TimerControl
 /// `GrowthLoad` without a scheduler: the writes that it would have made, second by second, those of
 /// a minute in one transaction.
 ///
-/// So that a month takes hours: a scheduler, with its timers, threads and commits, would take a day.
+/// So that a month takes an hour: a scheduler, with its timers, threads and commits, would take a day.
 struct StoredLoad {
     let database: Database
     private let load: GrowthLoad
@@ -28,12 +28,16 @@ struct StoredLoad {
         self.start = start
         retention = Retention(load.keeping.limits, now: start, nextEvent: nextEvent)
         try Migrator(.released).migrate(database)
-        try write { load, writer in try load.add(GrowthLoad.repeating, &writer) }
+        try transaction { load in
+            var writer = load.makeWriter()
+            try load.add(GrowthLoad.repeating, &writer)
+            try load.take(writer.outcome)
+        }
     }
 
     /// Lets so many seconds pass.
     mutating func pass(_ seconds: Int) throws {
-        try write { load, _ in
+        try transaction { load in
             for _ in 0..<seconds {
                 load.seconds += 1
                 try load.passSecond()
@@ -44,12 +48,9 @@ struct StoredLoad {
 
     private var moment: Moment { Moment(elapsed: start + .seconds(seconds), shift: .zero) }
 
-    /// One transaction.
-    private mutating func write(_ body: (inout StoredLoad, inout JobWriter) throws -> Void) throws {
+    private mutating func transaction(_ body: (inout StoredLoad) throws -> Void) throws {
         try database.begin()
-        var writer = makeWriter()
-        try body(&self, &writer)
-        try take(writer.outcome)
+        try body(&self)
         try DaemonState.write(eventSequenceEnd: nextEvent, to: database)
         try database.commit()
     }
