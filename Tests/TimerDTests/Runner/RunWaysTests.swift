@@ -17,8 +17,8 @@ import Testing
     }
 
     static let examples = RunWay.all.filter { way in
-        // The address sanitizer meets that end with a handler which needs memory, and spins.
-        !Machine.isSlow || way.limits.memoryMax != 4096
+        // A sanitizer takes more than any limit up to the exec, and may spin where it gets none.
+        !Machine.isSlow || way.limits.memoryMax == nil
     }.flatMap { way in
         var owners: [Credentials?] = way.isOthers ? [] : [nil]
         if geteuid() == 0 { owners.append(CredentialsTests.nobody) }
