@@ -31,9 +31,11 @@ public struct Event: Codable, Hashable, Sendable {
     public var outcome: Run.Outcome?
     public var status: Int32?
     public var signal: Int32?
-    /// The uid whose job it is, known inside the daemon alone: it decides who is sent the event and
-    /// never leaves with it.
-    package var owner: UInt32?
+    /// Whose job it is, known inside the daemon alone: it decides who is sent the event and never
+    /// leaves with it.
+    package var owner: Owner?
+    /// The owner's row.
+    package var ownerID: OwnerID?
 
     public init(seq: Int64, type: Kind, at: Timestamp, job: JobID) {
         self.seq = seq
@@ -42,7 +44,7 @@ public struct Event: Codable, Hashable, Sendable {
         self.job = job
     }
 
-    /// All but `owner`.
+    /// All but `owner` and `ownerID`.
     enum CodingKeys: String, CodingKey {
         case seq, type, at, job, name, fire, fireDate, through, dates, firedAt, userInfo, missed
         case redelivered, reason, run, attempt, outcome, status, signal

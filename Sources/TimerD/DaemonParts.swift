@@ -30,6 +30,9 @@ struct DaemonParts {
         let lock = try DatabaseLock(database: configuration.database)
         let now = SystemClock.read().wall
         let store = try Store(configuration.database, log: log, now: now)
+        let account = Account(uid: geteuid())
+        let own = Owner(uid: account.uid, name: account.name)
+        try await store.writer.write { try Owners($0).rename(own) }
         let clock = try await SystemClock.resumed(store, bootID: SystemClock.bootID(), log: log)
         let sockets = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let bus = EventBus(newest: store.state.eventSequenceEnd - 1, loop: sockets.any())
@@ -45,7 +48,7 @@ struct DaemonParts {
             accounts: accounts,
             events: bus,
             eventSequenceEnd: store.state.eventSequenceEnd,
-            settings: Settings(configuration, account: Account(uid: geteuid())),
+            settings: Settings(configuration, account: account),
             log: log
         )
         let watch = try ClockWatch { signal in
@@ -77,11 +80,10 @@ struct DaemonParts {
             reader: store.reader,
             care: store.care,
             clock: clock,
-            accounts: accounts,
             status: { await status.reply(to: $0) },
             metrics: metrics.reply,
             log: log,
-            ownUID: geteuid()
+            own: own
         )
         var socketSettings = ControlSocket.Settings(configuration, uid: geteuid())
         socketSettings.inherited = try manager.socket(for: configuration.socket)
@@ -90,8 +92,13 @@ struct DaemonParts {
             socketSettings,
             bus: bus,
             source: store.events(after: scheduler),
+            accounts: accounts,
             logger: log
-        ) { request, peer in await handler.handle(request, from: peer.uid, over: peer.life) }
+        ) { request, peer in
+            // The daemon's own user is known by its uid.
+            let owner = peer.uid == own.uid ? own : peer.owner
+            return await handler.handle(request, from: owner, over: peer.life)
+        }
         status.connections.set { socket.connectionCount }
         var endpoint: MetricsEndpoint?
         if let address = ListenAddress(configuration.listen) {
@@ -207,7 +214,11 @@ extension Store {
             return try await reader.read { database in
                 let log = EventLog(database)
                 return EventPage(
-                    events: try log.events(after: after, owner: owner, limit: limit),
+                    events: try log.events(
+                        after: after,
+                        owner: try Queries(database).id(of: owner),
+                        limit: limit
+                    ),
                     prunedThrough: try log.prunedThrough()
                 )
             }

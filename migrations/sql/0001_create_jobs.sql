@@ -28,16 +28,23 @@ CREATE TABLE daemon_state (
 
 INSERT INTO daemon_state VALUES (1, '', 0, 0, 0, 1, 0, 0, 0, NULL);
 
--- How many live jobs each user has, so that a limit need not count them.
+-- Who has, or had, jobs: a uid with the name that it had, for it is given to somebody else once its user
+-- was removed. Row 0 is root's, whatever root is called.
 CREATE TABLE owners (
-    uid INTEGER PRIMARY KEY,
-    live INTEGER NOT NULL
+    id INTEGER PRIMARY KEY,
+    uid INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    -- How many live jobs it has, so that a limit need not count them.
+    live INTEGER NOT NULL,
+    UNIQUE (uid, name)
 ) STRICT;
+
+INSERT INTO owners VALUES (0, 0, 'root', 0);
 
 -- What changes as a job lives: a short row, rewritten by each of its fires.
 CREATE TABLE jobs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    owner_uid INTEGER NOT NULL,
+    owner_id INTEGER NOT NULL,
     state TEXT NOT NULL CHECK (state = 'scheduled' OR state = 'finished'
         OR state = 'paused' OR state = 'invalidated'),
     clock TEXT NOT NULL CHECK (clock IN ('wall', 'elapsed')),
@@ -65,7 +72,7 @@ CREATE INDEX jobs_waiting ON jobs (clock, due_us)
 
 -- One user's jobs in the order of a list, without a look at those of others. Neither column ever
 -- changes, so only adding a job writes it.
-CREATE INDEX jobs_by_owner ON jobs (owner_uid, id);
+CREATE INDEX jobs_by_owner ON jobs (owner_id, id);
 
 -- The live jobs that have no next fire, which come last in a list, without a look at those that have
 -- ended. A fire writes nothing of it.
@@ -101,18 +108,21 @@ CREATE TABLE job_definitions (
 ) STRICT;
 
 -- Names of live jobs. Here and in job_tags job_id refers to jobs too, but is not declared to: to remove
--- a job, SQLite would look at each row, for want of an index that only this would use.
+-- a job, SQLite would look at each row, for want of an index that only this would use. The same goes for
+-- each owner_id, of owners, whose rows stay.
 CREATE TABLE job_names (
-    owner_uid INTEGER NOT NULL,
+    owner_id INTEGER NOT NULL,
     name TEXT NOT NULL,
     job_id INTEGER NOT NULL,
-    PRIMARY KEY (owner_uid, name)
+    PRIMARY KEY (owner_id, name)
 ) STRICT, WITHOUT ROWID;
 
+-- The owner comes first, so that a list of one's own jobs reads no row of others.
 CREATE TABLE job_tags (
+    owner_id INTEGER NOT NULL,
     tag TEXT NOT NULL,
     job_id INTEGER NOT NULL,
-    PRIMARY KEY (tag, job_id)
+    PRIMARY KEY (owner_id, tag, job_id)
 ) STRICT, WITHOUT ROWID;
 
 -- One scheduled date of one job coming due, or a range of dates that never will: a row before it
@@ -121,7 +131,7 @@ CREATE TABLE fires (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
     -- The job's owner, whose list of runs needs no look at those of others.
-    owner_uid INTEGER NOT NULL,
+    owner_id INTEGER NOT NULL,
     -- The scheduled date, on the job's clock: the fire's identity.
     fire_date_us INTEGER NOT NULL,
     -- The same in wall time, as it was known when the fire was claimed.
@@ -149,7 +159,7 @@ CREATE TABLE fires (
 CREATE INDEX fires_by_date ON fires (coalesce(last_date_us, wall_date_us));
 
 -- One user's fires in the order of a list. Root is shown all, and needs none of its own.
-CREATE INDEX fires_by_owner ON fires (owner_uid, id) WHERE owner_uid <> 0;
+CREATE INDEX fires_by_owner ON fires (owner_id, id) WHERE owner_id <> 0;
 
 -- The ranges of dates that never will be a fire, and may hold a date that is looked for: found without
 -- a look at the fires in between.
@@ -204,7 +214,7 @@ CREATE TABLE events (
     at_us INTEGER NOT NULL,
     job_id INTEGER NOT NULL,
     -- Who may be told: the job's owner, so that telling needs no look at the job.
-    owner_uid INTEGER,
+    owner_id INTEGER,
     fire_id INTEGER,
     run_id INTEGER,
     redelivered INTEGER NOT NULL DEFAULT 0,
@@ -221,7 +231,7 @@ CREATE TABLE events (
 ) STRICT;
 
 -- What one user is told of the past, without a look at what is told to others.
-CREATE INDEX events_by_owner ON events (owner_uid, seq) WHERE owner_uid <> 0;
+CREATE INDEX events_by_owner ON events (owner_id, seq) WHERE owner_id <> 0;
 
 -- What watchers are to be told and were not, for all we know: stored with the change itself, and
 -- moved to events once it has a number. What a crash leaves here is told again.
@@ -230,7 +240,7 @@ CREATE TABLE outbox (
     type TEXT NOT NULL,
     at_us INTEGER NOT NULL,
     job_id INTEGER NOT NULL,
-    owner_uid INTEGER,
+    owner_id INTEGER,
     fire_id INTEGER,
     run_id INTEGER,
     reason TEXT,

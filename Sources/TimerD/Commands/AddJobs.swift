@@ -23,7 +23,7 @@ extension CommandHandler {
                 scheduler.tie(job.id, to: life)
             }
         }
-        let views = await view(added)
+        let views = view(added)
         guard !request.isList, let only = views.first else { return JobsReply(jobs: views) }
         let notes = jobs[0].notes
         return JobReply(job: only, notes: notes.isEmpty ? nil : notes)
@@ -41,7 +41,7 @@ extension CommandHandler {
         jobs.reserveCapacity(definitions.count)
         for (index, definition) in definitions.enumerated() {
             do {
-                let job = try NewJob(definition, owner: caller.uid, at: moment, zone: zone)
+                let job = try NewJob(definition, owner: caller.owner, at: moment, zone: zone)
                 try requireNiceness(of: job)
                 jobs.append(job)
             } catch {
@@ -55,11 +55,11 @@ extension CommandHandler {
     /// Refuses what the kernel would refuse at each run.
     private func requireNiceness(of job: NewJob) throws(ControlError) {
         guard let nice = job.policy.run.limits.nice,
-            let least = ProcessLimits.leastNice(owner: job.owner, daemon: ownUID), nice < least
+            let least = ProcessLimits.leastNice(owner: job.owner.uid, daemon: own.uid), nice < least
         else { return }
         throw ControlError(
             .notPermitted,
-            "parameter 'nice' is '\(nice)', accepted from uid \(job.owner) is \(least) to 19"
+            "parameter 'nice' is '\(nice)', accepted from uid \(job.owner.uid) is \(least) to 19"
         )
     }
 }
@@ -111,7 +111,7 @@ extension NewJob {
     ///
     /// - Throws: `badSchedule` for words that cannot be read and for a schedule that can never
     ///   fire; `invalidParams` for options out of range.
-    init(_ definition: JobDefinition, owner: UInt32, at moment: Moment, zone: Zone)
+    init(_ definition: JobDefinition, owner: Owner, at moment: Moment, zone: Zone)
         throws(ControlError)
     {
         let now = moment.wall

@@ -19,9 +19,9 @@ extension CommandHandler {
         )
         let applied = try await scheduler.apply(changes, isDryRun: request.dryRun, caller: caller)
         return ApplyReply(
-            invalidated: await view(applied.invalidated),
-            changed: await view(applied.changed),
-            added: await view(applied.added)
+            invalidated: view(applied.invalidated),
+            changed: view(applied.changed),
+            added: view(applied.added)
         )
     }
 

@@ -8,7 +8,7 @@ extension CommandHandler {
     func invalidateJobs(_ request: InvalidateJobs, _ caller: Caller) async throws -> Answer {
         let jobs = try await scheduler.change(request.jobs, .invalidate, caller: caller)
         if request.kill { await scheduler.endRuns(of: jobs) }
-        return JobsReply(jobs: await view(jobs))
+        return JobsReply(jobs: view(jobs))
     }
 
     /// `job.pause`, `job.resume`, `job.skip`: all that are named, or none.
@@ -16,7 +16,7 @@ extension CommandHandler {
         -> Answer
     {
         JobsReply(
-            jobs: await view(try await scheduler.change(selection, change, caller: caller))
+            jobs: view(try await scheduler.change(selection, change, caller: caller))
         )
     }
 
@@ -32,14 +32,14 @@ extension CommandHandler {
             .setFireDate(date),
             caller: caller
         )
-        guard let job = await view(jobs).first else { throw ControlError.vanished }
+        guard let job = view(jobs).first else { throw ControlError.vanished }
         return JobReply(job: job, notes: note.map { [$0] })
     }
 
     /// `job.fire`: now, whatever the schedule says.
     func fireJob(_ reference: JobReference, _ caller: Caller) async throws -> Answer {
         let (job, fire) = try await scheduler.fire(reference, caller: caller)
-        return FireReply(job: await view(job), fire: fire)
+        return FireReply(job: view(job), fire: fire)
     }
 }
 

@@ -18,20 +18,19 @@ struct CommandHandler: Sendable {
     let reader: Reader
     let care: DatabaseCare
     let clock: any WallClock
-    let accounts: Accounts
     let status: @Sendable (Caller) async -> StatusReply
     let metrics: @Sendable () async -> MetricsReply
     let log: Logger
-    /// The uid that the daemon runs as.
-    let ownUID: UInt32
+    /// Whom the daemon runs as.
+    let own: Owner
 
     /// Carries out `request`; what it changes is durable when this returns.
     func handle(
         _ request: Request,
-        from uid: UInt32,
+        from owner: Owner,
         over life: ConnectionLife? = nil
     ) async -> Result<Answer, ControlError> {
-        var caller = Caller(uid: uid, daemon: ownUID)
+        var caller = Caller(owner, daemon: own.uid)
         caller.life = life
         do {
             return .success(try await answer(request, caller))
@@ -81,21 +80,17 @@ struct CommandHandler: Sendable {
     }
 
     /// The jobs as they are told of.
-    func view(_ jobs: [StoredJob]) async -> [Job] {
-        let names = await accounts.names(of: Set(jobs.map(\.owner)))
+    func view(_ jobs: [StoredJob]) -> [Job] {
         let moment = clock.now()
-        return jobs.map { view($0, owner: names[$0.owner] ?? "\($0.owner)", at: moment) }
+        return jobs.map { view($0, at: moment) }
     }
 
-    func view(_ job: StoredJob) async -> Job {
-        let names = await accounts.names(of: [job.owner])
-        return view(job, owner: names[job.owner] ?? "\(job.owner)", at: clock.now())
-    }
+    func view(_ job: StoredJob) -> Job { view(job, at: clock.now()) }
 
-    private func view(_ job: StoredJob, owner: String, at moment: Moment) -> Job {
+    private func view(_ job: StoredJob, at moment: Moment) -> Job {
         var view = Job(
             id: job.id,
-            owner: owner,
+            owner: job.owner.name,
             state: job.state,
             fireDate: job.wallFireDate(at: moment),
             fires: job.fires,

@@ -6,9 +6,9 @@ extension CommandHandler {
     /// `job.list`: a page of the jobs that match; where that is asked for, each with its last run.
     func listJobs(_ filter: ListJobs, _ caller: Caller) async throws -> Answer {
         let limit = filter.limit ?? 100
-        let owner = caller.onlyOwner
         let moment = clock.now()
         let (jobs, last) = try await read { queries in
+            let owner = try queries.id(of: caller.onlyOwner)
             let jobs =
                 filter.order == .nextFire
                 ? try queries.jobsByNextFire(filter, owner: owner, at: moment, limit: limit + 1)
@@ -21,14 +21,14 @@ extension CommandHandler {
             return (jobs, last)
         }
         let page = jobs.prefix(limit)
-        var views = await view(page.map(\.job))
+        var views = view(page.map(\.job))
         for index in views.indices { views[index].last = last[index] }
         return JobsReply(jobs: views, cursor: jobs.count > limit ? page.last?.end : nil)
     }
 
     /// `job.get`.
     func getJob(_ reference: JobReference, _ caller: Caller) async throws -> Answer {
-        JobReply(job: await view(try await job(reference, caller)))
+        JobReply(job: view(try await job(reference, caller)))
     }
 
     /// The job that the caller means and may see.
@@ -43,7 +43,8 @@ extension CommandHandler {
             return job
         case .name(let name):
             let found = try await read { queries in
-                try queries.jobID(named: name, owner: caller.uid).flatMap { try queries.job($0) }
+                let own = try Owners(queries.database).id(of: caller.owner)
+                return try queries.jobID(named: name, owner: own).flatMap { try queries.job($0) }
             }
             guard let found else { throw ControlError.noJob(named: name) }
             return found

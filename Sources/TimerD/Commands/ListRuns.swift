@@ -10,11 +10,10 @@ extension CommandHandler {
         if let reference = filter.job.map(JobReference.id) ?? filter.name.map(JobReference.name) {
             job = try await self.job(reference, caller).id
         }
-        let owner = caller.onlyOwner
         let runs = try await read { [job] in
             try $0.runs(
                 of: job,
-                owner: owner,
+                owner: try $0.id(of: caller.onlyOwner),
                 isOpen: filter.open == true,
                 cursor: filter.cursor,
                 limit: limit + 1

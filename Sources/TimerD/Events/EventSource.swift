@@ -8,7 +8,7 @@ import TimerControl
 /// Everything that was published before the call is durable before the answer is read, so that a
 /// page shorter than `limit` holds all of it; where it cannot be made durable, this throws.
 typealias EventSource =
-    @Sendable (_ after: Int64, _ owner: UInt32?, _ limit: Int) async throws -> EventPage
+    @Sendable (_ after: Int64, _ owner: Owner?, _ limit: Int) async throws -> EventPage
 
 /// One answer of an `EventSource`.
 struct EventPage: Sendable {

@@ -28,7 +28,7 @@ struct Subscription {
     private let types: Set<Event.Kind>?
     private let jobs: Set<JobID>?
     /// The only owner whose events are sent; nil for all.
-    private let owner: UInt32?
+    private let owner: Owner?
     /// All events up to this number were sent, or were not wanted.
     private(set) var cursor: Int64
     private(set) var phase = Phase.waiting
@@ -37,7 +37,7 @@ struct Subscription {
 
     /// `newest`: the last number that has been published; `owner`: whose events alone are sent, nil
     /// for those of all.
-    init(_ request: Subscribe, owner: UInt32?, newest: Int64) {
+    init(_ request: Subscribe, owner: Owner?, newest: Int64) {
         self.owner = owner
         types = request.types.map(Set.init)
         jobs = request.jobs.map(Set.init)

@@ -20,7 +20,7 @@ final class Watcher {
 
     private var subscription: Subscription
     private let bus: EventBus
-    private let owner: UInt32?
+    private let owner: Owner?
     private let source: EventSource
     private let channel: any Channel
     private weak let sink: (any EventSink)?
@@ -31,7 +31,7 @@ final class Watcher {
     /// the subscription states, `channel` where the sink writes to.
     init(
         _ request: Subscribe,
-        owner: UInt32?,
+        owner: Owner?,
         newest: Int64,
         bus: EventBus,
         source: @escaping EventSource,
@@ -88,7 +88,7 @@ final class Watcher {
     private static func read(
         from source: @escaping EventSource,
         after: Int64,
-        owner: UInt32?,
+        owner: Owner?,
         for channel: any Channel,
         _ receive: @escaping @Sendable (Result<EventPage, any Error>) -> Void
     ) {
@@ -102,7 +102,7 @@ final class Watcher {
     private static func page(
         from source: EventSource,
         after: Int64,
-        owner: UInt32?
+        owner: Owner?
     ) async -> Result<EventPage, any Error> {
         do {
             return .success(try await source(after, owner, pageSize))

@@ -24,7 +24,7 @@ extension Account {
         } catch {
             throw StartRefusal("cannot look up user \(uid)", error)
         }
-        throw StartRefusal("user \(uid) does not exist (any more)")
+        throw .noUser(uid)
     }
 
     /// The user that the daemon itself runs as.

@@ -7,14 +7,13 @@
 actor Accounts {
     /// How many users are remembered.
     static let most = 4096
-    /// How old an answer may be that a command is run by: with this delay, a user who was removed
-    /// has no more runs.
-    static let runAge = Duration.seconds(1)
-    /// How old an answer may be that a name is shown by.
-    static let nameAge = Duration.seconds(60)
+    /// How old an answer may be: with this delay, a user who was removed has no more runs, and a uid
+    /// that is given to somebody else goes by the new name.
+    static let longestAge = Duration.seconds(1)
 
     private struct Answer {
-        var account: Account
+        /// Nil where there is no such user.
+        var account: Account?
         var askedAt: ContinuousClock.Instant
     }
 
@@ -22,7 +21,7 @@ actor Accounts {
     private let now: @Sendable () -> ContinuousClock.Instant
     private let threads = BlockingThreads(limit: 8)
     private var answers: [UInt32: Answer] = [:]
-    private var questions: [UInt32: Task<Result<Account, StartRefusal>, Never>] = [:]
+    private var questions: [UInt32: Task<Result<Account?, StartRefusal>, Never>] = [:]
 
     init(
         find: @escaping @Sendable (UInt32) throws(StartRefusal) -> Account = Account.find,
@@ -32,35 +31,49 @@ actor Accounts {
         self.now = now
     }
 
-    /// The user's account, as it was at most `age` ago.
+    /// The user's account, as it was at most `longestAge` ago.
     ///
     /// - Throws: for a user who does not exist (any more), and a database that does not answer.
-    func account(_ uid: UInt32, age: Duration = runAge) async throws(StartRefusal) -> Account {
-        if let known = answers[uid], now() - known.askedAt <= age { return known.account }
+    func account(_ uid: UInt32) async throws(StartRefusal) -> Account {
+        guard let account = try await entry(uid) else { throw .noUser(uid) }
+        return account
+    }
+
+    /// What the uid is called; nil where there is no such user.
+    ///
+    /// - Throws: for a database that does not answer.
+    func name(of uid: UInt32) async throws(StartRefusal) -> String? { try await entry(uid)?.name }
+
+    private func entry(_ uid: UInt32) async throws(StartRefusal) -> Account? {
+        if let known = answers[uid], now() - known.askedAt <= Self.longestAge {
+            return known.account
+        }
         return try await ask(uid).get()
     }
 
-    /// The names of users; the decimal uid where there is none.
-    func names(of uids: Set<UInt32>) async -> [UInt32: String] {
-        var names: [UInt32: String] = [:]
-        for uid in uids {
-            // try?: whoever has no name, or none that can be found out now, is known by number.
-            names[uid] = (try? await account(uid, age: Self.nameAge))?.name ?? String(uid)
-        }
-        return names
-    }
-
-    private func ask(_ uid: UInt32) async -> Result<Account, StartRefusal> {
+    private func ask(_ uid: UInt32) async -> Result<Account?, StartRefusal> {
         if let question = questions[uid] { return await question.value }
         let askedAt = now()
         let question = Task { [find, threads] in
-            await threads.run { Result { () throws(StartRefusal) in try find(uid) } }
+            await threads.run {
+                Result { () throws(StartRefusal) -> Account? in
+                    do throws(StartRefusal) {
+                        return try find(uid)
+                    } catch  where error.isNoUser {
+                        return nil
+                    }
+                }
+            }
         }
         questions[uid] = question
         let answer = await question.value
         questions[uid] = nil
         if answers.count >= Self.most { answers.removeAll() }
-        answers[uid] = (try? answer.get()).map { Answer(account: $0, askedAt: askedAt) }
+        if case .success(let account) = answer {
+            answers[uid] = Answer(account: account, askedAt: askedAt)
+        } else {
+            answers[uid] = nil
+        }
         return answer
     }
 }

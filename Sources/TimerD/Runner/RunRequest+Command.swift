@@ -60,7 +60,7 @@ extension Settings {
     ///
     /// - Throws: for a user who does not exist (any more).
     func owner(of job: StoredJob, _ accounts: Accounts) async throws(StartRefusal) -> Account {
-        guard account.uid == 0, job.owner != account.uid else { return account }
-        return try await accounts.account(job.owner)
+        guard account.uid == 0, job.owner.uid != account.uid else { return account }
+        return try await accounts.account(job.owner.uid)
     }
 }

@@ -5,9 +5,16 @@ import SystemPackage
 /// Why a run is refused or could not be started, as text for whoever asks what became of it.
 struct StartRefusal: Error, Hashable {
     let message: String
+    /// Whether the user database has no such user; else it was not to be asked, or it was not about that.
+    let isNoUser: Bool
 
-    init(_ message: String) {
+    init(_ message: String, isNoUser: Bool = false) {
         self.message = message
+        self.isNoUser = isNoUser
+    }
+
+    static func noUser(_ uid: UInt32) -> Self {
+        Self("user \(uid) does not exist (any more)", isNoUser: true)
     }
 
     /// `doing` something failed for the reason `cause`: `cannot run '/no/such': permission denied`.

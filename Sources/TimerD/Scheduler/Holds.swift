@@ -18,7 +18,7 @@ struct Holds: Sendable {
     private struct Held: Hashable {
         var id: JobID
         /// Nil for an administrator, who may mean the jobs of all.
-        var owner: UInt32?
+        var owner: Owner?
     }
 
     /// Holds what `selection` names; `release` ends it.
@@ -61,8 +61,8 @@ extension JobSelection {
     func matches(_ job: StoredJob, by caller: Caller) -> Bool {
         switch self {
         case .ids(let ids): ids.contains(job.id) && caller.owns(job)
-        case .name(let name): job.definition.name == name && job.owner == caller.uid
-        case .tag(let tag): job.definition.tags?.contains(tag) == true && job.owner == caller.uid
+        case .name(let name): job.definition.name == name && job.owner == caller.owner
+        case .tag(let tag): job.definition.tags?.contains(tag) == true && job.owner == caller.owner
         }
     }
 }

@@ -222,6 +222,7 @@ extension Scheduler {
     private func fireEvent(_ job: StoredJob, _ claim: StoredJob.Claim, at moment: Moment) -> Event {
         var event = Event(seq: 0, type: .fireFired, at: moment.wall, job: job.id)
         event.owner = job.owner
+        event.ownerID = job.ownerID
         event.name = job.definition.name
         event.fire = claim.fire
         event.fireDate =

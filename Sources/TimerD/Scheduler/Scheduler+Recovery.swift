@@ -38,7 +38,7 @@ extension Scheduler {
     private func endOrphans(of recovered: Recovered) {
         let daemon = geteuid()
         let unknown = recovered.running.filter { $0.process == nil }.map { left in
-            (left.run.rawValue, daemon == 0 ? left.job.owner : daemon)
+            (left.run.rawValue, daemon == 0 ? left.job.owner.uid : daemon)
         }
         let found = runner.orphans(
             of: Dictionary(unknown) { first, _ in first },
@@ -53,7 +53,7 @@ extension Scheduler {
             log.notice(
                 "ending a process that outlived the daemon",
                 metadata: [
-                    "job": "\(job.id)", "run": "\(run)", "owner": "\(job.owner)",
+                    "job": "\(job.id)", "run": "\(run)", "owner": "\(job.owner.uid)",
                     "pid": "\(process.pid)",
                 ]
             )

@@ -34,7 +34,7 @@ extension Scheduler {
         let (runner, accounts, settings) = (runner, accounts, settings)
         let (slots, clock) = (slots, clock)
         // Here, so that runs get their places in the order in which they came.
-        let ticket = slots.enter(for: command.job.owner)
+        let ticket = slots.enter(for: command.job.owner.uid)
         // Detached: nothing of a run's preparation is to happen on the timers' thread.
         tasks[command.run] = Task.detached(executorPreference: pool) {
             do {
@@ -53,7 +53,7 @@ extension Scheduler {
                 let process = runner.process(pid)
                 self.loop.perform { self.assumeIsolated { $0.started(command, pid, process) } }
             }
-            slots.release(for: command.job.owner)
+            slots.release(for: command.job.owner.uid)
             await self.ended(command, result)
         }
     }
@@ -62,6 +62,7 @@ extension Scheduler {
         let now = clock.now().wall
         var event = Event(seq: 0, type: .runStarted, at: now, job: command.job.id)
         event.owner = command.job.owner
+        event.ownerID = command.job.ownerID
         event.name = command.job.definition.name
         event.fire = command.fire
         event.fireDate = command.fireDate
@@ -118,7 +119,7 @@ extension Scheduler {
             isFailure ? "a run failed" : "a run ended",
             metadata: [
                 "job": "\(command.job.id)", "run": "\(command.run)",
-                "owner": "\(command.job.owner)",
+                "owner": "\(command.job.owner.uid)",
                 "outcome": "\(outcome)",
             ]
         )

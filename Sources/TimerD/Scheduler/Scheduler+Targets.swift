@@ -24,7 +24,7 @@ extension Scheduler {
         entry?.timer?.invalidate()
         let unstarted = Set([entry?.unstartedFire].compactMap(\.self))
         // What was recorded before may arm the job once more, and the store may take a while.
-        let (selection, caller) = (JobSelection.ids([id]), Caller(uid: 0, isAdministrator: true))
+        let (selection, caller) = (JobSelection.ids([id]), Caller(.root, isAdministrator: true))
         let hold = holds.hold(selection, caller: caller)
         record {
             try $0.endWithTarget(id, unstarted: unstarted)

@@ -6,8 +6,9 @@ import TimerControl
 /// A job as scheduler and store know it: what its user stated, read, and where it stands.
 struct StoredJob: Sendable {
     var id: JobID
-    /// The uid of who added it.
-    var owner: UInt32
+    /// Who added it.
+    var owner: Owner
+    var ownerID: OwnerID
     var state: Job.State
     /// The clock that `fireDate` and the schedule's dates are on.
     var clock: ScheduleClock

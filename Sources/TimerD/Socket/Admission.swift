@@ -17,6 +17,10 @@ struct Admission: Sendable {
     /// Where names are looked up.
     var users = UserDirectory.system
 
+    /// Whether the peer goes by its name as well as its uid: not root, nor the daemon's own user, nor one
+    /// who is sent away.
+    func needsName(of peer: Peer) -> Bool { peer.uid != owner && peer.uid != 0 && isShared }
+
     /// Whether the answer needs the user database, which may be slow to tell.
     func needsLookup(for peer: Peer) -> Bool {
         peer.uid != owner && peer.uid != 0 && isShared && (allow + deny).contains(where: \.isName)
@@ -59,12 +63,16 @@ struct Admission: Sendable {
             return nil
         } catch {
             // Unknown is not allowed: it might be the one who is denied.
-            return ControlError(
-                .notPermitted,
-                "uid \(peer.uid) may not use this daemon now; the user database cannot be read: "
-                    + "\(error)"
-            )
+            return Self.unknown(peer, error)
         }
+    }
+
+    /// Why a peer is sent away of whom the user database does not tell.
+    static func unknown(_ peer: Peer, _ error: any Error) -> ControlError {
+        ControlError(
+            .notPermitted,
+            "uid \(peer.uid) may not use this daemon now; the user database cannot be read: \(error)"
+        )
     }
 
     /// One entry of `allow` or `deny`.

@@ -17,6 +17,7 @@ final class Clients: Sendable {
     private let settings: NIOLoopBoundBox<ControlSocket.Settings>
     private let environment: NIOLoopBoundBox<Connection.Environment>
     private let loads: UserLoads
+    private let accounts: Accounts
     private let loop: any EventLoop
     private let logger: Logger
     private let clients: NIOLoopBoundBox<[ObjectIdentifier: Client]>
@@ -27,12 +28,14 @@ final class Clients: Sendable {
     init(
         _ settings: ControlSocket.Settings,
         _ environment: Connection.Environment,
+        accounts: Accounts,
         loop: any EventLoop,
         logger: Logger
     ) {
         self.settings = NIOLoopBoundBox.makeBoxSendingValue(settings, eventLoop: loop)
         self.environment = NIOLoopBoundBox.makeBoxSendingValue(environment, eventLoop: loop)
         loads = environment.loads
+        self.accounts = accounts
         self.loop = loop
         self.logger = logger
         clients = NIOLoopBoundBox.makeBoxSendingValue([:], eventLoop: loop)
@@ -44,7 +47,7 @@ final class Clients: Sendable {
     /// Asks who has connected, and lets them in or sends them away with one line.
     func admit(_ channel: any Channel) -> EventLoopFuture<Void> {
         PeerCredentials.peer(of: channel).flatMap { peer in
-            self.refusal(of: peer).map { (peer, $0) }
+            self.decide(on: peer)
         }.flatMapThrowing { peer, refusal in
             guard let refusal else { return try self.add(channel, peer) }
             self.logger.debug(
@@ -83,20 +86,40 @@ final class Clients: Sendable {
         loads.close()
     }
 
-    /// Why a peer may not come in; names are looked up off the loop.
-    private func refusal(of peer: Peer) -> EventLoopFuture<ControlError?> {
+    /// The peer with its name, and why it may not come in; names are looked up off the loop.
+    private func decide(on peer: Peer) -> EventLoopFuture<(Peer, ControlError?)> {
         // First, for the user database may let many wait.
-        if let refusal = limitReached(by: peer) { return loop.makeSucceededFuture(refusal) }
+        if let refusal = limitReached(by: peer) {
+            return loop.makeSucceededFuture((peer, refusal))
+        }
         let admission = settings.value.admission
-        guard admission.needsLookup(for: peer) else {
-            return loop.makeSucceededFuture(admission.refusal(of: peer))
+        guard admission.needsName(of: peer) else {
+            return loop.makeSucceededFuture((peer, admission.refusal(of: peer)))
         }
         pending.value[peer.uid, default: 0] += 1
-        return NIOThreadPool.singleton.runIfActive(eventLoop: loop) {
-            admission.refusal(of: peer)
+        let refusal =
+            admission.needsLookup(for: peer)
+            ? NIOThreadPool.singleton.runIfActive(eventLoop: loop) { admission.refusal(of: peer) }
+            : loop.makeSucceededFuture(admission.refusal(of: peer))
+        return refusal.flatMap { refusal in
+            guard refusal == nil else { return self.loop.makeSucceededFuture((peer, refusal)) }
+            return self.named(peer)
         }.always { _ in
             let others = self.pending.value[peer.uid, default: 1] - 1
             self.pending.value[peer.uid] = others > 0 ? others : nil
+        }
+    }
+
+    /// The peer with its name, or why it may not come in without one.
+    private func named(_ peer: Peer) -> EventLoopFuture<(Peer, ControlError?)> {
+        loop.makeFutureWithTask { [accounts] in
+            var peer = peer
+            do {
+                peer.name = try await accounts.name(of: peer.uid)
+                return (peer, nil)
+            } catch {
+                return (peer, Admission.unknown(peer, error))
+            }
         }
     }
 

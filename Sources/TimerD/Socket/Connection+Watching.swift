@@ -28,7 +28,7 @@ extension Connection {
         }
         let watcher = Watcher(
             request,
-            owner: Caller(uid: peer.uid, daemon: environment.ownUID).onlyOwner,
+            owner: Caller(peer.owner, daemon: environment.ownUID).onlyOwner,
             newest: newest,
             bus: environment.bus,
             source: environment.source,

@@ -33,12 +33,13 @@ final class ControlSocket: Sendable {
 
     /// Begins to listen; from now on clients are served.
     ///
-    /// `bus`: its loop serves the socket and all its clients.
+    /// `bus`: its loop serves the socket and all its clients; `accounts`: what they are called.
     /// - Throws: `SocketError`, which names the path and what is in the way.
     static func start(
         _ settings: Settings,
         bus: EventBus,
         source: @escaping EventSource,
+        accounts: Accounts = Accounts(),
         logger: Logger,
         handle: @escaping RequestHandler
     ) async throws -> ControlSocket {
@@ -60,7 +61,13 @@ final class ControlSocket: Sendable {
             loads: UserLoads(limit: settings.maxInFlightPerUser, loop: bus.loop),
             ownUID: settings.admission.owner
         )
-        let clients = Clients(settings, environment, loop: bus.loop, logger: logger)
+        let clients = Clients(
+            settings,
+            environment,
+            accounts: accounts,
+            loop: bus.loop,
+            logger: logger
+        )
         do {
             let channel = try await ServerBootstrap(group: bus.loop)
                 .serverChannelInitializer { channel in

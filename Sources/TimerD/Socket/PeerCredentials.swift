@@ -11,6 +11,10 @@ struct Peer: Hashable, Sendable {
     var pid: Int32
     /// Nil for a peer that no connection stands for.
     var life: ConnectionLife?
+    /// What the uid is called; nil where that was not asked, and for one without a name.
+    var name: String?
+
+    var owner: Owner { Owner(uid: uid, name: name) }
 }
 
 enum PeerCredentials {

@@ -21,7 +21,7 @@ struct EventLog {
             event.redelivered == true,
             event.reason,
             event.fireDate,
-            event.owner,
+            event.ownerID,
             event.missed,
             event.dates,
             event.through,
@@ -39,7 +39,7 @@ struct EventLog {
 
     /// The events after `seq`, in order, as watchers saw them; at most `limit`, and those of
     /// `owner` alone unless it is nil.
-    func events(after seq: Int64, owner: UInt32? = nil, limit: Int) throws -> [Event] {
+    func events(after seq: Int64, owner: OwnerID? = nil, limit: Int) throws -> [Event] {
         if let owner {
             return try database.prepare(SQL.afterOfOwner).all(seq, limit, owner) {
                 try Self.event($0)
@@ -76,7 +76,10 @@ struct EventLog {
         event.redelivered = try row.get(6, as: Bool.self) ? true : nil
         event.reason = try row.get(7)
         event.name = try row.get(8)
-        event.owner = try row.get(10)
+        if let owner: OwnerID = try row.get(10, as: OwnerID?.self) {
+            event.ownerID = owner
+            event.owner = Owner(uid: try row.get(19), name: try row.get(20))
+        }
         event.fireDate = try row.get(11)
         event.attempt = try row.get(16)
         switch event.type {
@@ -101,33 +104,37 @@ struct EventLog {
     enum SQL {
         static let insert = """
             INSERT INTO events (seq, type, at_us, job_id, fire_id, run_id, redelivered, reason,
-                fire_date_us, owner_uid, missed, dates, last_date_us, attempt, outcome, code)
+                fire_date_us, owner_id, missed, dates, last_date_us, attempt, outcome, code)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
             """
         static let deleteNotice = "DELETE FROM outbox WHERE id = ?1"
         static let after = """
             SELECT e.seq, e.type, e.at_us, e.job_id, e.fire_id, e.run_id, e.redelivered, e.reason,
-                job_definitions.name, job_definitions.user_info, e.owner_uid, e.fire_date_us,
+                job_definitions.name, job_definitions.user_info, e.owner_id, e.fire_date_us,
                 CASE e.type WHEN 'fire.fired' THEN e.at_us END, e.missed, e.dates, e.last_date_us,
-                e.attempt, e.outcome, e.code
-            FROM events AS e LEFT JOIN job_definitions ON job_definitions.job_id = e.job_id
+                e.attempt, e.outcome, e.code, owners.uid, owners.name
+            FROM events AS e
+            LEFT JOIN job_definitions ON job_definitions.job_id = e.job_id
+            LEFT JOIN owners ON owners.id = e.owner_id
             WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2
             """
         /// Uses events_by_owner.
         static let afterOfOwner = after.replacing(
             "WHERE",
-            with: "WHERE e.owner_uid = ?3 AND e.owner_uid <> 0 AND"
+            with: "WHERE e.owner_id = ?3 AND e.owner_id <> 0 AND"
         )
         /// The rest of what an event tells is in the rows that it is about, which are new.
         static let outbox = """
             SELECT e.id, e.type, e.at_us, e.job_id, e.fire_id, e.run_id, 0, e.reason,
-                job_definitions.name, job_definitions.user_info, e.owner_uid,
+                job_definitions.name, job_definitions.user_info, e.owner_id,
                 coalesce(fires.wall_date_us, e.fire_date_us), fires.fired_at_us, fires.missed,
-                fires.dates, fires.last_date_us, runs.attempt, runs.outcome, runs.code
+                fires.dates, fires.last_date_us, runs.attempt, runs.outcome, runs.code,
+                owners.uid, owners.name
             FROM outbox AS e
             LEFT JOIN job_definitions ON job_definitions.job_id = e.job_id
             LEFT JOIN fires ON fires.id = e.fire_id
             LEFT JOIN runs ON runs.id = e.run_id
+            LEFT JOIN owners ON owners.id = e.owner_id
             ORDER BY e.id
             """
         static let prunedThrough = "SELECT events_pruned FROM daemon_state"

@@ -7,12 +7,16 @@ import TimerControl
 enum JobRow {
     /// What `job(from:)` reads, in its order; after `SELECT`.
     static let columns = """
-        jobs.id, jobs.owner_uid, jobs.state, jobs.clock, jobs.anchor_us, jobs.fire_date_us,
+        jobs.id, jobs.owner_id, jobs.state, jobs.clock, jobs.anchor_us, jobs.fire_date_us,
         jobs.claim_id, jobs.fires, jobs.ended_at_us, jobs.end_reason,
         job_definitions.added_at_us, job_definitions.definition, job_definitions.user_info,
-        jobs.moved_from_us, jobs.uncut
+        jobs.moved_from_us, jobs.uncut, owners.uid, owners.name
         """
-    static let source = "jobs JOIN job_definitions ON job_definitions.job_id = jobs.id"
+    /// A left join leaves no other order than from a job to its owner.
+    static let source = """
+        jobs JOIN job_definitions ON job_definitions.job_id = jobs.id
+            LEFT JOIN owners ON owners.id = jobs.owner_id
+        """
 
     /// - Throws: `StoreError.unreadable` for a row that this version did not write.
     static func job(from row: borrowing Row) throws -> StoredJob {
@@ -31,7 +35,8 @@ enum JobRow {
             }
             return StoredJob(
                 id: id,
-                owner: try row.get(1),
+                owner: Owner(uid: try row.get(15), name: try row.get(16)),
+                ownerID: try row.get(1),
                 state: try row.get(2),
                 clock: try row.get(3),
                 schedule: schedule,

@@ -5,7 +5,7 @@ import TimerControl
 
 /// A job that has been checked and waits to be stored.
 struct NewJob: Sendable {
-    var owner: UInt32
+    var owner: Owner
     var clock: ScheduleClock
     var schedule: Schedule
     /// On the job's clock.
@@ -40,34 +40,38 @@ extension JobWriter {
     ) throws -> [StoredJob] {
         guard let owner = jobs.first?.owner else { return [] }
         if let limit { try requireRoom(for: jobs, of: owner, replace: replace, limit: limit) }
-        try countLive(jobs.count, of: owner)
-        return try jobs.map { try add($0, replace: replace, unstarted) }
+        let ownerID = try owners.add(jobs.count, to: owner)
+        return try jobs.map { try add($0, of: ownerID, replace: replace, unstarted) }
     }
 
     /// Refuses jobs beyond the limit before any of them is stored.
-    private func requireRoom(for jobs: [NewJob], of owner: UInt32, replace: Bool, limit: Int)
+    private func requireRoom(for jobs: [NewJob], of owner: Owner, replace: Bool, limit: Int)
         throws
     {
-        let live = try liveJobs(of: owner)
+        let ownerID = try owners.id(of: owner)
+        let live = try owners.liveJobs(of: ownerID)
         guard live + jobs.count > limit else { return }
         let replaced =
             try replace
             ? jobs.count {
-                try $0.definition.name.map { try jobID(named: $0, owner: owner) } != nil
+                try $0.definition.name.map { try jobID(named: $0, owner: ownerID) } != nil
             }
             : 0
         guard live + jobs.count - replaced > limit else { return }
         throw ControlError(
             .limitReached,
-            "uid \(owner) has \(live) live jobs, with \(jobs.count - replaced) more it would be "
+            "uid \(owner.uid) has \(live) live jobs, with \(jobs.count - replaced) more it would be "
                 + "above maxJobsPerUser, which is \(limit)"
         )
     }
 
-    private mutating func add(_ new: NewJob, replace: Bool, _ unstarted: Set<FireID>) throws
-        -> StoredJob
-    {
-        if let name = new.definition.name, let holder = try jobID(named: name, owner: new.owner) {
+    private mutating func add(
+        _ new: NewJob,
+        of owner: OwnerID,
+        replace: Bool,
+        _ unstarted: Set<FireID>
+    ) throws -> StoredJob {
+        if let name = new.definition.name, let holder = try jobID(named: name, owner: owner) {
             guard replace, let old = try job(holder) else {
                 throw ControlError(
                     .nameTaken,
@@ -76,7 +80,7 @@ extension JobWriter {
             }
             return try self.replace(old, with: new, unstarted)
         }
-        return try insert(new)
+        return try insert(new, of: owner)
     }
 
     /// Ends `old` and puts the new job in its place.
@@ -96,7 +100,7 @@ extension JobWriter {
         try settleUnfired(&old)
         try end(&old, .invalidated, .replaced)
         try put(old)
-        return try insert(new)
+        return try insert(new, of: old.ownerID)
     }
 
     /// Whether the job has had a fire of that date of the wall clock or a later one.
@@ -105,11 +109,11 @@ extension JobWriter {
             != nil
     }
 
-    private mutating func insert(_ new: NewJob) throws -> StoredJob {
+    private mutating func insert(_ new: NewJob, of owner: OwnerID) throws -> StoredJob {
         let state: Job.State = new.definition.paused == true ? .paused : .scheduled
         let fireDate = new.firstFireDate(at: moment)
         try database.prepare(SQL.insertJob).run(
-            new.owner,
+            owner,
             state,
             new.clock,
             new.schedule.anchor,
@@ -118,11 +122,12 @@ extension JobWriter {
         let id = JobID(rawValue: database.lastInsertRowID)
         if new.definition.isTied { try insertTarget(of: id, new.process) }
         if case .reboot = new.schedule { try database.prepare(SQL.insertBootJob).run(id) }
-        try insertDefinition(new.definition, of: id, owner: new.owner)
+        try insertDefinition(new.definition, of: id, owner: owner)
         try count(leaving: nil, entering: state)
         let job = StoredJob(
             id: id,
             owner: new.owner,
+            ownerID: owner,
             state: state,
             clock: new.clock,
             schedule: new.schedule,
@@ -159,14 +164,16 @@ extension JobWriter {
             definition.userInfo?.jsonText
         )
         for tag in job.definition.tags ?? [] {
-            try database.prepare(SQL.deleteTag).run(tag, job.id)
+            try database.prepare(SQL.deleteTag).run(job.ownerID, tag, job.id)
         }
         for tag in definition.tags ?? [] {
-            try database.prepare(SQL.insertTag).run(tag, job.id)
+            try database.prepare(SQL.insertTag).run(job.ownerID, tag, job.id)
         }
     }
 
-    private func insertDefinition(_ definition: JobDefinition, of id: JobID, owner: UInt32) throws {
+    private func insertDefinition(_ definition: JobDefinition, of id: JobID, owner: OwnerID)
+        throws
+    {
         var kept = definition
         kept.userInfo = nil
         try database.prepare(SQL.insertDefinition).run(
@@ -180,14 +187,14 @@ extension JobWriter {
             try database.prepare(SQL.insertName).run(owner, name, id)
         }
         for tag in definition.tags ?? [] {
-            try database.prepare(SQL.insertTag).run(tag, id)
+            try database.prepare(SQL.insertTag).run(owner, tag, id)
         }
     }
 }
 
 extension JobWriter.SQL {
     static let insertJob = """
-        INSERT INTO jobs (owner_uid, state, clock, anchor_us, fire_date_us, due_us)
+        INSERT INTO jobs (owner_id, state, clock, anchor_us, fire_date_us, due_us)
         VALUES (?1, ?2, ?3, ?4, ?5, ?5)
         """
     static let insertBootJob = "INSERT INTO boot_jobs VALUES (?1)"
@@ -204,6 +211,8 @@ extension JobWriter.SQL {
             AND state IN ('fired', 'waiting', 'running', 'done')
         LIMIT 1
         """
-    static let insertName = "INSERT INTO job_names (owner_uid, name, job_id) VALUES (?1, ?2, ?3)"
-    static let insertTag = "INSERT OR IGNORE INTO job_tags (tag, job_id) VALUES (?1, ?2)"
+    static let insertName = "INSERT INTO job_names (owner_id, name, job_id) VALUES (?1, ?2, ?3)"
+    static let insertTag = """
+        INSERT OR IGNORE INTO job_tags (owner_id, tag, job_id) VALUES (?1, ?2, ?3)
+        """
 }

@@ -57,7 +57,7 @@ extension JobWriter {
         guard var job = try job(id), caller.owns(job) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: new, caller: caller)
         guard keepsDates(job, new) else {
-            try countLive(1, of: job.owner)
+            try owners.count(1, of: job.ownerID)
             return try replace(job, with: new, unstarted)
         }
         try takeBack(&job, unstarted)
@@ -77,10 +77,10 @@ extension JobWriter {
     }
 
     private func requireChangeable(_ job: StoredJob, to new: NewJob, caller: Caller) throws {
-        guard job.owner == caller.uid else {
+        guard job.owner == caller.owner else {
             throw ControlError(
                 .notPermitted,
-                "job \(job.id) belongs to uid \(job.owner), who alone may change it"
+                "job \(job.id) belongs to uid \(job.owner.uid), who alone may change it"
             )
         }
         guard job.state.isLive else {

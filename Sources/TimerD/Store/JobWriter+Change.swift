@@ -16,26 +16,28 @@ enum JobChange: Sendable {
 
 /// Who asks: what is visible and changeable depends on it.
 struct Caller: Hashable, Sendable {
-    var uid: UInt32
+    var owner: Owner
     /// Root, and the daemon's own user.
     var isAdministrator: Bool
     /// The connection that the request came by.
     var life: ConnectionLife?
 
-    init(uid: UInt32, isAdministrator: Bool) {
-        self.uid = uid
+    init(_ owner: Owner, isAdministrator: Bool) {
+        self.owner = owner
         self.isAdministrator = isAdministrator
     }
 
     /// A peer of a daemon that runs as `daemon`.
-    init(uid: UInt32, daemon: UInt32) {
-        self.init(uid: uid, isAdministrator: uid == 0 || uid == daemon)
+    init(_ owner: Owner, daemon: UInt32) {
+        self.init(owner, isAdministrator: owner.uid == 0 || owner.uid == daemon)
     }
 
-    /// The only owner whose jobs the caller may know of; nil for all.
-    var onlyOwner: UInt32? { isAdministrator ? nil : uid }
+    var uid: UInt32 { owner.uid }
 
-    func owns(_ job: StoredJob) -> Bool { isAdministrator || job.owner == uid }
+    /// The only owner whose jobs the caller may know of; nil for all.
+    var onlyOwner: Owner? { isAdministrator ? nil : owner }
+
+    func owns(_ job: StoredJob) -> Bool { isAdministrator || job.owner == owner }
 }
 
 extension JobWriter {
@@ -61,11 +63,14 @@ extension JobWriter {
     func resolve(_ reference: JobReference, caller: Caller) throws -> JobID {
         switch reference {
         case .id(let id):
-            guard let owner = try owner(of: id), caller.isAdministrator || owner == caller.uid
-            else { throw ControlError.noJob(id) }
+            let own = try owners.id(of: caller.owner)
+            guard let owner = try owner(of: id), caller.isAdministrator || owner == own else {
+                throw ControlError.noJob(id)
+            }
             return id
         case .name(let name):
-            guard let id = try jobID(named: name, owner: caller.uid) else {
+            let own = try owners.id(of: caller.owner)
+            guard let id = try jobID(named: name, owner: own) else {
                 throw ControlError.noJob(named: name)
             }
             return id
@@ -76,7 +81,7 @@ extension JobWriter {
         switch selection {
         case .ids(let ids): return ids
         case .tag(let tag):
-            return try jobIDs(tagged: tag, owner: caller.uid)
+            return try jobIDs(tagged: tag, owner: try owners.id(of: caller.owner))
         case .name(let name): return [try resolve(.name(name), caller: caller)]
         }
     }

@@ -73,7 +73,7 @@ extension JobWriter {
         }
         try database.prepare(SQL.insertClaim).run(
             job.id,
-            job.owner,
+            job.ownerID,
             date,
             moment.wallDate(date, on: job.clock),
             missed
@@ -132,7 +132,7 @@ extension Moment {
 
 extension JobWriter.SQL {
     static let insertClaim = """
-        INSERT INTO fires (job_id, owner_uid, fire_date_us, wall_date_us, state, missed)
+        INSERT INTO fires (job_id, owner_id, fire_date_us, wall_date_us, state, missed)
         VALUES (?1, ?2, ?3, ?4, 'claimed', ?5) ON CONFLICT (job_id, fire_date_us) DO NOTHING
         """
 }

@@ -100,7 +100,7 @@ extension JobWriter {
         let now = moment.reading(of: job.clock)
         try database.prepare(SQL.insertManual).run(
             id,
-            job.owner,
+            job.ownerID,
             now,
             moment.wall
         )
@@ -216,7 +216,7 @@ extension JobWriter.SQL {
         UPDATE fires SET state = 'skipped', reason = ?2 WHERE id = ?1
         """
     static let insertManual = """
-        INSERT INTO fires (job_id, owner_uid, fire_date_us, wall_date_us, state, reason)
+        INSERT INTO fires (job_id, owner_id, fire_date_us, wall_date_us, state, reason)
         VALUES (?1, ?2, ?3, ?4, 'claimed', 'manual') ON CONFLICT (job_id, fire_date_us) DO NOTHING
         """
 }

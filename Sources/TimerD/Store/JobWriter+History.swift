@@ -127,7 +127,7 @@ extension JobWriter {
         effort.spend(rows: database.changes)
         guard !effort.isSpent else { return false }
         for tag in job.definition.tags ?? [] {
-            try database.prepare(SQL.deleteTag).run(tag, job.id)
+            try database.prepare(SQL.deleteTag).run(job.ownerID, tag, job.id)
         }
         try database.prepare(SQL.deleteJob).run(job.id)
         effort.spendJob()
@@ -191,6 +191,8 @@ extension JobWriter.SQL {
     static let deleteFiresOfJob = """
         DELETE FROM fires WHERE id IN (SELECT id FROM fires WHERE job_id = ?1 LIMIT ?2)
         """
-    static let deleteTag = "DELETE FROM job_tags WHERE tag = ?1 AND job_id = ?2"
+    static let deleteTag = """
+        DELETE FROM job_tags WHERE owner_id = ?1 AND tag = ?2 AND job_id = ?3
+        """
     static let deleteJob = "DELETE FROM jobs WHERE id = ?1"
 }

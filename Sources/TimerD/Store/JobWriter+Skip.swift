@@ -56,7 +56,7 @@ extension JobWriter {
         let wallLast = count > 1 ? moment.wallDate(last, on: job.clock) : nil
         try database.prepare(SQL.insertSkipped).run(
             job.id,
-            job.owner,
+            job.ownerID,
             first,
             wallFirst,
             reason,
@@ -134,7 +134,7 @@ extension JobWriter {
 extension JobWriter.SQL {
     static let insertSkipped = """
         INSERT INTO fires
-            (job_id, owner_uid, fire_date_us, wall_date_us, state, reason, dates, last_date_us)
+            (job_id, owner_id, fire_date_us, wall_date_us, state, reason, dates, last_date_us)
         VALUES (?1, ?2, ?3, ?4, 'skipped', ?5, ?6, ?7) ON CONFLICT (job_id, fire_date_us) DO NOTHING
         """
     /// What was fired by hand takes no date of the schedule.

@@ -28,22 +28,24 @@ struct JobWriter {
 
     // MARK: - Reading
 
+    var owners: Owners { Owners(database) }
+
     func job(_ id: JobID) throws -> StoredJob? {
         try database.prepare(SQL.jobByID).first(id) { try JobRow.job(from: $0) }
     }
 
-    func jobID(named name: String, owner: UInt32) throws -> JobID? {
+    func jobID(named name: String, owner: OwnerID) throws -> JobID? {
         try database.prepare(SQL.jobIDByName).first(owner, name) {
             try $0.get(0)
         }
     }
 
-    func jobIDs(tagged tag: String, owner: UInt32) throws -> [JobID] {
+    func jobIDs(tagged tag: String, owner: OwnerID) throws -> [JobID] {
         try database.prepare(SQL.liveJobIDsByTag).all(tag, owner) { try $0.get(0) }
     }
 
     /// Whose job it is; nil where there is none of that number.
-    func owner(of id: JobID) throws -> UInt32? {
+    func owner(of id: JobID) throws -> OwnerID? {
         try database.prepare(SQL.ownerByID).first(id) { try $0.get(0) }
     }
 
@@ -99,7 +101,7 @@ struct JobWriter {
         throws
     {
         try count(leaving: job.state, entering: state)
-        if job.state.isLive { try countLive(-1, of: job.owner) }
+        if job.state.isLive { try owners.count(-1, of: job.ownerID) }
         try removeClaim(of: &job)
         job.state = state
         job.fireDate = nil
@@ -108,7 +110,7 @@ struct JobWriter {
         job.endReason = reason
         if job.definition.isTied { try database.prepare(SQL.deleteTarget).run(job.id) }
         if let name = job.definition.name {
-            try database.prepare(SQL.deleteName).run(job.owner, name)
+            try database.prepare(SQL.deleteName).run(job.ownerID, name)
         }
         try note(state == .invalidated ? .jobInvalidated : .jobFinished, job, reason.rawValue)
     }
@@ -124,15 +126,6 @@ struct JobWriter {
         try database.prepare(SQL.countJobs).run(scheduled, paused)
     }
 
-    /// Keeps the number of live jobs of one user, which `job.add` is limited by.
-    func countLive(_ change: Int, of owner: UInt32) throws {
-        try database.prepare(SQL.countLive).run(owner, change)
-    }
-
-    func liveJobs(of owner: UInt32) throws -> Int {
-        try database.prepare(SQL.liveJobsOfOwner).first(owner) { try $0.get(0) } ?? 0
-    }
-
     /// Puts an event into the outbox: it is told once this write is durable, or after a crash.
     mutating func note(
         _ type: Event.Kind,
@@ -144,6 +137,7 @@ struct JobWriter {
     ) throws {
         var event = Event(seq: 0, type: type, at: moment.wall, job: job.id)
         event.owner = job.owner
+        event.ownerID = job.ownerID
         event.name = job.definition.name
         event.reason = reason
         event.fire = fire
@@ -157,7 +151,7 @@ struct JobWriter {
             run,
             reason,
             fire == nil ? event.fireDate : nil,
-            event.owner
+            event.ownerID
         )
         outcome.notices.append(Notice(outbox: database.lastInsertRowID, event: event))
     }
@@ -183,19 +177,14 @@ extension JobWriter {
             SELECT \(JobRow.columns) FROM \(JobRow.source) WHERE jobs.id = ?1
             """
         static let jobIDByName = """
-            SELECT job_id FROM job_names WHERE owner_uid = ?1 AND name = ?2
+            SELECT job_id FROM job_names WHERE owner_id = ?1 AND name = ?2
             """
         static let liveJobIDsByTag = """
             SELECT job_tags.job_id FROM job_tags JOIN jobs ON jobs.id = job_tags.job_id
-            WHERE job_tags.tag = ?1 AND jobs.owner_uid = ?2
+            WHERE job_tags.tag = ?1 AND job_tags.owner_id = ?2
                 AND jobs.state IN ('scheduled', 'paused')
             """
-        static let ownerByID = "SELECT owner_uid FROM jobs WHERE id = ?1"
-        static let countLive = """
-            INSERT INTO owners (uid, live) VALUES (?1, ?2)
-            ON CONFLICT (uid) DO UPDATE SET live = live + excluded.live
-            """
-        static let liveJobsOfOwner = "SELECT live FROM owners WHERE uid = ?1"
+        static let ownerByID = "SELECT owner_id FROM jobs WHERE id = ?1"
         static let updateJob = """
             UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, due_us = ?5,
                 moved_from_us = ?6, claim_id = ?7, fires = ?8, ended_at_us = ?9, end_reason = ?10,
@@ -207,13 +196,13 @@ extension JobWriter {
             WHERE id = ?1 AND state = 'claimed' AND fired_at_us IS NOT NULL
             """
         static let deleteFire = "DELETE FROM fires WHERE id = ?1"
-        static let deleteName = "DELETE FROM job_names WHERE owner_uid = ?1 AND name = ?2"
+        static let deleteName = "DELETE FROM job_names WHERE owner_id = ?1 AND name = ?2"
         static let countJobs = """
             UPDATE daemon_state SET scheduled = scheduled + ?1, paused = paused + ?2
             """
         static let insertNotice = """
             INSERT INTO outbox (type, at_us, job_id, fire_id, run_id, reason, fire_date_us,
-                owner_uid)
+                owner_id)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
             """
     }

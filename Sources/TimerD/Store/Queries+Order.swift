@@ -19,7 +19,7 @@ extension Queries {
     /// owner, or of a tag.
     func jobsByNextFire(
         _ filter: ListJobs,
-        owner: UInt32?,
+        owner: OwnerID?,
         at moment: Moment,
         limit: Int
     ) throws -> [(job: StoredJob, end: JobCursor)] {
@@ -73,7 +73,7 @@ extension Queries {
     /// From the jobs that a filter leaves.
     private func dueJobs(
         _ filter: ListJobs,
-        owner: UInt32?,
+        owner: OwnerID?,
         after: DueJob,
         at moment: Moment,
         limit: Int
@@ -129,14 +129,24 @@ extension Queries.SQL {
     /// Uses jobs_by_owner, or the tag's own order.
     static func dueJobs(hasOwner: Bool, hasTag: Bool) -> String {
         let date = "jobs.due_us + iif(jobs.clock = 'elapsed', ?1, 0)"
-        let tag = "JOIN job_tags ON job_tags.job_id = jobs.id AND job_tags.tag = ?7"
+        let isOwn = hasOwner ? "jobs.owner_id = ?6" : "?6 IS NULL"
+        let (tags, hasThatTag) =
+            switch (hasTag, hasOwner) {
+            case (false, _): ("", "")
+            case (true, false): ("", "jobs.id IN (\(tagged("?7"))) AND ")
+            case (true, true):
+                (
+                    "job_tags CROSS JOIN ",
+                    "\(ownTags("?6", "?7")) AND jobs.id = job_tags.job_id AND "
+                )
+            }
         return """
             SELECT \(date), jobs.id
-            FROM \(JobRow.source) \(hasTag ? tag : "")
-            WHERE jobs.state = 'scheduled' AND jobs.due_us IS NOT NULL
+            FROM \(tags)\(JobRow.source)
+            WHERE \(hasThatTag)jobs.state = 'scheduled' AND jobs.due_us IS NOT NULL
                 AND (\(date), jobs.id) > (?2, ?3)
                 AND (job_definitions.name = ?5 OR ?5 IS NULL)
-                AND \(hasOwner && !hasTag ? "jobs.owner_uid = ?6" : "(jobs.owner_uid = ?6 OR ?6 IS NULL)")
+                AND \(isOwn)
             ORDER BY 1, 2 LIMIT ?4
             """
     }

@@ -14,7 +14,7 @@ struct Queries {
     /// `isIdle`: only those that have no next fire.
     func jobs(
         _ filter: ListJobs,
-        owner: UInt32?,
+        owner: OwnerID?,
         limit: Int,
         isIdle: Bool = false
     ) throws -> [StoredJob] {
@@ -23,7 +23,8 @@ struct Queries {
             switch (filter.tag, owner) {
             case (nil, nil): isIdle && !all ? SQL.idleJobs : SQL.jobs
             case (nil, _): SQL.jobsOfOwner
-            default: SQL.jobsByTag
+            case (_, nil): SQL.jobsByTag
+            default: SQL.jobsOfOwnerByTag
             }
         let select = try database.prepare(sql)
         var after = JobID(rawValue: 0)
@@ -46,12 +47,17 @@ struct Queries {
         }
     }
 
+    /// The row of the only owner whose rows may be read; nil for all.
+    func id(of owner: Owner?) throws -> OwnerID? {
+        try owner.map { try Owners(database).id(of: $0) }
+    }
+
     func job(_ id: JobID) throws -> StoredJob? {
         try database.prepare(JobWriter.SQL.jobByID).first(id) { try JobRow.job(from: $0) }
     }
 
     /// The live job of that name.
-    func jobID(named name: String, owner: UInt32) throws -> JobID? {
+    func jobID(named name: String, owner: OwnerID) throws -> JobID? {
         try database.prepare(JobWriter.SQL.jobIDByName).first(owner, name) {
             try $0.get(0)
         }
@@ -64,7 +70,7 @@ struct Queries {
     /// whose command runs, waits or is about to start.
     func runs(
         of job: JobID?,
-        owner: UInt32?,
+        owner: OwnerID?,
         isOpen: Bool = false,
         cursor: Int64?,
         limit: Int
@@ -122,7 +128,7 @@ struct Queries {
                 AND (jobs.state = ?2 OR ?2 IS NULL)
                 AND (?3 = 1 OR jobs.state IN ('scheduled', 'paused'))
                 AND (job_definitions.name = ?4 OR ?4 IS NULL)
-                AND (jobs.owner_uid = ?5 OR ?5 IS NULL)
+                AND (jobs.owner_id = ?5 OR ?5 IS NULL)
                 AND (?7 = 0 OR jobs.state <> 'scheduled' OR jobs.due_us IS NULL)
             ORDER BY jobs.id LIMIT ?6
             """
@@ -137,13 +143,34 @@ struct Queries {
         )
         /// Uses jobs_by_owner.
         static let jobsOfOwner = jobs.replacing(
-            "(jobs.owner_uid = ?5 OR ?5 IS NULL)",
-            with: "jobs.owner_uid = ?5"
+            "(jobs.owner_id = ?5 OR ?5 IS NULL)",
+            with: "jobs.owner_id = ?5"
         )
+        /// Looks into job_tags once for each owner.
         static let jobsByTag = jobs.replacing(
             "WHERE",
-            with: "JOIN job_tags ON job_tags.job_id = jobs.id AND job_tags.tag = ?8 WHERE"
+            with: "WHERE jobs.id IN (\(tagged("?8"))) AND"
         )
+        /// Uses the primary key of job_tags, in its order.
+        static let jobsOfOwnerByTag =
+            jobsOfOwner
+            .replacing(
+                "FROM jobs",
+                with: "FROM job_tags CROSS JOIN jobs ON jobs.id = job_tags.job_id"
+            )
+            .replacing("jobs.id > ?1", with: "\(ownTags("?5", "?8")) AND job_tags.job_id > ?1")
+            .replacing("ORDER BY jobs.id", with: "ORDER BY job_tags.job_id")
+        /// The jobs of all users that have a tag.
+        static func tagged(_ tag: String) -> String {
+            """
+            SELECT job_tags.job_id FROM owners AS tagging CROSS JOIN job_tags
+            ON job_tags.owner_id = tagging.id AND job_tags.tag = \(tag)
+            """
+        }
+        /// The rows of job_tags that are one owner's.
+        static func ownTags(_ owner: String, _ tag: String) -> String {
+            "job_tags.owner_id = \(owner) AND job_tags.tag = \(tag)"
+        }
         static let runsOfJob = """
             SELECT \(RunRow.columns), fires.fire_date_us FROM \(RunRow.source)
             WHERE fires.job_id = ?1 AND fires.fire_date_us < ?2 AND fires.state NOT IN ('claimed', 'forgotten')
@@ -154,7 +181,7 @@ struct Queries {
         static let openRuns = runs(
             """
             \(RunRow.isOpen) AND fires.state <> 'claimed'
-                AND (fires.owner_uid = ?3 OR ?3 IS NULL)
+                AND (fires.owner_id = ?3 OR ?3 IS NULL)
                 AND (fires.job_id = ?4 OR ?4 IS NULL)
             """
         )
@@ -162,7 +189,7 @@ struct Queries {
         static let runsOfOwner = runs(
             """
             fires.state NOT IN ('claimed', 'forgotten')
-                AND fires.owner_uid = ?3 AND fires.owner_uid <> 0
+                AND fires.owner_id = ?3 AND fires.owner_id <> 0
             """
         )
         private static func runs(_ condition: String) -> String {

@@ -248,7 +248,7 @@ import TimerControl
                 let fresh = try await add(handler, as: Self.ann) { $0.name = nil }
                 #expect(await error(handler, crossing.request(fresh), as: 0) == nil)
             }
-            #expect(try await test.job(id).owner == Self.ann)
+            #expect(try await test.job(id).owner.uid == Self.ann)
             let revision = JobRevision(id: id, definition: definition())
             let refusal = await error(
                 handler,
@@ -292,7 +292,7 @@ import TimerControl
             // Added twice, fired, and over: this machine has no such user to run a command as.
             #expect(kept.count >= 4)
             for event in kept {
-                #expect(event.owner == (event.job == his ? Self.ben : Self.ann))
+                #expect(event.owner?.uid == (event.job == his ? Self.ben : Self.ann))
                 let line = String(decoding: ReplyLine.event(event), as: UTF8.self)
                 #expect(!line.contains("owner"))
             }

@@ -87,11 +87,10 @@ final class SimulatedLife: @unchecked Sendable {
                 reader: store.reader,
                 care: store.care,
                 clock: clock,
-                accounts: Self.accounts,
                 status: { _ in fatalError("no client of a simulation asks for a status") },
                 metrics: { fatalError("no client of a simulation asks for metrics") },
                 log: log,
-                ownUID: 0
+                own: .root
             )
             inspector = try disk.withoutFault {
                 try Database(path: CrashDisk.database, mode: .readOnly, on: disk)

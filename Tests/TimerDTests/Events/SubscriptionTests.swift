@@ -45,14 +45,18 @@ import TimerControl
     @Test("Only events of one's own jobs are sent, and those without an owner to nobody but root")
     func owners() {
         var own = event(1, .fireFired, job: 1)
-        own.owner = 1001
+        own.owner = Owner(uid: 1001)
         var strange = event(2, .fireFired, job: 1)
-        strange.owner = 1002
+        strange.owner = Owner(uid: 1002)
         let unknown = event(3, .fireFired, job: 1)
         for (owner, seqs) in [(1001, [1]), (1002, [2]), (1003, []), (nil, [1, 2, 3])]
             as [(UInt32?, [Int64])]
         {
-            var subscription = Subscription(Subscribe(), owner: owner, newest: 0)
+            var subscription = Subscription(
+                Subscribe(),
+                owner: owner.map { Owner(uid: $0) },
+                newest: 0
+            )
             let sent = [own, strange, unknown].filter { subscription.take($0) }
             #expect(sent.map(\.seq) == seqs)
             #expect(subscription.cursor == 3)

@@ -67,11 +67,10 @@ struct ProtocolSessionTests {
             reader: test.store.reader,
             care: test.store.care,
             clock: test.clock,
-            accounts: Accounts(),
             status: { _ in fatalError("the session asks for no status") },
             metrics: { fatalError("the session asks for no metrics") },
             log: Logger(label: "test"),
-            ownUID: geteuid()
+            own: Owner(uid: geteuid(), name: Account(uid: geteuid()).name)
         )
         let socket = try await ControlSocket.start(
             ControlSocket.Settings(

@@ -70,7 +70,7 @@ struct TestSocket: Sendable {
         _ seq: Int64,
         _ type: Event.Kind = .fireFired,
         job: Int64 = 1,
-        owner: UInt32? = nil
+        owner: Owner? = nil
     ) {
         var event = Event(
             seq: seq,

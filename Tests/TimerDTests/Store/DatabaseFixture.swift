@@ -99,7 +99,7 @@ extension StoredJob {
     fileprivate var told: Job {
         var job = Job(
             id: id,
-            owner: "\(owner)",
+            owner: "\(owner.uid)",
             state: state,
             fireDate: fireDate,
             fires: fires,

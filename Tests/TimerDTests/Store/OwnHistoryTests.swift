@@ -13,11 +13,11 @@ import TimerControl
         arguments: [
             (
                 Queries.SQL.runsOfOwner,
-                "SEARCH fires USING INDEX fires_by_owner (owner_uid=? AND id<?)"
+                "SEARCH fires USING INDEX fires_by_owner (owner_id=? AND id<?)"
             ),
             (
                 EventLog.SQL.afterOfOwner,
-                "SEARCH e USING INDEX events_by_owner (owner_uid=? AND seq>?)"
+                "SEARCH e USING INDEX events_by_owner (owner_id=? AND seq>?)"
             ),
         ]
     )
@@ -55,17 +55,19 @@ import TimerControl
                 repeat {
                     let (after, count) = (events.last?.seq ?? 0, events.count)
                     events += try await test.store.reader.read {
-                        try EventLog($0).events(after: after, owner: owner, limit: 7)
+                        let id = try Owners($0).id(of: Owner(uid: owner))
+                        return try EventLog($0).events(after: after, owner: id, limit: 7)
                     }
                     if events.count < count + 7 { break }
                 } while true
-                #expect(events == all.filter { $0.owner == owner })
+                #expect(events == all.filter { $0.owner?.uid == owner })
 
                 var runs: [RunOnPage] = []
                 while runs.count % 7 == 0 {
                     let cursor = runs.last?.cursor
                     let page = try await test.store.reader.read {
-                        try Queries($0).runs(of: nil, owner: owner, cursor: cursor, limit: 7)
+                        let id = try Owners($0).id(of: Owner(uid: owner))
+                        return try Queries($0).runs(of: nil, owner: id, cursor: cursor, limit: 7)
                     }
                     runs += page
                     if page.isEmpty { break }

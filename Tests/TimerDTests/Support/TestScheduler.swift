@@ -212,11 +212,10 @@ final class TestScheduler: Sendable {
             reader: store.reader,
             care: store.care,
             clock: clock,
-            accounts: Accounts(),
             status: { _ in fatalError("no test asks for a status here") },
             metrics: { fatalError("no test asks for metrics here") },
             log: Logger(label: "test"),
-            ownUID: uid
+            own: Owner(uid: uid)
         )
     }
 

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Whose a job is: a uid, and the name that it had when the job was added.
+///
+/// Both, for a uid is given to somebody else once its user was removed. Root is root whatever it is
+/// called.
+package struct Owner: Hashable, Sendable {
+    package let uid: UInt32
+    package let name: String
+
+    /// `name`: nil for a uid without an entry in the user database, which goes by its number.
+    package init(uid: UInt32, name: String? = nil) {
+        self.uid = uid
+        self.name = uid == 0 ? "root" : name ?? String(uid)
+    }
+
+    package static let root = Self(uid: 0)
+}
+
+/// The number of an owner's row; 0 is root's.
+package typealias OwnerID = Identifier<Owner>

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+@testable import TimerD
+
+/// Users of tests are known by their uid; they have no entry in the user database.
+extension Caller {
+    init(uid: UInt32, isAdministrator: Bool) {
+        self.init(Owner(uid: uid), isAdministrator: isAdministrator)
+    }
+
+    init(uid: UInt32, daemon: UInt32) { self.init(Owner(uid: uid), daemon: daemon) }
+}
+
+extension CommandHandler {
+    func handle(
+        _ request: Request,
+        from uid: UInt32,
+        over life: ConnectionLife? = nil
+    ) async -> Result<Answer, ControlError> {
+        await handle(request, from: Owner(uid: uid), over: life)
+    }
+}
+
+extension NewJob {
+    init(_ definition: JobDefinition, owner uid: UInt32, at moment: Moment, zone: Zone)
+        throws(ControlError)
+    {
+        try self.init(definition, owner: Owner(uid: uid), at: moment, zone: zone)
+    }
+}
