@@ -8,63 +8,105 @@ import RunLoopTimers
 import Schedules
 import TimerControl
 
-/// Everything that a daemon consists of, once it runs.
+/// Everything that a daemon consists of.
+///
+/// Starting has two steps. The first makes every part, and is all that may refuse the start: the
+/// store is open and migrated, the socket is bound and clients may connect, nobody is answered, and
+/// nothing else has been changed. The second takes over from the daemon before: it writes, runs
+/// and tells.
 struct DaemonParts {
-    let lock: DatabaseLock
     let store: Store
+    let clock: SystemClock
     let thread: RunLoopThread
     let scheduler: Scheduler
     let watch: ClockWatch
-    let sockets: MultiThreadedEventLoopGroup
+    let bus: EventBus
+    let metrics: MetricsReport
     let socket: ControlSocket
-    /// Nil unless the metrics are served over HTTP.
-    let endpoint: MetricsEndpoint?
     let log: Logger
+    /// The user that the daemon runs as.
+    private let own: Owner
+    private let resumption: ClockResumption
+    private var started: StartedParts
 
+    /// Starts all parts; where one cannot, those before it are stopped, and all is as it was but for
+    /// the schema.
     static func start(
         _ configuration: Configuration,
         _ manager: ServiceManager,
         log: Logger
     ) async throws -> DaemonParts {
         DescriptorLimit.raise()
-        let lock = try DatabaseLock(database: configuration.database)
-        let now = SystemClock.read().wall
-        let store = try Store(configuration.database, log: log, now: now)
+        var started = StartedParts()
+        do {
+            var parts = try await DaemonParts(configuration, manager, log, &started)
+            try await parts.takeOver()
+            await parts.serveMetrics(at: configuration.listen)
+            return parts
+        } catch {
+            // try?: why it did not start is what whoever started it has to know.
+            try? await started.stop()
+            throw error
+        }
+    }
+
+    /// Makes every part, in order.
+    private init(
+        _ configuration: Configuration,
+        _ manager: ServiceManager,
+        _ log: Logger,
+        _ started: inout StartedParts
+    ) async throws {
+        self.log = log
+        _ = try await started.start {
+            try DatabaseLock(database: configuration.database)
+        } stop: {
+            $0.release()
+        }
+        let sockets = try await started.start {
+            MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        } stop: {
+            try await $0.shutdownGracefully()
+        }
+        thread = try await started.start {
+            RunLoopThread(name: "timerd-timers")
+        } stop: {
+            $0.stop()
+        }
+        let store = try await started.start {
+            try Store(configuration.database, log: log, now: SystemClock.read().wall)
+        } stop: {
+            try await $0.close()
+        }
+        self.store = store
+        resumption = try ClockResumption(store.state, bootID: SystemClock.bootID())
+        let clock = resumption.clock
+        self.clock = clock
+        let bus = EventBus(newest: store.state.eventSequenceEnd - 1, loop: sockets.any())
+        self.bus = bus
+        let accounts = Accounts()
         let account = Account(uid: geteuid())
         let own = Owner(uid: account.uid, name: account.name)
-        try await store.writer.write { try Owners($0).rename(own) }
-        let clock = try await SystemClock.resumed(store, bootID: SystemClock.bootID(), log: log)
-        let sockets = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let bus = EventBus(newest: store.state.eventSequenceEnd - 1, loop: sockets.any())
-
-        let thread = RunLoopThread(name: "timerd-timers")
-        let runner = try SpawnRunner { clock.now().wall.microseconds }
-        let accounts = Accounts()
+        self.own = own
         let scheduler = Scheduler(
             loop: thread,
             clock: clock,
             store: store.writer,
-            runner: runner,
+            runner: try SpawnRunner { clock.now().wall.microseconds },
             accounts: accounts,
             events: bus,
             eventSequenceEnd: store.state.eventSequenceEnd,
             settings: Settings(configuration, account: account),
             log: log
         )
-        let watch = try ClockWatch { signal in
-            Task { await scheduler.clockSignalled(signal) }
+        self.scheduler = scheduler
+        let watch = try await started.start {
+            try ClockWatch { signal in Task { await scheduler.clockSignalled(signal) } }
+        } stop: {
+            $0.stop()
         }
+        self.watch = watch
         await scheduler.onLoadDateChange { watch.set($0) }
-        let recovered = try await scheduler.recover()
-        if recovered.interrupted > 0 || recovered.redelivered > 0 {
-            log.notice(
-                "recovered",
-                metadata: [
-                    "interrupted_runs": "\(recovered.interrupted)",
-                    "redelivered_fires": "\(recovered.redelivered)",
-                ]
-            )
-        }
         let status = StatusReport(
             configuration: configuration,
             startedAt: clock.now().wall,
@@ -74,7 +116,7 @@ struct DaemonParts {
             watchers: { bus.watcherCount },
             newestEvent: { bus.newest }
         )
-        let metrics = MetricsReport(status: status) { bus.lostCount }
+        metrics = MetricsReport(status: status) { bus.lostCount }
         let handler = CommandHandler(
             scheduler: scheduler,
             reader: store.reader,
@@ -85,48 +127,68 @@ struct DaemonParts {
             log: log,
             own: own
         )
-        var socketSettings = ControlSocket.Settings(configuration, uid: geteuid())
-        socketSettings.inherited = try manager.socket(for: configuration.socket)
-        socketSettings.admission.warnOfUnknownNames(log)
-        let socket = try await ControlSocket.start(
-            socketSettings,
-            bus: bus,
-            source: store.events(after: scheduler),
-            accounts: accounts,
-            logger: log
-        ) { request, peer in
-            // The daemon's own user is known by its uid.
-            let owner = peer.uid == own.uid ? own : peer.owner
-            return await handler.handle(request, from: owner, over: peer.life)
+        let socket = try await started.start {
+            var settings = ControlSocket.Settings(configuration, uid: geteuid())
+            settings.inherited = try manager.socket(for: configuration.socket)
+            settings.admission.warnOfUnknownNames(log)
+            return try await ControlSocket.bind(
+                settings,
+                bus: bus,
+                source: store.events(after: scheduler),
+                accounts: accounts,
+                logger: log
+            ) { request, peer in
+                // The daemon's own user is known by its uid.
+                let owner = peer.uid == own.uid ? own : peer.owner
+                return await handler.handle(request, from: owner, over: peer.life)
+            }
+        } stop: {
+            await $0.stop(within: .seconds(1))
         }
+        self.socket = socket
         status.connections.set { socket.connectionCount }
-        var endpoint: MetricsEndpoint?
-        if let address = ListenAddress(configuration.listen) {
-            // Jobs run already; they are not ended because somebody else has the port.
-            do {
-                let made = try await MetricsEndpoint.start(
+        self.started = started
+    }
+
+    /// Takes over from the daemon before this one, and answers who has connected.
+    ///
+    /// - Throws: why what it left could not be stored as settled; then nothing has been run.
+    private func takeOver() async throws {
+        try await store.writer.write { [own] in try Owners($0).rename(own) }
+        try await resumption.write(to: store.writer, log: log)
+        let recovered = try await scheduler.recover()
+        if recovered.interrupted > 0 || recovered.redelivered > 0 {
+            log.notice(
+                "recovered",
+                metadata: [
+                    "interrupted_runs": "\(recovered.interrupted)",
+                    "redelivered_fires": "\(recovered.redelivered)",
+                ]
+            )
+        }
+        socket.serve()
+    }
+
+    /// Serves the metrics over HTTP where that is set.
+    private mutating func serveMetrics(at listen: String) async {
+        guard let address = ListenAddress(listen) else { return }
+        let (loop, metrics, log) = (bus.loop, metrics, log)
+        // Jobs run already; they are not ended because somebody else has the port.
+        do {
+            let endpoint = try await started.start {
+                try await MetricsEndpoint.start(
                     at: address,
-                    on: bus.loop,
+                    on: loop,
                     logger: log,
                     metrics: metrics.reply
                 )
-                log.info("serving metrics", metadata: ["listen": "\(made.address)"])
-                endpoint = made
-            } catch {
-                log.error("no metrics are served: \(error); ignoring")
+            } stop: {
+                await $0.stop()
             }
+            log.info("serving metrics", metadata: ["listen": "\(endpoint.address)"])
+        } catch {
+            log.error("no metrics are served: \(error); ignoring")
         }
-        return DaemonParts(
-            lock: lock,
-            store: store,
-            thread: thread,
-            scheduler: scheduler,
-            watch: watch,
-            sockets: sockets,
-            socket: socket,
-            endpoint: endpoint,
-            log: log
-        )
     }
 
     /// Goes over to what `new` says, and returns what is in force from now on.
@@ -146,18 +208,14 @@ struct DaemonParts {
         return new
     }
 
-    /// Answers what is in progress, ends the runs, gives back what was claimed, closes the store.
+    /// Ends the runs, gives back what was claimed, and stops all parts in reverse.
     ///
     /// - Throws: what could not be stored.
     func stop(drainTime: Duration) async throws {
         watch.stop()
         await scheduler.stop(drainTime: drainTime)
-        await endpoint?.stop()
-        await socket.stop(within: .seconds(1))
-        try await store.close()
-        thread.stop()
-        try await sockets.shutdownGracefully()
-        lock.release()
+        var started = started
+        try await started.stop()
     }
 }
 

@@ -8,29 +8,33 @@ import TimerControl
 extension Scheduler {
     /// Takes over from the daemon before this one: settles what it left half done, tells what it
     /// may not have told, and loads the first window.
+    ///
+    /// - Throws: why that could not be stored; then nothing has been run and nothing is armed.
     func recover() async throws -> Recovered {
         let untold = try await write { try EventLog($0.database).outbox() }
         tell(untold)
-        let recovered = try await write {
-            let recovered = try $0.recover()
+        return try await write { writer in
+            let recovered = try writer.recover()
             // In the same write: no fire of these jobs is to begin while this is on its way.
-            try $0.followClockBack()
-            return recovered
-        } durable: { scheduler, recovered in
-            // Before any timer of these jobs: what is left running, or waits, keeps them busy.
-            scheduler.endOrphans(of: recovered)
-            for run in recovered.waiting where scheduler.orphans[run.job.id] == nil {
-                scheduler.keepWaiting(run)
-            }
-        }
+            try writer.followClockBack()
+            return (recovered, tied: try writer.tiedJobs())
+        } durable: { scheduler, settled in
+            scheduler.takeUp(settled.0, tied: settled.tied)
+        }.0
+    }
+
+    /// Goes on with what was settled; nothing in here may fail.
+    private func takeUp(_ recovered: Recovered, tied: [TiedJob]) {
+        // Before any timer of these jobs: what is left running, or waits, keeps them busy.
+        endOrphans(of: recovered)
+        for run in recovered.waiting where orphans[run.job.id] == nil { keepWaiting(run) }
         for fired in recovered.untoldByHand { fireByHand(fired, isRedelivery: true) }
         isRecovered = true
-        tieAgain(try await write { try $0.tiedJobs() })
+        tieAgain(tied)
         for run in recovered.waiting { armWaiting(run.fire) }
         // What waits for a run's end begins now where there is none, nor a next attempt.
         for run in recovered.waiting { runsChanged(of: run.job.id) }
         loadWindow()
-        return recovered
     }
 
     /// Ends what outlived the daemon before this one; until then its jobs are busy, and what is to be

@@ -31,11 +31,11 @@ final class ControlSocket: Sendable {
         self.clients = clients
     }
 
-    /// Begins to listen; from now on clients are served.
+    /// Begins to listen: from now on clients may connect, and wait until `serve`.
     ///
     /// `bus`: its loop serves the socket and all its clients; `accounts`: what they are called.
     /// - Throws: `SocketError`, which names the path and what is in the way.
-    static func start(
+    static func bind(
         _ settings: Settings,
         bus: EventBus,
         source: @escaping EventSource,
@@ -70,6 +70,7 @@ final class ControlSocket: Sendable {
         )
         do {
             let channel = try await ServerBootstrap(group: bus.loop)
+                .serverChannelOption(.autoRead, value: false)
                 .serverChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
                         try channel.pipeline.syncOperations.addHandler(
@@ -91,6 +92,9 @@ final class ControlSocket: Sendable {
             throw SocketError(settings.path, "\(error)")
         }
     }
+
+    /// Answers those who have connected, and those who will.
+    func serve() { channel.setOption(.autoRead, value: true) }
 
     /// How many clients are connected.
     var connectionCount: Int { clients.count }

@@ -7,17 +7,23 @@ struct DaemonState: Hashable, Sendable {
     var anchor: ClockAnchor
     /// Sequence numbers below this may have been used.
     var eventSequenceEnd: Int64
+    /// Where the database is a copy that a backup made: the date from which its numbers go on.
+    var goesOnFrom: Timestamp?
 
-    static func read(_ database: Database) throws -> DaemonState {
+    /// `now`: by the wall clock; what a copy goes on from.
+    static func read(_ database: Database, now: Timestamp) throws -> DaemonState {
         let state = try database.prepare(SQL.read).first { row in
-            DaemonState(
+            let end: Int64 = try row.get(4)
+            let isCopy = try row.get(5, as: Int64?.self) != nil
+            return DaemonState(
                 anchor: ClockAnchor(
                     bootID: try row.get(0),
                     elapsedBase: try row.get(1),
                     shift: try row.get(2),
                     elapsed: try row.get(3)
                 ),
-                eventSequenceEnd: try row.get(4)
+                eventSequenceEnd: isCopy ? max(end, now.microseconds) : end,
+                goesOnFrom: isCopy ? now : nil
             )
         }
         guard let state else { throw StoreError.unreadable("daemon_state is empty") }
@@ -45,34 +51,20 @@ struct DaemonState: Hashable, Sendable {
         try database.prepare(SQL.writeSequenceEnd).run(end)
     }
 
-    /// Where the database is a copy that a backup made, skips the numbers that its original may
-    /// have given out since: those of events, fires, runs and jobs are never used twice.
+    /// On a copy that a backup made, skips the numbers that its original may have given out since:
+    /// those of events, fires, runs and jobs are never used twice.
     ///
     /// Events, fires and runs go on from the time in µs since 1970: a daemon that gives out less
     /// than a million a second has not come as far. Jobs, whose numbers people type, go on one for
     /// each second since 2026 ahead.
-    ///
-    /// - Returns: whether it was one.
-    static func leaveCopy(_ database: Database, now: Timestamp) throws -> Bool {
-        guard try database.prepare(SQL.copiedAt).value(as: Int64?.self) != .some(nil) else {
-            return false
-        }
-        try database.begin()
-        do {
-            let seconds = max(0, (now - .earliestOfClocks).microseconds / 1_000_000)
-            try database.prepare(SQL.skipEvents).run(now)
-            try database.prepare(SQL.skipNumbers).run(now)
-            try database.prepare(SQL.skipJobs).run(seconds)
-            try database.commit()
-        } catch {
-            database.rollback()
-            throw error
-        }
-        return true
+    static func leaveCopy(_ database: Database, now: Timestamp) throws {
+        let seconds = max(0, (now - .earliestOfClocks).microseconds / 1_000_000)
+        try database.prepare(SQL.skipEvents).run(now)
+        try database.prepare(SQL.skipNumbers).run(now)
+        try database.prepare(SQL.skipJobs).run(seconds)
     }
 
     enum SQL {
-        static let copiedAt = "SELECT copied_at_us FROM daemon_state"
         static let skipEvents = """
             UPDATE daemon_state SET event_seq_end = max(event_seq_end, ?1), copied_at_us = NULL
             """
@@ -83,7 +75,7 @@ struct DaemonState: Hashable, Sendable {
         static let skipJobs = "UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'jobs'"
         static let read = """
             SELECT boot_id, elapsed_base_us, shift_us, elapsed_us,
-                max(event_seq_end, (SELECT coalesce(max(seq), 0) + 1 FROM events))
+                max(event_seq_end, (SELECT coalesce(max(seq), 0) + 1 FROM events)), copied_at_us
             FROM daemon_state
             """
         static let writeAnchor = """

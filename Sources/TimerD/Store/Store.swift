@@ -11,7 +11,7 @@ struct Store: Sendable {
     let writer: WriteQueue
     let reader: Reader
     let care: DatabaseCare
-    /// As the daemon before this one left it.
+    /// As the daemon before this one left it; on a copy, with the numbers that it goes on with.
     let state: DaemonState
 
     /// Opens `path`, which it creates where there is none, and brings its schema up to date.
@@ -29,10 +29,9 @@ struct Store: Sendable {
     ) throws {
         let database = try Database(path: path, mode: .readWriteCreate, on: disk)
         try Migrator(.released).migrate(database)
-        if try DaemonState.leaveCopy(database, now: now) {
-            log.notice("started on a restored copy", metadata: ["database": "\(path)"])
-        }
-        state = try DaemonState.read(database)
+        state = try DaemonState.read(database, now: now)
+        // The last that may fail: no thread is left behind by a store that cannot be opened.
+        reader = try Reader(path: path, on: disk) { makeThread("timerd-reader") }
         thread = makeThread("timerd-store")
         writer = WriteQueue(
             database: database,
@@ -40,7 +39,6 @@ struct Store: Sendable {
             onTrouble: { log.error("the database takes no writes", metadata: ["error": "\($0)"]) },
             onRecovered: { log.notice("the database takes writes again") }
         )
-        reader = try Reader(path: path, on: disk) { makeThread("timerd-reader") }
         care = DatabaseCare(path: path)
     }
 

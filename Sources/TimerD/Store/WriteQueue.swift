@@ -33,7 +33,7 @@ actor WriteQueue {
     nonisolated let thread: any StoreLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    private nonisolated let path: String
+    nonisolated let path: String
     private let database: Database
     private let onTrouble: @Sendable (DatabaseError) -> Void
     private let onRecovered: @Sendable () -> Void

@@ -23,6 +23,47 @@ import TimerControl
         #expect(access(path, F_OK) != 0)
     }
 
+    @Test("Who connects before it serves is taken in, and answered once it does")
+    func serveLater() async throws {
+        try await TestSocket.with { server in
+            let path = server.path + "2"
+            let later = try await ControlSocket.bind(
+                ControlSocket.Settings(path: path, admission: Admission(owner: getuid())),
+                bus: server.bus,
+                source: server.log.source,
+                logger: quietLogger,
+                handle: TestSocket.echo
+            )
+            let early = try await LineClient.connect(to: path)
+            try await early.send(status(1))
+            // The loop has had its turns, and took nobody.
+            try await server.roundTrip()
+            #expect(later.connectionCount == 0)
+            later.serve()
+            await early.expect(#"{"id":1,"jsonrpc":"2.0","result":{"method":"daemon.status"}}"#)
+            await later.stop(within: .seconds(1))
+            #expect(access(path, F_OK) != 0)
+        }
+    }
+
+    @Test("A socket that is stopped before it served ends who waits, and its file is gone")
+    func neverServed() async throws {
+        try await TestSocket.with { server in
+            let path = server.path + "2"
+            let never = try await ControlSocket.bind(
+                ControlSocket.Settings(path: path, admission: Admission(owner: getuid())),
+                bus: server.bus,
+                source: server.log.source,
+                logger: quietLogger,
+                handle: TestSocket.echo
+            )
+            let early = try await LineClient.connect(to: path)
+            await never.stop(within: .seconds(1))
+            await early.expectEnd()
+            #expect(access(path, F_OK) != 0)
+        }
+    }
+
     @Test("The handler is told who asks, as the kernel saw it connect")
     func peer() async throws {
         let seen = Locked<Peer?>(nil)

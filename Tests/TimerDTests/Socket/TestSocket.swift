@@ -84,6 +84,27 @@ struct TestSocket: Sendable {
     }
 }
 
+extension ControlSocket {
+    /// Listens and serves at once.
+    static func start(
+        _ settings: Settings,
+        bus: EventBus,
+        source: @escaping EventSource,
+        logger: Logger,
+        handle: @escaping RequestHandler
+    ) async throws -> ControlSocket {
+        let socket = try await bind(
+            settings,
+            bus: bus,
+            source: source,
+            logger: logger,
+            handle: handle
+        )
+        socket.serve()
+        return socket
+    }
+}
+
 let quietLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
 /// What the stub answers: the method that was asked for.

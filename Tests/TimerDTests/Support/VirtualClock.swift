@@ -41,12 +41,9 @@ final class VirtualClock: WallClock {
     init(_ machine: Machine, _ store: Store, log: Logger) async throws {
         let box = Box(machine)
         self.box = box
-        clock = try await SystemClock.resumed(
-            store,
-            bootID: machine.bootID,
-            read: { box.read() },
-            log: log
-        )
+        let resumption = ClockResumption(store.state, bootID: machine.bootID) { box.read() }
+        try await resumption.write(to: store.writer, log: log)
+        clock = resumption.clock
     }
 
     func now() -> Moment { clock.now() }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Schedules
+
+/// The clock of a daemon that starts now, and what that start changes in the store.
+///
+/// Made before anything is written: a start that is refused leaves no trace of it.
+struct ClockResumption: Sendable {
+    /// Elapsed time goes on from where the store left it.
+    let clock: SystemClock
+    private let anchor: ClockAnchor
+    /// How far the wall clock was stepped while no daemon ran.
+    private let step: TimeSpan
+    /// Whether the machine has been started since the last daemon ran.
+    private let hasStarted: Bool
+    private let state: DaemonState
+
+    /// `bootID`: the kernel's name of this boot.
+    init(
+        _ state: DaemonState,
+        bootID: String,
+        read: @escaping @Sendable () -> SystemClock.Reading = SystemClock.read
+    ) {
+        let reading = read()
+        (anchor, step) = state.anchor.resumed(
+            bootID: bootID,
+            sinceBoot: reading.sinceBoot,
+            wall: reading.wall
+        )
+        hasStarted = state.anchor.hasStarted(bootID)
+        clock = SystemClock(anchor: anchor, read: read)
+        self.state = state
+    }
+
+    /// Stores where the clock stands; after a start of the machine, makes what waits for that due; on a
+    /// restored copy, leaves out the numbers that its original may have given out.
+    ///
+    /// Says if the wall clock was stepped meanwhile.
+    func write(to store: WriteQueue, log: Logger) async throws {
+        if step != .zero {
+            log.notice(
+                "the wall clock was stepped while no daemon ran",
+                metadata: ["step": "\(step)"]
+            )
+        }
+        // One transaction: a crash leaves the boot unknown, or what it made due stored.
+        try await store.write { database in
+            if let date = state.goesOnFrom { try DaemonState.leaveCopy(database, now: date) }
+            try DaemonState.write(anchor, to: database)
+            var writer = JobWriter(database, at: clock.now(), horizon: .distantPast)
+            if hasStarted || step < .zero { try writer.doubtClaims() }
+            if hasStarted { try writer.machineStarted() }
+        }
+        if state.goesOnFrom != nil {
+            log.notice("started on a restored copy", metadata: ["database": "\(store.path)"])
+        }
+    }
+}

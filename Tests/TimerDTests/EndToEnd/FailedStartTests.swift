@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+
+@testable import TimerD
+
+/// A start that fails changes nothing but the schema, and leaves what it found.
+@Suite("Failed start", .timeLimit(.minutes(2))) struct FailedStartTests {
+    /// A database with runs that were cut short and dates that have passed since, and the file that
+    /// its commands write to.
+    private func leaveWork(_ daemon: DaemonProcess) async throws -> String {
+        let traces = daemon.folder + "/traces"
+        let command = ["sh", "-c", "echo run >>\(traces)"]
+        for words in [
+            ["--every", "20ms", "--name", "often"], ["--every", "50ms", "--misfire", "all"],
+            ["--in", "1ms", "--rerun-interrupted"], ["--in", "300ms"],
+        ] {
+            let answer = try await daemon.timerctl(["add"] + words + ["--"] + command)
+            #expect(answer.status == 0, "\(answer.errors)")
+        }
+        _ = try await daemon.timerctl("add", "--every", "30ms", "--name", "told")
+        while !FileManager.default.fileExists(atPath: traces) { try Task.checkCancellation() }
+        await daemon.end(SIGKILL)
+        return traces
+    }
+
+    private func size(_ path: String) -> Int {
+        FileManager.default.contents(atPath: path)?.count ?? 0
+    }
+
+    @Test("Fifteen starts on a taken socket run nothing, tell nothing and change no row")
+    func takenSocket() async throws {
+        try await DaemonProcess.with { holder in
+            try await DaemonProcess.with { daemon in
+                let traces = try await leaveWork(daemon)
+                let rows = try StoredRows.read(daemon.database)
+                let ran = size(traces)
+                for _ in 0..<15 {
+                    let error = await #expect(throws: DaemonProcess.NotReady.self) {
+                        try await daemon.start(
+                            ["--database", daemon.database, "--socket", holder.socket],
+                            isPlaced: false
+                        )
+                    }
+                    #expect(error?.log.contains("another daemon answers on") == true)
+                    await daemon.end(SIGTERM)
+                }
+                #expect(size(traces) == ran)
+                #expect(try StoredRows.read(daemon.database) == rows)
+                #expect(try await holder.timerctl("status").status == 0)
+                // And what was left is not lost.
+                try await daemon.start()
+                while size(traces) == ran { try Task.checkCancellation() }
+            }
+        }
+    }
+
+    @Test("A recovery that cannot be stored runs nothing, and leaves neither socket nor lock")
+    func brokenRecovery() async throws {
+        try await DaemonProcess.with { daemon in
+            let traces = try await leaveWork(daemon)
+            do {
+                let database = try Database(path: daemon.database, mode: .readWriteCreate)
+                defer { database.close() }
+                try database.execute(
+                    """
+                    CREATE TRIGGER broken BEFORE UPDATE ON runs
+                    BEGIN SELECT RAISE(ABORT, 'no more'); END;
+                    CREATE TRIGGER broken_fires BEFORE UPDATE ON fires
+                    BEGIN SELECT RAISE(ABORT, 'no more'); END;
+                    """
+                )
+            }
+            let ran = size(traces)
+            // Stale: of the daemon that was killed.
+            #expect(access(daemon.socket, F_OK) == 0)
+            let error = await #expect(throws: DaemonProcess.NotReady.self) {
+                try await daemon.start()
+            }
+            #expect(error?.log.contains("no more") == true, "\(String(describing: error))")
+            #expect(await daemon.end(SIGTERM) == .exited(69))
+            #expect(size(traces) == ran)
+            #expect(access(daemon.socket, F_OK) != 0)
+            try DatabaseLock(database: daemon.database).release()
+        }
+    }
+
+    /// What is in the way of a start.
+    enum Obstacle: CaseIterable {
+        case lock, otherFile, file, liveSocket, longPath
+    }
+
+    @Test("A start that fails leaves what it found", arguments: Obstacle.allCases)
+    func obstacle(_ obstacle: Obstacle) async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            var socket = daemon.socket
+            var held: DatabaseLock?
+            var listening: SocketFile?
+            switch obstacle {
+            case .lock: held = try DatabaseLock(database: daemon.database)
+            case .otherFile:
+                try Data("not a database".utf8).write(to: .init(filePath: daemon.database))
+            case .file: try Data("mine".utf8).write(to: .init(filePath: socket))
+            case .liveSocket: listening = try SocketFile.listen(at: socket)
+            case .longPath: socket += String(repeating: "x", count: 108)
+            }
+            let before = try FileManager.default.contentsOfDirectory(atPath: daemon.folder).sorted()
+            await #expect(throws: DaemonProcess.NotReady.self) {
+                try await daemon.start(
+                    ["--database", daemon.database, "--socket", socket],
+                    isPlaced: false
+                )
+            }
+            await daemon.end(SIGTERM)
+            let after = try FileManager.default.contentsOfDirectory(atPath: daemon.folder).sorted()
+            #expect(after == before)
+            switch obstacle {
+            case .otherFile:
+                #expect(
+                    FileManager.default.contents(atPath: daemon.database)
+                        == Data("not a database".utf8)
+                )
+            case .file:
+                #expect(FileManager.default.contents(atPath: socket) == Data("mine".utf8))
+            case .lock, .liveSocket, .longPath: break
+            }
+            held?.release()
+            if let listening {
+                listening.remove()
+                close(listening.descriptor)
+            }
+            try DatabaseLock(database: daemon.database).release()
+        }
+    }
+
+    @Test("A start that fails leaves the service manager its socket")
+    func inheritedSocket() async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            try Data("not a database".utf8).write(to: .init(filePath: daemon.database))
+            // What systemd does: listens, and has the daemon find the socket as descriptor 3.
+            let manager = """
+                use IO::Socket::UNIX; use POSIX; $^F = 9;
+                my $s = IO::Socket::UNIX->new(Local => $ENV{AT}, Listen => 9) or die;
+                POSIX::dup2(fileno($s), 3); $ENV{LISTEN_PID} = $$; $ENV{LISTEN_FDS} = 1; exec @ARGV;
+                """
+            let wrapper = ["env", "AT=\(daemon.socket)", "perl", "-e", manager]
+            await #expect(throws: DaemonProcess.NotReady.self) {
+                try await daemon.start(through: wrapper)
+            }
+            await daemon.end(SIGTERM)
+            #expect(access(daemon.socket, F_OK) == 0)
+            unlink(daemon.database)
+            unlink(daemon.socket)
+            try await daemon.start(through: wrapper)
+            #expect(try await daemon.timerctl("status").status == 0)
+        }
+    }
+}
