@@ -94,7 +94,7 @@ final class ControlSocket: Sendable {
     }
 
     /// Answers those who have connected, and those who will.
-    func serve() { channel.setOption(.autoRead, value: true) }
+    func serve() { _ = channel.setOption(.autoRead, value: true) }
 
     /// How many clients are connected.
     var connectionCount: Int { clients.count }
