@@ -18,6 +18,9 @@
 
 enum { STATUS = 3 };
 
+// Of keyctl(2): a number of the kernel's, whose header need not be there.
+enum { JOIN_SESSION_KEYRING = 1 };
+
 struct start {
     const struct cspawn_plan *plan;
     int status;
@@ -87,6 +90,38 @@ static void set_nice(const struct cspawn_plan *plan) {
     if (setpriority(PRIO_PROCESS, 0, plan->nice) == -1) fail(cspawn_step_nice, errno);
 }
 
+// An anonymous session keyring of its own: else whoever a run is could read, clear and revoke what
+// the daemon's holds, root's keys and those of other runs. As the caller still, whose quota pays.
+static void leave_keyring(void) {
+    if (syscall(SYS_keyctl, JOIN_SESSION_KEYRING, NULL) >= 0) return;
+    switch (errno) {
+    // A kernel without keys, or a container that forbids their calls: then no run reaches any.
+    case ENOSYS:
+    case EPERM:
+    case EACCES:
+        return;
+    // The quota of a user who is all that a daemon of his own serves: the keys are his all the same.
+    case EDQUOT:
+        if (syscall(SYS_geteuid) != 0) return;
+    }
+    fail(cspawn_step_keyring, errno);
+}
+
+// Takes away what protects the daemon from the OOM killer; what makes a run a likelier choice stays.
+//
+// As the caller still: the kernel notes what the privileged wrote as the least that others may go
+// back to. A child that shares the caller's memory until its exec is set alone: proc(5) and
+// __set_oom_adj in fs/proc/base.c of the kernel, which asks for vfork_done.
+static void forgo_oom_protection(void) {
+    int file = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    // There need not be a /proc, nor a way to write to it; then the daemon cannot be protected either.
+    if (file == -1) return;
+    char first = 0;
+    ssize_t count = read(file, &first, 1);
+    if (count == 1 && first == '-') count = pwrite(file, "0", 1, 0);
+    close(file);
+}
+
 // Groups, then gid, then uid: each needs the privilege that the last one takes away.
 static void become(const struct cspawn_plan *plan) {
     uid_t uid = plan->uid, uids[3];
@@ -145,6 +180,8 @@ static int run(void *argument) {
     if (session == -1) fail(cspawn_step_session, error);
     reset_signals();
     set_limits(plan);
+    leave_keyring();
+    forgo_oom_protection();
     // What any user may have is set with the daemon's privilege, which may itself run nicer; a
     // better place than others' only if the kernel gives it to the owner.
     if (plan->has_nice && plan->nice >= 0) set_nice(plan);

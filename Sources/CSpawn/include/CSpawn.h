@@ -39,6 +39,8 @@ struct cspawn_plan {
 enum cspawn_step {
     cspawn_step_session = 1,
     cspawn_step_descriptors,
+    /// It could not get a session keyring of its own.
+    cspawn_step_keyring,
     cspawn_step_memory,
     cspawn_step_cpu,
     cspawn_step_nice,

@@ -40,6 +40,8 @@ struct CommandLookup: Sendable {
         let cause = Errno(rawValue: report.error)
         let limits = request.limits
         switch cspawn_step(UInt32(report.step)) {
+        case cspawn_step_keyring:
+            return StartRefusal("cannot make a session keyring for the run", cause)
         case cspawn_step_memory:
             return StartRefusal("cannot limit memory to \(limits.memoryMax ?? 0) bytes", cause)
         case cspawn_step_cpu:
