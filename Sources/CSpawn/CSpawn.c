@@ -5,11 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef SYS_close_range
@@ -223,4 +225,65 @@ int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process) {
     process->pid = pid;
     process->status = ends[0];
     return 0;
+}
+
+struct errand {
+    uid_t uid;
+    pid_t group;
+    int signal;
+    bool or_leader;
+};
+
+// A real and saved uid that nobody has: the user may signal a process whose real or saved uid is his
+// (kill(2)), so this one he can neither stop nor end. Of what it may signal itself, the effective one
+// is as good as the real one.
+static const uid_t STRANGER = UINT32_MAX - 1;
+
+// In a child that shares nothing with the caller; nothing but system calls, as above.
+static int run_errand(void *argument) {
+    const struct errand *errand = argument;
+    uid_t uid = errand->uid, real, effective, saved;
+    // In a user namespace there may be no such stranger.
+    if (syscall(SYS_setresuid, STRANGER, uid, STRANGER) == -1 &&
+        syscall(SYS_setresuid, uid, uid, uid) == -1)
+        _exit(cspawn_unknown);
+    // As in `become`: a uid of -1 means "unchanged", and capabilities may be kept.
+    if (getresuid(&real, &effective, &saved) == -1 || effective != uid || real == 0 || saved == 0 ||
+        syscall(SYS_setuid, 0) == 0)
+        _exit(cspawn_unknown);
+    int code = kill(-errand->group, errand->signal);
+    if (code == -1 && errno == ESRCH && errand->or_leader)
+        code = kill(errand->group, errand->signal);
+    int answer = code == 0        ? cspawn_sent
+                 : errno == EPERM ? cspawn_refused
+                 : errno == ESRCH ? cspawn_gone
+                                  : cspawn_unknown;
+    // A stopped process heeds nothing else.
+    if (errand->signal != SIGKILL) kill(-errand->group, SIGCONT);
+    _exit(answer);
+}
+
+enum cspawn_answer cspawn_signal(uint32_t uid, int32_t group, int signal, bool or_leader) {
+    // 0 and 1 would be the caller's own group and everybody: kill(2).
+    if (uid == 0 || uid == UINT32_MAX || group <= 1) return cspawn_unknown;
+    struct errand errand = {uid, group, signal, or_leader};
+    int descriptor;
+    uint64_t all = ~UINT64_C(0), before;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
+    char stack[32768] __attribute__((aligned(16)));
+    pid_t pid = clone(run_errand, stack + sizeof stack, SIGCHLD | CLONE_PIDFD, &errand, &descriptor);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, 8);
+    if (pid == -1) return cspawn_unknown;
+    // It does not block. But whoever is its user may stop it, where it is no stranger, or give it the
+    // last place of all.
+    struct pollfd end = {.fd = descriptor, .events = POLLIN};
+    int ended;
+    while ((ended = poll(&end, 1, 1000)) == -1 && errno == EINTR)
+        ;
+    if (ended != 1) kill(pid, SIGKILL);
+    close(descriptor);
+    int status;
+    while (waitpid(pid, &status, 0) == -1)
+        if (errno != EINTR) return cspawn_unknown;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : cspawn_unknown;
 }

@@ -46,6 +46,9 @@ public struct Run: Codable, Hashable, Sendable {
     public var systemTime: Double?
     /// The largest resident set of one of the run's processes, in bytes.
     public var peakMemory: Int64?
+    /// How many processes of its group could not be ended with it: they had become another user's, or
+    /// sleep where no signal reaches them; nil for none.
+    public var survivors: Int?
 
     public init(job: JobID, fire: FireID, state: State, fireDate: Timestamp) {
         self.job = job

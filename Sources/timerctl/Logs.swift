@@ -74,6 +74,14 @@ struct Logs: AsyncParsableCommand {
             }
             isRunning = answer.value.running
         } while follow && isRunning
+        if !isRunning, !common.json { try await tellOfSurvivors(run, daemon) }
+    }
+
+    /// Says what the run has left behind, as nothing that it wrote does.
+    private func tellOfSurvivors(_ run: RunID, _ daemon: Daemon) async throws {
+        let reply = try await daemon.ask(.getRun(RunReference(id: run)), for: RunReply.self)
+        guard let count = reply.value.run.survivors else { return }
+        Output.complain("run \(run): \(RunSentence.survivors(count))")
     }
 
     /// Writes each stream to its own, and tells how much of it is lost.

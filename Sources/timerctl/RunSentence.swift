@@ -89,6 +89,7 @@ struct RunSentence {
     /// What was out of the ordinary about a fire that took place.
     private static func circumstances(_ run: Run) -> [String] {
         var all: [String] = []
+        if let left = run.survivors.map(survivors) { all.append(left) }
         if run.reason == .manual { all.append("by hand") }
         if let attempt = run.attempt, attempt > 1, run.onFailure != true {
             all.append("attempt \(attempt)")
@@ -100,6 +101,11 @@ struct RunSentence {
             if lateness >= .seconds(1) { all.append("\(RelativeTime.length(lateness)) late") }
         }
         return all
+    }
+
+    /// "1 process of its group could not be ended".
+    static func survivors(_ count: Int) -> String {
+        "\(count) \(count == 1 ? "process" : "processes") of its group could not be ended"
     }
 
     /// "for 239 missed dates too".

@@ -192,7 +192,9 @@ CREATE TABLE runs (
     -- What it used, with the children it waited for.
     user_us INTEGER,
     system_us INTEGER,
-    peak_memory_bytes INTEGER
+    peak_memory_bytes INTEGER,
+    -- How many processes of its group could not be ended with its end; NULL for none.
+    survivors INTEGER
 ) STRICT;
 
 CREATE INDEX runs_by_job ON runs (job_id, id);

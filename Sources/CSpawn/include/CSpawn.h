@@ -82,3 +82,23 @@ struct cspawn_process {
 /// a file system may take. With credentials it does not wait, and costs a copy of the caller's page
 /// tables: see the implementation.
 int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process);
+
+/// What came of a signal.
+enum cspawn_answer {
+    /// At least one process of the group has it.
+    cspawn_sent = 0,
+    /// There are processes, and the user may signal none of them.
+    cspawn_refused,
+    /// There is no such group.
+    cspawn_gone,
+    /// There was nobody to send it, or he did not get to say what came of it.
+    cspawn_unknown,
+};
+
+/// Sends `signal` to the process group `group` with the rights of the user `uid`, and SIGCONT after
+/// it, but after SIGKILL; the caller is root.
+///
+/// `or_leader`: where there is no such group, to the process of that number, which has yet to make
+/// it. Waits for a process of its own, a second at most: what shares the caller's memory is not to
+/// be that user, who may look into what is his, stop and end it.
+enum cspawn_answer cspawn_signal(uint32_t uid, int32_t group, int signal, bool or_leader);

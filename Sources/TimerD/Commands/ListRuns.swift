@@ -34,10 +34,17 @@ extension CommandHandler {
     /// `run.kill`: begins to end it; its end is told as any run's.
     func killRun(_ reference: RunReference, _ caller: Caller) async throws -> Answer {
         let run = try await run(reference.id, caller)
-        guard await scheduler.endRun(reference.id) else {
-            throw ControlError(.conflict, "run \(reference.id) is not in progress")
+        // Root may end by itself what an owner may not.
+        switch await scheduler.endRun(reference.id, asDaemon: caller.uid == 0) {
+        case .gone: throw ControlError(.conflict, "run \(reference.id) is not in progress")
+        case .refused:
+            throw ControlError(
+                .notPermitted,
+                "the processes of run \(reference.id) are not its owner's to end: they have become "
+                    + "another user's, as programs that are setuid do; root may end them"
+            )
+        case .sent, .unknown: return RunReply(run: run)
         }
-        return RunReply(run: run)
     }
 
     /// The run of that number, if the caller may see it.

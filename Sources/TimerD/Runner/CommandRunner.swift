@@ -15,10 +15,16 @@ protocol CommandRunner: Sendable {
 
     /// Begins to end a run and returns at once; false if no such run is in progress.
     ///
-    /// The first signal has been sent when this returns, or is sent as soon as there is a process.
-    /// How the run ended is in the answer of `run`.
+    /// The first signal is on its way when this returns, or is sent as soon as there is a process.
+    /// It is sent with the rights of the run's owner. How the run ended is in the answer of `run`.
     @discardableResult
     func stop(_ run: Int64, by teardown: Teardown) -> Bool
+
+    /// Begins to end a run; returns what came of the first signal, nil where there is no process yet.
+    ///
+    /// Where the run's owner may signal none of its processes nothing more is done, unless
+    /// `asDaemon`: that is with the daemon's own rights.
+    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer?
 
     /// What tells a process that has been started from others, should it outlive the daemon; nil
     /// where it has ended.
@@ -30,8 +36,9 @@ protocol CommandRunner: Sendable {
     /// Whether a process that an earlier daemon started has not ended.
     func lives(_ process: Orphan) -> Bool
 
-    /// Ends such a process and all of its group; returns when they have ended, or will not.
-    func end(_ process: Orphan, by teardown: Teardown) async
+    /// Ends such a process and all of its group with the rights of `owner`; returns when they have
+    /// ended, or will not: then those that are left.
+    func end(_ process: Orphan, of owner: UInt32, by teardown: Teardown) async -> [Int32]
 }
 
 /// The processes of the machine.
@@ -46,7 +53,11 @@ extension CommandRunner {
 
     func lives(_ process: Orphan) -> Bool { process.lives }
 
-    func end(_ process: Orphan, by teardown: Teardown) async { await process.end(by: teardown) }
+    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
+        stop(run, by: teardown) ? .sent : .gone
+    }
+
+    func end(_ process: Orphan, of owner: UInt32, by teardown: Teardown) async -> [Int32] { [] }
 }
 
 /// What to run, complete: nothing is inherited from the daemon.
@@ -126,6 +137,9 @@ struct RunResult: Sendable {
     var output: CapturedOutput
     /// What it used, with the children it waited for; nil where there was no process.
     var usage: RunUsage?
+    /// The processes of its group that could not be ended: as they are another's than the owner's, or
+    /// sleep uninterruptibly.
+    var survivors: [Int32] = []
 }
 
 struct RunUsage: Hashable, Sendable {

@@ -48,13 +48,19 @@ struct Orphan: Sendable, Hashable {
         return status.ticks == ticks && !status.hasEnded
     }
 
-    /// Ends it and all of its process group; returns when they have ended, or will not.
-    func end(by teardown: Teardown) async {
-        let group = ProcessGroup(leader: pid)
+    /// Ends it and all of its process group; returns when they have ended, or will not: then those
+    /// that are left.
+    func end(
+        _ group: ProcessGroup,
+        by teardown: Teardown,
+        on threads: BlockingThreads
+    ) async -> [pid_t] {
         for step in teardown.signals where lives {
-            group.send(step.signal)
+            let answer = await group.onThread(threads) { lives ? group.send(step.signal) : .gone }
+            if answer == .refused { continue }
             await ProcessStatus.wait(atMost: step.grace) { !lives }
         }
-        await group.endSurvivors(by: teardown)
+        guard !lives else { return [pid] }
+        return await group.endSurvivors(by: teardown, on: threads)
     }
 }

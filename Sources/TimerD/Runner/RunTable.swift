@@ -5,67 +5,161 @@ import Locks
 
 /// The runs in progress, and the one way to send them signals.
 ///
-/// A run's group is signalled under the lock that `end` takes before the leader is reaped: never
-/// does a signal go to a number that may have become another's.
+/// `end` returns once no signal to the run's group is under way, and none is begun after it: so the
+/// leader, which is reaped after that, keeps its number for as long as somebody signals it.
 final class RunTable: Sendable {
-    private enum Phase {
-        /// There is no process yet; what to do once there is.
-        case starting(Teardown?)
-        case running(ProcessGroup)
+    private struct Run {
+        /// Nil while there is no process yet.
+        var group: ProcessGroup?
+        /// Whether the process has become the command; until then it may not be its owner's.
+        var isCommand = false
+        /// What to do once there is a process.
+        var wish: Teardown?
+        /// How many signals are being sent.
+        var signals = 0
+        /// Waits for that to be none; from here on no other is begun.
+        var end: CheckedContinuation<Void, Never>?
+        var isEnding = false
     }
 
-    private let phases = Locked<[Int64: Phase]>([:])
+    private let runs = Locked<[Int64: Run]>([:])
+    /// For signals that are sent with the rights of another user.
+    private let threads: BlockingThreads
+
+    init(threads: BlockingThreads) { self.threads = threads }
 
     func begin(_ run: Int64) {
-        let previous = phases.withLock { $0.updateValue(.starting(nil), forKey: run) }
+        let previous = runs.withLock { $0.updateValue(Run(), forKey: run) }
         // Run numbers come from the store, which gives each one once.
         precondition(previous == nil, "run \(run) is begun while it is in progress")
     }
 
     /// Notes the run's process; ends it at once if the run was stopped before.
     func start(_ run: Int64, as group: ProcessGroup) {
-        let wish: Teardown? = phases.withLock { phases in
-            guard case .starting(let wish) = phases.updateValue(.running(group), forKey: run) else {
-                return nil
-            }
-            return wish
+        let wish: Teardown? = runs.withLock { runs in
+            runs[run]?.group = group
+            return runs[run]?.wish
         }
         if let wish { tearDown(run, by: wish) }
     }
 
-    /// Forgets the run; from here on it is sent nothing.
-    func end(_ run: Int64) {
-        phases.withLock { _ = $0.removeValue(forKey: run) }
+    /// The process has become the command.
+    func noteCommand(_ run: Int64) {
+        runs.withLock { $0[run]?.isCommand = true }
+    }
+
+    /// Forgets the run: returns when nothing is being sent to it, and from here on nothing is.
+    func end(_ run: Int64) async {
+        await withCheckedContinuation { continuation in
+            let isIdle = runs.withLock { runs in
+                guard let signals = runs[run]?.signals, signals > 0 else {
+                    runs[run] = nil
+                    return true
+                }
+                runs[run]?.isEnding = true
+                runs[run]?.end = continuation
+                return false
+            }
+            if isIdle { continuation.resume() }
+        }
     }
 
     /// Begins to end the run; false if it is not in progress.
+    ///
+    /// With the daemon's own rights the first signal has been sent when this returns; with others'
+    /// it is under way.
     func stop(_ run: Int64, by teardown: Teardown) -> Bool {
-        let phase = phases.withLock { phases in
-            if case .starting = phases[run] { phases[run] = .starting(teardown) }
-            return phases[run]
+        guard let group = wish(run, teardown) else { return false }
+        if let group { tearDown(run, by: teardown, group) }
+        return true
+    }
+
+    /// Begins to end the run; returns what came of the first signal, nil where there is no process yet.
+    ///
+    /// Where that was refused, no other is sent. `asDaemon`: with the daemon's own rights, whoever the
+    /// run's owner is.
+    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
+        guard let group = wish(run, teardown) else { return .gone }
+        guard var group else { return nil }
+        if asDaemon { group.owner = nil }
+        let answer = await sendFirst(teardown.signals[0].signal, to: run, group)
+        if answer == .sent || answer == .unknown { tearDownFurther(run, by: teardown, group) }
+        return answer
+    }
+
+    /// The run's group; nil if it is not in progress, and nothing where it has no process yet: then
+    /// it is ended once it has.
+    private func wish(_ run: Int64, _ teardown: Teardown) -> ProcessGroup?? {
+        runs.withLock { runs in
+            guard let known = runs[run], !known.isEnding else { return .none }
+            if known.group == nil { runs[run]?.wish = teardown }
+            return .some(known.group)
         }
-        if case .running = phase { tearDown(run, by: teardown) }
-        return phase != nil
+    }
+
+    private func tearDown(_ run: Int64, by teardown: Teardown) {
+        guard let group = runs.withLock({ $0[run]?.group }) else { return }
+        tearDown(run, by: teardown, group)
     }
 
     /// Sends the first signal now, and the others later unless the run has ended by then.
-    private func tearDown(_ run: Int64, by teardown: Teardown) {
+    private func tearDown(_ run: Int64, by teardown: Teardown, _ group: ProcessGroup) {
+        let first = teardown.signals[0].signal
+        if group.owner == nil {
+            guard send(first, to: run, group) != .gone else { return }
+            return tearDownFurther(run, by: teardown, group)
+        }
+        Task {
+            guard await sendFirst(first, to: run, group) != .gone else { return }
+            tearDownFurther(run, by: teardown, group)
+        }
+    }
+
+    private func tearDownFurther(_ run: Int64, by teardown: Teardown, _ group: ProcessGroup) {
         let steps = teardown.signals
-        guard send(steps[0].signal, to: run), steps.count > 1 else { return }
+        guard steps.count > 1 else { return }
         Task {
             for (step, next) in zip(steps, steps.dropFirst()) {
                 try await Task.sleep(for: step.grace)
-                guard send(next.signal, to: run) else { return }
+                let answer = await group.onThread(threads) {
+                    self.send(next.signal, to: run, group)
+                }
+                guard answer != .gone else { return }
             }
         }
     }
 
-    /// False if the run has no process (any more).
-    private func send(_ signal: Int32, to run: Int64) -> Bool {
-        phases.withLock { phases in
-            guard case .running(let group) = phases[run] else { return false }
-            group.sendFromTheStart(signal)
+    /// On its way to its owner a process is the daemon's own, which the owner may not signal: for no
+    /// longer than it takes to say so, as nothing before that blocks.
+    private func sendFirst(_ signal: Int32, to run: Int64, _ group: ProcessGroup) async
+        -> SignalAnswer
+    {
+        for _ in 1...100 {
+            let isCommand = runs.withLock { $0[run]?.isCommand ?? true }
+            let answer = await group.onThread(threads) { self.send(signal, to: run, group) }
+            guard answer == .refused, !isCommand else { return answer }
+            // try?: nobody cancels who ends processes.
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+        return .refused
+    }
+
+    /// `gone` if the run has no process (any more).
+    private func send(_ signal: Int32, to run: Int64, _ group: ProcessGroup) -> SignalAnswer {
+        let mayBegin = runs.withLock { runs in
+            guard let known = runs[run], known.group != nil, !known.isEnding else { return false }
+            runs[run]?.signals += 1
             return true
         }
+        guard mayBegin else { return .gone }
+        let answer = group.send(signal, fromTheStart: true)
+        let end = runs.withLock { runs -> CheckedContinuation<Void, Never>? in
+            runs[run]?.signals -= 1
+            guard let known = runs[run], known.isEnding, known.signals == 0 else { return nil }
+            runs[run] = nil
+            return known.end
+        }
+        end?.resume()
+        return answer
     }
 }

@@ -8,7 +8,9 @@ final class SpawnRunner: CommandRunner {
     private let pump: PipePump
     /// As many as commands run at once by default.
     private let threads = BlockingThreads(limit: 64)
-    private let table = RunTable()
+    /// Where signals are sent as their run's owner: apart from starts, which file systems may hold up.
+    private let signalThreads = BlockingThreads(limit: 16)
+    private let table: RunTable
     private let now: @Sendable () -> Int64
 
     /// Throws if there is no thread or no pipe for the pump.
@@ -16,6 +18,7 @@ final class SpawnRunner: CommandRunner {
     /// `now` is the wall clock, in µs since 1970.
     init(now: @escaping @Sendable () -> Int64) throws(Errno) {
         pump = try PipePump()
+        table = RunTable(threads: signalThreads)
         self.now = now
         Self.keepExitStatuses()
     }
@@ -25,18 +28,38 @@ final class SpawnRunner: CommandRunner {
         started: @escaping @Sendable (Int32) -> Void
     ) async -> RunResult {
         table.begin(request.run)
-        defer { table.end(request.run) }
-        return await withTaskCancellationHandler {
+        let result = await withTaskCancellationHandler {
             // Not a child of the caller's task: a cancelled task cannot wait for survivors to end.
             await Task { await carryOut(request, started: started) }.value
         } onCancel: {
             stop(request.run, by: request.teardown)
         }
+        await table.end(request.run)
+        return result
     }
 
     @discardableResult
     func stop(_ run: Int64, by teardown: Teardown) -> Bool {
         table.stop(run, by: teardown)
+    }
+
+    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
+        await table.kill(run, by: teardown, asDaemon: asDaemon)
+    }
+
+    func end(_ process: Orphan, of owner: UInt32, by teardown: Teardown) async -> [pid_t] {
+        let group = ProcessGroup(
+            leader: process.pid,
+            owner: Self.rights(of: owner),
+            leaderTicks: process.ticks
+        )
+        return await process.end(group, by: teardown, on: signalThreads)
+    }
+
+    /// The user as whom signals are sent; nil for the daemon, which can be nobody else, or is root as
+    /// the run is.
+    private static func rights(of owner: UInt32) -> UInt32? {
+        geteuid() == 0 && owner != 0 ? owner : nil
     }
 
     private func carryOut(
@@ -86,7 +109,10 @@ final class SpawnRunner: CommandRunner {
     ) async throws(StartRefusal) -> RunResult {
         let startedAt = now()
         handles.alarm?.start()
-        let group = ProcessGroup(leader: process.pid)
+        let group = ProcessGroup(
+            leader: process.pid,
+            owner: request.credentials.flatMap { Self.rights(of: $0.uid) }
+        )
         table.start(request.run, as: group)
         let end = await pump.run(
             handles.pipes,
@@ -96,22 +122,26 @@ final class SpawnRunner: CommandRunner {
             status: process.status,
             alarm: handles.alarm?.descriptor,
             reports: PumpReports(
-                started: { started(process.pid) },
+                started: { [table] in
+                    table.noteCommand(request.run)
+                    started(process.pid)
+                },
                 timedOut: { [table] in _ = table.stop(request.run, by: request.teardown) }
             )
         )
         // The process is a zombie: nobody else has its number until it is reaped.
-        table.end(request.run)
         let endedAt = now()
+        await table.end(request.run)
         let own = process.reap()
         if let failure = end.failure { throw command.refusal(failure) }
-        await group.endSurvivors(by: request.teardown)
+        let survivors = await group.endSurvivors(by: request.teardown, on: signalThreads)
         return RunResult(
             outcome: end.isTimedOut ? .timedOut : own?.outcome ?? .interrupted,
             startedAtMicroseconds: startedAt,
             endedAtMicroseconds: endedAt,
             output: request.output.captured,
-            usage: own?.usage
+            usage: own?.usage,
+            survivors: survivors
         )
     }
 

@@ -27,4 +27,7 @@ struct Teardown: Sendable, Hashable {
     var signals: [Step] {
         steps + [Step(signal: SIGKILL, grace: .seconds(1))]
     }
+
+    /// How long all of it takes where nothing heeds it.
+    var length: Duration { signals.reduce(.zero) { $0 + $1.grace } }
 }

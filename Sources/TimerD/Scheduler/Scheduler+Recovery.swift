@@ -56,10 +56,8 @@ extension Scheduler {
             }
             log.notice(
                 "ending a process that outlived the daemon",
-                metadata: [
-                    "job": "\(job.id)", "run": "\(run)", "owner": "\(job.owner.uid)",
-                    "pid": "\(process.pid)",
-                ]
+                metadata: metadata(of: run, job)
+                    .merging(["pid": "\(process.pid)"]) { old, _ in old }
             )
             runs[job.id, default: []].insert(run)
             // What it writes is lost; who reads along waits for its end.
@@ -67,16 +65,22 @@ extension Scheduler {
             let waiting = recovered.waiting.filter { $0.job.id == job.id }
             orphans[job.id, default: ([], waiting)].runs.insert(run)
             Task.detached(executorPreference: pool) { [runner] in
-                await runner.end(process, by: job.policy.run.teardown)
-                await self.interrupted(left)
+                let survivors = await runner.end(
+                    process,
+                    of: job.owner.uid,
+                    by: job.policy.run.teardown
+                )
+                await self.interrupted(left, survivors)
             }
         }
     }
 
     /// Nothing is left of a run that the end of the daemon before this one interrupted: stores that, with
     /// what follows it, and sees to it.
-    private func interrupted(_ left: LeftRun) {
+    private func interrupted(_ left: LeftRun, _ survivors: [Int32] = []) {
         let (id, next, moment) = (left.job.id, left.next, clock.now())
+        log.notice("a run was interrupted", metadata: metadata(of: left.run, left.job))
+        tell(of: survivors, of: left.run, left.job)
         let ended = EndedRun(
             fire: left.fire.id,
             fireDate: left.fire.wallDate,
@@ -84,7 +88,8 @@ extension Scheduler {
             outcome: .interrupted,
             startedAt: nil,
             endedAt: moment.wall,
-            output: CapturedOutput()
+            output: CapturedOutput(),
+            survivors: survivors
         )
         counters.countRun(.interrupted, of: left.job)
         record {
@@ -160,7 +165,9 @@ extension Scheduler {
         guard !runs.isEmpty else { return }
         let deadline = Task(executorPreference: pool) {
             try await Task.sleep(for: time)
-            await self.endRuns()
+            let patience = await self.endRuns()
+            try await Task.sleep(for: patience)
+            await self.leaveRuns()
         }
         await withCheckedContinuation { waiter in
             idleWaiters.append(waiter)
@@ -170,8 +177,24 @@ extension Scheduler {
         deadline.cancel()
     }
 
-    private func endRuns() {
+    /// Begins to end all runs; returns how long that may take, where it can be done.
+    private func endRuns() -> Duration {
         isEndingRuns = true
         for task in tasks.values { task.cancel() }
+        // Once for the run's own process, once for what it has left behind.
+        let longest = commands.values.map(\.job.policy.run.teardown.length).max() ?? .zero
+        return longest * 2 + .seconds(2)
+    }
+
+    /// Stops although runs are in progress that their owners may not end: the next daemon finds them.
+    private func leaveRuns() {
+        for command in commands.values {
+            log.warning(
+                "a run could not be ended, leaving it to the next daemon",
+                metadata: metadata(of: command.run, command.job)
+            )
+        }
+        for waiter in idleWaiters { waiter.resume() }
+        idleWaiters = []
     }
 }

@@ -89,6 +89,7 @@ extension Scheduler {
             endedAt: clock.now().wall,
             output: CapturedOutput()
         )
+        ended.survivors = result?.survivors ?? []
         if let result {
             ended.endedAt = Timestamp(microseconds: result.endedAtMicroseconds)
             ended.output = result.output
@@ -104,6 +105,7 @@ extension Scheduler {
         onFailureRuns.remove(command.run)
         counters.countRun(ended.outcome, of: command.job)
         tell(of: command, ended.outcome)
+        tell(of: ended.survivors, of: command.run, command.job)
         follow(command, ended, isStopped: stoppedRuns.remove(command.run) != nil)
         runsChanged(of: id)
         resumeIfIdle()
@@ -117,12 +119,17 @@ extension Scheduler {
         log.log(
             level: isFailure ? .notice : .debug,
             isFailure ? "a run failed" : "a run ended",
-            metadata: [
-                "job": "\(command.job.id)", "run": "\(command.run)",
-                "owner": "\(command.job.owner.uid)",
-                "outcome": "\(outcome)",
-            ]
+            metadata: metadata(of: command.run, command.job)
+                .merging(["outcome": "\(outcome)"]) { old, _ in old }
         )
+    }
+
+    /// Logs what is left of a run that has ended.
+    func tell(of survivors: [Int32], of run: RunID, _ job: StoredJob) {
+        guard !survivors.isEmpty else { return }
+        var metadata = metadata(of: run, job)
+        metadata["pids"] = "\(survivors.map(\.description).joined(separator: " "))"
+        log.notice("a run's processes could not be ended", metadata: metadata)
     }
 
     /// Stores how a run ended, with what follows it, and sees to that.
@@ -167,9 +174,24 @@ extension Scheduler {
         }
     }
 
-    /// Begins to end a run as its job says; false if it is not in progress.
-    func endRun(_ run: RunID) -> Bool {
-        stop(run, by: commands[run]?.job.policy.run.teardown ?? .standard)
+    /// Begins to end a run as its job says.
+    ///
+    /// - Returns: what came of the first signal; `gone` if the run is not in progress. Where it was
+    ///   refused, the run goes on as if nobody had asked. With `asDaemon` nothing is refused.
+    func endRun(_ run: RunID, asDaemon: Bool) async -> SignalAnswer {
+        guard let task = tasks[run] else { return .gone }
+        let teardown = commands[run]?.job.policy.run.teardown ?? .standard
+        let isFirst = stoppedRuns.insert(run).inserted
+        switch await runner.kill(run.rawValue, by: teardown, asDaemon: asDaemon) {
+        case .refused:
+            if isFirst { stoppedRuns.remove(run) }
+            return .refused
+        case .gone:
+            // One that waits for its place among the runs has no process, and gets none.
+            task.cancel()
+        case .sent, .unknown, nil: break
+        }
+        return .sent
     }
 
     /// Begins to end a run, which is not tried again; false if it is not in progress.
@@ -180,5 +202,15 @@ extension Scheduler {
         // One that waits for its place among the runs has no process, and gets none.
         if !runner.stop(run.rawValue, by: teardown) { task.cancel() }
         return true
+    }
+}
+
+extension Scheduler {
+    /// What each record of the log about a run tells of it.
+    func metadata(of run: RunID?, _ job: StoredJob) -> Logger.Metadata {
+        var metadata: Logger.Metadata = ["job": "\(job.id)", "owner": "\(job.owner.uid)"]
+        metadata["run"] = run.map { "\($0)" }
+        metadata["name"] = job.definition.name.map { "\($0)" }
+        return metadata
     }
 }

@@ -51,7 +51,8 @@ extension JobWriter {
             ended.endedAt,
             ended.usage?.userMicroseconds,
             ended.usage?.systemMicroseconds,
-            ended.usage?.peakMemory
+            ended.usage?.peakMemory,
+            ended.survivors.isEmpty ? nil : ended.survivors.count
         )
         switch next {
         case .done: try database.prepare(SQL.markDone).run(ended.fire)
@@ -95,6 +96,8 @@ struct EndedRun: Sendable {
     var output: CapturedOutput
     /// Nil where no process was started, or nobody saw it end.
     var usage: RunUsage?
+    /// The processes of its group that could not be ended.
+    var survivors: [Int32] = []
 }
 
 extension RunOutcome {
@@ -126,7 +129,7 @@ extension JobWriter.SQL {
     static let markFinished = """
         UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
             started_at_us = coalesce(?5, started_at_us), ended_at_us = ?6,
-            user_us = ?7, system_us = ?8, peak_memory_bytes = ?9
+            user_us = ?7, system_us = ?8, peak_memory_bytes = ?9, survivors = ?10
         WHERE id = ?1
         """
     static let markDone = "UPDATE fires SET state = 'done' WHERE id = ?1"

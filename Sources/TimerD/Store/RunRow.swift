@@ -21,7 +21,7 @@ enum RunRow {
         CASE WHEN fires.state = 'waiting' AND fires.waits_for = 'retry'
             AND runs.id = (SELECT max(last.id) FROM runs AS last WHERE last.fire_id = fires.id)
             THEN fires.waits_until_us END,
-        fires.waits_for
+        fires.waits_for, runs.survivors
         """
     /// Whether a fire is not over, as fires_open has it; not by IN, for which SQLite builds a table.
     static let isOpen = """
@@ -58,6 +58,7 @@ enum RunRow {
         if run.outcome != nil {
             // The fire may wait for its next attempt; this one is over.
             run.state = .done
+            run.survivors = try row.get(22)
         } else if run.state == .running, run.startedAt == nil {
             // Or it starts at this moment.
             run.state = .waiting
@@ -65,7 +66,7 @@ enum RunRow {
         } else if run.state == .waiting {
             run.waitsFor = try row.get(21)
         }
-        return RunOnPage(run: run, cursor: try row.get(22))
+        return RunOnPage(run: run, cursor: try row.get(23))
     }
 }
 

@@ -178,11 +178,12 @@ final class SimulatedRunner: CommandRunner, @unchecked Sendable {
 
     func lives(_ process: Orphan) -> Bool { processes.living[process.pid]?.ticks == process.ticks }
 
-    func end(_ process: Orphan, by teardown: Teardown) async {
-        guard lives(process), !isDead else { return }
+    func end(_ process: Orphan, of owner: UInt32, by teardown: Teardown) async -> [Int32] {
+        guard lives(process), !isDead else { return [] }
         processes.end(process.pid, at: simulation.soon())
         await withCheckedContinuation { continuation in
             processes.onEnd(of: process.pid) { _ in continuation.resume() }
         }
+        return []
     }
 }

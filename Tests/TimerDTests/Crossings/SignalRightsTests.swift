@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// A program that is setuid root and becomes root altogether: its caller may not signal it (kill(2)),
+/// and so may not have the daemon do it.
+@Suite("Rights of signals", .timeLimit(.minutes(3)), .enabled(if: geteuid() == 0 && Raised.works))
+struct SignalRightsTests {
+    /// Runs `body` with a program that becomes root, writes its pid to a file of that name in the
+    /// daemon's folder, and waits; ends those that are left.
+    private func with(
+        _ body: (DaemonProcess, _ ann: TestUser, _ raised: String) async throws -> Void
+    ) async throws {
+        try await DaemonProcess.withUsers { daemon, ann, _ in
+            let program = try await Raised.make(in: daemon.folder)
+            do {
+                try await body(daemon, ann, program)
+            } catch {
+                Raised.end(in: daemon.folder)
+                throw error
+            }
+            Raised.end(in: daemon.folder)
+        }
+    }
+
+    @Test("A run that has become root's is not its owner's to kill, and root's to")
+    func kill() async throws {
+        try await with { daemon, ann, raised in
+            let job = try await daemon.begin([raised, "leader"], as: ann.uid)
+            let pid = try #require(try await pid_t(daemon.line(in: "leader")))
+            let number = "\(try #require(try await daemon.runningRun(job).id))"
+            let refused = try await daemon.timerctl(as: ann, "kill", number)
+            #expect(refused.status == 77, "\(refused.errors)")
+            #expect(refused.errors.contains("not its owner's to end"), "\(refused.errors)")
+            #expect(isAlive(pid))
+
+            let ended = try await daemon.timerctl(as: ann, "invalidate", job, "--kill")
+            #expect(ended.status == 0, "the job is hers: \(ended.errors)")
+            #expect(try await daemon.runningRun(job).state == .running)
+            #expect(isAlive(pid))
+
+            #expect(try await daemon.timerctl("kill", number).status == 0)
+            #expect(try await daemon.finishedRun(job).signal == SIGTERM)
+            #expect(!isAlive(pid))
+        }
+    }
+
+    @Test("What has become root's outlives its run, which says so, and so does the log")
+    func survivor() async throws {
+        try await with { daemon, ann, raised in
+            let script = "\(raised) child & sleep 1000 & while [ ! -s \(daemon.folder)/child ]; "
+            let job = try await daemon.begin(
+                ["sh", "-c", script + "do sleep 0.01; done; exit 3"],
+                as: ann.uid,
+                options: ["--name", "raiser", "--kill-after", "50ms"]
+            )
+            let run = try await daemon.finishedRun(job)
+            let pid = try #require(try await pid_t(daemon.line(in: "child")))
+            #expect(run.status == 3)
+            #expect(run.survivors == 1, "\(run)")
+            #expect(isAlive(pid))
+            let own = try #require(ProcessStatus.allProcesses).filter {
+                ProcessStatus.user(of: $0) == ann.uid && isAlive($0)
+            }
+            #expect(own == [], "what is hers is ended")
+
+            let sentence = "1 process of its group could not be ended"
+            for words in [["runs", job], ["show", job]] {
+                let told = try await daemon.timerctl(as: ann.uid, words).output
+                #expect(told.contains(sentence), "\(words): \(told)")
+            }
+            #expect(try await daemon.timerctl(as: ann, "logs", job).errors.contains(sentence))
+            let line = daemon.log.split(separator: "\n").first { $0.contains("could not be ended") }
+            for word in ["name=raiser", "owner=\(ann.uid)", "pids=\(pid)", "job=\(job)"] {
+                #expect(line?.contains(word) == true, "\(daemon.log)")
+            }
+        }
+    }
+
+    @Test("A timeout ends what is the owner's, and leaves what has become root's")
+    func timeout() async throws {
+        try await with { daemon, ann, raised in
+            let wait = "while [ ! -s \(daemon.folder)/child ]; do sleep 0.01; done; sleep 1000"
+            let job = try await daemon.begin(
+                ["sh", "-c", "\(raised) child & \(wait)"],
+                as: ann.uid,
+                options: ["--timeout", "2s", "--kill-after", "50ms"]
+            )
+            let run = try await daemon.finishedRun(job)
+            let pid = try #require(try await pid_t(daemon.line(in: "child")))
+            #expect(run.outcome == .timedOut)
+            #expect(run.survivors == 1, "\(run)")
+            #expect(isAlive(pid))
+        }
+    }
+
+    @Test("invalidate --kill ends a run, but not what of it has become root's")
+    func invalidation() async throws {
+        try await with { daemon, ann, raised in
+            let job = try await daemon.begin(
+                ["sh", "-c", "\(raised) child & sleep 1000; true"],
+                as: ann.uid,
+                options: ["--kill-after", "50ms"]
+            )
+            let pid = try #require(try await pid_t(daemon.line(in: "child")))
+            let ended = try await daemon.timerctl(as: ann, "invalidate", job, "--kill")
+            #expect(ended.status == 0, "\(ended.errors)")
+            let run = try await daemon.finishedRun(job)
+            #expect(run.outcome == .signalled && run.survivors == 1, "\(run)")
+            #expect(isAlive(pid))
+        }
+    }
+
+    @Test("A daemon that takes over ends what is the owner's alone")
+    func takeOver() async throws {
+        try await with { daemon, ann, raised in
+            let job = try await daemon.begin(
+                ["sh", "-c", "echo $$ >$HOME/own; \(raised) child & sleep 1000; true"],
+                as: ann.uid,
+                options: ["--kill-after", "50ms"]
+            )
+            let pid = try #require(try await pid_t(daemon.line(in: "child")))
+            let own = try #require(try await pid_t(daemon.line(in: "ann/own")))
+            #expect(try await daemon.runningRun(job).state == .running)
+            await daemon.end(SIGKILL)
+            try await daemon.start()
+            let run = try await daemon.finishedRun(job)
+            #expect(run.outcome == .interrupted && run.survivors == 1, "\(run)")
+            #expect(isAlive(pid))
+            #expect(!isAlive(own))
+        }
+    }
+
+    @Test("A daemon that stops leaves to the next what it may not end")
+    func stop() async throws {
+        try await with { daemon, ann, raised in
+            await daemon.end(SIGTERM)
+            let file = daemon.folder + "/timerd.json"
+            try #"{"drainTime": "0s"}"#.write(toFile: file, atomically: false, encoding: .utf8)
+            try await daemon.start(["--config", file])
+            let job = try await daemon.begin(
+                [raised, "leader"],
+                as: ann.uid,
+                options: ["--kill-after", "10ms"]
+            )
+            let pid = try #require(try await pid_t(daemon.line(in: "leader")))
+            #expect(try await daemon.runningRun(job).state == .running)
+            #expect(await daemon.end(SIGTERM) == .exited(0))
+            #expect(isAlive(pid))
+            try await daemon.start()
+            let run = try await daemon.finishedRun(job)
+            #expect(run.outcome == .interrupted && run.survivors == 1, "\(run)")
+            #expect(isAlive(pid))
+        }
+    }
+}
+
+/// The program; it is made by root, as no user can make it.
+private enum Raised {
+    private static let compiler = ["cc", "clang", "gcc"].first(where: Shell.has)
+    static var works: Bool { compiler != nil }
+
+    static func make(in folder: String) async throws -> String {
+        let program = folder + "/raised"
+        let source = """
+            #include <stdio.h>
+            #include <unistd.h>
+            int main(int count, char **words) {
+                if (setuid(0) != 0 || count != 2 || chdir("\(folder)") != 0) return 1;
+                FILE *file = fopen(words[1], "w");
+                fprintf(file, "%d\\n", getpid());
+                fclose(file);
+                fclose(stdout);
+                fclose(stderr);
+                // Not for ever, should a test be ended before it ends this.
+                sleep(300);
+                return 0;
+            }
+            """
+        try await Tool.run([compiler ?? "cc", "-x", "c", "-o", program, "-"], input: source)
+        chmod(program, 0o4755)
+        return program
+    }
+
+    /// Ends those that say in the folder that they are there.
+    static func end(in folder: String) {
+        for name in ["leader", "child"] {
+            guard let text = readFile("\(folder)/\(name)"), let pid = pid_t(text.dropLast()),
+                readFile("/proc/\(pid)/cmdline")?.hasPrefix(folder) == true
+            else { continue }
+            Glibc.kill(pid, SIGKILL)
+        }
+    }
+}
