@@ -6,7 +6,7 @@ import Locks
 /// A limit on how many runs are in progress at once, in all and of each user.
 ///
 /// Those that must wait are served in order, the users in turn: whoever starts a thousand runs at
-/// once delays nobody's one.
+/// once delays nobody's one. Root may keep a reserve against all others together.
 final class RunSlots: Sendable {
     /// Who entered, and when.
     struct Ticket: Sendable {
@@ -23,6 +23,8 @@ final class RunSlots: Sendable {
     private struct State {
         var limit: Int
         var limitPerUser: Int
+        /// Whether places are kept for root.
+        var hasReserve: Bool
         var inUse = 0
         /// Slots in use, by user; none for those with none.
         var used: [UInt32: Int] = [:]
@@ -34,16 +36,30 @@ final class RunSlots: Sendable {
         var lastTicket = 0
 
         func hasRoom(for user: UInt32) -> Bool {
-            inUse < limit && used[user, default: 0] < limitPerUser
+            guard used[user, default: 0] < limitPerUser else { return false }
+            guard hasReserve else { return inUse < limit }
+            let roots = used[0, default: 0]
+            let others = max(limit - RunSlots.reserve(of: limit), 1)
+            // The one place there is may be another's: then root's is one more.
+            if user == 0 { return roots < limit && inUse < max(limit, others + 1) }
+            return inUse < limit && inUse - roots < others
         }
     }
 
     private let state: Locked<State>
 
-    /// Both limits are at least 1.
-    init(limit: Int, limitPerUser: Int = .max) {
-        state = Locked(State(limit: limit, limitPerUser: limitPerUser))
+    /// Nobody has a slot yet.
+    ///
+    /// Both limits are at least 1. `hasReserve`: whether all users but root together leave root some of
+    /// the places.
+    init(limit: Int, limitPerUser: Int = .max, hasReserve: Bool = false) {
+        state = Locked(
+            State(limit: limit, limitPerUser: limitPerUser, hasReserve: hasReserve)
+        )
     }
+
+    /// How many of so many places are root's alone: a sixteenth, one at least.
+    static func reserve(of limit: Int) -> Int { max(limit / 16, 1) }
 
     var inUse: Int { state.withLock { $0.inUse } }
     var waiting: Int { state.withLock { $0.waiters.values.reduce(0) { $0 + $1.count } } }

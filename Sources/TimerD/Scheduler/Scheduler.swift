@@ -91,7 +91,11 @@ actor Scheduler {
         self.events = events
         self.settings = settings
         self.log = log
-        slots = RunSlots(limit: settings.maxRuns, limitPerUser: settings.maxRunsPerUser)
+        slots = RunSlots(
+            limit: settings.maxRuns,
+            limitPerUser: settings.maxRunsPerUser,
+            hasReserve: settings.account.uid == 0
+        )
         window = Window(now: clock.now().elapsed)
         numbers = EventNumbers(from: eventSequenceEnd)
         retention = Retention(settings.retention, now: clock.now().elapsed, nextEvent: numbers.next)

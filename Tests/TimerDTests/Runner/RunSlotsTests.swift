@@ -156,6 +156,42 @@ import Testing
         }
     }
 
+    @Test(
+        "Root has a place at once, however many runs all others have or wait for",
+        arguments: [1, 2, 5, 16, 64, 100]
+    )
+    func reserve(limit: Int) async throws {
+        let slots = RunSlots(limit: limit, limitPerUser: 32, hasReserve: true)
+        let others = (1...5).flatMap { user in
+            (0..<40).map { _ in (UInt32(user), slots.enter(for: UInt32(user))) }
+        }
+        // Two users alone fill 64 places and more.
+        #expect(slots.inUse == max(limit - RunSlots.reserve(of: limit), 1))
+        let roots = (0..<RunSlots.reserve(of: limit)).map { _ in slots.enter(for: 0) }
+        for ticket in roots { try await slots.wait(ticket) }
+        #expect(slots.inUse == max(limit, 2))
+        _ = slots.enter(for: 0)
+        #expect(slots.waiting == others.count - (slots.inUse - roots.count) + 1)
+
+        // Root's places are not the others' when it gives them back, and theirs go on to them.
+        for _ in roots { slots.release(for: 0) }
+        #expect(slots.inUse == max(limit - RunSlots.reserve(of: limit), 1) + 1)
+        let before = slots.waiting
+        slots.release(for: 1)
+        // Of one place it was that one, which root's is now.
+        #expect(slots.waiting == before - (limit > 1 ? 1 : 0))
+    }
+
+    @Test("Without others root has all places, and not one more")
+    func rootAlone() {
+        for limit in [1, 2, 64] {
+            let slots = RunSlots(limit: limit, hasReserve: true)
+            for _ in 0...limit { _ = slots.enter(for: 0) }
+            #expect(slots.inUse == limit)
+            #expect(slots.waiting == 1)
+        }
+    }
+
     @Test("Users are served in turn: a thousand runs of one delay nobody else's one")
     func turns() async throws {
         let slots = RunSlots(limit: 1)
