@@ -89,7 +89,7 @@ package-test: release
 benchmarks: release
 	$(SWIFT) run -c release --package-path Benchmarks timerd-benchmarks
 
-## Installs what the build needs and the machine lacks: SQLite's header.
+## Installs what the build needs and the machine lacks: SQLite's header and PAM's.
 dependencies:
 	@./.ci/dependencies
 

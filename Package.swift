@@ -60,6 +60,7 @@ let package = Package(
             pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"])]
         ),
+        .systemLibrary(name: "CPAM", pkgConfig: "pam", providers: [.apt(["libpam0g-dev"])]),
         .systemLibrary(name: "CLinux"),
         .target(name: "CSpawn"),
         .target(name: "Locks", swiftSettings: settings),
@@ -83,7 +84,8 @@ let package = Package(
         .target(
             name: "TimerD",
             dependencies: [
-                "CLinux", "CSQLite", "CSpawn", "Locks", "Migrations", "RunLoopTimers", "Schedules",
+                "CLinux", "CPAM", "CSQLite", "CSpawn", "Locks", "Migrations", "RunLoopTimers",
+                "Schedules",
                 "TimerControl",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),

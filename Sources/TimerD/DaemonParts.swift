@@ -84,7 +84,7 @@ struct DaemonParts {
         self.clock = clock
         let bus = EventBus(newest: store.state.eventSequenceEnd - 1, loop: sockets.any())
         self.bus = bus
-        let accounts = Accounts()
+        let accounts = Accounts(permission: AccountManagement.check)
         let account = Account(uid: geteuid())
         let own = Owner(uid: account.uid, name: account.name)
         self.own = own

@@ -1,34 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the user database says, remembered for a while.
+/// What the user database and PAM say of users, remembered for a while.
 ///
-/// The database may be a network away and take seconds to answer, or never do. So it is asked on
-/// threads that nothing else needs, and by one at a time about each user.
-actor Accounts {
+/// Both may be a network away and take seconds to answer, or never do.
+struct Accounts: Sendable {
     /// How many users are remembered.
     static let most = 4096
     /// How old an answer may be: with this delay, a user who was removed has no more runs, and a uid
     /// that is given to somebody else goes by the new name.
     static let longestAge = Duration.seconds(1)
+    /// How old PAM's answer may be, yes or no: with this delay, an account that has expired has no
+    /// more runs.
+    static let permissionAge = Duration.seconds(5)
 
-    private struct Answer {
-        /// Nil where there is no such user.
-        var account: Account?
-        var askedAt: ContinuousClock.Instant
-    }
+    /// Nil where there is no such user.
+    private let accounts: UserAnswers<UInt32, Account?>
+    /// By account, so that a uid that is used again is asked about again; nil where nobody is asked.
+    private let permissions: UserAnswers<Account, Void>?
 
-    private let find: @Sendable (UInt32) throws(StartRefusal) -> Account
-    private let now: @Sendable () -> ContinuousClock.Instant
-    private let threads = BlockingThreads(limit: 8)
-    private var answers: [UInt32: Answer] = [:]
-    private var questions: [UInt32: Task<Result<Account?, StartRefusal>, Never>] = [:]
-
+    /// `permission`: throws for an account that may not run commands now; nil where all may.
     init(
         find: @escaping @Sendable (UInt32) throws(StartRefusal) -> Account = Account.find,
+        permission: (@Sendable (Account) throws(StartRefusal) -> Void)? = nil,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) {
-        self.find = find
-        self.now = now
+        accounts = UserAnswers(most: Self.most, threads: 8, keepsRefusals: false, now: now) { uid in
+            Result { () throws(StartRefusal) -> Account? in
+                do throws(StartRefusal) {
+                    return try find(uid)
+                } catch  where error.isNoUser {
+                    return nil
+                }
+            }
+        }
+        permissions = permission.map { permission in
+            // As many threads as there are runs at once by default: each asks before it starts.
+            UserAnswers(most: Self.most, threads: 64, keepsRefusals: true, now: now) { account in
+                Result { () throws(StartRefusal) in try permission(account) }
+            }
+        }
     }
 
     /// The user's account, as it was at most `longestAge` ago.
@@ -44,36 +54,14 @@ actor Accounts {
     /// - Throws: for a database that does not answer.
     func name(of uid: UInt32) async throws(StartRefusal) -> String? { try await entry(uid)?.name }
 
-    private func entry(_ uid: UInt32) async throws(StartRefusal) -> Account? {
-        if let known = answers[uid], now() - known.askedAt <= Self.longestAge {
-            return known.account
-        }
-        return try await ask(uid).get()
+    /// Returns where the account may run commands now.
+    ///
+    /// - Throws: for one that may not, with the reason, and where nobody can say.
+    func requirePermission(_ account: Account) async throws(StartRefusal) {
+        try await permissions?.answer(about: account, age: Self.permissionAge).get()
     }
 
-    private func ask(_ uid: UInt32) async -> Result<Account?, StartRefusal> {
-        if let question = questions[uid] { return await question.value }
-        let askedAt = now()
-        let question = Task { [find, threads] in
-            await threads.run {
-                Result { () throws(StartRefusal) -> Account? in
-                    do throws(StartRefusal) {
-                        return try find(uid)
-                    } catch  where error.isNoUser {
-                        return nil
-                    }
-                }
-            }
-        }
-        questions[uid] = question
-        let answer = await question.value
-        questions[uid] = nil
-        if answers.count >= Self.most { answers.removeAll() }
-        if case .success(let account) = answer {
-            answers[uid] = Answer(account: account, askedAt: askedAt)
-        } else {
-            answers[uid] = nil
-        }
-        return answer
+    private func entry(_ uid: UInt32) async throws(StartRefusal) -> Account? {
+        try await accounts.answer(about: uid, age: Self.longestAge).get()
     }
 }

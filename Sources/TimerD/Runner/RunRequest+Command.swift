@@ -58,9 +58,12 @@ extension Settings {
     /// Whom the job's commands run as: as root, its owner; else the daemon's own user, who is all
     /// that there is.
     ///
-    /// - Throws: for a user who does not exist (any more).
+    /// - Throws: for a user who does not exist (any more), or whose account may not be used now.
     func owner(of job: StoredJob, _ accounts: Accounts) async throws(StartRefusal) -> Account {
-        guard account.uid == 0, job.owner.uid != account.uid else { return account }
-        return try await accounts.account(job.owner.uid)
+        guard account.uid == 0 else { return account }
+        let uid = job.owner.uid
+        let owner = uid == account.uid ? account : try await accounts.account(uid)
+        try await accounts.requirePermission(owner)
+        return owner
     }
 }

@@ -13,6 +13,9 @@ import Testing
             var asked: [UInt32] = []
             var isRemoved = false
             var isBlocked = false
+            /// Whose account may not run commands.
+            var closed: Set<UInt32> = []
+            var permissionsAsked: [UInt32] = []
             var now = ContinuousClock.now
         }
 
@@ -42,6 +45,17 @@ import Testing
                         home: "/",
                         shell: "/bin/sh"
                     )
+                },
+                permission: { account throws(StartRefusal) in
+                    let (isClosed, isBlocked) = self.state.withLock { state in
+                        state.permissionsAsked.append(account.uid)
+                        return (state.closed.contains(account.uid), state.isBlocked)
+                    }
+                    if isBlocked {
+                        self.answer.wait()
+                        self.answer.signal()
+                    }
+                    if isClosed { throw StartRefusal("closed") }
                 },
                 now: { self.state.withLock { $0.now } }
             )
@@ -100,6 +114,48 @@ import Testing
             for try await name in group { names.insert(name) }
             #expect(names == Set((2...8).map { "user\($0)" }))
         }
+    }
+
+    @Test("A permission is asked for once in five seconds, whatever the answer was")
+    func permission() async throws {
+        let directory = Directory()
+        let accounts = directory.accounts()
+        let (ann, ben) = (try await accounts.account(1), try await accounts.account(2))
+        directory.state.withLock { $0.closed = [2] }
+        for _ in 1...3 {
+            try await accounts.requirePermission(ann)
+            await #expect(throws: StartRefusal("closed")) {
+                try await accounts.requirePermission(ben)
+            }
+        }
+        #expect(directory.state.withLock { $0.permissionsAsked } == [1, 2])
+        directory.state.withLock { $0.closed = [1] }
+        directory.pass(.seconds(6))
+        try await accounts.requirePermission(ben)
+        await #expect(throws: StartRefusal("closed")) { try await accounts.requirePermission(ann) }
+    }
+
+    @Test("An answer about one user that does not come holds up no run of another")
+    func slowPermission() async throws {
+        let directory = Directory()
+        let accounts = directory.accounts()
+        var users: [Account] = []
+        for uid in 1...21 { users.append(try await accounts.account(UInt32(uid))) }
+        try await accounts.requirePermission(users[0])
+        directory.block()
+        try await withThrowingTaskGroup { group in
+            for user in users.dropFirst() {
+                for _ in 1...3 { group.addTask { try await accounts.requirePermission(user) } }
+            }
+            // Each once, and all of them at once.
+            while directory.state.withLock({ $0.permissionsAsked.count }) < 21 {
+                await Task.yield()
+            }
+            try await accounts.requirePermission(users[0])
+            directory.unblock()
+            try await group.waitForAll()
+        }
+        #expect(directory.state.withLock { $0.permissionsAsked.count } == 21)
     }
 
     @Test("Of very many users it does not remember all")
