@@ -23,7 +23,9 @@ import Testing
 
     @Test("A user who does not exist is told of")
     func unknown() {
-        #expect(throws: StartRefusal("user 4294900001 does not exist (any more)")) {
+        #expect(
+            throws: StartRefusal("user 4294900001 does not exist (any more)", isNoUser: true)
+        ) {
             try Account.find(uid: Self.nobodysUID)
         }
     }
