@@ -6,4 +6,5 @@
 
 #include <sys/pidfd.h>
 #include <sys/timerfd.h>
+#include <sys/vfs.h>
 #include <sys/timex.h>

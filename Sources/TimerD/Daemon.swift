@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Locks
 public import Logging
 public import ServiceLifecycle
 import TimerControl
@@ -28,16 +29,16 @@ public struct Daemon: Service {
 
     /// Runs until it is told to stop, by the service group or by cancellation.
     ///
-    /// - Throws: `StartError` for what keeps it from starting: a database that is in use, cannot be
-    ///   read or is not ours, a socket that another daemon answers on.
+    /// - Throws: `DaemonError` for what keeps it from starting: a database that is in use, cannot be
+    ///   read or is not ours, a socket that another daemon answers on; and where a file of its
+    ///   database was taken away while it ran.
     public func run() async throws {
         let parts: DaemonParts
+        let loss = Loss(reloads: reloads.continuation)
         do {
-            parts = try await DaemonParts.start(configuration, manager, log: log)
-        } catch let error as DatabaseError {
-            throw StartError(description: error.sentence)
+            parts = try await DaemonParts.start(configuration, manager, log: log) { loss.note($0) }
         } catch {
-            throw StartError(description: "\(error)")
+            throw DaemonError(starting: error)
         }
         log.info(
             "ready",
@@ -48,7 +49,7 @@ public struct Daemon: Service {
         )
         let watchdog = Watchdog(manager, on: parts.thread)
         manager.tell(.ready, .status("serving '\(configuration.socket)'"))
-        // Ends when the daemon is told to stop, and when its task is cancelled.
+        // Ends when the daemon is told to stop, when its task is cancelled, and with its database.
         var configuration = configuration
         for await new in reloads.stream.cancelOnGracefulShutdown() {
             manager.tell(.reloading)
@@ -62,13 +63,30 @@ public struct Daemon: Service {
             .needs(configuration.drainTime + .seconds(20))
         )
         log.info("stopping", metadata: ["drain": "\(configuration.drainTime)"])
-        try await parts.stop(drainTime: configuration.drainTime)
+        do {
+            try await parts.stop(drainTime: configuration.drainTime)
+        } catch  where loss.error == nil {
+            throw error
+        } catch {
+            // That nothing could be stored has been told already.
+        }
         withExtendedLifetime(watchdog) {}
+        if let error = loss.error { throw DaemonError(error.sentence, .inputOutput) }
         log.info("stopped")
     }
 }
 
-/// Why a daemon did not start: one line, for whoever started it.
-public struct StartError: Error, CustomStringConvertible {
-    public let description: String
+/// The end of a daemon whose database was taken away.
+private final class Loss: Sendable {
+    private let state = Locked<DatabaseError?>(nil)
+    private let reloads: AsyncStream<Configuration>.Continuation
+
+    init(reloads: AsyncStream<Configuration>.Continuation) { self.reloads = reloads }
+
+    var error: DatabaseError? { state.withLock { $0 } }
+
+    func note(_ error: DatabaseError) {
+        state.withLock { $0 = error }
+        reloads.finish()
+    }
 }

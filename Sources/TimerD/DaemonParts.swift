@@ -29,17 +29,18 @@ struct DaemonParts {
     private let resumption: ClockResumption
     private var started: StartedParts
 
-    /// Starts all parts; where one cannot, those before it are stopped, and all is as it was but for
+    /// Starts all parts, of which `onLost` is called once the database was taken away; where one cannot, those before it are stopped, and all is as it was but for
     /// the schema.
     static func start(
         _ configuration: Configuration,
         _ manager: ServiceManager,
-        log: Logger
+        log: Logger,
+        onLost: @escaping @Sendable (DatabaseError) -> Void
     ) async throws -> DaemonParts {
         DescriptorLimit.raise()
         var started = StartedParts()
         do {
-            var parts = try await DaemonParts(configuration, manager, log, &started)
+            var parts = try await DaemonParts(configuration, manager, log, onLost, &started)
             try await parts.takeOver()
             await parts.serveMetrics(at: configuration.listen)
             return parts
@@ -55,10 +56,12 @@ struct DaemonParts {
         _ configuration: Configuration,
         _ manager: ServiceManager,
         _ log: Logger,
+        _ onLost: @escaping @Sendable (DatabaseError) -> Void,
         _ started: inout StartedParts
     ) async throws {
         self.log = log
-        _ = try await started.start {
+        try TrustedPath.checkDatabase(configuration.database)
+        let lock = try await started.start {
             try DatabaseLock(database: configuration.database)
         } stop: {
             $0.release()
@@ -74,10 +77,17 @@ struct DaemonParts {
             $0.stop()
         }
         let store = try await started.start {
-            try Store(configuration.database, log: log, now: SystemClock.read().wall)
+            try Store(
+                configuration.database,
+                log: log,
+                now: SystemClock.read().wall,
+                onLost: onLost
+            )
         } stop: {
             try await $0.close()
         }
+        // One that was not there before.
+        try lock.holdFile()
         self.store = store
         resumption = try ClockResumption(store.state, bootID: SystemClock.bootID())
         let clock = resumption.clock

@@ -97,6 +97,9 @@ struct TimerDMain: AsyncParsableCommand {
             throw Self.failure(error.description, badConfiguration)
         }
         if checkConfig {
+            if let problem = configuration.untrustedPlace {
+                throw Self.failure(problem, badConfiguration)
+            }
             print(configuration.jsonText)
             return
         }
@@ -125,8 +128,8 @@ struct TimerDMain: AsyncParsableCommand {
         )
         do {
             try await group.run()
-        } catch let error as StartError {
-            throw Self.failure("\(error)", serviceUnavailable)
+        } catch let error as DaemonError {
+            throw Self.failure("\(error)", error.status.rawValue)
         }
     }
 

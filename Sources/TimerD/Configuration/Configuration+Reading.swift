@@ -86,6 +86,16 @@ extension Configuration {
         deny = list(.deny)
     }
 
+    /// What a daemon with these settings would not trust at its places, in a sentence; nil for nothing.
+    public var untrustedPlace: String? {
+        if let problem = TrustedPath.problem(withDatabase: database) {
+            return "cannot open database '\(database)': \(problem)"
+        }
+        return TrustedPath.problem(with: socket.parentFolder).map {
+            SocketError(socket, $0).description
+        }
+    }
+
     /// All settings as the file would have them, one a line.
     public var jsonText: String {
         let lines = values.map { "    \"\($0.rawValue)\": \($1.jsonText)" }
@@ -170,16 +180,7 @@ extension Configuration {
             return "cannot be read: " + String(cString: strerror(errno)).lowercased()
         }
         guard file.st_mode & S_IFMT == S_IFREG else { return "is no file" }
-        guard file.st_uid == 0 || file.st_uid == uid else {
-            return "belongs to uid \(file.st_uid); accepted are root and uid \(uid)"
-        }
-        guard file.st_mode & S_IWOTH == 0 else {
-            return "can be written to by everybody; accepted is its owner alone"
-        }
-        guard uid != 0 || file.st_mode & S_IWGRP == 0 || file.st_gid == 0 else {
-            return "can be written to by the group \(file.st_gid); accepted is its owner alone"
-        }
-        return nil
+        return TrustedPath.problem(with: path, uid: uid).map { "is not believed: \($0)" }
     }
 
     private static func exists(_ path: String) -> Bool {

@@ -94,7 +94,10 @@ final class ControlSocket: Sendable {
     }
 
     /// Answers those who have connected, and those who will.
-    func serve() { _ = channel.setOption(.autoRead, value: true) }
+    func serve() {
+        // It fails only where the channel is closed already.
+        _ = channel.setOption(.autoRead, value: true)
+    }
 
     /// How many clients are connected.
     var connectionCount: Int { clients.count }

@@ -7,10 +7,13 @@ struct SocketError: Error, Hashable, Sendable, CustomStringConvertible {
     var path: String
     /// What stands in the way: lower case, no full stop.
     var problem: String
+    /// Whether trying again will not help.
+    var isLasting = false
 
-    init(_ path: String, _ problem: String) {
+    init(_ path: String, _ problem: String, isLasting: Bool = false) {
         self.path = path
         self.problem = problem
+        self.isLasting = isLasting
     }
 
     /// What a system call said; to be made before the next one.

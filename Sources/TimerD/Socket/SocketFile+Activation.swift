@@ -23,7 +23,8 @@ extension SocketFile {
         guard name == path else {
             throw SocketError(
                 path,
-                "the service manager listens at '\(name)'; 'ListenStream' and 'socket' have to agree"
+                "the service manager listens at '\(name)'; 'ListenStream' and 'socket' have to agree",
+                isLasting: true
             )
         }
         let flags = fcntl(descriptor, F_GETFL)

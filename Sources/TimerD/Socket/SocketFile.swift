@@ -50,11 +50,14 @@ struct SocketFile: Sendable {
         guard !path.isEmpty, !path.utf8.contains(0), path.utf8.count <= longestPath else {
             throw SocketError(
                 path,
-                "the path has \(path.utf8.count) bytes, a socket's has 1 to \(longestPath)"
+                "the path has \(path.utf8.count) bytes, a socket's has 1 to \(longestPath)",
+                isLasting: true
             )
         }
         let directory = parent(of: path)
-        if let problem = TrustedFolder.problem(with: directory) { throw SocketError(path, problem) }
+        if let problem = TrustedPath.problem(with: directory) {
+            throw SocketError(path, problem, isLasting: true)
+        }
         try makeDirectory(directory, audience, for: path)
         let lock = try lock(directory, audience, for: path)
         defer { close(lock) }
@@ -100,7 +103,11 @@ struct SocketFile: Sendable {
             return
         }
         guard file.st_mode & S_IFMT == S_IFSOCK else {
-            throw SocketError(path, "there is a file that is no socket; it is left as it is")
+            throw SocketError(
+                path,
+                "there is a file that is no socket; it is left as it is",
+                isLasting: true
+            )
         }
         let probe = try makeSocket(path)
         defer { close(probe) }

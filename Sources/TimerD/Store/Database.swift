@@ -20,6 +20,8 @@ final class Database {
     private let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
     private var isClosed = false
+    /// Of the connection that writes.
+    private var files: OpenedFiles?
     /// Pages in the write-ahead log after the last commit that wrote any.
     private var loggedPages: Int32 = 0
     /// Commits that wrote any: one that changed nothing touches no disk.
@@ -40,6 +42,8 @@ final class Database {
                 try configureWriter()
                 try settleLog()
                 takeOverCheckpoints()
+                let real = String(cString: sqlite3_db_filename(handle, "main"))
+                files = OpenedFiles(path: path, real: real, on: disk)
             case .readOnly: try configureReader()
             }
         } catch {
@@ -55,7 +59,8 @@ final class Database {
     /// Copies the write-ahead log into the file and closes it; what is not committed is lost.
     ///
     /// Called twice, it does nothing the second time. No error: what was committed is durable in
-    /// the log, whether or not it can be copied now.
+    /// the log, whether or not it can be copied now. Where one of its files was taken away, none is
+    /// deleted, and the log is copied only into the file that it is of.
     func close() {
         guard !isClosed else { return }
         rollback()
@@ -64,11 +69,16 @@ final class Database {
             statement.finish()
         }
         statements = [:]
-        if mode == .readWriteCreate {
+        let loss = loss
+        if loss != nil { csqlite_keep_log_on_close(handle) }
+        if mode == .readWriteCreate, loss?.isMain != true {
             sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
         }
         sqlite3_close(handle)
     }
+
+    /// Which of its files was taken away since it was opened; nil for none, and for a reader.
+    var loss: OpenedFiles.Loss? { files?.loss() }
 
     // MARK: - Statements
 

@@ -21,6 +21,10 @@ struct DatabaseCopy {
         if !replacing, access(file, F_OK) == 0 {
             throw refusal("'\(file)' is there already, and was left alone")
         }
+        // As root it would make, write and name files where a link of a stranger's leads.
+        if let problem = TrustedPath.problem(with: file.parentFolder) {
+            throw refusal("cannot write a backup to '\(file)': \(problem)")
+        }
         let part = file + ".part"
         try makeEmpty(part)
         do throws(DatabaseError) {

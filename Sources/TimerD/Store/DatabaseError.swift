@@ -53,6 +53,11 @@ struct DatabaseError: Error, Sendable {
     var isReadOnly: Bool { primaryCode == SQLITE_READONLY }
     /// The process may have no more memory, or no more descriptors.
     var isOutOfMemory: Bool { primaryCode == SQLITE_NOMEM || primaryCode == SQLITE_CANTOPEN }
+    /// Whether trying again will not help: the file is damaged, somebody else's, newer than this
+    /// program, or open to strangers.
+    var isLasting: Bool {
+        isCorrupt || primaryCode == SQLITE_PERM || primaryCode == SQLITE_SCHEMA
+    }
     /// A row broke a rule of the schema: unique, check, not null, foreign key.
     var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
 

@@ -74,7 +74,7 @@ struct DatabaseFile {
     private func refuseLog(_ log: String) throws(DatabaseError) {
         guard let size = try disk.size(of: log), size > 0 else { return }
         throw refusal(
-            SQLITE_CANTOPEN,
+            SQLITE_NOTADB,
             "database '\(path)' is missing or empty, but '\(log)' holds \(size) bytes"
                 + " of it; restore the database, or move both away"
         )

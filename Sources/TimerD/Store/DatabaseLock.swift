@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 import CSQLite
 import Glibc
 import Locks
@@ -9,9 +10,20 @@ import Locks
 /// A lock on `<database>.lock` (flock(2)), which the kernel drops however its holder ends. The file
 /// stays: it is the lock that counts, and deleting the file would let two daemons each lock one of
 /// their own. In it is the holder's process id, for the message alone.
+///
+/// And a lock on the file of the database itself, which may have other names: a hard link, or a mount
+/// of it elsewhere. Its descriptor is closed by `release`, after SQLite's own: closing any descriptor of
+/// a file drops the locks that SQLite has on it (https://www.sqlite.org/howtocorrupt.html 2.2).
 final class DatabaseLock: Sendable {
-    /// Negative once released.
-    private let descriptor: Locked<Int32>
+    private struct State {
+        /// Negative once released.
+        var lock: Int32
+        /// Of the database; negative where it is not locked.
+        var file: Int32 = -1
+    }
+
+    private let path: String
+    private let state: Locked<State>
 
     /// Takes the lock of the database at `path`, which need not exist yet.
     ///
@@ -26,7 +38,7 @@ final class DatabaseLock: Sendable {
             let reason = errno == ELOOP ? "is a symbolic link" : DatabaseError.text(ofErrno: errno)
             throw Self.refusal(path, "cannot open lock file '\(lockPath)': \(reason)")
         }
-        let number = Self.lock(file)
+        let number = Self.lock(file) { Self.readHolder(file) }
         guard number == 0 else {
             let holder = Self.readHolder(file)
             close(file)
@@ -39,7 +51,42 @@ final class DatabaseLock: Sendable {
             throw Self.refusal(path, "database '\(path)' is in use by \(name)", code: SQLITE_BUSY)
         }
         Self.writeHolder(file)
-        descriptor = Locked(file)
+        self.path = path
+        state = Locked(State(lock: file))
+        try holdFile()
+    }
+
+    /// Locks the database's file as well, where there is one; once it is locked, does nothing.
+    ///
+    /// - Throws: "database '/path' is in use by process 1234 under another name".
+    func holdFile() throws(DatabaseError) {
+        let path = path
+        let refusal = state.withLock { state -> DatabaseError? in
+            guard state.lock >= 0, state.file < 0 else { return nil }
+            // What cannot be opened is left to who opens it, and says why. Not waited for, if it is a pipe.
+            let file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+            guard file >= 0 else { return nil }
+            state.file = file
+            guard !Self.isRemote(file), Self.lock(file, holder: { LockTable.holder(of: file) }) != 0
+            else { return nil }
+            let name = LockTable.holder(of: file).map { "process \($0)" } ?? "another process"
+            return Self.refusal(
+                path,
+                "database '\(path)' is in use by \(name) under another name",
+                code: SQLITE_BUSY
+            )
+        }
+        if let refusal { throw refusal }
+    }
+
+    /// Whether it lies on another machine: there flock(2) takes the kind of lock that SQLite itself
+    /// takes, and would keep SQLite out.
+    private static func isRemote(_ file: Int32) -> Bool {
+        var system = statfs()
+        // NFS, and the versions of SMB: statfs(2).
+        let remote: [UInt32] = [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42]
+        return fstatfs(file, &system) == 0
+            && remote.contains(UInt32(truncatingIfNeeded: system.f_type))
     }
 
     deinit {
@@ -48,10 +95,10 @@ final class DatabaseLock: Sendable {
 
     /// Lets the next daemon have the database; called twice, it does nothing the second time.
     func release() {
-        descriptor.withLock { file in
-            guard file >= 0 else { return }
-            close(file)
-            file = -1
+        state.withLock { state in
+            if state.file >= 0 { close(state.file) }
+            if state.lock >= 0 { close(state.lock) }
+            state = State(lock: -1)
         }
     }
 
@@ -59,11 +106,11 @@ final class DatabaseLock: Sendable {
     ///
     /// What a killed daemon was about to start has the lock too, until it is executed or ended: a lock
     /// whose holder is gone is waited for, two seconds at most.
-    private static func lock(_ file: Int32) -> Int32 {
+    private static func lock(_ file: Int32, holder: () -> Int32?) -> Int32 {
         for _ in 0..<200 {
             if flock(file, LOCK_EX | LOCK_NB) == 0 { return 0 }
             let number = errno
-            guard number == EWOULDBLOCK, let holder = readHolder(file), kill(holder, 0) != 0,
+            guard number == EWOULDBLOCK, let holder = holder(), kill(holder, 0) != 0,
                 errno == ESRCH
             else { return number }
             usleep(10_000)
@@ -72,7 +119,7 @@ final class DatabaseLock: Sendable {
     }
 
     /// The path without symbolic links, so that two names of one database are one lock.
-    private static func resolve(_ path: String) throws(DatabaseError) -> String {
+    static func resolve(_ path: String) throws(DatabaseError) -> String {
         if let real = realPath(path) { return real }
         let (folder, name) =
             switch path.lastIndex(of: "/") {

@@ -19,6 +19,15 @@ public struct DatabaseRestore {
     ///   database is as it was.
     public func restore(_ backup: String) throws -> String? {
         let now = SystemClock.read().wall
+        try TrustedPath.checkDatabase(database)
+        // SQLite makes files beside what it reads, also where a link of a stranger's leads; and what was
+        // checked could be another file by the time it is copied.
+        if let problem = TrustedPath.problem(with: backup) {
+            throw DaemonError(
+                "cannot restore '\(backup)': \(problem); copy it to a folder of your own first",
+                .unavailable
+            )
+        }
         let lock = try DatabaseLock(database: database)
         defer { lock.release() }
         try check(backup)
@@ -36,14 +45,17 @@ public struct DatabaseRestore {
         defer { file.close() }
         let version = try file.prepare("PRAGMA user_version").value(as: Int.self) ?? 0
         guard version <= [Migration].released.count else {
-            throw StartError(
-                description:
-                    "'\(backup)' has schema version \(version), and this timerd knows versions"
-                    + " up to \([Migration].released.count); restore it with a newer timerd"
+            throw DaemonError(
+                "'\(backup)' has schema version \(version), and this timerd knows versions"
+                    + " up to \([Migration].released.count); restore it with a newer timerd",
+                .unavailable
             )
         }
         if let problem = try file.problems().first {
-            throw StartError(description: "'\(backup)' is damaged: \(problem); nothing was changed")
+            throw DaemonError(
+                "'\(backup)' is damaged: \(problem); nothing was changed",
+                .unavailable
+            )
         }
     }
 
@@ -67,7 +79,7 @@ public struct DatabaseRestore {
         return old
     }
 
-    private func failure(_ what: String) -> StartError {
-        StartError(description: "\(what): \(DatabaseError.text(ofErrno: errno))")
+    private func failure(_ what: String) -> DaemonError {
+        DaemonError("\(what): \(DatabaseError.text(ofErrno: errno))", .unavailable)
     }
 }

@@ -15,6 +15,9 @@ protocol Disk: Sendable {
     /// - Throws: a sentence that names the path if it is not a file, or cannot be looked at.
     func size(of path: String) throws(DatabaseError) -> Int?
 
+    /// What tells the file at `path` from another; nil where there is none.
+    func identity(of path: String) -> FileIdentity?
+
     /// Makes a file, empty, which nobody but its owner may read, in place of one that is there.
     func create(_ path: String) throws(DatabaseError)
 
@@ -44,6 +47,12 @@ struct SystemDisk: Disk {
                 path: path
             )
         }
+    }
+
+    func identity(of path: String) -> FileIdentity? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
     }
 
     func create(_ path: String) throws(DatabaseError) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSQLite
+
 /// One step of the schema: a file of `migrations/sql`.
 struct Migration: Sendable {
     /// 1 for the first, and one more for each that follows.
@@ -34,7 +36,7 @@ struct Migrator: Sendable {
         let version = try database.prepare("PRAGMA user_version").value(as: Int.self) ?? 0
         guard version <= migrations.count else {
             throw DatabaseError(
-                code: 0,
+                code: SQLITE_SCHEMA,
                 message: "database '\(database.path)' has schema version \(version), and this"
                     + " timerd knows versions up to \(migrations.count); run a newer timerd",
                 path: database.path

@@ -16,8 +16,9 @@ struct Store: Sendable {
 
     /// Opens `path`, which it creates where there is none, and brings its schema up to date.
     ///
-    /// `now`: by the wall clock; what a restored copy goes on from. `makeThread` starts the thread of
-    /// a connection, by its name.
+    /// `now`: by the wall clock; what a restored copy goes on from. `makeThread` starts the
+    /// thread of a connection, by its name. `onLost` is called once a file of the database was taken
+    /// away: nothing is stored any more.
     ///
     /// - Throws: `DatabaseError` for a file that is not ours, cannot be read, or is newer.
     init(
@@ -25,7 +26,8 @@ struct Store: Sendable {
         on disk: any Disk = SystemDisk(),
         log: Logger,
         now: Timestamp,
-        makeThread: @Sendable (String) -> any StoreLoop = { StoreThread(name: $0) }
+        makeThread: @Sendable (String) -> any StoreLoop = { StoreThread(name: $0) },
+        onLost: @escaping @Sendable (DatabaseError) -> Void = { _ in }
     ) throws {
         let database = try Database(path: path, mode: .readWriteCreate, on: disk)
         try Migrator(.released).migrate(database)
@@ -37,7 +39,11 @@ struct Store: Sendable {
             database: database,
             thread: thread,
             onTrouble: { log.error("the database takes no writes", metadata: ["error": "\($0)"]) },
-            onRecovered: { log.notice("the database takes writes again") }
+            onRecovered: { log.notice("the database takes writes again") },
+            onLost: { error in
+                log.critical("the database was taken away", metadata: ["error": "\(error)"])
+                onLost(error)
+            }
         )
         care = DatabaseCare(path: path)
     }

@@ -13,6 +13,10 @@ import Locks
 /// and is not tried again. A *record* is a fact that has happened: it is kept, and tried until it
 /// is stored. Commands run only after the records that were submitted before them are applied, and
 /// fail with their error as long as that cannot be.
+///
+/// After each commit, and before anybody is told of it, it looks whether the database's files are
+/// still where they were. Where one was taken away nobody is told that anything was stored, and
+/// nothing is written any more.
 actor WriteQueue {
     private enum Batch {
         /// Nothing has failed but single commands, which are undone.
@@ -37,6 +41,7 @@ actor WriteQueue {
     private let database: Database
     private let onTrouble: @Sendable (DatabaseError) -> Void
     private let onRecovered: @Sendable () -> Void
+    private let onLost: @Sendable (DatabaseError) -> Void
     private let published = Locked(WriteStatistics())
     private var isClosed = false
 
@@ -49,6 +54,8 @@ actor WriteQueue {
     private var heldRecords: [WriteRecord] = []
     private var writes = 0
     private var isRetryQueued = false
+    /// What became of the database's files; from then on nothing is written.
+    private var lost: DatabaseError?
     private var retryDelay = WriteQueue.firstRetryDelay
 
     private static let firstRetryDelay = Duration.milliseconds(250)
@@ -57,18 +64,21 @@ actor WriteQueue {
     /// Takes over `database`, and the hook of `thread`.
     ///
     /// `onTrouble` is called once when writes begin to fail, `onRecovered` once when they are all
-    /// stored again; both on the thread of the store.
+    /// stored again, `onLost` once when a file of the database was taken away; all on the thread of
+    /// the store.
     init(
         database: sending Database,
         thread: any StoreLoop,
         onTrouble: @escaping @Sendable (DatabaseError) -> Void,
-        onRecovered: @escaping @Sendable () -> Void
+        onRecovered: @escaping @Sendable () -> Void,
+        onLost: @escaping @Sendable (DatabaseError) -> Void = { _ in }
     ) {
         path = database.path
         self.database = database
         self.thread = thread
         self.onTrouble = onTrouble
         self.onRecovered = onRecovered
+        self.onLost = onLost
         thread.onBatchEnd { [weak self] in
             self?.assumeIsolated { $0.finishBatch() }
         }
@@ -147,6 +157,7 @@ actor WriteQueue {
 
     private func run(_ command: WriteCommand) {
         guard !isClosed else { return command.refuse(closedError) }
+        if let lost { return command.refuse(lost) }
         applyRecords()
         if let error = batch.error {
             completions.append { _ in command.refuse(error) }
@@ -160,7 +171,7 @@ actor WriteQueue {
     }
 
     private func run(_ record: WriteRecord) {
-        guard !isClosed else { return }
+        guard !isClosed, lost == nil else { return }
         heldRecords.append(record)
         applyRecords()
     }
@@ -186,10 +197,13 @@ actor WriteQueue {
     private func closeDatabase() -> Result<Void, any Error> {
         guard !isClosed else { return .success(()) }
         finishBatch()
-        applyRecords()
-        finishBatch()
+        if lost == nil {
+            applyRecords()
+            finishBatch()
+        }
         isClosed = true
         database.close()
+        if let lost { return .failure(lost) }
         guard !heldRecords.isEmpty, let trouble = statistics.trouble else { return .success(()) }
         return .failure(trouble)
     }
@@ -223,12 +237,13 @@ actor WriteQueue {
 
     /// Commits, tells who waits for it, and sees to what failed.
     private func finishBatch() {
+        let wasLost = lost != nil
         let duration = commit()
         let outcome = batch
         let told = completions
-        var lost: DatabaseError?
+        var failure: DatabaseError?
         if case .failed(let error) = outcome {
-            lost = error
+            failure = error
             heldRecords.insert(contentsOf: appliedRecords, at: 0)
         }
         publish(outcome, committedIn: duration)
@@ -237,7 +252,12 @@ actor WriteQueue {
         appliedRecords = []
         writes = 0
         for completion in told {
-            completion(lost)
+            completion(failure)
+        }
+        if let lost {
+            heldRecords = []
+            if !wasLost { onLost(lost) }
+            return
         }
         guard !isClosed else { return }
         database.checkpointIfDue()
@@ -251,6 +271,12 @@ actor WriteQueue {
         let before = database.loggedCommits
         do {
             try database.commit()
+            if let loss = database.loss {
+                let error = loss.error(path: path)
+                lost = error
+                batch = .failed(error)
+                return nil
+            }
             return database.loggedCommits > before ? ContinuousClock.now - start : nil
         } catch {
             database.rollback()
@@ -266,7 +292,7 @@ actor WriteQueue {
         }
         switch turn {
         case nil: break
-        case .trouble(let error): onTrouble(error)
+        case .trouble(let error): if lost == nil { onTrouble(error) }
         case .recovery:
             retryDelay = Self.firstRetryDelay
             onRecovered()

@@ -213,6 +213,6 @@ import TimerControl
     func othersFile() async throws {
         try write("{}")
         #expect(chmod(path, 0o666) == 0)
-        #expect(await refusal()?.contains("can be written to by everybody") == true)
+        #expect(await refusal()?.contains("everybody can write to") == true)
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Logging
 import Testing
 
 @testable import TimerD
@@ -105,6 +106,46 @@ import Testing
             }
         }
         lock.release()
+    }
+
+    @Test("A hard link of a database that is in use is refused, with the process that has it")
+    func hardLink() throws {
+        _ = try Store(path, log: Logger(label: "test"), now: TestScheduler.start)
+        let lock = try DatabaseLock(database: path)
+        let other = folder.file("other.db")
+        #expect(link(path, other) == 0)
+        expectError("database '\(other)' is in use by process \(getpid()) under another name") {
+            try DatabaseLock(database: other)
+        }
+        lock.release()
+        try DatabaseLock(database: other).release()
+    }
+
+    @Test("A database that was not there when the lock was taken is locked once it is")
+    func newDatabase() throws {
+        let lock = try DatabaseLock(database: path)
+        try Data("x".utf8).write(to: URL(filePath: path))
+        let other = folder.file("other.db")
+        #expect(link(path, other) == 0)
+        try lock.holdFile()
+        try lock.holdFile()
+        #expect(throws: DatabaseError.self) { try DatabaseLock(database: other) }
+        lock.release()
+        try DatabaseLock(database: other).release()
+    }
+
+    @Test("The kernel's list of locks tells who holds one, and not who waits for it")
+    func lockTable() {
+        let table = """
+            1: POSIX  ADVISORY  WRITE 11 fd:01:77 0 EOF
+            2: FLOCK  ADVISORY  WRITE 22 fd:01:77 0 EOF
+            2: -> FLOCK  ADVISORY  WRITE 33 fd:01:77 0 EOF
+            3: FLOCK  ADVISORY  WRITE 44 08:11:77 0 EOF
+
+            """
+        #expect(LockTable.holder(device: 0xfd01, inode: 77, in: table) == 22)
+        #expect(LockTable.holder(device: 0x0811, inode: 77, in: table) == 44)
+        #expect(LockTable.holder(device: 0xfd01, inode: 78, in: table) == nil)
     }
 
     @Test("A missing folder is an error that names it")

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // It holds `stat` where a module of the program imports it, and Glibc where none does.
+import CSQLite
 import CoreFoundation
 import Glibc
 
-/// Whether a folder can be changed by nobody but root and the daemon's own user.
+/// Whether a file or folder can be changed by nobody but root and the daemon's own user.
 ///
-/// Whoever can write to a folder above the socket could put a socket of their own in its place, or
-/// have the daemon, as root, make files where a link of theirs leads.
-enum TrustedFolder {
-    /// What on the way to `path` a stranger has or could replace, as an error's words; nil for
-    /// nothing.
+/// Whoever can write to a folder on the way could put a file, or a link, of their own in the place of
+/// what is there: a socket of theirs, a database with commands for root, a place where root makes files.
+enum TrustedPath {
+    /// What on the way to `path`, or there, a stranger has, could replace or could write to, as an
+    /// error's words; nil for nothing.
     ///
-    /// What does not exist yet is not looked at.
+    /// Links are followed, and each is looked at. What does not exist yet is not.
     static func problem(with path: String, uid: uid_t = geteuid(), gid: gid_t = getegid())
         -> String?
     {
@@ -63,21 +64,44 @@ enum TrustedFolder {
         return String(validating: bytes.prefix(count), as: UTF8.self)
     }
 
-    private static func problem(at folder: String, _ uid: uid_t, _ gid: gid_t) -> String? {
+    private static func problem(at place: String, _ uid: uid_t, _ gid: gid_t) -> String? {
         var file = stat()
-        guard stat(folder, &file) == 0, file.st_mode & S_IFMT == S_IFDIR else { return nil }
+        guard stat(place, &file) == 0 else { return nil }
         guard file.st_uid == 0 || file.st_uid == uid else {
-            return "'\(folder)' belongs to uid \(file.st_uid); accepted are root and uid \(uid)"
+            return "'\(place)' belongs to uid \(file.st_uid); accepted are root and uid \(uid)"
         }
-        // In a sticky folder such as /tmp nobody can move what belongs to somebody else.
-        guard file.st_mode & S_ISVTX == 0 else { return nil }
+        let isFolder = file.st_mode & S_IFMT == S_IFDIR
+        // In a sticky folder such as /tmp nobody can move what belongs to somebody else. A device such
+        // as /dev/null keeps nothing.
+        guard isFolder ? file.st_mode & S_ISVTX == 0 : file.st_mode & S_IFMT == S_IFREG else {
+            return nil
+        }
         if file.st_mode & S_IWOTH != 0 {
-            return "everybody can write to '\(folder)'; accepted is the owner alone"
+            return "everybody can write to '\(place)'; accepted is the owner alone"
         }
         // A group of one's own is as good as oneself.
         if file.st_mode & S_IWGRP != 0, file.st_gid != 0, uid == 0 || file.st_gid != gid {
-            return "the group \(file.st_gid) can write to '\(folder)'; accepted is the owner alone"
+            return "the group \(file.st_gid) can write to '\(place)'; accepted is the owner alone"
         }
         return nil
+    }
+}
+
+extension TrustedPath {
+    /// The same of a database: its folder, itself, and what lies beside it.
+    static func problem(withDatabase path: String) -> String? {
+        // try?: why its folder cannot be found is told by who opens it.
+        let real = (try? DatabaseLock.resolve(path)) ?? path
+        let files = [path] + ["-wal", "-shm", "-journal", ".lock"].map { real + $0 }
+        return files.lazy.compactMap { problem(with: $0) }.first
+    }
+
+    static func checkDatabase(_ path: String) throws(DatabaseError) {
+        guard let problem = problem(withDatabase: path) else { return }
+        throw DatabaseError(
+            code: SQLITE_PERM,
+            message: "cannot open database '\(path)': \(problem)",
+            path: path
+        )
     }
 }

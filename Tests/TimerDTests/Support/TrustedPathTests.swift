@@ -6,7 +6,7 @@ import Testing
 
 @testable import TimerD
 
-@Suite("TrustedFolder") struct TrustedFolderTests {
+@Suite("TrustedPath") struct TrustedPathTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
@@ -32,19 +32,64 @@ import Testing
     @Test("A folder of one's own is trusted, and what does not exist yet")
     func own() {
         let path = make("a", mode: 0o755)
-        #expect(TrustedFolder.problem(with: path) == nil)
-        #expect(TrustedFolder.problem(with: path + "/b/c") == nil)
+        #expect(TrustedPath.problem(with: path) == nil)
+        #expect(TrustedPath.problem(with: path + "/b/c") == nil)
     }
 
     @Test("One that everybody can write to is not, unless it is sticky")
     func everybody() {
         let open = make("open", mode: 0o777)
         let problem = "everybody can write to '\(open)'; accepted is the owner alone"
-        #expect(TrustedFolder.problem(with: open) == problem)
-        #expect(TrustedFolder.problem(with: open + "/deeper") == problem)
+        #expect(TrustedPath.problem(with: open) == problem)
+        #expect(TrustedPath.problem(with: open + "/deeper") == problem)
         #expect(self.problem(open + "/t.sock") == problem)
         #expect(self.problem(open + "/new/t.sock") == problem)
-        #expect(TrustedFolder.problem(with: make("sticky", mode: 0o1777)) == nil)
+        #expect(TrustedPath.problem(with: make("sticky", mode: 0o1777)) == nil)
+    }
+
+    @Test("A file that others can write to is not, and one that its owner alone can is")
+    func files() {
+        let file = folder.file("f")
+        for (mode, words): (mode_t, String?) in [
+            (0o600, nil), (0o644, nil), (0o666, "everybody can write to '\(file)'"),
+            (0o1666, "everybody can write to '\(file)'"),
+        ] {
+            #expect(FileManager.default.createFile(atPath: file, contents: nil))
+            #expect(chmod(file, mode) == 0)
+            let problem = TrustedPath.problem(with: file)
+            #expect(problem == words.map { $0 + "; accepted is the owner alone" })
+        }
+        #expect(TrustedPath.problem(with: "/dev/null") == nil)
+    }
+
+    @Test(
+        "What a new folder of a user's with a group of one's own is by default, is trusted",
+        .enabled(if: geteuid() == 0)
+    )
+    func ownGroup() throws {
+        let path = make("home", mode: 0o775)
+        // A user's daemon, whose primary group has nobody else.
+        #expect(chown(path, 4242, 4242) == 0)
+        #expect(TrustedPath.problem(with: path, uid: 4242, gid: 4242) == nil)
+        #expect(
+            TrustedPath.problem(with: path, uid: 4242, gid: 100)?.contains("group 4242") == true
+        )
+    }
+
+    @Test("A database is trusted with all that lies beside it, also behind a link")
+    func database() throws {
+        let real = folder.file("real.db")
+        #expect(FileManager.default.createFile(atPath: real, contents: nil))
+        #expect(chmod(real, 0o600) == 0)
+        #expect(symlink(real, folder.file("link.db")) == 0)
+        #expect(TrustedPath.problem(withDatabase: folder.file("link.db")) == nil)
+        let log = real + "-wal"
+        #expect(FileManager.default.createFile(atPath: log, contents: nil))
+        #expect(chmod(log, 0o662) == 0)
+        for name in [real, folder.file("link.db")] {
+            let problem = TrustedPath.problem(withDatabase: name)
+            #expect(problem == "everybody can write to '\(log)'; accepted is the owner alone")
+        }
     }
 
     @Test("A link of one's own is followed, to a folder that has to be trusted as well")
@@ -54,13 +99,13 @@ import Testing
         #expect(symlink(good, folder.file("to-good")) == 0)
         #expect(symlink("open", folder.file("to-open")) == 0)
         #expect(symlink("loop", folder.file("loop")) == 0)
-        #expect(TrustedFolder.problem(with: folder.file("to-good")) == nil)
+        #expect(TrustedPath.problem(with: folder.file("to-good")) == nil)
         #expect(problem(folder.file("to-good/t.sock")) == nil)
-        let found = TrustedFolder.problem(with: folder.file("to-open/x"))
+        let found = TrustedPath.problem(with: folder.file("to-open/x"))
         #expect(found == "everybody can write to '\(open)'; accepted is the owner alone")
-        #expect(TrustedFolder.problem(with: folder.file("loop"))?.contains("followed") == true)
+        #expect(TrustedPath.problem(with: folder.file("loop"))?.contains("followed") == true)
         #expect(
-            TrustedFolder.problem(with: good + "/../open")?.contains("everybody can write") == true
+            TrustedPath.problem(with: good + "/../open")?.contains("everybody can write") == true
         )
     }
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a daemon did not start, or did not go on: one line, for whoever started it.
+public struct DaemonError: Error, Hashable, CustomStringConvertible {
+    /// How the process ends, by sysexits(3).
+    public enum Status: Int32, Sendable {
+        /// It may mend itself: a full disk, a database in use. A service manager tries again.
+        case unavailable = 69
+        case inputOutput = 74
+        /// It does not mend itself: somebody has to look. A service manager does not try again.
+        case configuration = 78
+    }
+
+    public let description: String
+    public let status: Status
+
+    public init(_ description: String, _ status: Status) {
+        self.description = description
+        self.status = status
+    }
+
+    /// What kept a daemon from starting.
+    init(starting error: any Error) {
+        switch error {
+        case let error as DaemonError: self = error
+        case let error as DatabaseError:
+            self.init(error.sentence, error.isLasting ? .configuration : .unavailable)
+        case let error as SocketError:
+            self.init(error.description, error.isLasting ? .configuration : .unavailable)
+        default: self.init("\(error)", .unavailable)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// A file of the database is taken away while the daemon has it open.
+@Suite("Lost database", .timeLimit(.minutes(2))) struct LostDatabaseTests {
+    enum Deed: CaseIterable {
+        case removed, movedAway, replaced, logRemoved, logReplaced, indexRemoved
+
+        /// What lies behind the database's path of the file that goes.
+        var suffix: String {
+            switch self {
+            case .removed, .movedAway, .replaced: ""
+            case .logRemoved, .logReplaced: "-wal"
+            case .indexRemoved: "-shm"
+            }
+        }
+
+        func act(on database: String) throws {
+            let path = database + suffix
+            let another = database + ".another"
+            switch self {
+            case .removed, .logRemoved, .indexRemoved: #expect(unlink(path) == 0)
+            case .movedAway: #expect(rename(path, database + ".away") == 0)
+            case .replaced, .logReplaced:
+                try Data("another".utf8).write(to: .init(filePath: another))
+                #expect(rename(another, path) == 0)
+            }
+        }
+    }
+
+    @Test(
+        "Nothing is answered once a file was taken away, and the daemon says so and ends",
+        arguments: Deed.allCases
+    )
+    func lost(_ deed: Deed) async throws {
+        try await DaemonProcess.with { daemon in
+            _ = try await daemon.timerctl("add", "--every", "50ms")
+            let client = try await ControlClient.connect(to: daemon.socket)
+            var answered: Set<JobID> = []
+            for _ in 0..<5 {
+                answered.insert(
+                    try await client.addJob(JobDefinition(schedule: .init(in: "1h"))).id
+                )
+            }
+            try deed.act(on: daemon.database)
+            await #expect(throws: (any Error).self) {
+                try await client.addJob(JobDefinition(schedule: .init(in: "1h")))
+            }
+            // As the shell waits for it.
+            #expect(await daemon.end(0) == .exited(74))
+            await client.close()
+            let what = "'\(daemon.database)\(deed.suffix)' was"
+            #expect(daemon.log.contains(what), "\(daemon.log)")
+            #expect(daemon.log.contains("critical"))
+
+            switch deed {
+            case .removed:
+                #expect(access(daemon.database, F_OK) != 0)
+                #expect(access(daemon.database + "-wal", F_OK) == 0)
+            case .replaced, .logReplaced:
+                let bytes = FileManager.default.contents(atPath: daemon.database + deed.suffix)
+                #expect(bytes == Data("another".utf8))
+            case .movedAway, .logRemoved, .indexRemoved:
+                // All that was answered before is there: beside the file, or copied into it.
+                rename(daemon.database + ".away", daemon.database)
+                try await daemon.start()
+                let again = try await ControlClient.connect(to: daemon.socket)
+                let kept = try await again.listJobs(ListJobs()).jobs.map(\.id)
+                await again.close()
+                #expect(answered.isSubset(of: kept))
+            }
+        }
+    }
+
+    @Test("It is noticed without a client, by what fires")
+    func firing() async throws {
+        try await DaemonProcess.with { daemon in
+            _ = try await daemon.timerctl("add", "--every", "50ms")
+            #expect(unlink(daemon.database) == 0)
+            #expect(await daemon.end(0) == .exited(74))
+        }
+    }
+
+    @Test("It is noticed at the end, and the log stays for who puts the database back")
+    func stopped() async throws {
+        try await DaemonProcess.with { daemon in
+            _ = try await daemon.timerctl("add", "--in", "1h", "--name", "kept")
+            #expect(rename(daemon.database, daemon.database + ".away") == 0)
+            #expect(await daemon.end(SIGTERM) == .exited(74))
+            #expect(rename(daemon.database + ".away", daemon.database) == 0)
+            try await daemon.start()
+            #expect(try await daemon.timerctl("list").output.contains("kept"))
+        }
+    }
+
+    @Test("While it drains, the status says what the trouble is")
+    func trouble() async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = daemon.folder + "/gate"
+            #expect(mkfifo(gate, 0o600) == 0)
+            _ = try await daemon.timerctl("add", "--in", "1ms", "--", "sh", "-c", "cat \(gate)")
+            let client = try await ControlClient.connect(to: daemon.socket)
+            while try await client.status().running == 0 { try Task.checkCancellation() }
+            #expect(unlink(daemon.database) == 0)
+            await #expect(throws: (any Error).self) {
+                try await client.addJob(JobDefinition(schedule: .init(in: "1h")))
+            }
+            let trouble = try await client.status().trouble
+            #expect(trouble?.contains("'\(daemon.database)' was removed") == true)
+            let opened = open(gate, O_WRONLY)
+            close(opened)
+            await client.close()
+            #expect(await daemon.end(0) == .exited(74))
+        }
+    }
+}
