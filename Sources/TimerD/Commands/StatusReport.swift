@@ -28,7 +28,9 @@ struct StatusReport: Sendable {
     ///
     /// It would be that of somebody's job.
     @Sendable func reply(to caller: Caller) async -> StatusReply {
-        let (armed, running, next) = await scheduler.standing()
+        let (armed, running, next) = await scheduler.standing(
+            withNextDate: caller.isAdministrator
+        )
         var live: (scheduled: Int, paused: Int)?
         var trouble = store.writer.statistics.trouble.map { "\($0)" }
         do {
@@ -50,7 +52,7 @@ struct StatusReport: Sendable {
             connections: connections.value,
             watchers: watchers(),
             seq: newestEvent(),
-            nextFireDate: caller.isAdministrator ? next : nil,
+            nextFireDate: next,
             trouble: trouble
         )
     }
@@ -58,9 +60,14 @@ struct StatusReport: Sendable {
 
 extension Scheduler {
     /// How many jobs are armed and how many runs are in progress, and the next fire date of all.
-    func standing() -> (armed: Int, running: Int, nextFireDate: Timestamp?) {
+    ///
+    /// That date alone needs a look at all that is armed: for administrators, who are told it.
+    func standing(
+        withNextDate isNextWanted: Bool
+    ) -> (armed: Int, running: Int, nextFireDate: Timestamp?) {
+        guard isNextWanted else { return (armed.count, runCount, nil) }
         let moment = clock.now()
-        let soonest = armed.values.lazy.compactMap { $0.job.wallFireDate(at: moment) }.min()
+        let soonest = armed.all.lazy.compactMap { $0.job.wallFireDate(at: moment) }.min()
         let waiting = window.firstKnown.map { moment.wallDate($0, on: .elapsed) }
         return (armed.count, runCount, soonest ?? waiting)
     }

@@ -6,11 +6,11 @@ import TimerControl
 /// The jobs that a change is under way for: none of them may begin to fire; pure.
 ///
 /// A change may name its jobs in a way that only the store can resolve, so what a window load
-/// brings meanwhile is checked against the change's own words.
+/// brings meanwhile is checked against the change's own words. To ask costs the same however many
+/// changes there are.
 struct Holds: Sendable {
-    private var changes: [Int: (selection: JobSelection, caller: Caller)] = [:]
+    private var byWord: [OwnedWord: Int] = [:]
     private var byID: [Held: Int] = [:]
-    private var last = 0
     /// How many times the wall jobs wait for the store to let them follow a clock that was set back.
     private var wallHolds = 0
 
@@ -22,26 +22,12 @@ struct Holds: Sendable {
     }
 
     /// Holds what `selection` names; `release` ends it.
-    mutating func hold(_ selection: JobSelection, caller: Caller) -> Int {
-        last += 1
-        if case .ids(let ids) = selection {
-            for id in ids { byID[Held(id: id, owner: caller.onlyOwner), default: 0] += 1 }
-        } else {
-            changes[last] = (selection, caller)
-        }
-        return last
+    mutating func hold(_ selection: JobSelection, caller: Caller) {
+        change(selection, caller, by: 1)
     }
 
-    mutating func release(_ hold: Int, _ selection: JobSelection, caller: Caller) {
-        guard case .ids(let ids) = selection else {
-            changes[hold] = nil
-            return
-        }
-        for id in ids {
-            let held = Held(id: id, owner: caller.onlyOwner)
-            let count = byID[held, default: 1] - 1
-            byID[held] = count > 0 ? count : nil
-        }
+    mutating func release(_ selection: JobSelection, caller: Caller) {
+        change(selection, caller, by: -1)
     }
 
     /// Holds all jobs of the wall clock; `releaseWallJobs` ends it.
@@ -50,19 +36,28 @@ struct Holds: Sendable {
     mutating func releaseWallJobs() { wallHolds -= 1 }
 
     func covers(_ job: StoredJob) -> Bool {
-        wallHolds > 0 && job.clock == .wall || byID[Held(id: job.id, owner: nil)] != nil
-            || byID[Held(id: job.id, owner: job.owner)] != nil
-            || changes.values.contains { $0.selection.matches(job, by: $0.caller) }
-    }
-}
-
-extension JobSelection {
-    /// Whether it names `job`, as far as that can be told without the store.
-    func matches(_ job: StoredJob, by caller: Caller) -> Bool {
-        switch self {
-        case .ids(let ids): ids.contains(job.id) && caller.owns(job)
-        case .name(let name): job.definition.name == name && job.owner == caller.owner
-        case .tag(let tag): job.definition.tags?.contains(tag) == true && job.owner == caller.owner
+        if wallHolds > 0, job.clock == .wall { return true }
+        if !byID.isEmpty,
+            byID[Held(id: job.id, owner: nil)] != nil
+                || byID[Held(id: job.id, owner: job.owner)] != nil
+        {
+            return true
         }
+        guard !byWord.isEmpty else { return false }
+        return job.ownedName.map { byWord[$0] != nil } ?? false
+            || job.ownedTags.contains { byWord[$0] != nil }
+    }
+
+    private mutating func change(_ selection: JobSelection, _ caller: Caller, by change: Int) {
+        if let word = selection.word(of: caller) { Self.count(change, of: word, in: &byWord) }
+        guard case .ids(let ids) = selection else { return }
+        for id in ids {
+            Self.count(change, of: Held(id: id, owner: caller.onlyOwner), in: &byID)
+        }
+    }
+
+    private static func count<Key>(_ change: Int, of key: Key, in counts: inout [Key: Int]) {
+        let count = counts[key, default: 0] + change
+        counts[key] = count > 0 ? count : nil
     }
 }

@@ -11,7 +11,9 @@ extension Scheduler {
             // Root may do what the limit keeps others from.
             let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
             let unstarted = Set(
-                names.flatMap { scheduler.unstartedFires(of: .name($0), caller: caller) }
+                names.flatMap { name in
+                    scheduler.armed.unstartedFires(of: .name(name), caller: caller)
+                }
             )
             return try await scheduler.write { writer in
                 try writer.add(jobs, replace: replace, limit: limit, unstarted: unstarted)
@@ -27,7 +29,9 @@ extension Scheduler {
     {
         try await holding([changes.touched], caller: caller) { scheduler in
             let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
-            let unstarted = scheduler.unstartedFires(of: changes.touched, caller: caller)
+            let unstarted = Set(
+                scheduler.armed.unstartedFires(of: changes.touched, caller: caller)
+            )
             do {
                 return try await scheduler.write { writer in
                     let applied = try writer.apply(
@@ -52,7 +56,9 @@ extension Scheduler {
         -> [StoredJob]
     {
         try await holding([selection], caller: caller) { scheduler in
-            let unstarted = scheduler.unstartedFires(of: selection, caller: caller)
+            let unstarted = Set(
+                scheduler.armed.unstartedFires(of: selection, caller: caller)
+            )
             return try await scheduler.write { writer in
                 try writer.change(selection, change, caller: caller, unstarted: unstarted)
                 return writer.outcome.jobs
@@ -64,8 +70,10 @@ extension Scheduler {
     func fire(_ reference: JobReference, caller: Caller) async throws -> (StoredJob, FireID) {
         let selection = JobSelection(reference)
         return try await holding([selection], caller: caller) { scheduler in
-            let unstarted = scheduler.unstartedFires(of: selection, caller: caller)
-            let busy = scheduler.busyJobs(reference)
+            let unstarted = Set(
+                scheduler.armed.unstartedFires(of: selection, caller: caller)
+            )
+            let busy = scheduler.busyJobs(reference, caller: caller)
             let fired = try await scheduler.write { writer in
                 let id = try writer.resolve(reference, caller: caller)
                 return try writer.fireNow(
@@ -82,28 +90,19 @@ extension Scheduler {
     }
 
     /// What is in progress of the job that is meant; where only the store knows which one that is, of
-    /// all jobs with a fire in progress.
-    private func busyJobs(_ reference: JobReference) -> [JobID: BusyJob] {
+    /// those that have borne the name.
+    private func busyJobs(_ reference: JobReference, caller: Caller) -> [JobID: BusyJob] {
         let candidates: Set<JobID> =
             switch reference {
             case .id(let id): [id]
-            case .name: Set(runs.keys).union(waitingFires.keys)
+            case .name(let name):
+                busyNames[OwnedWord(owner: caller.owner, kind: .name, word: name)]
             }
         var jobs: [JobID: BusyJob] = [:]
         for job in candidates where isBusy(job) {
             jobs[job] = BusyJob(run: runs[job]?.min(), isQueued: queuedFire(of: job) != nil)
         }
         return jobs
-    }
-
-    private func unstartedFires(of selection: JobSelection, caller: Caller) -> Set<FireID> {
-        if case .ids(let ids) = selection {
-            return Set(ids.compactMap { armed[$0]?.unstartedFire })
-        }
-        return Set(
-            armed.values.lazy.filter { selection.matches($0.job, by: caller) }
-                .compactMap(\.unstartedFire)
-        )
     }
 
     /// Takes the timers of what the selections name out of the loop, runs `body`, and puts back
@@ -116,33 +115,17 @@ extension Scheduler {
         guard !isStopping else {
             throw ControlError(.stopping, "the daemon is stopping; try again once it is back")
         }
-        let held = selections.map { ($0, holds.hold($0, caller: caller)) }
-        for (selection, _) in held { disarm(selection, caller: caller) }
+        for selection in selections {
+            holds.hold(selection, caller: caller)
+            for id in armed.ids(of: selection, caller: caller) { armed.stopTimer(of: id) }
+        }
         defer {
-            for (selection, hold) in held { holds.release(hold, selection, caller: caller) }
-            for (selection, _) in held { rearm(selection, caller: caller) }
+            for selection in selections { holds.release(selection, caller: caller) }
+            for selection in selections {
+                for id in armed.ids(of: selection, caller: caller) { arm(id) }
+            }
         }
         return try await body(self)
-    }
-
-    private func disarm(_ selection: JobSelection, caller: Caller) {
-        for id in armedJobs(of: selection, caller: caller) {
-            armed[id]?.timer?.invalidate()
-            armed[id]?.timer = nil
-        }
-    }
-
-    private func rearm(_ selection: JobSelection, caller: Caller) {
-        for id in armedJobs(of: selection, caller: caller) {
-            if let entry = armed[id], !holds.covers(entry.job) { arm(id) }
-        }
-    }
-
-    private func armedJobs(of selection: JobSelection, caller: Caller) -> [JobID] {
-        if case .ids(let ids) = selection {
-            return ids.filter { armed[$0].map { caller.owns($0.job) } ?? false }
-        }
-        return armed.values.filter { selection.matches($0.job, by: caller) }.map(\.job.id)
     }
 }
 

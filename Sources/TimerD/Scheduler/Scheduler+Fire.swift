@@ -6,12 +6,10 @@ import TimerControl
 extension Scheduler {
     /// A job's timer fired, or what its fire waited for has come.
     func timerFired(_ id: JobID) {
-        guard var entry = armed[id], !holds.covers(entry.job), !isStopping else { return }
+        guard let entry = armed[id], !holds.covers(entry.job), !isStopping else { return }
         // What begins is told and stored at once, ahead of whatever else happens to the job.
         guard canNumber else { return awaitNumbers(for: id) }
-        entry.timer?.invalidate()
-        entry.timer = nil
-        armed[id] = entry
+        armed.stopTimer(of: id)
         let now = clock.now().reading(of: entry.job.clock)
         let isQueued = queuedFire(of: id) != nil
         switch entry.step(at: now, isRunning: isBusy(id), isQueued: isQueued) {
@@ -28,14 +26,8 @@ extension Scheduler {
 
     /// Called early: by a clock that was set back, or because its run could not be prepared yet.
     private func wait(for id: JobID, at now: Timestamp) {
-        guard var entry = armed[id], let date = entry.job.dueDate else { return }
-        entry.timer = loop.arm(
-            id,
-            at: clock.now().wallDate(max(date, entry.wakeDate ?? date), on: entry.job.clock),
-            tolerance: entry.job.tolerance,
-            for: self
-        )
-        armed[id] = entry
+        guard let entry = armed[id], let date = entry.job.dueDate else { return }
+        arm(entry.job, at: max(date, entry.wakeDate ?? date))
     }
 
     /// Takes the job out and lets the store decide what comes next of it.
@@ -43,7 +35,7 @@ extension Scheduler {
         _ entry: ArmedJob,
         _ body: @escaping @Sendable (inout JobWriter, StoredJob) throws -> Void
     ) {
-        armed[entry.job.id] = nil
+        armed.remove(entry.job.id)
         let job = entry.job
         record { writer in try body(&writer, job) }
     }
@@ -53,15 +45,15 @@ extension Scheduler {
     private func fire(_ entry: ArmedJob) {
         guard let claim = entry.job.claim else { return }
         guard let command = entry.job.definition.command else {
-            armed[entry.job.id] = nil
+            armed.remove(entry.job.id)
             begin(entry.job, claim) { begun in { try $0.record(begun) } }
             return
         }
         switch entry.stage {
         case .waiting: prepare(entry, isDue: true)
-        case .preparing: armed[entry.job.id]?.stage = .preparing(isDue: true)
+        case .preparing: armed.setStage(.preparing(isDue: true), of: entry.job.id)
         case .prepared(let run):
-            armed[entry.job.id] = nil
+            armed.remove(entry.job.id)
             let firedAt = begin(entry.job, claim) { begun in { try $0.record(begun) } }
             start(
                 RunningCommand(
@@ -81,7 +73,7 @@ extension Scheduler {
     /// wants it replaced.
     private func enqueue(_ entry: ArmedJob) {
         guard let claim = entry.job.claim else { return }
-        armed[entry.job.id] = nil
+        armed.remove(entry.job.id)
         let firedAt = beginWaiting(entry.job, claim) { try $0.record($1, isWaiting: true) }
         queue(
             WaitingRun(
@@ -120,7 +112,7 @@ extension Scheduler {
     private func prepare(_ entry: ArmedJob, isDue: Bool) {
         guard let fire = entry.job.claim?.fire else { return }
         let id = entry.job.id
-        armed[id]?.stage = .preparing(isDue: isDue)
+        armed.setStage(.preparing(isDue: isDue), of: id)
         if !isDue { arm(id) }
         record {
             try $0.prepareRun(of: id, fire: fire, attempt: 1)
@@ -128,7 +120,7 @@ extension Scheduler {
             guard case .preparing(let isDue) = scheduler.armed[id]?.stage,
                 scheduler.armed[id]?.job.claim?.fire == fire
             else { return }
-            scheduler.armed[id]?.stage = .prepared(run)
+            scheduler.armed.setStage(.prepared(run), of: id)
             if isDue { scheduler.timerFired(id) }
         }
     }

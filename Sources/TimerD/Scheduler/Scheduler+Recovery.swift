@@ -59,7 +59,7 @@ extension Scheduler {
                 metadata: metadata(of: run, job)
                     .merging(["pid": "\(process.pid)"]) { old, _ in old }
             )
-            runs[job.id, default: []].insert(run)
+            noteRun(run, of: job)
             // What it writes is lost; who reads along waits for its end.
             outputs.begin(run, RunOutput())
             let waiting = recovered.waiting.filter { $0.job.id == job.id }
@@ -110,8 +110,7 @@ extension Scheduler {
             )
             if orphans[id] == nil { wait(again) } else { orphans[id]?.waiting.append(again) }
         }
-        runs[id]?.remove(left.run)
-        if runs[id]?.isEmpty == true { runs[id] = nil }
+        forgetRun(left.run, of: left.job)
         orphans[id]?.runs.remove(left.run)
         if orphans[id]?.runs.isEmpty == true {
             for run in orphans.removeValue(forKey: id)?.waiting ?? [] { wait(run) }
@@ -132,9 +131,9 @@ extension Scheduler {
     /// what was claimed and not carried out.
     func stop(drainTime: Duration) async {
         isStopping = true
-        let unstarted = Set(armed.values.compactMap(\.unstartedFire))
-        for entry in armed.values { entry.timer?.invalidate() }
-        armed = [:]
+        let unstarted = Set(armed.all.compactMap(\.unstartedFire))
+        for entry in armed.all { entry.timer?.invalidate() }
+        armed.removeAll()
         // What was asked for before may still begin a run.
         await settle()
         await drain(drainTime)

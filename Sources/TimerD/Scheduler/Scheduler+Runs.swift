@@ -27,7 +27,7 @@ struct RunningCommand: Sendable {
 extension Scheduler {
     /// Starts the command; what becomes of it is told and stored as it happens.
     func start(_ command: RunningCommand) {
-        runs[command.job.id, default: []].insert(command.run)
+        noteRun(command.run, of: command.job)
         commands[command.run] = command
         outputs.begin(command.run, command.output)
         if command.isOnFailure { onFailureRuns.insert(command.run) }
@@ -100,8 +100,7 @@ extension Scheduler {
         }
         tasks[command.run] = nil
         commands[command.run] = nil
-        runs[id]?.remove(command.run)
-        if runs[id]?.isEmpty == true { runs[id] = nil }
+        forgetRun(command.run, of: command.job)
         onFailureRuns.remove(command.run)
         counters.countRun(ended.outcome, of: command.job)
         tell(of: command, ended.outcome)

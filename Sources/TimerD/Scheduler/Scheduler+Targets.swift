@@ -20,16 +20,16 @@ extension Scheduler {
     /// What a job's life was tied to has gone: it ends, and begins no further fire.
     private func targetGone(_ id: JobID) {
         guard !isStopping else { return }
-        let entry = armed.removeValue(forKey: id)
-        entry?.timer?.invalidate()
+        armed.stopTimer(of: id)
+        let entry = armed.remove(id)
         let unstarted = Set([entry?.unstartedFire].compactMap(\.self))
         // What was recorded before may arm the job once more, and the store may take a while.
         let (selection, caller) = (JobSelection.ids([id]), Caller(.root, isAdministrator: true))
-        let hold = holds.hold(selection, caller: caller)
+        holds.hold(selection, caller: caller)
         record {
             try $0.endWithTarget(id, unstarted: unstarted)
         } durable: { scheduler, _ in
-            scheduler.holds.release(hold, selection, caller: caller)
+            scheduler.holds.release(selection, caller: caller)
         }
     }
 

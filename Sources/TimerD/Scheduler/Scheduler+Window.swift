@@ -48,17 +48,16 @@ extension Scheduler {
     /// - Returns: the size of the step; zero after sleep, and where two steps cancel out.
     func clockStepped() -> TimeSpan {
         let step = clock.noteStep()
-        for (id, entry) in armed {
-            entry.timer?.invalidate()
-            armed[id]?.timer = nil
-        }
+        // Every date may stand for another instant now: this asks for all of them.
+        let ids = armed.all.map(\.job.id)
+        for id in ids { armed.stopTimer(of: id) }
         // Known by the next daemon, which else would take it for a step of its own time.
         if step.size != .zero { record { try DaemonState.write($0.moment, to: $0.database) } }
         if step.size > .zero { retention.clockWentAhead(now: clock.now().elapsed) }
         // One that was not set knew nothing of where it had stood before, which may lie ahead.
         let wasUnset = clock.now().wall - step.size < .earliestOfClocks
         if step.isBack || step.size > .zero && wasUnset { followClockBack() }
-        for (id, entry) in armed where !holds.covers(entry.job) { arm(id) }
+        for id in ids { arm(id) }
         for fire in Array(waiting.keys) { armWaiting(fire) }
         window.clockStepped(now: clock.now().elapsed)
         // What was said stands for another instant now.
@@ -70,17 +69,15 @@ extension Scheduler {
 
     /// Gives the wall jobs back to the store, which knows what comes next of them.
     private func followClockBack() {
-        let jobs = armed.values.map(\.job).filter { $0.clock == .wall && !holds.covers($0) }
-        for job in jobs { armed[job.id] = nil }
+        let jobs = armed.all.map(\.job).filter { $0.clock == .wall && !holds.covers($0) }
+        for job in jobs { armed.remove(job.id) }
         // What was recorded before may arm some of them once more, for a date that is to be taken back.
         holds.holdWallJobs()
         record {
             try $0.followClockBack(disarmed: jobs)
         } durable: { scheduler, _ in
             scheduler.holds.releaseWallJobs()
-            for (id, entry) in scheduler.armed where !scheduler.holds.covers(entry.job) {
-                scheduler.arm(id)
-            }
+            for id in scheduler.armed.all.map(\.job.id) { scheduler.arm(id) }
         }
     }
 

@@ -32,7 +32,7 @@ actor Scheduler {
     let targets = TargetWatch()
 
     /// What the window covers, by job.
-    var armed: [JobID: ArmedJob] = [:]
+    var armed = ArmedJobs()
     var window: Window
     var numbers: EventNumbers
     var retention: Retention
@@ -44,6 +44,10 @@ actor Scheduler {
     var holds = Holds()
     /// Runs in progress, by job: what a fire's overlap is decided by.
     var runs: [JobID: Set<RunID>] = [:]
+    /// How many that are.
+    var runCount = 0
+    /// The jobs with a name that have a run or a fire that waits, by that.
+    var busyNames = OwnedIndex()
     var tasks: [RunID: Task<Void, Never>] = [:]
     var commands: [RunID: RunningCommand] = [:]
     /// What they have written, until the store has it.
@@ -107,9 +111,6 @@ actor Scheduler {
         retention.limits = settings.retention
         slots.setLimits(settings.maxRuns, perUser: settings.maxRunsPerUser)
     }
-
-    /// How many runs are in progress.
-    var runCount: Int { runs.values.reduce(0) { $0 + $1.count } }
 
     // MARK: - The store
 
@@ -204,28 +205,36 @@ actor Scheduler {
     }
 
     private func take(_ job: StoredJob) {
-        let before = armed.removeValue(forKey: job.id)
-        before?.timer?.invalidate()
+        armed.stopTimer(of: job.id)
+        let before = armed.remove(job.id)
         if !job.state.isLive, job.definition.whilePid != nil { targets.forget(job.id) }
         guard job.state == .scheduled, !isStopping else { return }
         if job.claim != nil {
-            armed[job.id] = ArmedJob(job: job, since: before)
-            if !holds.covers(job) { arm(job.id) }
+            armed.insert(ArmedJob(job: job, since: before))
+            arm(job.id)
         } else if let date = job.dueDate {
             window.waits(for: clock.now().elapsedDate(date, on: job.clock))
         }
     }
 
-    /// Installs the timer of a job that has none, for what comes next in its fire.
+    /// Installs the timer of a job that has none, for what comes next in its fire; unless a change of
+    /// the job is under way, which does so when it is over.
     func arm(_ id: JobID) {
-        guard var entry = armed[id], entry.timer == nil, let date = entry.wakeDate else { return }
-        entry.timer = loop.arm(
-            id,
-            at: clock.now().wallDate(date, on: entry.job.clock),
-            tolerance: entry.job.tolerance,
+        guard let entry = armed[id], entry.timer == nil, let date = entry.wakeDate,
+            !holds.covers(entry.job)
+        else { return }
+        arm(entry.job, at: date)
+    }
+
+    /// Installs the timer of an armed job, for a date on the job's clock.
+    func arm(_ job: StoredJob, at date: Timestamp) {
+        let timer = loop.arm(
+            job.id,
+            at: clock.now().wallDate(date, on: job.clock),
+            tolerance: job.tolerance,
             for: self
         )
-        armed[id] = entry
+        armed.setTimer(timer, of: job.id)
     }
 }
 

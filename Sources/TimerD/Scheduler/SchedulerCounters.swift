@@ -49,11 +49,11 @@ extension Scheduler {
         var waiting: Int
     }
 
-    /// Takes as long as the window is full, whatever the number of jobs.
+    /// Takes the same time whatever is armed.
     func measures() -> Measures {
         Measures(
             counters: counters,
-            armed: armed.values.count { $0.timer != nil },
+            armed: armed.timers,
             claimed: armed.count,
             running: slots.inUse,
             waitingForPlace: slots.waiting,

@@ -55,6 +55,7 @@ extension Scheduler {
     func keepWaiting(_ run: WaitingRun) {
         waiting[run.fire] = run
         waitingFires[run.job.id, default: []].insert(run.fire)
+        noteBusy(run.job)
     }
 
     /// Sets the timer of a fire that waits for a time; one whose time has come goes on at once.
@@ -129,6 +130,33 @@ extension Scheduler {
         run.timer?.invalidate()
         waitingFires[run.job.id]?.remove(fire)
         if waitingFires[run.job.id]?.isEmpty == true { waitingFires[run.job.id] = nil }
+        forgetIfIdle(run.job)
+    }
+
+    // MARK: - What is in progress
+
+    /// Notes that a run of the job is in progress.
+    func noteRun(_ run: RunID, of job: StoredJob) {
+        if runs[job.id, default: []].insert(run).inserted { runCount += 1 }
+        noteBusy(job)
+    }
+
+    /// Notes that a run of the job is over.
+    func forgetRun(_ run: RunID, of job: StoredJob) {
+        if runs[job.id]?.remove(run) != nil { runCount -= 1 }
+        if runs[job.id]?.isEmpty == true { runs[job.id] = nil }
+        forgetIfIdle(job)
+    }
+
+    private func noteBusy(_ job: StoredJob) {
+        if let name = job.ownedName { busyNames.insert(job.id, as: name) }
+    }
+
+    private func forgetIfIdle(_ job: StoredJob) {
+        guard runs[job.id] == nil, waitingFires[job.id] == nil, let name = job.ownedName else {
+            return
+        }
+        busyNames.remove(job.id, as: name)
     }
 
     /// A run of the job is over: what waited for that goes on.

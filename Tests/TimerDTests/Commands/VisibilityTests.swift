@@ -267,13 +267,13 @@ import TimerControl
             let stranger = Caller(uid: Self.ben, daemon: 0)
             let selections: [JobSelection] = [.ids([job.id]), .name("x"), .tag("x")]
             for selection in selections {
-                let hold = holds.hold(selection, caller: stranger)
+                holds.hold(selection, caller: stranger)
                 #expect(!holds.covers(job))
-                holds.release(hold, selection, caller: stranger)
+                holds.release(selection, caller: stranger)
             }
-            let hold = holds.hold(.ids([job.id]), caller: TestScheduler.root)
+            holds.hold(.ids([job.id]), caller: TestScheduler.root)
             #expect(holds.covers(job))
-            holds.release(hold, .ids([job.id]), caller: TestScheduler.root)
+            holds.release(.ids([job.id]), caller: TestScheduler.root)
             #expect(!holds.covers(job))
         }
     }

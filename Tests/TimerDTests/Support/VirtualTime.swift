@@ -90,6 +90,10 @@ final class VirtualTimerLoop: TimerLoop {
     /// How many pieces of work it was given so far.
     var performed: Int { state.withLock { $0.performed } }
     var timerCount: Int { state.withLock { $0.timers.count } }
+    /// The numbers of those that are armed, by the order in which they came.
+    var armedNumbers: [Int] { state.withLock { $0.timers.keys.sorted() } }
+    /// How many timers it was given so far.
+    var timersMade: Int { state.withLock { $0.lastNumber } }
 
     /// When the next timer is due.
     var firstDate: Timestamp? {

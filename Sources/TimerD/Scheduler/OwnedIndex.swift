@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// A name or a tag as one user means it: another's of the same word is another.
+struct OwnedWord: Hashable, Sendable {
+    enum Kind: Hashable, Sendable { case name, tag }
+
+    var owner: Owner
+    var kind: Kind
+    var word: String
+}
+
+extension StoredJob {
+    /// Its name as its owner means it; nil for a job without one.
+    var ownedName: OwnedWord? {
+        definition.name.map { OwnedWord(owner: owner, kind: .name, word: $0) }
+    }
+
+    /// Its tags as its owner means them.
+    var ownedTags: [OwnedWord] {
+        (definition.tags ?? []).map { OwnedWord(owner: owner, kind: .tag, word: $0) }
+    }
+}
+
+extension JobSelection {
+    /// The word that it is, as `caller` means it; nil for numbers.
+    func word(of caller: Caller) -> OwnedWord? {
+        switch self {
+        case .ids: nil
+        case .name(let name): OwnedWord(owner: caller.owner, kind: .name, word: name)
+        case .tag(let tag): OwnedWord(owner: caller.owner, kind: .tag, word: tag)
+        }
+    }
+}
+
+/// Jobs by the names and tags that their owners know them by, so that who asks for some of them
+/// looks at no others; pure.
+struct OwnedIndex: Sendable {
+    private var jobs: [OwnedWord: Set<JobID>] = [:]
+
+    subscript(word: OwnedWord) -> Set<JobID> { jobs[word] ?? [] }
+
+    mutating func insert(_ job: JobID, as word: OwnedWord) {
+        jobs[word, default: []].insert(job)
+    }
+
+    mutating func remove(_ job: JobID, as word: OwnedWord) {
+        guard jobs[word]?.remove(job) != nil, jobs[word]?.isEmpty == true else { return }
+        jobs[word] = nil
+    }
+
+    /// How many names and tags it knows.
+    var count: Int { jobs.count }
+}
