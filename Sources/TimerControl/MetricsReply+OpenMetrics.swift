@@ -60,6 +60,11 @@ extension MetricsReply {
             MetricFamily(.counter, "timerd_fires", "Fires that have begun.")
                 .with("kind", [("event", fires.event), ("command", fires.command)]),
             MetricFamily(
+                .counter,
+                "timerd_fires_waited",
+                "Fires that were due and waited for their turn: behind those of other users, or for their own user's share."
+            ).with(fires.waited),
+            MetricFamily(
                 .histogram,
                 "timerd_fire_lateness",
                 unit: "seconds",

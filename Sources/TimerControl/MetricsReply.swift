@@ -61,6 +61,8 @@ public struct MetricsReply: Codable, Hashable, Sendable {
         /// Of jobs without a command.
         public var event = 0
         public var command = 0
+        /// Those that were due and waited for their turn.
+        public var waited = 0
         /// From the date at which each was due to its beginning; none of those by hand.
         public var lateness = Histogram(bounds: [
             0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 10, 60, 3600,

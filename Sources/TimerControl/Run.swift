@@ -105,6 +105,9 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     case misfireLimit
     /// The date was missed longer ago than `misfireWindow`.
     case misfireWindow
+    /// The date passed while the job's fire waited for its turn: its user's fires were more than a
+    /// user's share.
+    case overload
     /// A run of the job was still in progress.
     case overlap
     /// Fired by `job.fire`, not by the schedule.
@@ -127,6 +130,7 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .coalesced: "missed; one later fire stands for it"
         case .misfireLimit: "missed, and beyond the number that is made up for (misfire limit)"
         case .misfireWindow: "missed too long ago to be made up for (misfire window)"
+        case .overload: "missed; its user's fires were more than maxFiresPerSecondPerUser"
         case .overlap: "the run before was still in progress"
         case .manual: "fired by hand"
         case .skip: "dropped on request (skip)"

@@ -27,6 +27,8 @@ public struct Configuration: Hashable, Sendable {
     public var eventsMaxAge = Duration.seconds(30 * 86_400)
     /// How many live jobs a user may have; root may have any number.
     public var maxJobsPerUser = 10_000
+    /// How many fires of one user begin in a second, in the long run; root has no such bound.
+    public var maxFiresPerSecondPerUser = 1000
 
     public var maxConnections = 1000
     public var maxConnectionsPerUser = 900
@@ -73,6 +75,18 @@ struct Settings: Sendable {
     var retention = RetentionLimits()
     /// How many live jobs a user may have; root may have any number.
     var maxJobsPerUser = 10_000
+    /// How many fires of one user begin in a second, in the long run.
+    var maxFiresPerSecondPerUser = 1000
+
+    /// What a user's fires may take: for a while as many as there may be jobs, which may all have the
+    /// same date, or those of ten seconds.
+    var turns: FireTurns.Limits {
+        FireTurns.Limits(
+            perSecond: maxFiresPerSecondPerUser,
+            burst: max(10 * maxFiresPerSecondPerUser, maxJobsPerUser),
+            exempt: account.uid
+        )
+    }
 }
 
 extension Settings {
@@ -85,5 +99,6 @@ extension Settings {
         runsKept = configuration.runsKept
         retention = RetentionLimits(configuration)
         maxJobsPerUser = configuration.maxJobsPerUser
+        maxFiresPerSecondPerUser = configuration.maxFiresPerSecondPerUser
     }
 }

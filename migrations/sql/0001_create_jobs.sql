@@ -141,7 +141,8 @@ CREATE TABLE fires (
         OR state = 'skipped' OR state = 'waiting' OR state = 'forgotten'),
     reason TEXT CHECK (reason IS NULL OR reason = 'misfire' OR reason = 'coalesced' OR reason = 'misfireLimit'
         OR reason = 'misfireWindow' OR reason = 'overlap' OR reason = 'manual' OR reason = 'skip'
-        OR reason = 'moved' OR reason = 'paused' OR reason = 'clockStepped' OR reason = 'invalidated'),
+        OR reason = 'moved' OR reason = 'paused' OR reason = 'clockStepped' OR reason = 'invalidated'
+        OR reason = 'overload'),
     -- How many missed dates this fire stands for.
     missed INTEGER NOT NULL DEFAULT 0,
     -- A range of skipped dates: how many there are, and the last in wall time.

@@ -75,6 +75,7 @@ extension Configuration {
         number(.maxRuns, &maxRuns)
         number(.maxRunsPerUser, &maxRunsPerUser)
         number(.maxJobsPerUser, &maxJobsPerUser)
+        number(.maxFiresPerSecondPerUser, &maxFiresPerSecondPerUser)
         number(.runsKept, &runsKept)
         number(.eventsKept, &eventsKept)
         number(.maxConnections, &maxConnections)
@@ -121,6 +122,7 @@ extension Configuration {
             (.maxRuns, .integer(Int64(maxRuns))),
             (.maxRunsPerUser, .integer(Int64(maxRunsPerUser))),
             (.maxJobsPerUser, .integer(Int64(maxJobsPerUser))),
+            (.maxFiresPerSecondPerUser, .integer(Int64(maxFiresPerSecondPerUser))),
             (.runsKept, .integer(Int64(runsKept))),
             (.historyMaxAge, span(historyMaxAge)),
             (.endedJobsMaxAge, span(endedJobsMaxAge)),

@@ -8,7 +8,7 @@ import TimerControl
 /// What can be set, by the word that the configuration file has for it.
 enum Setting: String, CaseIterable {
     case database, socket, logLevel, drainTime
-    case maxRuns, maxRunsPerUser, maxJobsPerUser
+    case maxRuns, maxRunsPerUser, maxJobsPerUser, maxFiresPerSecondPerUser
     case runsKept, historyMaxAge, endedJobsMaxAge, eventsKept, eventsMaxAge
     case maxConnections, maxConnectionsPerUser, maxInFlight, maxInFlightPerUser
     case listen
@@ -37,6 +37,7 @@ enum Setting: String, CaseIterable {
         case .maxRuns, .maxRunsPerUser: .number(1...10_000)
         case .runsKept: .number(1...100_000)
         case .maxJobsPerUser: .number(0...1_000_000_000)
+        case .maxFiresPerSecondPerUser: .number(1...1_000_000)
         case .maxConnections, .maxConnectionsPerUser: .number(1...100_000)
         case .maxInFlight, .maxInFlightPerUser: .number(1...100_000)
         case .listen: .address

@@ -7,8 +7,11 @@ import TimerControl
 struct ArmedJob: Sendable {
     var job: StoredJob
     var stage = Stage.waiting
-    /// Nil while a change of the job is under way, and from its fire to the next.
+    /// Nil while a change of the job is under way, while its fire waits for its turn, and from its fire
+    /// to the next.
     var timer: (any ArmedTimer)?
+    /// Whether its fire has had to wait for its turn.
+    var hasWaited = false
 
     /// `before`: what was armed of the job until now; where it is about the same fire,
     /// that has come as far as it had.
@@ -17,6 +20,7 @@ struct ArmedJob: Sendable {
         guard let before, before.job.claim?.fire == job.claim?.fire else { return }
         self.job.claim = before.job.claim
         stage = before.stage
+        hasWaited = before.hasWaited
     }
 
     /// How far a fire has come.
@@ -47,6 +51,12 @@ struct ArmedJob: Sendable {
     var unstartedFire: FireID? {
         stage == .waiting ? nil : job.claim?.fire
     }
+
+    /// Whether it counts in its user's share already: its run is stored, or about to be.
+    var hasHadTurn: Bool { stage != .waiting }
+
+    /// In whose share the next write about its fire counts; nil where the fire counts already.
+    var share: UInt32? { hasHadTurn ? nil : job.owner }
 
     enum Step: Hashable, Sendable {
         /// The date is still to come: be called again at it.

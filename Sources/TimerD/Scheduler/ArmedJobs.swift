@@ -83,5 +83,8 @@ struct ArmedJobs: Sendable {
         timers -= 1
     }
 
+    /// Notes that the job's fire has had to wait for its turn.
+    mutating func noteWait(of id: JobID) { jobs[id]?.hasWaited = true }
+
     mutating func setStage(_ stage: ArmedJob.Stage, of id: JobID) { jobs[id]?.stage = stage }
 }

@@ -5,22 +5,40 @@ import TimerControl
 
 extension Scheduler {
     /// A job's timer fired, or what its fire waited for has come.
-    func timerFired(_ id: JobID) {
+    ///
+    /// `isItsTurn`: it has waited behind others that were due.
+    func timerFired(_ id: JobID, isItsTurn: Bool = false) {
         guard let entry = armed[id], !holds.covers(entry.job), !isStopping else { return }
         // What begins is told and stored at once, ahead of whatever else happens to the job.
         guard canNumber else { return awaitNumbers(for: id) }
         armed.stopTimer(of: id)
-        let now = clock.now().reading(of: entry.job.clock)
+        let moment = clock.now()
+        let now = moment.reading(of: entry.job.clock)
         let isQueued = queuedFire(of: id) != nil
-        switch entry.step(at: now, isRunning: isBusy(id), isQueued: isQueued) {
-        case .wait: wait(for: id, at: now)
+        let step = entry.step(at: now, isRunning: isBusy(id), isQueued: isQueued)
+        if step == .wait { return wait(for: id, at: now) }
+        if step == .waitForRun { return }
+        let owner = entry.job.owner
+        if isItsTurn {
+            if !entry.hasHadTurn { turns.spend(owner, at: moment.elapsed) }
+        } else {
+            let isPaid = entry.hasHadTurn
+            guard turns.begins(id, of: owner, isPaid: isPaid, at: moment.elapsed) else {
+                return awaitTurn(entry)
+            }
+        }
+        carryOut(step, entry)
+        if !isItsTurn { turns.done(at: clock.now().elapsed) }
+    }
+
+    private func carryOut(_ step: ArmedJob.Step, _ entry: ArmedJob) {
+        switch step {
+        case .wait, .waitForRun: break
         case .prepare: prepare(entry, isDue: false)
         case .fire: fire(entry)
         case .resettle: replace(entry) { try $0.resettle($1) }
-        case .skip:
-            replace(entry) { try $0.recordSkipped($1, .overlap) }
+        case .skip: replace(entry) { try $0.recordSkipped($1, .overlap) }
         case .enqueue: enqueue(entry)
-        case .waitForRun: break
         }
     }
 
@@ -37,7 +55,10 @@ extension Scheduler {
     ) {
         armed.remove(entry.job.id)
         let job = entry.job
-        record { writer in try body(&writer, job) }
+        record(share: entry.share) { writer in
+            if entry.hasWaited { writer.missedFor = .overload }
+            try body(&writer, job)
+        }
     }
 
     // MARK: - The effect
@@ -46,7 +67,7 @@ extension Scheduler {
         guard let claim = entry.job.claim else { return }
         guard let command = entry.job.definition.command else {
             armed.remove(entry.job.id)
-            begin(entry.job, claim) { begun in { try $0.record(begun) } }
+            begin(entry, claim)
             return
         }
         switch entry.stage {
@@ -54,7 +75,7 @@ extension Scheduler {
         case .preparing: armed.setStage(.preparing(isDue: true), of: entry.job.id)
         case .prepared(let run):
             armed.remove(entry.job.id)
-            let firedAt = begin(entry.job, claim) { begun in { try $0.record(begun) } }
+            let firedAt = begin(entry, claim)
             start(
                 RunningCommand(
                     run: run,
@@ -74,7 +95,11 @@ extension Scheduler {
     private func enqueue(_ entry: ArmedJob) {
         guard let claim = entry.job.claim else { return }
         armed.remove(entry.job.id)
-        let firedAt = beginWaiting(entry.job, claim) { try $0.record($1, isWaiting: true) }
+        let hasWaited = entry.hasWaited
+        let firedAt = beginWaiting(entry.job, claim, share: entry.share) { writer, begun in
+            if hasWaited { writer.missedFor = .overload }
+            try writer.record(begun, isWaiting: true)
+        }
         queue(
             WaitingRun(
                 job: entry.job,
@@ -114,7 +139,7 @@ extension Scheduler {
         let id = entry.job.id
         armed.setStage(.preparing(isDue: isDue), of: id)
         if !isDue { arm(id) }
-        record {
+        record(share: entry.share) {
             try $0.prepareRun(of: id, fire: fire, attempt: 1)
         } durable: { scheduler, run in
             guard case .preparing(let isDue) = scheduler.armed[id]?.stage,
@@ -168,11 +193,24 @@ extension Scheduler {
         )
     }
 
+    /// The same for the fire of a date that has come.
+    @discardableResult
+    private func begin(_ entry: ArmedJob, _ claim: StoredJob.Claim) -> Timestamp {
+        let hasWaited = entry.hasWaited
+        return begin(entry.job, claim, share: entry.share) { begun in
+            { writer in
+                if hasWaited { writer.missedFor = .overload }
+                try writer.record(begun)
+            }
+        }
+    }
+
     /// Tells the watchers that a fire has begun, then the store; returns the wall clock's date.
     @discardableResult
     private func begin(
         _ job: StoredJob,
         _ claim: StoredJob.Claim,
+        share: UInt32? = nil,
         _ write: @escaping @Sendable (BegunFire) -> @Sendable (inout JobWriter) throws -> Void
     ) -> Timestamp {
         let moment = clock.now()
@@ -184,7 +222,7 @@ extension Scheduler {
                 firedAt: moment.wall,
                 events: [event]
             )
-            scheduler.record(write(begun))
+            scheduler.record(share: share, write(begun))
             scheduler.events.publish(event)
         }
         return moment.wall
@@ -197,6 +235,7 @@ extension Scheduler {
     private func beginWaiting(
         _ job: StoredJob,
         _ claim: StoredJob.Claim,
+        share: UInt32? = nil,
         _ write: @escaping @Sendable (inout JobWriter, BegunFire) throws -> Void
     ) -> Timestamp {
         let moment = clock.now()
@@ -207,7 +246,7 @@ extension Scheduler {
             firedAt: moment.wall,
             events: [fireEvent(job, claim, at: moment)]
         )
-        record { try write(&$0, begun) }
+        record(share: share) { try write(&$0, begun) }
         return moment.wall
     }
 

@@ -134,6 +134,7 @@ extension Scheduler {
         let unstarted = Set(armed.all.compactMap(\.unstartedFire))
         for entry in armed.all { entry.timer?.invalidate() }
         armed.removeAll()
+        turnTimer?.invalidate()
         // What was asked for before may still begin a run.
         await settle()
         await drain(drainTime)

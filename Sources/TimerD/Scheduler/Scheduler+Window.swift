@@ -59,6 +59,8 @@ extension Scheduler {
         if step.isBack || step.size > .zero && wasUnset { followClockBack() }
         for id in ids { arm(id) }
         for fire in Array(waiting.keys) { armWaiting(fire) }
+        turnDate = nil
+        scheduleTurn()
         window.clockStepped(now: clock.now().elapsed)
         // What was said stands for another instant now.
         announcedLoadDate = nil

@@ -34,6 +34,11 @@ actor Scheduler {
     /// What the window covers, by job.
     var armed = ArmedJobs()
     var window: Window
+    var turns: FireTurns
+    /// Set while turns are to be taken later than at once.
+    var turnTimer: (any ArmedTimer)?
+    /// When turns are taken next, in elapsed time; nil while that is not seen to.
+    var turnDate: Timestamp?
     var numbers: EventNumbers
     var retention: Retention
     var counters = SchedulerCounters()
@@ -101,6 +106,7 @@ actor Scheduler {
             hasReserve: settings.account.uid == 0
         )
         window = Window(now: clock.now().elapsed)
+        turns = FireTurns(settings.turns)
         numbers = EventNumbers(from: eventSequenceEnd)
         retention = Retention(settings.retention, now: clock.now().elapsed, nextEvent: numbers.next)
     }
@@ -109,6 +115,7 @@ actor Scheduler {
     func reload(_ settings: Settings) {
         self.settings = settings
         retention.limits = settings.retention
+        turns.limits = settings.turns
         slots.setLimits(settings.maxRuns, perUser: settings.maxRunsPerUser)
     }
 
@@ -146,8 +153,10 @@ actor Scheduler {
 
     /// Tells the store what has happened: it is written as soon as the store can, in order.
     ///
-    /// `durable` is called here once it is stored, after its outcome has been armed.
+    /// `durable` is called here once it is stored, after its outcome has been armed. `share`: the user
+    /// in whose share it counts, as a fire of theirs.
     func record<T: Sendable>(
+        share: UInt32? = nil,
         _ body: @escaping @Sendable (inout JobWriter) throws -> T,
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) {
@@ -168,6 +177,7 @@ actor Scheduler {
         } durable: { [self] in
             loop.perform {
                 self.assumeIsolated { scheduler in
+                    if let share { scheduler.fireStored(of: share) }
                     guard let (value, outcome) = written.withLock({ $0 }) else { return }
                     scheduler.apply(outcome)
                     durable(scheduler, value)
@@ -223,6 +233,9 @@ actor Scheduler {
         guard let entry = armed[id], entry.timer == nil, let date = entry.wakeDate,
             !holds.covers(entry.job)
         else { return }
+        if turns.isBehind(entry.job.owner), date <= clock.now().reading(of: entry.job.clock) {
+            return awaitTurn(entry)
+        }
         arm(entry.job, at: date)
     }
 

@@ -16,6 +16,9 @@ struct SchedulerCounters: Sendable {
         fires.lateness.observe(moment.reading(of: job.clock) - due)
     }
 
+    /// Takes over how many fires have waited for their turn.
+    mutating func noteWaited(_ count: Int) { fires.waited = count }
+
     /// Counts the dates that a write has found not to become fires.
     mutating func countSkipped(_ notices: [Notice]) {
         for event in notices.map(\.event) where event.type == .fireSkipped {
@@ -51,7 +54,9 @@ extension Scheduler {
 
     /// Takes the same time whatever is armed.
     func measures() -> Measures {
-        Measures(
+        var counters = counters
+        counters.noteWaited(turns.waited)
+        return Measures(
             counters: counters,
             armed: armed.timers,
             claimed: armed.count,

@@ -19,6 +19,9 @@ protocol TimerLoop: SerialExecutor {
 
     /// The same for a fire whose command waits for `date`.
     func arm(_ fire: FireID, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
+
+    /// The same for when due fires may have their turn.
+    func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
 }
 
 /// A timer in the loop.
@@ -52,6 +55,14 @@ extension RunLoopThread: TimerLoop {
             timer in
             guard let fire = timer.userInfo as? FireID else { return }
             scheduler.assumeIsolated { $0.waitIsOver(fire) }
+        }
+        add(timer)
+        return timer
+    }
+
+    func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
+        let timer = WeakTimer(fireDate: date.date, target: scheduler) { scheduler, _ in
+            scheduler.assumeIsolated { $0.takeTurns() }
         }
         add(timer)
         return timer

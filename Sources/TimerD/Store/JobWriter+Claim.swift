@@ -97,13 +97,13 @@ extension JobWriter {
     /// what the misfire policy made of them.
     private func cause(of dates: MisfirePolicy.SkippedDates, _ job: StoredJob) -> FireReason {
         guard dates.reason == .misfire || dates.reason == .coalesced else { return dates.reason }
-        if let missedFor { return missedFor }
+        if let missedFor, missedFor != .overload { return missedFor }
         if job.clock == .wall, let gap = moment.leftOut, dates.first > gap.lowerBound,
             dates.last <= gap.upperBound
         {
             return .clockStepped
         }
-        return dates.reason
+        return missedFor ?? dates.reason
     }
 
     /// Stores what became of the schedule's own dates, through `end`, when the next one was moved.

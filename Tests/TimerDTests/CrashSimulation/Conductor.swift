@@ -211,6 +211,10 @@ final class TimerLane: Conductor.Lane, TimerLoop, @unchecked Sendable {
         add(date) { scheduler.assumeIsolated { $0.waitIsOver(fire) } }
     }
 
+    func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
+        add(date) { scheduler.assumeIsolated { $0.takeTurns() } }
+    }
+
     private func add(_ date: Timestamp, _ fire: @escaping @Sendable () -> Void) -> Timer {
         lastNumber += 1
         let date = conductor.now + (date - wall())

@@ -68,6 +68,10 @@ final class VirtualTimerLoop: TimerLoop {
         add(at: date, scheduler) { $0.waitIsOver(fire) }
     }
 
+    func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
+        add(at: date, scheduler) { $0.takeTurns() }
+    }
+
     private func add(
         at date: Timestamp,
         _ scheduler: Scheduler,

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Fires that are due and wait: for their user's share, or for the thread to have been at other work.
+extension Scheduler {
+    /// Has a job's fire wait for its turn.
+    func awaitTurn(_ entry: ArmedJob) {
+        let (id, owner) = (entry.job.id, entry.job.owner)
+        turns.wait(id, of: owner, isPaid: entry.hasHadTurn, at: clock.now().elapsed)
+        // What passes meanwhile is lost to the user's own fires; who has no limit waits only for others.
+        if turns.isLimited(owner) { armed.noteWait(of: id) }
+        scheduleTurn()
+    }
+
+    /// Begins the fires whose turn it is, for a slice of time; then the run loop goes on.
+    func takeTurns() {
+        turnTimer?.invalidate()
+        turnTimer = nil
+        turnDate = nil
+        guard !isStopping else { return }
+        turns.countsUnstored = store.statistics.trouble == nil
+        let began = clock.now().elapsed
+        var now = began
+        while now - began < FireTurns.slice, let job = turns.next(at: now) {
+            timerFired(job, isItsTurn: true)
+            now = clock.now().elapsed
+        }
+        turns.beginPass(at: now)
+        scheduleTurn()
+    }
+
+    /// The record of a fire of the user is stored: one that waited for that has its turn.
+    func fireStored(of owner: UInt32) {
+        if turns.stored(owner, at: clock.now().elapsed) { scheduleTurn() }
+    }
+
+    /// Sees to it that turns are taken as soon as there are some to be taken.
+    func scheduleTurn() {
+        let moment = clock.now()
+        guard let date = turns.nextTurn(at: moment.elapsed), !isStopping else { return }
+        // One that is on its way at once, or sooner, sees to this one.
+        if let turnDate, turnDate <= date { return }
+        turnTimer?.invalidate()
+        turnTimer = nil
+        turnDate = date
+        if date <= moment.elapsed {
+            loop.perform { self.assumeIsolated { $0.takeTurns() } }
+        } else {
+            turnTimer = loop.armTurns(at: moment.wallDate(date, on: .elapsed), for: self)
+        }
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("FireTurns")
+struct FireTurnsTests {
+    static let (ann, ben): (UInt32, UInt32) = (1001, 1002)
+
+    static func at(_ microseconds: Int64) -> Timestamp {
+        TestScheduler.start + TimeSpan(microseconds: microseconds)
+    }
+
+    static func id(_ number: Int64) -> JobID { JobID(rawValue: number) }
+
+    /// Turns that an expectation may take.
+    final class Turns {
+        var value: FireTurns
+
+        init(perSecond: Int = 1000, burst: Int = 10_000) {
+            value = FireTurns(FireTurns.Limits(perSecond: perSecond, burst: burst, exempt: 500))
+        }
+
+        func begins(_ job: Int64, of owner: UInt32, at now: Timestamp) -> Bool {
+            value.begins(id(job), of: owner, at: now)
+        }
+
+        func wait(_ job: Int64, of owner: UInt32, isPaid: Bool = false, at now: Timestamp) {
+            value.wait(id(job), of: owner, isPaid: isPaid, at: now)
+        }
+
+        func next(at now: Timestamp) -> Int64? { value.next(at: now)?.rawValue }
+        func stored(_ owner: UInt32, at now: Timestamp) -> Bool { value.stored(owner, at: now) }
+
+        /// Begins what may at `now`, in turn; each is stored at once.
+        func take(of owner: (Int64) -> UInt32, at now: Timestamp) -> [Int64] {
+            var begun: [Int64] = []
+            while let job = next(at: now) {
+                begun.append(job)
+                value.spend(owner(job), at: now)
+                _ = stored(owner(job), at: now)
+            }
+            return begun
+        }
+    }
+
+    @Test("A fire that is due alone begins at once, and leaves nothing behind")
+    func alone() {
+        let turns = Turns()
+        for second in 0..<5 as Range<Int64> {
+            let now = Self.at(second * 1_000_000)
+            #expect(turns.begins(1, of: Self.ann, at: now))
+            turns.value.done(at: now)
+            #expect(!turns.stored(Self.ann, at: now))
+            #expect(turns.value.nextTurn(at: now) == nil)
+        }
+        #expect(turns.value.waited == 0)
+    }
+
+    @Test("Beyond the burst, a user's fires begin at the rate of the share")
+    func bucket() {
+        let turns = Turns(perSecond: 100, burst: 10)
+        let now = Self.at(0)
+        let begun = (1...15).filter { number in
+            defer { _ = turns.stored(Self.ann, at: now) }
+            return turns.begins(Int64(number), of: Self.ann, at: now)
+        }
+        #expect(begun == Array(1...10))
+        #expect(turns.value.count == 5)
+        #expect(turns.next(at: now) == nil)
+        #expect(turns.value.nextTurn(at: now) == Self.at(10_000), "a hundredth of a second for one")
+        #expect(turns.take(of: { _ in Self.ann }, at: Self.at(10_000)) == [11])
+        #expect(turns.take(of: { _ in Self.ann }, at: Self.at(35_000)) == [12, 13])
+        #expect(turns.take(of: { _ in Self.ann }, at: Self.at(1_000_000)) == [14, 15])
+        #expect(turns.value.nextTurn(at: Self.at(1_000_000)) == nil)
+    }
+
+    @Test("A quiet user's fire begins at once beside one whose fires wait")
+    func quiet() {
+        let turns = Turns(perSecond: 100, burst: 1)
+        for number in 1...5 as ClosedRange<Int64> {
+            _ = turns.begins(number, of: Self.ann, at: Self.at(0))
+        }
+        #expect(turns.value.count == 4)
+        #expect(turns.begins(9, of: Self.ben, at: Self.at(1)))
+    }
+
+    @Test("A fire comes after those of its own user that wait")
+    func inOrder() {
+        let turns = Turns(perSecond: 10, burst: 1)
+        _ = turns.begins(1, of: Self.ann, at: Self.at(0))
+        _ = turns.begins(2, of: Self.ann, at: Self.at(0))
+        #expect(!turns.begins(3, of: Self.ann, at: Self.at(500_000)), "there is a token")
+        #expect(turns.take(of: { _ in Self.ann }, at: Self.at(500_000)) == [2])
+        #expect(turns.take(of: { _ in Self.ann }, at: Self.at(600_000)) == [3])
+    }
+
+    @Test("Users with due fires take turns, one fire each")
+    func roundRobin() {
+        let turns = Turns()
+        for (owner, numbers) in [(Self.ann, 1...6), (Self.ben, 11...13), (0, 21...22)] {
+            for number in numbers {
+                turns.wait(Int64(number), of: owner, at: Self.at(0))
+            }
+        }
+        let begun = turns.take(of: { $0 > 20 ? 0 : $0 > 10 ? Self.ben : Self.ann }, at: Self.at(0))
+        #expect(begun == [1, 11, 21, 2, 12, 22, 3, 13, 4, 5, 6])
+    }
+
+    @Test("Fires that come without a pause begin for a millisecond; what is more waits for a turn")
+    func slice() {
+        let turns = Turns()
+        var begun: [Int64] = []
+        for number in 0..<100 as Range<Int64> {
+            // Each takes 40 µs, and 10 µs pass to the next one.
+            let now = Self.at(number * 50)
+            guard turns.begins(number, of: number % 2 == 0 ? 0 : Self.ann, at: now) else {
+                continue
+            }
+            begun.append(number)
+            turns.value.done(at: now + TimeSpan(microseconds: 40))
+        }
+        #expect(begun == Array(0..<20))
+        #expect(turns.value.count == 80)
+    }
+
+    @Test("A pause of the thread begins a new millisecond")
+    func pause() {
+        let turns = Turns()
+        for number in 0..<100 as Range<Int64> {
+            let now = Self.at(number * 200)
+            #expect(turns.begins(number, of: 0, at: now))
+            turns.value.done(at: now + TimeSpan(microseconds: 40))
+        }
+    }
+
+    @Test("Who has so many fires on their way to disk waits for them; nobody else does")
+    func backPressure() {
+        let turns = Turns()
+        let limit = Int64(FireTurns.unstoredLimit)
+        func begins(_ number: Int64, _ owner: UInt32) -> Bool {
+            turns.begins(number, of: owner, at: Self.at(0))
+        }
+        for number in 0..<limit { #expect(begins(number, Self.ann)) }
+        #expect(!begins(1000, Self.ann))
+        #expect(begins(2000, Self.ben))
+        for number in 3000..<3200 as Range<Int64> {
+            #expect(begins(number, 0), "root has no limit")
+            #expect(begins(number + 500, 500), "nor has the daemon's own user")
+        }
+        #expect(turns.next(at: Self.at(0)) == nil)
+        #expect(turns.stored(Self.ann, at: Self.at(0)), "one waits for that")
+        #expect(turns.value.nextTurn(at: Self.at(0)) == Self.at(0))
+        #expect(turns.next(at: Self.at(0)) == 1000)
+    }
+
+    @Test("A disk that takes no records keeps no fire from being told")
+    func trouble() {
+        let turns = Turns()
+        for number in 0...Int64(FireTurns.unstoredLimit) {
+            _ = turns.begins(number, of: Self.ann, at: Self.at(0))
+        }
+        #expect(turns.value.nextTurn(at: Self.at(0)) == Self.at(FireTurns.patience.microseconds))
+        turns.value.countsUnstored = false
+        #expect(turns.next(at: Self.at(0)) == Int64(FireTurns.unstoredLimit))
+    }
+
+    @Test("A fire that has had its turn is started without another, before those that have not")
+    func isPaid() {
+        let turns = Turns(perSecond: 10, burst: 1)
+        _ = turns.begins(1, of: Self.ann, at: Self.at(0))
+        _ = turns.begins(2, of: Self.ann, at: Self.at(0))
+        turns.wait(3, of: Self.ann, isPaid: true, at: Self.at(0))
+        #expect(turns.next(at: Self.at(0)) == 3)
+        #expect(turns.next(at: Self.at(0)) == nil)
+    }
+
+    @Test("A fire waits once, however often its timer calls")
+    func once() {
+        let turns = Turns()
+        turns.wait(1, of: Self.ann, at: Self.at(0))
+        turns.wait(1, of: Self.ann, at: Self.at(0))
+        #expect(!turns.begins(1, of: Self.ann, at: Self.at(0)))
+        #expect(turns.value.waited == 1)
+        #expect(turns.next(at: Self.at(0)) == 1)
+        #expect(turns.next(at: Self.at(0)) == nil)
+    }
+
+    @Test("Many that wait for the share wake the thread for several at a time")
+    func wakesForMany() {
+        let turns = Turns(perSecond: 2000, burst: 1)
+        for number in 0..<100 as Range<Int64> {
+            _ = turns.begins(number, of: Self.ann, at: Self.at(0))
+        }
+        #expect(turns.value.nextTurn(at: Self.at(0)) == Self.at(FireTurns.rest.microseconds))
+    }
+}
