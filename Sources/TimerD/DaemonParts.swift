@@ -137,6 +137,8 @@ struct DaemonParts {
             log: log,
             own: own
         )
+        // The daemon's own user is known by its uid.
+        let owner = { @Sendable (peer: Peer) in peer.uid == own.uid ? own : peer.owner }
         let socket = try await started.start {
             var settings = ControlSocket.Settings(configuration, uid: geteuid())
             settings.inherited = try manager.socket(for: configuration.socket)
@@ -146,12 +148,10 @@ struct DaemonParts {
                 bus: bus,
                 source: store.events(after: scheduler),
                 accounts: accounts,
-                logger: log
-            ) { request, peer in
-                // The daemon's own user is known by its uid.
-                let owner = peer.uid == own.uid ? own : peer.owner
-                return await handler.handle(request, from: owner, over: peer.life)
-            }
+                logger: log,
+                check: { handler.check($0, from: owner($1), over: $1.life) },
+                handle: { await handler.handle($0, from: owner($1), over: $1.life) }
+            )
         } stop: {
             await $0.stop(within: .seconds(1))
         }
@@ -281,12 +281,16 @@ extension Store {
             try await scheduler.store.barrier()
             return try await reader.read { database in
                 let log = EventLog(database)
+                let room = PageRoom(limit.bytes)
+                let events = try log.events(
+                    after: after,
+                    owner: try Queries(database).id(of: owner),
+                    limit: limit.events,
+                    in: room
+                )
                 return EventPage(
-                    events: try log.events(
-                        after: after,
-                        owner: try Queries(database).id(of: owner),
-                        limit: limit
-                    ),
+                    events: events,
+                    isLast: events.count < limit.events && !room.isFull,
                     prunedThrough: try log.prunedThrough()
                 )
             }

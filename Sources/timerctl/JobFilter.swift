@@ -64,6 +64,28 @@ extension Daemon {
     }
 }
 
+extension Daemon {
+    /// The newest fires that `request` asks for, page by page, as one page; at most `number`.
+    ///
+    /// `json`: them as they came.
+    func runs(
+        _ request: ListRuns,
+        atMost number: Int
+    ) async throws -> (page: RunsReply, json: [JSONValue]) {
+        var request = request
+        var (all, json) = (RunsReply(runs: []), [] as [JSONValue])
+        repeat {
+            request.limit = min(number - all.runs.count, Limits.page)
+            let page = try await ask(.listRuns(request), for: RunsReply.self)
+            if case .array(let values)? = page.json["runs"] { json += values }
+            all.runs += page.value.runs
+            all.cursor = page.value.cursor
+            request.cursor = page.value.cursor
+        } while request.cursor != nil && all.runs.count < number
+        return (all, json)
+    }
+}
+
 private func jobState(_ argument: String) throws -> Job.State {
     guard let state = Job.State(rawValue: argument) else {
         let states = Job.State.allCases.map(\.rawValue).joined(separator: ", ")

@@ -28,8 +28,7 @@ struct Show: AsyncParsableCommand {
             let job = answer.value.job
             var request = ListRuns()
             request.job = job.id
-            request.limit = 10
-            let runs = try await daemon.ask(.listRuns(request), for: RunsReply.self).value.runs
+            let runs = try await daemon.runs(request, atMost: 10).page.runs
             let page = JobPage(job: job, runs: runs, dates: LocalDate(now: .now, zone: .local))
             try Output.write((isFirst ? "" : "\n") + page.text(for: .current))
             isFirst = false

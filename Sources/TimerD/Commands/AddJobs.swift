@@ -6,6 +6,11 @@ import TimerControl
 extension CommandHandler {
     /// `job.add`: checks every definition, then adds all of them or none.
     func addJobs(_ request: AddJobs, _ caller: Caller) async throws -> Answer {
+        try await addJobs(request, try newJobs(of: request, caller), caller)
+    }
+
+    /// The jobs that are to be added, each checked; touches nothing.
+    func newJobs(of request: AddJobs, _ caller: Caller) throws -> [NewJob] {
         var jobs = try checked(request.definitions, caller, in: request.isList ? "jobs" : nil)
         try requireDistinctNames(request.definitions, in: "jobs")
         for (index, definition) in request.definitions.enumerated() where definition.isTied {
@@ -16,6 +21,11 @@ extension CommandHandler {
                 throw ControlError(error.reason, "jobs[\(index)]: \(error.message)")
             }
         }
+        return jobs
+    }
+
+    /// Adds what has been checked.
+    func addJobs(_ request: AddJobs, _ jobs: [NewJob], _ caller: Caller) async throws -> Answer {
         let added = try await scheduler.add(jobs, replace: request.replace, caller: caller)
         for (new, job) in zip(jobs, added) where new.definition.isTied {
             if let process = new.process { await scheduler.tie(job.id, to: process) }

@@ -6,17 +6,28 @@ import TimerControl
 extension CommandHandler {
     /// `job.apply`: checks every definition, then ends, changes and adds, all or none.
     func applyJobs(_ request: ApplyJobs, _ caller: Caller) async throws -> Answer {
+        try await applyJobs(request, try changes(of: request, caller), caller)
+    }
+
+    /// What is to be changed, each definition checked; touches nothing.
+    func changes(of request: ApplyJobs, _ caller: Caller) throws -> JobChanges {
         let revised = request.change.map(\.definition)
         try requireUntied(revised, in: "change")
         try requireUntied(request.add, in: "add")
         try requireDistinctNames(request.add, in: "add")
-        let changes = JobChanges(
+        return JobChanges(
             invalidate: request.invalidate,
             change: Array(
                 zip(request.change.map(\.id), try checked(revised, caller, in: "change"))
             ).map { (id: $0, to: $1) },
             add: try checked(request.add, caller, in: "add")
         )
+    }
+
+    /// Applies what has been checked.
+    func applyJobs(_ request: ApplyJobs, _ changes: JobChanges, _ caller: Caller) async throws
+        -> Answer
+    {
         let applied = try await scheduler.apply(changes, isDryRun: request.dryRun, caller: caller)
         return ApplyReply(
             invalidated: view(applied.invalidated),

@@ -30,15 +30,55 @@ struct CommandHandler: Sendable {
         from owner: Owner,
         over life: ConnectionLife? = nil
     ) async -> Result<Answer, ControlError> {
+        let caller = caller(owner, life)
+        return await outcome { try await answer(request, caller) }
+    }
+
+    /// Does of a request what takes long and needs nothing but the request; on any thread.
+    ///
+    /// That is to check a list of definitions, and to look for coming dates.
+    ///
+    /// What it returns does the rest, and is to be called as `handle` is.
+    func check(
+        _ request: Request,
+        from owner: Owner,
+        over life: ConnectionLife? = nil
+    ) -> @Sendable () async -> Result<Answer, ControlError> {
+        let caller = caller(owner, life)
+        switch request {
+        case .addJobs(let request):
+            let jobs = Result { try newJobs(of: request, caller) }
+            return { await outcome { try await addJobs(request, jobs.get(), caller) } }
+        case .applyJobs(let request):
+            let checked = Result { try changes(of: request, caller) }
+            return { await outcome { try await applyJobs(request, checked.get(), caller) } }
+        case .previewSchedule(let request):
+            let preview = Result { try previewSchedule(request) }
+            return { await outcome { try preview.get() } }
+        default: return { await handle(request, from: owner, over: life) }
+        }
+    }
+
+    private func caller(_ owner: Owner, _ life: ConnectionLife?) -> Caller {
         var caller = Caller(owner, daemon: own.uid)
         caller.life = life
+        return caller
+    }
+
+    /// What `body` answers, or why it could not; on the caller's executor up to its first suspension.
+    private nonisolated(nonsending) func outcome(
+        _ body: () async throws -> Answer
+    ) async -> Result<Answer, ControlError> {
         do {
-            return .success(try await answer(request, caller))
+            return .success(try await body())
         } catch let error as ControlError {
             return .failure(error)
         } catch let error as DatabaseError {
             log.debug("request failed", metadata: ["error": "\(error)"])
             return .failure(ControlError(.storageFailed, error.sentence))
+        } catch is CancellationError {
+            // The client is gone: nobody reads this.
+            return .failure(ControlError(.stopping, "the request was given up"))
         } catch {
             log.error("request failed", metadata: ["error": "\(error)"])
             return .failure(ControlError(.internalError, "\(error)"))
@@ -75,7 +115,10 @@ struct CommandHandler: Sendable {
 
     /// Reads what is stored, with all that was asked for before this.
     func read<T: Sendable>(_ body: @escaping @Sendable (Queries) throws -> T) async throws -> T {
+        try Task.checkCancellation()
         await scheduler.settle()
+        // Whoever asked may be gone by now.
+        try Task.checkCancellation()
         return try await reader.read { try body(Queries($0)) }
     }
 

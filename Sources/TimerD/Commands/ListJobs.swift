@@ -3,27 +3,37 @@
 import TimerControl
 
 extension CommandHandler {
-    /// `job.list`: a page of the jobs that match; where that is asked for, each with its last run.
+    /// `job.list`: a page of the jobs that match, which ends by its bytes too; where that is
+    /// asked for, each with its last run.
     func listJobs(_ filter: ListJobs, _ caller: Caller) async throws -> Answer {
         let limit = filter.limit ?? 100
         let moment = clock.now()
-        let (jobs, last) = try await read { queries in
+        let page = try await read { queries in
             let owner = try queries.id(of: caller.onlyOwner)
+            let room = PageRoom()
             let jobs =
                 filter.order == .nextFire
-                ? try queries.jobsByNextFire(filter, owner: owner, at: moment, limit: limit + 1)
-                : try queries.jobs(filter, owner: owner, limit: limit + 1).map {
+                ? try queries.jobsByNextFire(
+                    filter,
+                    owner: owner,
+                    at: moment,
+                    limit: limit + 1,
+                    in: room
+                )
+                : try queries.jobs(filter, owner: owner, limit: limit + 1, in: room).map {
                     (job: $0, end: .id($0.id))
                 }
             let last = try jobs.prefix(limit).map { job, _ in
                 filter.last == true ? try queries.lastRun(of: job.id, at: moment) : nil
             }
-            return (jobs, last)
+            return (
+                jobs: Array(jobs.prefix(limit)), last: last,
+                hasMore: jobs.count > limit || room.isFull
+            )
         }
-        let page = jobs.prefix(limit)
-        var views = view(page.map(\.job))
-        for index in views.indices { views[index].last = last[index] }
-        return JobsReply(jobs: views, cursor: jobs.count > limit ? page.last?.end : nil)
+        var views = view(page.jobs.map(\.job))
+        for index in views.indices { views[index].last = page.last[index] }
+        return JobsReply(jobs: views, cursor: page.hasMore ? page.jobs.last?.end : nil)
     }
 
     /// `job.get`.

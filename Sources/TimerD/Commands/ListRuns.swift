@@ -3,27 +3,34 @@
 import TimerControl
 
 extension CommandHandler {
-    /// `run.list`: what became of the fires of one job, or of all, newest first.
+    /// `run.list`: what became of the fires of one job, or of all, newest first; a page ends by
+    /// its bytes too.
     func listRuns(_ filter: ListRuns, _ caller: Caller) async throws -> Answer {
         let limit = filter.limit ?? 20
         var job = filter.job
         if let reference = filter.job.map(JobReference.id) ?? filter.name.map(JobReference.name) {
             job = try await self.job(reference, caller).id
         }
-        let runs = try await read { [job] in
-            try $0.runs(
+        let (runs, isFull) = try await read { [job] queries in
+            let room = PageRoom()
+            let runs = try queries.runs(
                 of: job,
-                owner: try $0.id(of: caller.onlyOwner),
+                owner: try queries.id(of: caller.onlyOwner),
                 isOpen: filter.open == true,
                 cursor: filter.cursor,
-                limit: limit + 1
+                limit: limit + 1,
+                in: room
             )
+            return (runs, room.isFull)
         }
-        let page = runs.prefix(limit)
-        return RunsReply(
-            runs: page.map(\.run),
-            cursor: runs.count > limit ? page.last?.cursor : nil
-        )
+        guard isFull || runs.count > limit else { return RunsReply(runs: runs.map(\.run)) }
+        var page = runs.prefix(limit)
+        // The cursor names a fire: all its attempts are on one page, or the rest of them on none.
+        let next = runs.count > limit ? runs[limit].cursor : page.last?.cursor
+        if let next, let last = page.last(where: { $0.cursor != next }), page.last?.cursor == next {
+            page = page.prefix { $0.cursor >= last.cursor }
+        }
+        return RunsReply(runs: page.map(\.run), cursor: page.last?.cursor)
     }
 
     /// `run.get`.

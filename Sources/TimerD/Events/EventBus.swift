@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
 import Locks
 import NIOCore
 import TimerControl
@@ -14,6 +15,10 @@ final class EventBus: Sendable {
     /// Events that carry much are fewer: 4 MiB, a few times what lies in front of such a socket.
     static let ringBytes = 4 << 20
 
+    /// What is delivered before the loop serves its sockets again; about a millisecond's work.
+    fileprivate static let eventsPerTurn = 64
+    fileprivate static let bytesPerTurn = 1 << 18
+
     /// The loop of the control socket, where watchers live.
     let loop: any EventLoop
 
@@ -22,7 +27,37 @@ final class EventBus: Sendable {
         var watchers = 0
         /// How many numbers watchers asked for in vain.
         var lost: Int64 = 0
-        var events: [Event] = []
+        /// What the loop has not taken up, and about how many bytes of it.
+        var events: Deque<Event> = []
+        var bytes = 0
+        /// The newest of those that were dropped, because the loop did not keep up.
+        var droppedThrough: Int64?
+        /// Whether the loop has been told that there is something.
+        var isTold = false
+
+        mutating func append(_ event: Event) {
+            events.append(event)
+            bytes += event.weight
+            guard events.count > EventBus.ringCapacity || bytes > EventBus.ringBytes else { return }
+            droppedThrough = event.seq
+            events = []
+            bytes = 0
+        }
+
+        /// As much as may be delivered in one go.
+        mutating func take() -> [Event] {
+            var taken: [Event] = []
+            var weight = 0
+            while taken.count < EventBus.eventsPerTurn, weight < EventBus.bytesPerTurn,
+                let event = events.popFirst()
+            {
+                weight += event.weight
+                taken.append(event)
+            }
+            bytes -= weight
+            if events.isEmpty { isTold = false }
+            return taken
+        }
     }
 
     private struct Watching {
@@ -58,6 +93,9 @@ final class EventBus: Sendable {
     /// How many numbers of events watchers asked for that are no longer kept.
     var lostCount: Int64 { inbox.withLock { $0.lost } }
 
+    /// How many events the loop has not taken up.
+    var pendingCount: Int { inbox.withLock { $0.events.count } }
+
     /// Notes that a watcher asked for what is no longer kept.
     func note(_ lost: EventsLost) {
         inbox.withLock { $0.lost += lost.through - lost.after }
@@ -71,8 +109,9 @@ final class EventBus: Sendable {
         let isFirst = inbox.withLock { inbox in
             inbox.newest = event.seq
             guard inbox.watchers > 0 else { return false }
-            inbox.events.append(event)
-            return inbox.events.count == 1
+            inbox.append(event)
+            defer { inbox.isTold = true }
+            return !inbox.isTold
         }
         // The loop is woken once for all that comes until it runs.
         if isFirst { loop.execute { self.deliver() } }
@@ -109,17 +148,59 @@ final class EventBus: Sendable {
     }
 
     private func deliver() {
-        let events = inbox.withLock { inbox in
-            defer { inbox.events = [] }
-            return inbox.events
+        let (events, dropped, hasMore) = inbox.withLock { inbox in
+            defer { inbox.droppedThrough = nil }
+            return (inbox.take(), inbox.droppedThrough, !inbox.events.isEmpty)
+        }
+        // A task that is due would run before the loop looks at any socket.
+        if hasMore {
+            loop.assumeIsolated().scheduleTask(in: .microseconds(100)) { self.deliver() }
         }
         let watchers = watching.value.watchers.values
         guard !watchers.isEmpty else { return }
+        if let dropped {
+            // They are in the database, from where each reads them.
+            watching.value.ring = Self.ring(newest: dropped)
+            for watcher in watchers { watcher.fallBehind() }
+        }
         for event in events {
             let shared = SharedEvent(event)
             watching.value.ring.append(shared)
             for watcher in watchers { watcher.receive(shared) }
         }
-        for watcher in watchers { watcher.flush() }
+        for watcher in watchers {
+            watcher.flush()
+            if dropped != nil { watcher.resume() }
+        }
+    }
+}
+
+extension Event {
+    /// About how many bytes it takes, found without a look at all of it.
+    fileprivate var weight: Int {
+        var nodes = 64
+        return 300 + (userInfo?.weight(&nodes) ?? 0)
+    }
+}
+
+extension JSONValue {
+    /// What has more than `nodes` values counts as a page.
+    fileprivate func weight(_ nodes: inout Int) -> Int {
+        nodes -= 1
+        guard nodes > 0 else { return 4096 }
+        switch self {
+        case .null, .bool, .integer, .number: return 16
+        case .string(let text): return 16 + text.utf8.count
+        case .array(let elements):
+            var weight = 16
+            for element in elements where nodes > 0 { weight += element.weight(&nodes) }
+            return weight
+        case .object(let members):
+            var weight = 16
+            for (name, value) in members where nodes > 0 {
+                weight += name.utf8.count + value.weight(&nodes)
+            }
+            return weight
+        }
     }
 }

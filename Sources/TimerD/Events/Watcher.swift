@@ -15,17 +15,23 @@ protocol EventSink: AnyObject {
 
 /// Carries out what one connection's subscription decides; belongs to the event loop.
 final class Watcher {
-    /// Events on one page from the database.
-    static let pageSize = 128
+    /// The bytes that may lie in front of a watcher's socket; a single event may have more.
+    static let unsentLimit = 65_536
 
     private var subscription: Subscription
     private let bus: EventBus
     private let owner: Owner?
     private let source: EventSource
+    private let gate: RequestGate
+    private let user: RequestGate.User
     private let channel: any Channel
     private weak let sink: (any EventSink)?
     /// Flushing can make room at once, which calls `resume` from inside itself.
     private var isResuming = false
+    /// After which number it will read once its turn has come.
+    private var waitsToRead: Int64?
+    /// Pages are read by few watchers at a time, the users in turn.
+    private static let load = RequestLoad(kind: .events)
 
     /// `owner` is whose events alone are sent, nil for all; `newest` the number that the reply to
     /// the subscription states, `channel` where the sink writes to.
@@ -35,6 +41,8 @@ final class Watcher {
         newest: Int64,
         bus: EventBus,
         source: @escaping EventSource,
+        gate: RequestGate,
+        user: RequestGate.User,
         channel: any Channel,
         sink: any EventSink
     ) {
@@ -42,6 +50,7 @@ final class Watcher {
         self.owner = owner
         self.bus = bus
         self.source = source
+        (self.gate, self.user) = (gate, user)
         self.channel = channel
         self.sink = sink
     }
@@ -77,25 +86,45 @@ final class Watcher {
     /// Hands over to the socket what `receive` wrote.
     func flush() { sink?.flush() }
 
+    /// What was published was not handed to it.
+    func fallBehind() {
+        if subscription.phase == .live { subscription.fallBehind() }
+    }
+
+    /// Waits for nothing any more.
+    func end() {
+        guard waitsToRead != nil else { return }
+        waitsToRead = nil
+        gate.cancel(self, Self.load.kind, of: user)
+    }
+
     private func read(after: Int64) {
+        if gate.take(Self.load, for: user, self) {
+            beginReading(after: after)
+        } else {
+            waitsToRead = after
+        }
+    }
+
+    private func beginReading(after: Int64) {
         let watcher = NIOLoopBound(self, eventLoop: bus.loop)
-        Self.read(from: source, after: after, owner: owner, for: channel) { page in
+        Self.read(from: source, after: after, owner: owner, gate) { page in
+            watcher.value.gate.end(Self.load, of: watcher.value.user)
             watcher.value.receive(page, after: after)
         }
     }
 
-    /// Reads a page, and hands it to `receive` on the channel's loop.
+    /// Reads a page, and hands it to `receive` on the loop.
     private static func read(
         from source: @escaping EventSource,
         after: Int64,
         owner: Owner?,
-        for channel: any Channel,
+        _ gate: RequestGate,
         _ receive: @escaping @Sendable (Result<EventPage, any Error>) -> Void
     ) {
         Task {
             let page = await page(from: source, after: after, owner: owner)
-            // The loop may be gone when the channel is.
-            if channel.isActive { channel.eventLoop.execute { receive(page) } }
+            gate.onLoop { receive(page) }
         }
     }
 
@@ -105,14 +134,14 @@ final class Watcher {
         owner: Owner?
     ) async -> Result<EventPage, any Error> {
         do {
-            return .success(try await source(after, owner, pageSize))
+            return .success(try await source(after, owner, EventPage.Limit()))
         } catch {
             return .failure(error)
         }
     }
 
     private func receive(_ page: Result<EventPage, any Error>, after: Int64) {
-        guard let sink else { return }
+        guard let sink, channel.isActive else { return }
         switch page {
         case .success(let page):
             if let lost = subscription.missed(by: page) {
@@ -124,7 +153,7 @@ final class Watcher {
                 sink.write(.line(ReplyLine.event(event)))
             }
             if sink.isWritable {
-                subscription.pageTaken(isLast: page.events.count < Self.pageSize)
+                subscription.pageTaken(isLast: page.isLast)
             } else {
                 subscription.fallBehind()
             }
@@ -136,5 +165,13 @@ final class Watcher {
                 with: ControlError(reason, "cannot read the events after \(after): \(error)")
             )
         }
+    }
+}
+
+extension Watcher: RequestGateClient {
+    func turnCame() {
+        guard let after = waitsToRead else { return }
+        waitsToRead = nil
+        beginReading(after: after)
     }
 }

@@ -9,11 +9,14 @@ import TimerControl
 
 /// Serves the metrics over HTTP on a loopback address: `GET /metrics`, and nothing else.
 ///
-/// Whoever is on this machine may ask, for there is no telling users apart here. A connection is
-/// for one request, of a few KiB and a few seconds.
+/// Whoever is on this machine may ask, for there is no telling users apart here, but no page in a
+/// browser (`RequestOrigin`). A connection is for one request, of a few KiB and a few seconds.
 final class MetricsEndpoint: Sendable {
-    /// Connections beyond this are closed at once.
+    /// With more connections than this, the oldest is closed that has not sent its request; the
+    /// newest where all have.
     static let maxConnections = 16
+    /// How long a request may take to come.
+    static let requestTimeLimit = TimeAmount.seconds(2)
     /// How long a connection may take, from its beginning to its end.
     static let timeLimit = TimeAmount.seconds(10)
 
@@ -36,7 +39,7 @@ final class MetricsEndpoint: Sendable {
         logger: Logger,
         metrics: @escaping @Sendable () async -> MetricsReply
     ) async throws -> MetricsEndpoint {
-        let open = NIOLoopBoundBox.makeBoxSendingValue(0, as: Int.self, eventLoop: loop)
+        let open = NIOLoopBoundBox.makeBoxSendingValue([], as: [Open].self, eventLoop: loop)
         do {
             let listener = try await ServerBootstrap(group: loop)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -70,24 +73,51 @@ final class MetricsEndpoint: Sendable {
         try? await listener.close()
     }
 
+    /// A connection, the oldest first.
+    private struct Open {
+        var channel: any Channel
+        var hasAsked = false
+    }
+
     private static func admit(
         _ channel: any Channel,
-        _ open: NIOLoopBoundBox<Int>,
+        _ open: NIOLoopBoundBox<[Open]>,
         _ metrics: @escaping @Sendable () async -> MetricsReply
     ) throws {
-        guard open.value < maxConnections else { throw TooMany() }
-        open.value += 1
+        if open.value.count >= maxConnections {
+            // Whoever opens connections and says nothing keeps nobody out.
+            guard let silent = open.value.firstIndex(where: { !$0.hasAsked }) else {
+                throw TooMany()
+            }
+            open.value.remove(at: silent).channel.close(promise: nil)
+        }
+        open.value.append(Open(channel: channel))
+        let id = ObjectIdentifier(channel)
+        let silence = channel.eventLoop.scheduleTask(in: requestTimeLimit) {
+            channel.close(promise: nil)
+        }
         let deadline = channel.eventLoop.scheduleTask(in: timeLimit) {
             channel.close(promise: nil)
         }
         channel.closeFuture.assumeIsolated().whenComplete { _ in
-            open.value -= 1
+            open.value.removeAll { ObjectIdentifier($0.channel) == id }
+            silence.cancel()
             deadline.cancel()
         }
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(RequestLimit())
         try pipeline.configureHTTPServerPipeline()
-        try pipeline.addHandler(MetricsRequest(metrics))
+        try pipeline.addHandler(
+            MetricsRequest(metrics) {
+                silence.cancel()
+                guard
+                    let index = open.value.firstIndex(where: {
+                        ObjectIdentifier($0.channel) == id
+                    })
+                else { return }
+                open.value[index].hasAsked = true
+            }
+        )
     }
 }
 
@@ -115,13 +145,21 @@ private final class MetricsRequest: ChannelInboundHandler {
     typealias OutboundOut = HTTPServerResponsePart
 
     private let metrics: @Sendable () async -> MetricsReply
+    private let asked: () -> Void
     private var isAnswering = false
 
-    init(_ metrics: @escaping @Sendable () async -> MetricsReply) { self.metrics = metrics }
+    /// `asked` is called once the request is there.
+    init(_ metrics: @escaping @Sendable () async -> MetricsReply, asked: @escaping () -> Void) {
+        (self.metrics, self.asked) = (metrics, asked)
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard case .head(let head) = unwrapInboundIn(data), !isAnswering else { return }
         isAnswering = true
+        asked()
+        if let refusal = RequestOrigin.refusal(of: head) {
+            return answer(context, refusal.status, refusal.text)
+        }
         guard head.uri.prefix(while: { $0 != "?" }) == "/metrics" else {
             return answer(context, .notFound, "The metrics are at /metrics.\n")
         }

@@ -16,13 +16,13 @@ final class Clients: Sendable {
 
     private let settings: NIOLoopBoundBox<ControlSocket.Settings>
     private let environment: NIOLoopBoundBox<Connection.Environment>
-    private let loads: UserLoads
+    private let gate: RequestGate
     private let accounts: Accounts
     private let loop: any EventLoop
     private let logger: Logger
     private let clients: NIOLoopBoundBox<[ObjectIdentifier: Client]>
-    /// How many wait for the user database to say whether they may come in, by uid.
-    private let pending: NIOLoopBoundBox<[UInt32: Int]>
+    /// How many are connected, or wait for the user database to say whether they may come in.
+    private let counts: NIOLoopBoundBox<ConnectionCounts>
     private let total = Atomic<Int>(0)
 
     init(
@@ -34,12 +34,12 @@ final class Clients: Sendable {
     ) {
         self.settings = NIOLoopBoundBox.makeBoxSendingValue(settings, eventLoop: loop)
         self.environment = NIOLoopBoundBox.makeBoxSendingValue(environment, eventLoop: loop)
-        loads = environment.loads
+        gate = environment.gate
         self.accounts = accounts
         self.loop = loop
         self.logger = logger
         clients = NIOLoopBoundBox.makeBoxSendingValue([:], eventLoop: loop)
-        pending = NIOLoopBoundBox.makeBoxSendingValue([:], eventLoop: loop)
+        counts = NIOLoopBoundBox.makeBoxSendingValue(ConnectionCounts(), eventLoop: loop)
     }
 
     var count: Int { total.load(ordering: .relaxed) }
@@ -63,7 +63,7 @@ final class Clients: Sendable {
         loop.execute {
             self.settings.value = settings
             self.environment.value.maxInFlight = settings.maxInFlight
-            self.loads.setLimit(settings.maxInFlightPerUser)
+            self.gate.setLimit(settings.maxInFlightPerUser)
         }
     }
 
@@ -83,7 +83,7 @@ final class Clients: Sendable {
         // try?: closing does not fail, whatever became of the connections.
         try? await closed.get()
         cutOff.cancel()
-        loads.close()
+        gate.close()
     }
 
     /// The peer with its name, and why it may not come in; names are looked up off the loop.
@@ -96,7 +96,7 @@ final class Clients: Sendable {
         guard admission.needsName(of: peer) else {
             return loop.makeSucceededFuture((peer, admission.refusal(of: peer)))
         }
-        pending.value[peer.uid, default: 0] += 1
+        counts.value.add(peer.uid)
         let refusal =
             admission.needsLookup(for: peer)
             ? NIOThreadPool.singleton.runIfActive(eventLoop: loop) { admission.refusal(of: peer) }
@@ -105,8 +105,7 @@ final class Clients: Sendable {
             guard refusal == nil else { return self.loop.makeSucceededFuture((peer, refusal)) }
             return self.named(peer)
         }.always { _ in
-            let others = self.pending.value[peer.uid, default: 1] - 1
-            self.pending.value[peer.uid] = others > 0 ? others : nil
+            self.counts.value.remove(peer.uid)
         }
     }
 
@@ -124,24 +123,8 @@ final class Clients: Sendable {
     }
 
     private func limitReached(by peer: Peer) -> ControlError? {
-        let clients = clients.value.values
-        let all = clients.count + pending.value.values.reduce(0, +)
-        if all >= settings.value.maxConnections {
-            return ControlError(
-                .limitReached,
-                "\(all) connections are open; maxConnections is \(settings.value.maxConnections)"
-            )
-        }
-        let own =
-            clients.count { $0.peer.uid == peer.uid } + pending.value[peer.uid, default: 0]
-        if own >= settings.value.maxConnectionsPerUser {
-            return ControlError(
-                .limitReached,
-                "uid \(peer.uid) has \(own) connections open; maxConnectionsPerUser is "
-                    + "\(settings.value.maxConnectionsPerUser)"
-            )
-        }
-        return nil
+        let caller = Caller(peer.owner, daemon: settings.value.admission.owner)
+        return counts.value.refusal(of: caller, settings.value)
     }
 
     private func add(_ channel: any Channel, _ peer: Peer) throws {
@@ -150,8 +133,10 @@ final class Clients: Sendable {
         let id = ObjectIdentifier(connection)
         clients.value[id] = Client(peer: peer, connection: connection, channel: channel)
         total.add(1, ordering: .relaxed)
+        counts.value.add(peer.uid)
         channel.closeFuture.assumeIsolated().whenComplete { _ in
             self.clients.value[id] = nil
+            self.counts.value.remove(peer.uid)
             self.total.subtract(1, ordering: .relaxed)
         }
     }

@@ -32,6 +32,8 @@ extension Connection {
             newest: newest,
             bus: environment.bus,
             source: environment.source,
+            gate: environment.gate,
+            user: user,
             channel: channel,
             sink: self
         )
@@ -44,22 +46,15 @@ extension Connection {
     func endWatching() {
         guard let watcher else { return }
         environment.bus.remove(watcher)
+        watcher.end()
         self.watcher = nil
     }
 }
 
 extension Connection: EventSink {
-    var isWritable: Bool { !isClosing && context?.channel.isWritable == true }
-
-    func write(_ line: ByteBuffer) {
-        hasUnflushed = true
-        context?.write(wrapOutboundOut(line), promise: nil)
-    }
-
-    func flush() {
-        guard hasUnflushed else { return }
-        hasUnflushed = false
-        context?.flush()
+    /// Whether fewer than `Watcher.unsentLimit` bytes wait for the client, and no line is half sent.
+    var isWritable: Bool {
+        !isClosing && !replies.isInArray && context?.channel.isWritable == true
     }
 
     func close(with error: ControlError) {

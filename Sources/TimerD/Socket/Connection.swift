@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DequeModule
+import Logging
 import NIOCore
 import TimerControl
 
 /// One client: its bytes become requests, started in order; the replies leave in that order too.
 ///
-/// All of it on the event loop. Reads no further while as many requests are in progress as are
-/// allowed, or while the client does not take what it is sent.
+/// All of it on the event loop. Starts the next request once there is room for its reply and it is
+/// its user's turn (`RequestGate`), and reads no further until then.
 final class Connection: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = Never
@@ -16,49 +17,77 @@ final class Connection: ChannelDuplexHandler {
     /// What a connection needs of the daemon.
     struct Environment: Sendable {
         var handle: RequestHandler
+        var check: RequestChecker
         var bus: EventBus
         var source: EventSource
         var executor: LoopExecutor
         var maxInFlight: Int
-        var loads: UserLoads
+        var gate: RequestGate
+        var log: Logger
         /// The uid that the daemon runs as.
         var ownUID: UInt32
     }
 
-    /// The bytes that may wait for a client to take them, or for a reply that has to go first.
-    static let outboundLimit = 1_048_576
+    /// The bytes of replies that are being made, wait for one before them or for the client; a
+    /// single one may have more.
+    static let heldLimit = 1_048_576
     /// How many requests are started before the loop serves others; one or two milliseconds' work.
-    private static let requestsPerTurn = 128
+    private static let requestsPerTurn = 64
+
+    /// The request that is next.
+    enum Head {
+        /// One that is long to read.
+        case line([UInt8])
+        /// `checked`: what was made of it off the loop.
+        case request(RequestEnvelope, ReplyQueue.Ticket, checked: CheckedRequest?)
+    }
+
+    /// Whether the head may begin.
+    enum Place {
+        case none
+        case waiting
+        case held
+    }
 
     let peer: Peer
+    let user: RequestGate.User
     let environment: Environment
     var context: ChannelHandlerContext?
     private var lines = LineDecoder(limit: Limits.line)
-    /// Requests of a batch that have not been started.
-    private var backlog: Deque<(envelope: RequestEnvelope, ticket: ReplyQueue.Ticket)> = []
-    private var replies = ReplyQueue()
-    private var inFlight = 0
-    /// Those requests in progress that wait for something, for as long as the client does.
-    private var waits: [ReplyQueue.Ticket: Task<Void, Never>] = [:]
+    var head: (next: Head, load: RequestLoad?)?
+    var place = Place.none
+    /// That of the line which has come in part.
+    var inputPlace = Place.none
+    /// Requests of a batch that have not been started, and how many bytes of the line each has.
+    var backlog: Deque<(envelope: RequestEnvelope, ticket: ReplyQueue.Ticket)> = []
+    private var backlogShare = 0
+    var replies = ReplyQueue()
+    var inFlight = 0
+    /// Those requests in progress that nobody misses once the client is gone.
+    var reads: [ReplyQueue.Ticket: Task<Void, Never>] = [:]
     var watcher: Watcher?
     /// The line whose reply the events follow; nil once they do.
     var subscriptionLine: Int?
 
-    /// Whether `UserLoads` has it among those who wait for room.
-    private var isWaiting = false
+    var output = ConnectionOutput()
     private var hasHeldRead = false
-    var hasUnflushed = false
     private var isAdvancing = false
     private var isYielding = false
+    /// Whether the request before the head is read or checked off the loop.
+    var isChecking = false
     private var isInputEnded = false
-    private var isStopping = false
+    var isStopping = false
     var isClosing = false
+    /// Whether the channel is closed.
+    var isGone = false
 
     init(peer: Peer, environment: Environment) {
         var peer = peer
         peer.life = ConnectionLife()
         self.peer = peer
         self.environment = environment
+        let caller = Caller(peer.owner, daemon: environment.ownUID)
+        user = RequestGate.User(uid: peer.uid, isAdministrator: caller.isAdministrator)
     }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
@@ -69,7 +98,9 @@ final class Connection: ChannelDuplexHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        lines.append(unwrapInboundIn(data))
+        let bytes = unwrapInboundIn(data)
+        output.received += bytes.readableBytes
+        lines.append(bytes)
         advance()
     }
 
@@ -77,8 +108,7 @@ final class Connection: ChannelDuplexHandler {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable else { return }
-        advance()
-        watcher?.resume()
+        outputMoved()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -90,11 +120,15 @@ final class Connection: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        isClosing = true
+        (isClosing, isGone) = (true, true)
         backlog = []
+        makeRoomForInput(0)
+        leaveHead()
         endWatching()
-        for wait in waits.values { wait.cancel() }
+        for read in reads.values { read.cancel() }
+        reads = [:]
         peer.life?.end()
+        forgetOutput()
         context.fireChannelInactive()
     }
 
@@ -106,43 +140,47 @@ final class Connection: ChannelDuplexHandler {
     func stop() {
         isStopping = true
         endWatching()
+        if place == .waiting, let load = head?.load {
+            place = .none
+            environment.gate.cancel(self, load.kind, of: user)
+        }
         advance()
     }
 }
 
 extension Connection {
-    private func mayRead() -> Bool { mayStart() && backlog.isEmpty && !isYielding }
-
-    private func mayStart() -> Bool {
-        guard !isClosing, let context, context.channel.isWritable else { return false }
-        guard environment.loads.hasRoom(for: peer.uid) else {
-            waitForRoom()
-            return false
-        }
-        // A batch goes on whatever it holds: its replies leave when the last one is there.
-        return inFlight < environment.maxInFlight
-            && (!backlog.isEmpty || replies.heldBytes < Self.outboundLimit)
+    private func mayRead() -> Bool {
+        head == nil && backlog.isEmpty && inputPlace != .waiting && !isYielding && !isChecking
+            && !isClosing
+            && inFlight < environment.maxInFlight && heldBytes <= Self.heldLimit
     }
 
     /// Starts what may be started and sends what is ready.
-    private func advance() {
+    func advance() {
         // A request that ends at once comes back here from inside.
-        guard !isAdvancing, !isYielding else { return }
+        guard !isAdvancing else { return }
         isAdvancing = true
         var rest = Self.requestsPerTurn
         var isDrained = false
-        while rest > 0, mayStart() {
-            guard let (envelope, ticket) = nextRequest() else {
+        while rest > 0, !isYielding, !isChecking, !isClosing {
+            if head == nil { head = nextHead() }
+            guard let (next, load) = head else {
                 isDrained = true
                 break
             }
-            start(envelope, ticket)
+            guard mayBegin(load) else { break }
+            let hasPlace = place == .held
+            head = nil
+            place = .none
+            begin(next, hasPlace ? load : nil)
             sendReplies()
             rest -= 1
         }
         isAdvancing = false
+        if !isClosing { makeRoomForInput(isDrained ? lines.count : 0) }
         sendReplies()
         flush()
+        account()
         if isDrained { closeIfDone() }
         if rest == 0 { yield() }
         if hasHeldRead, mayRead() {
@@ -151,17 +189,38 @@ extension Connection {
         }
     }
 
-    /// Goes on once the user's other requests leave room.
-    private func waitForRoom() {
-        guard !isWaiting else { return }
-        isWaiting = true
-        environment.loads.wait(self, peer.uid)
+    /// Whether the head has all that it needs to begin; if it waits, it comes back by itself.
+    private func mayBegin(_ load: RequestLoad?) -> Bool {
+        guard let load else { return true }
+        switch place {
+        case .held: return true
+        case .waiting: return false
+        case .none: break
+        }
+        // What is only refused needs no place.
+        if isStopping { return true }
+        let held = heldBytes
+        guard inFlight < environment.maxInFlight,
+            held == 0 || held + load.bytes <= Self.heldLimit
+        else { return false }
+        guard environment.gate.take(load, for: user, self) else {
+            place = .waiting
+            return false
+        }
+        hold(load)
+        return true
     }
 
-    /// There may be room for its user again.
-    func resumeStarting() {
-        isWaiting = false
-        advance()
+    private func leaveHead() {
+        if let load = head?.load {
+            switch place {
+            case .none: break
+            case .waiting: environment.gate.cancel(self, load.kind, of: user)
+            case .held: release(load)
+            }
+        }
+        head = nil
+        place = .none
     }
 
     /// Goes on once the loop has served the other connections.
@@ -176,102 +235,75 @@ extension Connection {
     }
 
     /// The next request in the order of the bytes; nil until more of them come.
-    private func nextRequest() -> (RequestEnvelope, ReplyQueue.Ticket)? {
-        if let next = backlog.popFirst() { return next }
-        guard let line = lines.next() ?? (isInputEnded ? lines.finish() : nil) else { return nil }
-        do {
-            switch try requests(in: line) {
-            case .single(let envelope): return (envelope, replies.addLine())
-            case .batch(let envelopes):
-                let tickets = replies.addBatch(of: envelopes.count)
-                backlog = Deque(zip(envelopes, tickets).map { (envelope: $0, ticket: $1) })
-                return backlog.popFirst()
-            }
-        } catch {
-            return (RequestEnvelope(id: .null, request: .failure(error)), replies.addLine())
+    private func nextHead() -> (Head, RequestLoad?)? {
+        if let (envelope, ticket) = backlog.popFirst() {
+            if backlog.isEmpty { output.backlog = 0 }
+            return (.request(envelope, ticket, checked: nil), load(of: envelope, backlogShare))
         }
-    }
-
-    private func requests(in line: LineDecoder.Line) throws(ControlError) -> RequestLine {
+        guard let line = lines.next() ?? (isInputEnded ? lines.finish() : nil) else { return nil }
         switch line {
-        case .line(let bytes): return try RequestLine(parsing: bytes)
         case .tooLong:
-            throw ControlError(
+            let error = ControlError(
                 .limitReached,
                 "a line has more than \(Limits.line) bytes; the rest is left out"
             )
+            return take(.failure(error), lineBytes: 0)
+        case .line(let bytes):
+            if let load = RequestLoad(readingLineOf: bytes.count) { return (.line(bytes), load) }
+            return take(RequestLine.read(bytes), lineBytes: bytes.count)
         }
     }
 
-    private func start(_ envelope: RequestEnvelope, _ ticket: ReplyQueue.Ticket) {
-        let answer: Result<any Encodable & Sendable, ControlError>
+    /// Makes places for the replies to a line; its first request.
+    func take(
+        _ line: Result<RequestLine, ControlError>,
+        lineBytes: Int
+    ) -> (Head, RequestLoad?)? {
+        switch line {
+        case .success(.batch(let envelopes)):
+            let tickets = replies.addBatch(of: envelopes.count)
+            backlog = Deque(zip(envelopes, tickets).map { (envelope: $0, ticket: $1) })
+            backlogShare = lineBytes / max(envelopes.count, 1)
+            return nextHead()
+        case .success(.single(let envelope)):
+            let head = Head.request(envelope, replies.addLine(), checked: nil)
+            return (head, load(of: envelope, lineBytes))
+        case .failure(let error):
+            let envelope = RequestEnvelope(id: .null, request: .failure(error))
+            return (.request(envelope, replies.addLine(), checked: nil), nil)
+        }
+    }
+
+    /// Nil for what needs no place.
+    private func load(of envelope: RequestEnvelope, _ lineBytes: Int) -> RequestLoad? {
         switch envelope.request {
-        case .failure(let error): answer = .failure(error)
-        case .success where isStopping:
-            answer = .failure(ControlError(.stopping, "the daemon is stopping"))
-        case .success where replies.size(of: ticket) > Limits.batchReply:
-            answer = .failure(
-                ControlError(
-                    .limitReached,
-                    "the replies of a batch have more than \(Limits.batchReply) bytes; "
-                        + "this request was not carried out"
-                )
+        case .failure, .success(.subscribe): nil
+        case .success(let request): RequestLoad(of: request, lineBytes: lineBytes)
+        }
+    }
+
+    private func begin(_ head: Head, _ load: RequestLoad?) {
+        switch head {
+        case .line(let bytes):
+            if let load, !isStopping { return readOffLoop(bytes, load) }
+            if let load { release(load) }
+            replies.fill(
+                replies.addLine(),
+                with: ReplyLine.failure(id: .null, .stoppingNow)
             )
-        case .success(.subscribe(let request)): answer = subscribe(request, line: ticket.line)
-        case .success(let request): return carryOut(request, id: envelope.id, ticket)
+        case .request(let envelope, let ticket, let checked):
+            start(envelope, ticket, load, checked)
         }
-        replies.fill(ticket, with: envelope.id.map { ReplyLine.reply(id: $0, answer) })
-    }
-
-    private func carryOut(_ request: Request, id: JSONValue?, _ ticket: ReplyQueue.Ticket) {
-        guard let channel = context?.channel else { return }
-        inFlight += 1
-        environment.loads.begin(peer.uid)
-        let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
-        let (handle, loads, peer) = (environment.handle, environment.loads, peer)
-        let body = { @Sendable in
-            let result = await handle(request, peer)
-            loads.end(peer.uid)
-            let reply = id.map { ReplyLine.reply(id: $0, result) }
-            if channel.eventLoop.inEventLoop {
-                connection.value.finish(ticket, reply)
-            } else if channel.isActive {
-                // The loop may be gone when the channel is.
-                channel.eventLoop.execute { connection.value.finish(ticket, reply) }
-            }
-        }
-        if request.mayWait {
-            // Not on the loop: it ends there, after this has been noted.
-            waits[ticket] = Task(operation: body)
-        } else {
-            let executor = request.isBrief ? environment.executor : nil
-            Task.immediate(executorPreference: executor, operation: body)
-        }
-    }
-
-    private func finish(_ ticket: ReplyQueue.Ticket, _ reply: [UInt8]?) {
-        inFlight -= 1
-        waits[ticket] = nil
-        replies.fill(ticket, with: reply)
-        advance()
     }
 }
 
 extension Connection {
-    private func sendReplies() {
-        while let (line, reply) = replies.next() {
-            if let reply { write(reply) }
-            if line == subscriptionLine {
-                subscriptionLine = nil
-                watcher?.begin()
-            }
-        }
-    }
-
     /// Closes, once no request is left and no more will come.
     private func closeIfDone() {
         guard isInputEnded || isStopping, !isClosing, let context else { return }
-        guard inFlight == 0, replies.isEmpty, watcher == nil else { return }
+        guard inFlight == 0, !isChecking, head == nil, replies.isEmpty, watcher == nil else {
+            return
+        }
         closeAfterFlush(context)
     }
 

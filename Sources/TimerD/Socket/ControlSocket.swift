@@ -17,6 +17,8 @@ final class ControlSocket: Sendable {
         var maxInFlight = 256
         /// The same of all connections of a user.
         var maxInFlightPerUser = 1024
+        /// How long a client may take nothing while others of its user wait for what it holds.
+        var patience = TimeAmount.seconds(10)
         /// A socket that the service manager listens on at `path`; nil to make one.
         var inherited: Int32?
     }
@@ -41,6 +43,7 @@ final class ControlSocket: Sendable {
         source: @escaping EventSource,
         accounts: Accounts = Accounts(),
         logger: Logger,
+        check: RequestChecker? = nil,
         handle: @escaping RequestHandler
     ) async throws -> ControlSocket {
         let file =
@@ -54,11 +57,17 @@ final class ControlSocket: Sendable {
             }
         let environment = Connection.Environment(
             handle: handle,
+            check: check ?? { request, peer in { await handle(request, peer) } },
             bus: bus,
             source: source,
             executor: LoopExecutor(bus.loop),
             maxInFlight: settings.maxInFlight,
-            loads: UserLoads(limit: settings.maxInFlightPerUser, loop: bus.loop),
+            gate: RequestGate(
+                requestsPerUser: settings.maxInFlightPerUser,
+                patience: settings.patience,
+                loop: bus.loop
+            ),
+            log: logger,
             ownUID: settings.admission.owner
         )
         let clients = Clients(
@@ -81,7 +90,7 @@ final class ControlSocket: Sendable {
                 .childChannelOption(.allowRemoteHalfClosure, value: true)
                 .childChannelOption(
                     .writeBufferWaterMark,
-                    value: .init(low: Connection.outboundLimit / 4, high: Connection.outboundLimit)
+                    value: .init(low: Watcher.unsentLimit / 4, high: Watcher.unsentLimit)
                 )
                 .childChannelInitializer { clients.admit($0) }
                 .withBoundSocket(file.descriptor)

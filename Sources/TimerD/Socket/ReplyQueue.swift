@@ -5,7 +5,8 @@ import NIOCore
 
 /// Puts the replies of one connection back into the order of its lines.
 ///
-/// Each line has a slot: a single request, or a batch whose replies leave as one array.
+/// Each line has a slot: a single request, or a batch whose replies leave as one array, each as
+/// soon as those before it have left.
 struct ReplyQueue {
     /// The place of one reply: its line, and which of that line's it is.
     struct Ticket: Hashable, Sendable {
@@ -13,11 +14,30 @@ struct ReplyQueue {
         fileprivate var element: Int
     }
 
+    /// What may leave next.
+    struct Piece {
+        var line: Int
+        /// Nil where nothing is to be sent.
+        var bytes: ByteBuffer?
+        /// Whether nothing of that line follows.
+        var isEnd: Bool
+    }
+
+    private enum Reply {
+        case missing
+        /// A notification's, and one that has left.
+        case silent
+        case bytes([UInt8])
+    }
+
     private struct Slot {
         var isBatch: Bool
-        /// The replies that are there, by element; a notification's stays nil.
-        var replies: [[UInt8]?]
-        var missing: Int
+        var replies: [Reply]
+        /// The first reply that has not left.
+        var next = 0
+        /// Whether the array's beginning has left.
+        var isOpen = false
+        /// The bytes of all replies that have come.
         var size = 0
     }
 
@@ -29,17 +49,18 @@ struct ReplyQueue {
 
     var isEmpty: Bool { slots.isEmpty }
 
+    /// Whether an array has left in part, so that nothing else may be sent before its end.
+    var isInArray: Bool { slots.first?.isOpen == true }
+
     /// Makes a place for the reply to a single request.
     mutating func addLine() -> Ticket {
-        slots.append(Slot(isBatch: false, replies: [nil], missing: 1))
+        slots.append(Slot(isBatch: false, replies: [.missing]))
         return Ticket(line: first + slots.count - 1, element: 0)
     }
 
     /// Makes places for the replies to a batch.
     mutating func addBatch(of count: Int) -> [Ticket] {
-        slots.append(
-            Slot(isBatch: true, replies: Array(repeating: nil, count: count), missing: count)
-        )
+        slots.append(Slot(isBatch: true, replies: Array(repeating: .missing, count: count)))
         let line = first + slots.count - 1
         return (0..<count).map { Ticket(line: line, element: $0) }
     }
@@ -49,28 +70,59 @@ struct ReplyQueue {
         let size = reply?.count ?? 0
         heldBytes += size
         slots[ticket.line - first].size += size
-        slots[ticket.line - first].replies[ticket.element] = reply
-        slots[ticket.line - first].missing -= 1
+        slots[ticket.line - first].replies[ticket.element] = reply.map { .bytes($0) } ?? .silent
     }
 
-    /// The bytes of the replies that are there for the batch of a ticket.
+    /// Whether a reply is still to come.
+    func isMissing(_ ticket: Ticket) -> Bool {
+        guard ticket.line >= first else { return false }
+        if case .missing = slots[ticket.line - first].replies[ticket.element] { return true }
+        return false
+    }
+
+    /// The bytes of the replies that have come for the batch of a ticket.
     func size(of ticket: Ticket) -> Int { slots[ticket.line - first].size }
 
-    /// The number of the next line whose replies are all there, and what to send; nil for none yet.
-    mutating func next() -> (line: Int, reply: ByteBuffer?)? {
-        guard let slot = slots.first, slot.missing == 0 else { return nil }
+    /// What may leave now; nil until more replies are there.
+    mutating func next() -> Piece? {
+        guard !slots.isEmpty else { return nil }
+        if slots[0].isBatch { return nextOfBatch() }
+        switch slots[0].replies[0] {
+        case .missing: return nil
+        case .silent: return Piece(line: removeFirst(), bytes: nil, isEnd: true)
+        case .bytes(let reply):
+            heldBytes -= reply.count
+            return Piece(line: removeFirst(), bytes: .line(reply), isEnd: true)
+        }
+    }
+
+    private mutating func removeFirst() -> Int {
         slots.removeFirst()
         defer { first += 1 }
-        heldBytes -= slot.size
-        let replies = slot.replies.compactMap { $0 }
-        guard slot.isBatch else { return (first, replies.first.map(ByteBuffer.line)) }
-        guard !replies.isEmpty else { return (first, nil) }
-        var array = ByteBufferAllocator().buffer(capacity: slot.size + replies.count + 2)
-        for (index, reply) in replies.enumerated() {
-            array.writeInteger(UInt8(ascii: index == 0 ? "[" : ","))
-            array.writeBytes(reply)
+        return first
+    }
+
+    /// All that is there, as one piece.
+    private mutating func nextOfBatch() -> Piece? {
+        let start = slots[0].next
+        var bytes = ByteBuffer()
+        loop: while slots[0].next < slots[0].replies.count {
+            switch slots[0].replies[slots[0].next] {
+            case .missing: break loop
+            case .silent: break
+            case .bytes(let reply):
+                bytes.writeInteger(UInt8(ascii: slots[0].isOpen ? "," : "["))
+                bytes.writeBytes(reply)
+                heldBytes -= reply.count
+                slots[0].isOpen = true
+                slots[0].replies[slots[0].next] = .silent
+            }
+            slots[0].next += 1
         }
-        array.writeStaticString("]\n")
-        return (first, array)
+        let isEnd = slots[0].next == slots[0].replies.count
+        guard isEnd || slots[0].next > start else { return nil }
+        if isEnd, slots[0].isOpen { bytes.writeStaticString("]\n") }
+        let piece = bytes.readableBytes > 0 ? bytes : nil
+        return Piece(line: isEnd ? removeFirst() : first, bytes: piece, isEnd: isEnd)
     }
 }

@@ -8,3 +8,10 @@ import TimerControl
 /// first suspension: that part must not block, and what it hands to other actors keeps the order.
 typealias RequestHandler =
     @Sendable (Request, Peer) async -> Result<any Encodable & Sendable, ControlError>
+
+/// A request whose parameters have been checked, or refused; called as a `RequestHandler` is.
+typealias CheckedRequest = @Sendable () async -> Result<any Encodable & Sendable, ControlError>
+
+/// Checks what takes long to check; called on any thread, before what it returns is called on the
+/// loop.
+typealias RequestChecker = @Sendable (Request, Peer) -> CheckedRequest

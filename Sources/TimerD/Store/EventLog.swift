@@ -37,15 +37,23 @@ struct EventLog {
         try database.prepare(SQL.deleteNotice).run(row)
     }
 
-    /// The events after `seq`, in order, as watchers saw them; at most `limit`, and those of
-    /// `owner` alone unless it is nil.
-    func events(after seq: Int64, owner: OwnerID? = nil, limit: Int) throws -> [Event] {
-        if let owner {
-            return try database.prepare(SQL.afterOfOwner).all(seq, limit, owner) {
-                try Self.event($0)
-            }
+    /// The events after `seq`, in order, as watchers saw them; at most `limit`.
+    ///
+    /// Those of `owner` alone unless it is nil; fewer than there are where `room` is full.
+    func events(
+        after seq: Int64,
+        owner: OwnerID? = nil,
+        limit: Int,
+        in room: PageRoom? = nil
+    ) throws -> [Event] {
+        func read(_ row: borrowing Row) throws -> Event? {
+            if let room, !room.takes(event: row) { return nil }
+            return try Self.event(row)
         }
-        return try database.prepare(SQL.after).all(seq, limit) { try Self.event($0) }
+        if let owner {
+            return try database.prepare(SQL.afterOfOwner).page(seq, limit, owner) { try read($0) }
+        }
+        return try database.prepare(SQL.after).page(seq, limit) { try read($0) }
     }
 
     /// The highest number of an event that is no longer kept; 0 for none.

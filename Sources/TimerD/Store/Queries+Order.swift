@@ -16,12 +16,13 @@ extension Queries {
     ///
     /// For all users' jobs without a filter the work is that of the page: what waits is in an index,
     /// what is claimed is what the scheduler has in hand. With one it is that of the jobs of one
-    /// owner, or of a tag.
+    /// owner, or of a tag. Fewer than there are where `room` is full.
     func jobsByNextFire(
         _ filter: ListJobs,
         owner: OwnerID?,
         at moment: Moment,
-        limit: Int
+        limit: Int,
+        in room: PageRoom? = nil
     ) throws -> [(job: StoredJob, end: JobCursor)] {
         var jobs: [(job: StoredJob, end: JobCursor)] = []
         var idleAfter = JobID(rawValue: 0)
@@ -36,13 +37,15 @@ extension Queries {
                 ? dueJobs(filter, owner: owner, after: after, at: moment, limit: limit)
                 : dueJobs(after: after, at: moment, limit: limit)
             for due in due {
-                if let job = try job(due.id) { jobs.append((job, .fire(due.date, due.id))) }
+                let job = try job(due.id, hasLast: filter.last == true, in: room)
+                if let job { jobs.append((job, .fire(due.date, due.id))) }
+                if room?.isFull == true { return jobs }
             }
         }
         guard jobs.count < limit else { return jobs }
         var idle = filter
         idle.cursor = .id(idleAfter)
-        jobs += try self.jobs(idle, owner: owner, limit: limit - jobs.count, isIdle: true)
+        jobs += try self.jobs(idle, owner: owner, limit: limit - jobs.count, isIdle: true, in: room)
             .map { ($0, .idle($0.id)) }
         return jobs
     }

@@ -11,13 +11,19 @@ struct Queries {
 
     /// Jobs by growing id, after `filter.cursor`; those of `owner` alone unless it is nil.
     ///
-    /// `isIdle`: only those that have no next fire.
+    /// `isIdle`: only those that have no next fire. Fewer than there are where `room` is full.
     func jobs(
         _ filter: ListJobs,
         owner: OwnerID?,
         limit: Int,
-        isIdle: Bool = false
+        isIdle: Bool = false,
+        in room: PageRoom? = nil
     ) throws -> [StoredJob] {
+        let hasLast = filter.last == true
+        func read(_ row: borrowing Row) throws -> StoredJob? {
+            if let room, !room.takes(job: row, hasLast: hasLast) { return nil }
+            return try JobRow.job(from: row)
+        }
         let all = filter.all == true || filter.state != nil
         let sql =
             switch (filter.tag, owner) {
@@ -31,7 +37,7 @@ struct Queries {
         if case .id(let id) = filter.cursor { after = id }
         // The tag comes last, where there is one: a statement takes as many values as it names.
         if let tag = filter.tag {
-            return try select.all(
+            return try select.page(
                 after,
                 filter.state,
                 all,
@@ -40,10 +46,10 @@ struct Queries {
                 limit,
                 isIdle,
                 tag
-            ) { try JobRow.job(from: $0) }
+            ) { try read($0) }
         }
-        return try select.all(after, filter.state, all, filter.name, owner, limit, isIdle) {
-            try JobRow.job(from: $0)
+        return try select.page(after, filter.state, all, filter.name, owner, limit, isIdle) {
+            try read($0)
         }
     }
 
@@ -54,6 +60,14 @@ struct Queries {
 
     func job(_ id: JobID) throws -> StoredJob? {
         try database.prepare(JobWriter.SQL.jobByID).first(id) { try JobRow.job(from: $0) }
+    }
+
+    /// The same for a page: nil, too, if `room` has none for it, and is full then.
+    func job(_ id: JobID, hasLast: Bool, in room: PageRoom?) throws -> StoredJob? {
+        try database.prepare(JobWriter.SQL.jobByID).page(id) { row -> StoredJob? in
+            if let room, !room.takes(job: row, hasLast: hasLast) { return nil }
+            return try JobRow.job(from: row)
+        }.first
     }
 
     /// The live job of that name.
@@ -67,35 +81,34 @@ struct Queries {
     /// `owner`, and where that is nil too, of all.
     ///
     /// `cursor`: of the page before; the fires' own order, by date or by number. `isOpen`: only those
-    /// whose command runs, waits or is about to start.
+    /// whose command runs, waits or is about to start. Fewer than there are where `room` is full.
     func runs(
         of job: JobID?,
         owner: OwnerID?,
         isOpen: Bool = false,
         cursor: Int64?,
-        limit: Int
+        limit: Int,
+        in room: PageRoom? = nil
     ) throws -> [RunOnPage] {
         let before = cursor ?? .max
+        func read(_ row: borrowing Row) throws -> RunOnPage? {
+            if let room, !room.takes(run: row) { return nil }
+            return try RunRow.run(from: row)
+        }
         if isOpen {
-            return try database.prepare(SQL.openRuns).all(before, limit, owner, job) {
-                try RunRow.run(from: $0)
+            return try database.prepare(SQL.openRuns).page(before, limit, owner, job) {
+                try read($0)
             }
         }
         if let job {
-            return try database.prepare(SQL.runsOfJob).all(
-                job,
-                before,
-                limit
-            ) { try RunRow.run(from: $0) }
+            return try database.prepare(SQL.runsOfJob).page(job, before, limit) { try read($0) }
         }
         if let owner {
-            return try database.prepare(SQL.runsOfOwner).all(
-                before,
-                limit,
-                owner
-            ) { try RunRow.run(from: $0) }
+            return try database.prepare(SQL.runsOfOwner).page(before, limit, owner) {
+                try read($0)
+            }
         }
-        return try database.prepare(SQL.runs).all(before, limit) { try RunRow.run(from: $0) }
+        return try database.prepare(SQL.runs).page(before, limit) { try read($0) }
     }
 
     func run(_ id: RunID) throws -> Run? {

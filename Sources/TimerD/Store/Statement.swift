@@ -67,6 +67,18 @@ final class Statement {
         return result
     }
 
+    /// What `body` makes of the rows, in order, up to the first for which it returns nil.
+    func page<T>(
+        _ values: (any SQLBindable)?...,
+        row body: (borrowing Row) throws -> T?
+    ) throws -> [T] {
+        try start(values)
+        defer { reset() }
+        var result: [T] = []
+        while try step(), let value = try body(row) { result.append(value) }
+        return result
+    }
+
     /// Calls `body` with each row, in order; an error that it throws ends the loop.
     func forEach(
         _ values: (any SQLBindable)?...,
@@ -151,6 +163,9 @@ struct Row: ~Copyable {
         }
         return value
     }
+
+    /// The bytes of a text or a blob in `column`, from 0; 0 for NULL.
+    func byteCount(_ column: Int) -> Int { Int(sqlite3_column_bytes(handle, Int32(column))) }
 
     private static func typeName(_ type: Int32) -> String {
         switch type {

@@ -44,9 +44,7 @@ struct Doctor: AsyncParsableCommand {
         let daemon = Daemon(client: client)
         status = try await daemon.ask(.status, for: StatusReply.self).value
         let facts = HostFacts.read(socket: path, daemon: (status.pid, status.database))
-        var list = ListRuns()
-        list.limit = 100
-        let runs = try await daemon.ask(.listRuns(list), for: RunsReply.self).value.runs
+        let runs = try await daemon.runs(ListRuns(), atMost: 100).page.runs
         return [
             Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status), Diagnosis.jobs(status),
             Diagnosis.runs(runs), Diagnosis.writing(status),

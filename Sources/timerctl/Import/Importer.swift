@@ -146,8 +146,12 @@ struct Importer {
     ) async throws(Failure) -> Bool {
         var request = ListJobs()
         request.name = name
-        let jobs = try await daemon.ask(.listJobs(request), for: JobsReply.self).value.jobs
-        return jobs.contains { owner.owns($0) }
+        repeat {
+            let page = try await daemon.ask(.listJobs(request), for: JobsReply.self).value
+            if page.jobs.contains(where: { owner.owns($0) }) { return true }
+            request.cursor = page.cursor
+        } while request.cursor != nil
+        return false
     }
 
     // MARK: - Showing

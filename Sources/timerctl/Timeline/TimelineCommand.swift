@@ -65,9 +65,8 @@ struct TimelineCommand: AsyncParsableCommand {
         for job in jobs.prefix(number) {
             var request = ListRuns()
             request.job = job.id
-            request.limit = 1000
-            let runs = try await daemon.ask(.listRuns(request), for: RunsReply.self)
-            let row = TimelinePicture.Row(job, runs.value, from: dates.now - past)
+            let runs = try await daemon.runs(request, atMost: 1000)
+            let row = TimelinePicture.Row(job, runs.page, from: dates.now - past)
             if common.json {
                 try Output.write(try json(row, runs.json, dates))
             } else {
@@ -91,7 +90,7 @@ struct TimelineCommand: AsyncParsableCommand {
     /// `{"coming":[…],"id":…,"name":…,"runs":[…]}`.
     private func json(
         _ row: TimelinePicture.Row,
-        _ runs: JSONValue,
+        _ runs: [JSONValue],
         _ dates: LocalDate
     ) throws -> String {
         let coming = row.job.comingDates(dates, until: dates.now + next, atMost: 1000)
@@ -100,9 +99,7 @@ struct TimelineCommand: AsyncParsableCommand {
             "coming": .array(coming.map { .string($0.rfc3339) }),
         ]
         members["name"] = row.job.definition.name.map { .string($0) }
-        if case .array(let all)? = runs["runs"] {
-            members["runs"] = .array(Array(all.prefix(row.runs.count)))
-        }
+        members["runs"] = .array(Array(runs.prefix(row.runs.count)))
         return JSONValue.object(members).jsonText + "\n"
     }
 }

@@ -93,8 +93,8 @@ struct Top: AsyncParsableCommand {
         names: inout [JobID: String?]
     ) async throws -> TopFrame {
         let status = try await daemon.ask(.status, for: StatusReply.self).value
-        let runs = try await daemon.ask(.listRuns(openRuns), for: RunsReply.self).value.runs
-        let jobs = try await daemon.ask(.listJobs(nextJobs), for: JobsReply.self).value.jobs
+        let runs = try await daemon.runs(openRuns, atMost: rows).page.runs
+        let jobs = try await daemon.jobs(nextJobs, atMost: rows)
         for job in jobs { names[job.id] = job.definition.name }
         for id in Set(runs.map(\.job)) where names[id] == nil {
             let job = try await daemon.ask(.getJob(.id(id)), for: JobReply.self).value.job
@@ -111,11 +111,13 @@ struct Top: AsyncParsableCommand {
 
     private func printJSON(_ daemon: Daemon) async throws {
         let status = try await daemon.ask(.status, for: StatusReply.self).json
-        let runs = try await daemon.ask(.listRuns(Self.openRuns), for: RunsReply.self).json
-        let jobs = try await daemon.ask(.listJobs(Self.nextJobs), for: JobsReply.self).json
+        let runs = try await daemon.runs(Self.openRuns, atMost: Self.rows).json
+        var jobs: [JSONValue] = []
+        _ = try await daemon.jobs(Self.nextJobs, atMost: Self.rows) { lines in
+            jobs += try lines.split(separator: "\n").map { try JSONValue(parsing: String($0)) }
+        }
         let frame: [String: JSONValue] = [
-            "status": status, "runs": runs["runs"] ?? .array([]),
-            "jobs": jobs["jobs"] ?? .array([]),
+            "status": status, "runs": .array(runs), "jobs": .array(jobs),
         ]
         try Output.write(JSONValue.object(frame).jsonText + "\n")
     }

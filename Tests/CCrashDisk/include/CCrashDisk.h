@@ -60,4 +60,7 @@ void crash_disk_restart(crash_disk *disk);
 /// After a loss of power: of what was not synced each write is there, or not, or a part of it.
 void crash_disk_lose_power(crash_disk *disk);
 
+/// Connects to a socket of the file system as another user, which needs root; -1 where it cannot.
+int test_connect_as(const char *path, uint32_t uid);
+
 #endif

@@ -71,7 +71,7 @@ struct CrashWatcher {
         if page.prunedThrough > cursor { hasMissed = true }
         _ = subscription?.missed(by: page)
         for event in page.events { take(event) }
-        subscription?.pageTaken(isLast: page.events.count < Self.pageLength)
+        subscription?.pageTaken(isLast: page.isLast)
     }
 }
 
@@ -103,7 +103,7 @@ extension CrashSimulation {
             let source = store.events(after: scheduler)
             Task(executorPreference: life.pool) { [self] in
                 // try?: a watcher whose page cannot be read comes back a little later.
-                let page = try? await source(after, nil, CrashWatcher.pageLength)
+                let page = try? await source(after, nil, .init(events: CrashWatcher.pageLength))
                 guard !isDead(life.number), watcher.isReading else { return }
                 watcher.isReading = false
                 guard let page else { return watcher.fallBehind() }

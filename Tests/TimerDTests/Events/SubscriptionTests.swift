@@ -37,7 +37,7 @@ import TimerControl
         var subscription = Subscription(request(since: 0), owner: nil, newest: 9)
         subscription.begin()
         _ = subscription.step(ring: EventRing(capacity: 4, newest: 9), newest: 9)
-        let lost = subscription.missed(by: EventPage(events: [], prunedThrough: 5))
+        let lost = subscription.missed(by: EventPage(events: [], isLast: true, prunedThrough: 5))
         #expect(lost == nil)
         #expect(subscription.cursor == 5)
     }
@@ -217,9 +217,13 @@ private struct SubscriptionModel {
             inbox = []
         case .read:
             if case .asked(let after) = page {
-                let events = stored.filter { $0 > after && $0 > prunedThrough }.prefix(2)
+                let events = stored.filter { $0 > after && $0 > prunedThrough }
                 page = .read(
-                    EventPage(events: events.map { event($0) }, prunedThrough: prunedThrough)
+                    EventPage(
+                        events: events.prefix(2).map { event($0) },
+                        isLast: events.count < 2,
+                        prunedThrough: prunedThrough
+                    )
                 )
             }
         case .arrive: arrive()
@@ -258,7 +262,7 @@ private struct SubscriptionModel {
         }
         for event in read.events where room > 0 && subscription.take(event) { send(event.seq) }
         if room > 0 {
-            subscription.pageTaken(isLast: read.events.count < 2)
+            subscription.pageTaken(isLast: read.isLast)
         } else {
             subscription.fallBehind()
         }

@@ -146,24 +146,59 @@ struct MetricsTests {
         }
     }
 
-    @Test("Connections beyond the limit are closed, and those that go make room")
+    @Test("Half requests keep nobody out: the oldest of them is closed for whoever comes next")
     func connections() async throws {
         try await withEndpoint { address, group in
             var idle: [any Channel] = []
-            while idle.count < MetricsEndpoint.maxConnections {
-                idle.append(
-                    try await ClientBootstrap(group: group)
-                        .connect(host: address.host.rawValue, port: address.port).get()
-                )
+            for _ in 0..<40 {
+                let channel = try await ClientBootstrap(group: group)
+                    .connect(host: address.host.rawValue, port: address.port).get()
+                channel.writeAndFlush(ByteBuffer(string: "GET /metrics HT"), promise: nil)
+                idle.append(channel)
+                if idle.count >= MetricsEndpoint.maxConnections {
+                    #expect(try await curl("http://\(address)/metrics").hasPrefix("HTTP/1.1 200"))
+                }
             }
-            // Accepted in order: this one is one too many.
-            #expect(try await curl("http://\(address)/metrics").isEmpty)
-            for channel in idle { try await channel.close() }
-            while try await curl("http://\(address)/metrics").isEmpty {}
+            // They are closed by themselves as well.
+            for channel in idle { try await channel.closeFuture.get() }
         }
     }
 
-    // MARK: - The daemon
+    @Test("Only names that are always this machine's are answered, and no page of another site")
+    func origins() async throws {
+        try await withEndpoint { address, _ in
+            let url = "http://\(address)/metrics"
+            let refused: [(String, String)] = [
+                ("Host: example.org", "421"), ("Host: evil.localhost:80", "421"),
+                ("Host: 127.0.0.1.nip.io:9292", "421"), ("Host:", "400"), ("Host;", "421"),
+                ("Origin: http://127.0.0.1:8080", "403"), ("Origin: null", "403"),
+                ("Sec-Fetch-Site: cross-site", "403"), ("Sec-Fetch-Site: same-site", "403"),
+            ]
+            for (field, status) in refused {
+                let answer = try await curl("-H", field, url)
+                #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(field): \(answer.prefix(40))")
+                #expect(!answer.contains("timerd_"))
+            }
+            for field in ["Host: localhost", "Host: LOCALHOST:1", "Host: [::1]:9292"] {
+                #expect(try await curl("-H", field, url).hasPrefix("HTTP/1.1 200 "), "\(field)")
+            }
+            let own = try await curl("-H", "Sec-Fetch-Site: same-origin", url)
+            #expect(own.hasPrefix("HTTP/1.1 200 "))
+        }
+    }
+
+    @Test(
+        "A host is the loopback by name or number, with a port or without",
+        arguments: [
+            ("127.0.0.1", true), ("127.0.0.1:9292", true), ("localhost", true), ("[::1]:80", true),
+            ("", false), ("127.0.0.1:", false), ("127.0.0.1:x", false), ("127.0.0.1:99999", false),
+            ("127.0.0.1.evil.org", false), ("localhost.evil.org", false), ("::1", false),
+            ("evil.org", false), ("localhost:80:80", false), ("user@localhost", false),
+        ]
+    )
+    func hosts(host: String, isAccepted: Bool) {
+        #expect(RequestOrigin.isLoopback(host) == isAccepted)
+    }
 
     @Test("A daemon serves its own numbers, and 'timerctl metrics' prints the same")
     func daemon() async throws {

@@ -210,7 +210,7 @@ struct RetentionTests {
             try await test.advance(by: .seconds(250))
             let kept = try await Self.count(test, "SELECT count(*) FROM events")
             #expect(1000...(1000 + Retention.surplus + 100) ~= kept)
-            let page = try await test.store.events(after: test.scheduler)(0, nil, 1)
+            let page = try await test.store.events(after: test.scheduler)(0, nil, .init(events: 1))
             #expect(page.prunedThrough == (page.events.first?.seq ?? 0) - 1)
             #expect(page.prunedThrough > 2000)
             for id in 1...20 { try await test.change(JobID(rawValue: Int64(id)), .invalidate) }
@@ -218,7 +218,11 @@ struct RetentionTests {
             #expect(try await Self.count(test, "SELECT count(*) FROM events") == 0)
             // A daemon that starts on this goes on where it stood.
             let after = try await test.crashed()
-            let empty = try await after.store.events(after: after.scheduler)(0, nil, 1)
+            let empty = try await after.store.events(after: after.scheduler)(
+                0,
+                nil,
+                .init(events: 1)
+            )
             #expect(empty.prunedThrough == test.sink.all.last?.seq)
             try await after.close()
         }

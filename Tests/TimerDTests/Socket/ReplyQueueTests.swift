@@ -10,11 +10,11 @@ import Testing
 
     /// All that may leave now.
     private func take(_ queue: inout ReplyQueue) -> [String] {
-        var lines: [String] = []
-        while let (_, reply) = queue.next() {
-            if let reply { lines.append(String(buffer: reply)) }
+        var pieces: [String] = []
+        while let piece = queue.next() {
+            if let bytes = piece.bytes { pieces.append(String(buffer: bytes)) }
         }
-        return lines
+        return pieces
     }
 
     @Test("Replies leave in the order of the lines, in whatever order they come")
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("A batch is one array in its own order, which leaves when the last reply is there")
+    @Test("A batch is one array in its own order, and no line is inside it")
     func batch() {
         for order in permutations(of: [0, 1, 2]) {
             var queue = ReplyQueue()
@@ -41,14 +41,39 @@ import Testing
             let batch = queue.addBatch(of: 3)
             let last = queue.addLine()
             queue.fill(last, with: bytes("z"))
-            for index in order { queue.fill(batch[index], with: bytes("\(index)")) }
+            var sent: [String] = []
+            for index in order {
+                queue.fill(batch[index], with: bytes("\(index)"))
+                #expect(take(&queue).isEmpty)
+            }
             #expect(queue.heldBytes == 4)
             #expect(queue.size(of: batch[0]) == 3)
-            #expect(take(&queue) == [])
             queue.fill(first, with: bytes("a"))
-            #expect(take(&queue) == ["a\n", "[0,1,2]\n", "z\n"])
+            sent += take(&queue)
+            #expect(sent.joined() == "a\n[0,1,2]\nz\n")
             #expect(queue.heldBytes == 0)
         }
+    }
+
+    @Test("The replies of a batch leave as they come, so that only those out of order are held")
+    func batchInParts() {
+        var queue = ReplyQueue()
+        let batch = queue.addBatch(of: 4)
+        #expect(!queue.isInArray)
+        queue.fill(batch[1], with: bytes("1"))
+        #expect(take(&queue).isEmpty)
+        queue.fill(batch[0], with: nil)
+        #expect(take(&queue) == ["[1"])
+        #expect(queue.isInArray)
+        #expect(queue.heldBytes == 0)
+        #expect(queue.isMissing(batch[2]))
+        #expect(!queue.isMissing(batch[1]))
+        queue.fill(batch[3], with: bytes("33"))
+        #expect(queue.heldBytes == 2)
+        queue.fill(batch[2], with: bytes("2"))
+        #expect(take(&queue) == [",2,33]\n"])
+        #expect(!queue.isInArray)
+        #expect(queue.isEmpty)
     }
 
     @Test("Notifications leave nothing, a batch of them alone does not either")

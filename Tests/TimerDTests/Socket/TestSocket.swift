@@ -27,6 +27,7 @@ struct TestSocket: Sendable {
         newest: Int64 = 0,
         admission: Admission = Admission(owner: getuid()),
         handle: @escaping RequestHandler = echo,
+        check: RequestChecker? = nil,
         settings change: (inout ControlSocket.Settings) -> Void = { _ in },
         _ body: (TestSocket) async throws -> Void
     ) async throws {
@@ -45,6 +46,7 @@ struct TestSocket: Sendable {
                 bus: bus,
                 source: log.source,
                 logger: quietLogger,
+                check: check,
                 handle: handle
             )
             try await body(TestSocket(path: settings.path, bus: bus, log: log, socket: socket))
@@ -65,12 +67,20 @@ struct TestSocket: Sendable {
         #expect(await client.next() != nil)
     }
 
+    /// Asks for the status, which needs no page, and waits for the answer.
+    func askStatus() async throws {
+        let client = try await connect()
+        try await client.send(status(1))
+        #expect(await client.next() != nil)
+    }
+
     /// Publishes an event as the scheduler does, with the next number.
     func publish(
         _ seq: Int64,
         _ type: Event.Kind = .fireFired,
         job: Int64 = 1,
-        owner: Owner? = nil
+        owner: Owner? = nil,
+        userInfo: JSONValue? = nil
     ) {
         var event = Event(
             seq: seq,
@@ -79,6 +89,7 @@ struct TestSocket: Sendable {
             job: JobID(rawValue: job)
         )
         event.owner = owner
+        event.userInfo = userInfo
         log.append(event)
         bus.publish(event)
     }
@@ -138,8 +149,12 @@ final class EventLogStub: Sendable {
                 if let failure = log.failure { throw failure }
                 let events = log.events.filter {
                     $0.seq > after && (owner == nil || $0.owner == owner)
-                }.prefix(limit)
-                return EventPage(events: Array(events), prunedThrough: log.prunedThrough)
+                }
+                return EventPage(
+                    events: Array(events.prefix(limit.events)),
+                    isLast: events.count <= limit.events,
+                    prunedThrough: log.prunedThrough
+                )
             }
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Schedules
 import Testing
 import TimerControl
@@ -181,6 +182,31 @@ import TimerControl
             server.publish(count + 1)
             for seq in count / 2 + 1...count + 1 { #expect(try await nextSeq(slow) == seq) }
             #expect(try await nextSeq(quick) == count + 1)
+        }
+    }
+
+    @Test(
+        "What the loop does not take up is held up to a bound, and comes from the database all the same",
+        arguments: [(20_000, 0), (400, 40_000)]
+    )
+    func busyLoop(count: Int, size: Int) async throws {
+        try await TestSocket.with { server in
+            let client = try await server.connect()
+            try await client.send(subscribe())
+            await client.expect(reply(0))
+            let (isHeld, hold) = (Tally(), DispatchSemaphore(value: 0))
+            server.bus.loop.execute {
+                isHeld.add()
+                hold.wait()
+            }
+            await isHeld.reach(1)
+            let info = size > 0 ? JSONValue.string(String(repeating: "x", count: size)) : nil
+            for seq in 1...count {
+                server.publish(Int64(seq), userInfo: info)
+                #expect(server.bus.pendingCount <= (size > 0 ? 110 : EventBus.ringCapacity))
+            }
+            hold.signal()
+            for seq in 1...count { #expect(try await nextSeq(client) == Int64(seq)) }
         }
     }
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOHTTP1
+
+/// Why a request for metrics is refused that a page in a browser may have caused.
+///
+/// A page of any site can have its own name lead to 127.0.0.1 (DNS rebinding), and then read what is
+/// served there: only names that are always this machine's are answered.
+struct RequestOrigin {
+    struct Refusal: Hashable {
+        var status: HTTPResponseStatus
+        var text: String
+    }
+
+    /// Nil for a request that is answered.
+    static func refusal(of head: HTTPRequestHead) -> Refusal? {
+        let hosts = head.headers["Host"]
+        guard let host = hosts.first else {
+            // Before 1.1 there was none (RFC 9112, section 3.2).
+            if head.version == .http1_0 { return nil }
+            return Refusal(status: .badRequest, text: "A request has a field 'Host'.\n")
+        }
+        guard hosts.count == 1 else {
+            return Refusal(status: .badRequest, text: "A request has one field 'Host'.\n")
+        }
+        guard isLoopback(host) else {
+            return Refusal(
+                status: .misdirectedRequest,
+                text: "Accepted as host are 127.0.0.1, localhost and [::1].\n"
+            )
+        }
+        let sites = head.headers["Sec-Fetch-Site"].filter { $0 != "none" && $0 != "same-origin" }
+        guard sites.isEmpty, !head.headers.contains(name: "Origin") else {
+            return Refusal(status: .forbidden, text: "Pages of other sites are not answered.\n")
+        }
+        return nil
+    }
+
+    /// Whether a field names the loopback, with or without a port.
+    static func isLoopback(_ host: String) -> Bool {
+        for name in ["127.0.0.1", "localhost", "[::1]"]
+        where host.lowercased().hasPrefix(name) {
+            let rest = host.dropFirst(name.count)
+            if rest.isEmpty { return true }
+            let isPort = rest.dropFirst().utf8.allSatisfy { 0x30...0x39 ~= $0 }
+            return rest.first == ":" && isPort && UInt16(rest.dropFirst()) != nil
+        }
+        return false
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOPosix
+import TimerControl
+
+/// What takes longer than the loop may be kept: long lines, and long lists of jobs.
+extension Connection {
+    /// Reads a long line, and checks the request on it, while the loop serves others.
+    func readOffLoop(_ bytes: [UInt8], _ load: RequestLoad) {
+        let (check, peer) = (environment.check, peer)
+        offLoop { () -> (Result<RequestLine, ControlError>, CheckedRequest?) in
+            let line = RequestLine.read(bytes)
+            guard case .success(.single(let envelope)) = line,
+                case .success(let request) = envelope.request, request.isCheckedOffLoop
+            else { return (line, nil) }
+            return (line, check(request, peer))
+        } then: { connection, read in
+            connection.takeLine(read.0, read.1, lineBytes: bytes.count, load)
+        }
+    }
+
+    private func takeLine(
+        _ line: Result<RequestLine, ControlError>,
+        _ checked: CheckedRequest?,
+        lineBytes: Int,
+        _ load: RequestLoad
+    ) {
+        guard !isClosing else { return release(load) }
+        let next = take(line, lineBytes: lineBytes)
+        guard case .request(let envelope, let ticket, _)? = next?.0 else { return release(load) }
+        let own = next?.1
+        if let own, own.kind == .bulk, load.kind == .bulk, backlog.isEmpty, !isStopping,
+            case .success(let request) = envelope.request
+        {
+            // It goes on with the place that it has; another bulk would have to wait for it.
+            output.reserved += own.bytes - load.bytes
+            if checked == nil, request.isCheckedOffLoop {
+                return checkOffLoop(envelope, request, ticket, own)
+            }
+            return carryOut(request, checked, id: envelope.id, ticket, own)
+        }
+        head = (.request(envelope, ticket, checked: checked), own)
+        // The requests of a batch are held until the last of them has begun.
+        if !backlog.isEmpty { output.backlog = load.bytes }
+        release(load)
+    }
+
+    /// Checks a long list while the loop serves others; it has its place already.
+    func checkOffLoop(
+        _ envelope: RequestEnvelope,
+        _ request: Request,
+        _ ticket: ReplyQueue.Ticket,
+        _ load: RequestLoad
+    ) {
+        let (check, peer) = (environment.check, peer)
+        offLoop {
+            check(request, peer)
+        } then: { connection, checked in
+            guard !connection.isClosing else { return connection.release(load) }
+            connection.carryOut(request, checked, id: envelope.id, ticket, load)
+        }
+    }
+
+    /// Runs `body` elsewhere, then `then` on the loop; starts no other request in between.
+    private func offLoop<T: Sendable>(
+        _ body: @escaping @Sendable () -> T,
+        then: @escaping @Sendable (Connection, T) -> Void
+    ) {
+        isChecking = true
+        let connection = NIOLoopBound(self, eventLoop: environment.gate.loop)
+        let gate = environment.gate
+        NIOThreadPool.singleton.submit { _ in
+            let value = body()
+            gate.onLoop {
+                connection.value.isChecking = false
+                then(connection.value, value)
+                connection.value.advance()
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Locks
+import Logging
+import NIOCore
+
+/// What waits at the gate; on the event loop.
+protocol RequestGateClient: AnyObject {
+    /// The place it waited for is its own now.
+    func turnCame()
+}
+
+/// A connection, to the gate that counts what it holds; on the event loop.
+protocol ReplyHolder: AnyObject {
+    /// How many bytes the other end has taken and sent so far.
+    var movedBytes: Int { get }
+    /// Ends it, with the reason in the log: it keeps others from what it holds.
+    func cutOff()
+}
+
+/// Lets requests begin as `RequestTurns` decides, and cuts off who holds what others wait for.
+///
+/// Lives on the event loop; requests end on any thread, and come here by `onLoop`.
+final class RequestGate: Sendable {
+    typealias User = RequestTurns<ObjectIdentifier>.User
+
+    /// How long a client may take nothing while others of its user wait for what it holds.
+    private let patience: TimeAmount
+
+    /// Whose replies are not all taken, or whose line is not all there.
+    private struct Holder {
+        var client: any ReplyHolder
+        /// What it had moved when somebody looked, and since when that has not changed.
+        var moved: Int
+        var since: NIODeadline
+    }
+
+    private struct State {
+        var turns: RequestTurns<ObjectIdentifier>
+        var waiting: [ObjectIdentifier: any RequestGateClient] = [:]
+        var holders: [UInt32: [ObjectIdentifier: Holder]] = [:]
+        /// Users of whom somebody waits, and at whose holders somebody will look.
+        var watched: Set<UInt32> = []
+        var isGranting = false
+    }
+
+    let loop: any EventLoop
+    private let state: NIOLoopBoundBox<State>
+    /// Whether the loop may still be asked to run something.
+    private let isOpen = Locked(true)
+
+    init(requestsPerUser: Int, patience: TimeAmount = .seconds(10), loop: any EventLoop) {
+        self.patience = patience
+        self.loop = loop
+        state = NIOLoopBoundBox.makeBoxSendingValue(
+            State(turns: RequestTurns(requestsPerUser: requestsPerUser)),
+            as: State.self,
+            eventLoop: loop
+        )
+    }
+
+    /// Runs `body` on the loop, at once if this is it; not at all once the gate is closed.
+    func onLoop(_ body: @escaping @Sendable () -> Void) {
+        if loop.inEventLoop { return body() }
+        // Under the lock: after `close` the loop may be gone.
+        isOpen.withLock { if $0 { loop.execute(body) } }
+    }
+
+    /// Runs nothing any more on the loop; to be called before that ends.
+    func close() { isOpen.withLock { $0 = false } }
+
+    /// Sets another limit.
+    func setLimit(_ requestsPerUser: Int) {
+        state.value.turns.requestsPerUser = requestsPerUser
+        letIn()
+    }
+
+    /// Takes a place and counts what the request may hold; false if it has to wait for `turnCame`.
+    func take(_ load: RequestLoad, for user: User, _ client: any RequestGateClient) -> Bool {
+        let id = ObjectIdentifier(client)
+        if state.value.turns.take(load, for: user, id) { return true }
+        state.value.waiting[id] = client
+        watch(user.uid)
+        return false
+    }
+
+    /// Gives a place back.
+    func end(_ load: RequestLoad, of user: User) {
+        state.value.turns.end(load, of: user.uid)
+        letIn()
+    }
+
+    /// A connection holds so many bytes more, or fewer.
+    func hold(_ bytes: Int, of user: User) {
+        state.value.turns.hold(bytes, of: user.uid)
+        if bytes < 0 { letIn() }
+    }
+
+    /// Waits no longer.
+    func cancel(_ client: any RequestGateClient, _ kind: RequestLoad.Kind, of user: User) {
+        let id = ObjectIdentifier(client)
+        state.value.waiting[id] = nil
+        state.value.turns.cancel(id, kind, of: user)
+        // Its place in the line may have kept others.
+        letIn()
+    }
+
+    /// Whether a connection holds what its client has to take, or to end.
+    func note(_ client: any ReplyHolder, of user: User, isHolding: Bool) {
+        let id = ObjectIdentifier(client)
+        if isHolding {
+            guard state.value.holders[user.uid]?[id] == nil else { return }
+            state.value.holders[user.uid, default: [:]][id] = Holder(
+                client: client,
+                moved: client.movedBytes,
+                since: .now()
+            )
+        } else if state.value.holders[user.uid]?.removeValue(forKey: id) != nil,
+            state.value.holders[user.uid]?.isEmpty == true
+        {
+            state.value.holders[user.uid] = nil
+        }
+    }
+
+    private func letIn() {
+        // Who is let in may end at once, and come back here from inside.
+        guard !state.value.isGranting else { return }
+        state.value.isGranting = true
+        while let id = state.value.turns.next() {
+            state.value.waiting.removeValue(forKey: id)?.turnCame()
+        }
+        state.value.isGranting = false
+    }
+
+    // MARK: - Who holds and does nothing
+
+    private func watch(_ uid: UInt32) {
+        guard state.value.watched.insert(uid).inserted else { return }
+        look(at: uid)
+        lookAgain(at: uid, in: patience)
+    }
+
+    private func lookAgain(at uid: UInt32, in time: TimeAmount) {
+        loop.assumeIsolated().scheduleTask(in: time) {
+            let isShort = self.state.value.turns.isShortOfBytes(uid)
+            let stalled = self.look(at: uid)
+            if isShort { for client in stalled { client.cutOff() } }
+            if self.state.value.turns.isWaiting(uid) {
+                self.lookAgain(at: uid, in: min(.seconds(1), self.patience))
+            } else {
+                self.state.value.watched.remove(uid)
+            }
+        }
+    }
+
+    /// Notes what the holders of a user have moved; returns those who moved nothing for too long.
+    @discardableResult
+    private func look(at uid: UInt32) -> [any ReplyHolder] {
+        let now = NIODeadline.now()
+        var stalled: [any ReplyHolder] = []
+        for (id, holder) in state.value.holders[uid] ?? [:] {
+            let moved = holder.client.movedBytes
+            if moved != holder.moved {
+                state.value.holders[uid]?[id]?.moved = moved
+                state.value.holders[uid]?[id]?.since = now
+            } else if now - holder.since >= patience {
+                stalled.append(holder.client)
+            }
+        }
+        return stalled
+    }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// What a request takes of what all users share, known before it begins.
+struct RequestLoad: Hashable, Sendable {
+    /// What a request needs a place among.
+    enum Kind: Int, CaseIterable, Sendable {
+        /// Work of a few microseconds, and what waits for something to happen.
+        case light
+        /// Changes in the store's queue, by jobs: what others' changes wait for.
+        case write
+        /// Single rows in the reader's queue.
+        case lookup
+        /// Pages that are read, parsed and encoded.
+        case page
+        /// The same for watchers.
+        case events
+        /// Lines and lists that are read and checked off the loop.
+        case check
+        /// Lines of which a long part has come.
+        case input
+        /// Changes of many jobs, all or nothing, and the lines that hold them: one over all users.
+        case bulk
+
+        /// How much of it may be in progress.
+        var places: Int {
+            switch self {
+            case .light, .input: .max / 2
+            case .write: 512
+            case .lookup: 64
+            case .events: 2
+            case .page, .check, .bulk: 1
+            }
+        }
+
+        /// What root and the daemon's user may take beyond that.
+        var reserve: Int {
+            switch self {
+            case .light, .input: 0
+            case .write: 64
+            case .lookup: 8
+            case .page, .events, .check, .bulk: 1
+            }
+        }
+
+        /// Whether it counts among a user's requests in progress.
+        var isRequest: Bool {
+            switch self {
+            case .light, .write, .lookup, .page, .bulk: true
+            case .events, .check, .input: false
+            }
+        }
+    }
+
+    var kind: Kind
+    /// Of that kind's places.
+    var units = 1
+    /// The most that the reply is expected to have.
+    var bytes = 0
+
+    /// More jobs than this in one change are many: a millisecond or ten of the store's time.
+    static let manyJobs = 128
+    /// More definitions than this are checked off the loop: one or two milliseconds of its time.
+    static let manyDefinitions = 16
+    /// Longer lines are read off the loop.
+    static let longLine = 4096
+    /// What every connection may hold of a line that is not all there.
+    static let partOfLine = 16_384
+    /// The rest of a line, once as much of it has come as every connection may hold.
+    static let restOfLine = RequestLoad(kind: .input, bytes: Limits.line)
+    /// Lines longer than this hold many jobs, or a batch: they are read one at a time.
+    static let bulkLine = 65_536
+
+    /// What reading a long line takes, before it is known what it asks for; nil for a short one.
+    init?(readingLineOf count: Int) {
+        guard count > Self.longLine else { return nil }
+        self.init(
+            kind: count > Self.bulkLine ? .bulk : .check,
+            // As values it takes several times its bytes.
+            bytes: count > Self.bulkLine ? 4 * count : 0
+        )
+    }
+
+    init(kind: Kind, units: Int = 1, bytes: Int = 0) {
+        self.kind = kind
+        self.units = units
+        self.bytes = bytes
+    }
+
+    /// `lineBytes`: of the line that it came on, or its share of a batch's.
+    init(of request: Request, lineBytes: Int) {
+        switch request {
+        case .addJobs(let request):
+            self.init(changing: request.definitions.count, telling: lineBytes)
+        case .applyJobs(let request):
+            let count = request.add.count + request.change.count + request.invalidate.count
+            self.init(changing: count, telling: lineBytes)
+        case .invalidateJobs(let request): self.init(changing: request.jobs)
+        case .pauseJobs(let jobs), .resumeJobs(let jobs): self.init(changing: jobs)
+        case .skipJobs(let request):
+            self.init(changing: request.jobs, each: 1 + request.count / 100)
+        case .setFireDate, .fireJob: self.init(kind: .write, bytes: Self.row)
+        case .listJobs, .listRuns: self.init(kind: .page, bytes: PageRoom.limit)
+        case .getJob, .getRun, .killRun: self.init(kind: .lookup, bytes: 16 * Self.row)
+        case .readOutput(let request):
+            self.init(kind: request.wait == true ? .light : .lookup, bytes: 184_320)
+        case .previewSchedule: self.init(kind: .check, bytes: 32 * Self.row)
+        case .status, .metrics: self.init(kind: .lookup, bytes: 8 * Self.row)
+        case .subscribe, .backUp, .checkDatabase: self.init(kind: .light, bytes: Self.row)
+        }
+    }
+
+    /// What a small job is told with.
+    private static let row = 1024
+
+    private init(changing count: Int, telling bytes: Int) {
+        self.init(
+            kind: count > Self.manyJobs ? .bulk : .write,
+            units: count > Self.manyJobs ? 1 : max(count, 1),
+            bytes: bytes + count * 400
+        )
+    }
+
+    private init(changing jobs: JobSelection, each: Int = 1) {
+        switch jobs {
+        case .ids(let ids):
+            self.init(changing: ids.count * each, telling: min(ids.count * Self.row, 1 << 18))
+        case .name: self.init(changing: each, telling: Self.row)
+        // How many have it is not known before.
+        case .tag: self.init(kind: .bulk, bytes: 1 << 18)
+        }
+    }
+}
+
+extension Request {
+    /// Whether checking it takes longer than the loop may be kept.
+    var isCheckedOffLoop: Bool {
+        switch self {
+        case .addJobs(let request): request.definitions.count > RequestLoad.manyDefinitions
+        case .applyJobs(let request):
+            request.add.count + request.change.count > RequestLoad.manyDefinitions
+        case .previewSchedule: true
+        default: false
+        }
+    }
+
+    /// Whether it changes nothing, so that nobody misses it once the client is gone.
+    var isRead: Bool {
+        switch self {
+        case .getJob, .listJobs, .listRuns, .getRun, .readOutput, .previewSchedule, .status,
+            .metrics:
+            true
+        case .addJobs, .applyJobs, .invalidateJobs, .setFireDate, .fireJob, .pauseJobs, .resumeJobs,
+            .skipJobs, .killRun, .subscribe, .backUp, .checkDatabase:
+            false
+        }
+    }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DequeModule
+
+/// Decides which requests begin: users take turns wherever one could keep others waiting.
+///
+/// A request needs a place of its kind. Where there is none, who wants one waits: in turn among the
+/// users, in order among the connections of a user. Pure; `RequestGate` carries it out.
+struct RequestTurns<Waiter: Hashable> {
+    /// Who asks.
+    struct User: Hashable {
+        var uid: UInt32
+        /// Root and the daemon's own user, for whom there is a place more of each kind.
+        var isAdministrator: Bool
+    }
+
+    private struct Use {
+        var requests = 0
+        var bytes = 0
+        var isEmpty: Bool { requests == 0 && bytes == 0 }
+    }
+
+    private struct Waiting {
+        var waiter: Waiter
+        var load: RequestLoad
+    }
+
+    private struct Line {
+        /// The units that are taken.
+        var used = 0
+        /// Those who wait, by user; none is empty.
+        var waiting: [User: Deque<Waiting>] = [:]
+        /// The users of whom somebody waits, the next first.
+        var order: Deque<User> = []
+    }
+
+    private var uses: [UInt32: Use] = [:]
+    private var lines: [Line] = Array(repeating: Line(), count: RequestLoad.Kind.allCases.count)
+    private(set) var waitingCount = 0
+    /// How many requests of a user may be in progress, over all connections.
+    var requestsPerUser: Int
+    /// How many bytes the connections of a user may hold together.
+    var bytesPerUser: Int
+
+    init(requestsPerUser: Int, bytesPerUser: Int = RequestTurns.bytesPerUser) {
+        self.requestsPerUser = requestsPerUser
+        self.bytesPerUser = bytesPerUser
+    }
+
+    static var bytesPerUser: Int { 16 << 20 }
+    /// What only small requests may take beyond it, so that a user who has many long replies on
+    /// their way can still look after his jobs.
+    static var smallBytes: Int { 4 << 20 }
+    static var small: Int { 16_384 }
+
+    /// Takes a place, if there is one and nobody's turn is before; else `waiter` waits for it.
+    mutating func take(_ load: RequestLoad, for user: User, _ waiter: Waiter) -> Bool {
+        let isFree = mayBegin(load, user) && !isSomebodyBefore(user, load.kind)
+        if isFree {
+            begin(load, user)
+        } else {
+            waitingCount += 1
+            let line = load.kind.rawValue
+            if lines[line].waiting[user] == nil { lines[line].order.append(user) }
+            lines[line].waiting[user, default: []].append(Waiting(waiter: waiter, load: load))
+        }
+        return isFree
+    }
+
+    /// Gives a place back; what the request holds is told by `hold`.
+    mutating func end(_ load: RequestLoad, of uid: UInt32) {
+        lines[load.kind.rawValue].used -= load.units
+        if load.kind.isRequest { change(uid) { $0.requests -= 1 } }
+    }
+
+    /// A user's connections hold so many bytes more, or fewer.
+    mutating func hold(_ bytes: Int, of uid: UInt32) { change(uid) { $0.bytes += bytes } }
+
+    /// Gives a place to the next whose turn it is, and says who has it; nil where all have to wait.
+    mutating func next() -> Waiter? {
+        guard waitingCount > 0 else { return nil }
+        for kind in RequestLoad.Kind.allCases where !lines[kind.rawValue].order.isEmpty {
+            if let waiter = next(of: kind) { return waiter }
+        }
+        return nil
+    }
+
+    /// Whoever it was does not wait any longer.
+    mutating func cancel(_ waiter: Waiter, _ kind: RequestLoad.Kind, of user: User) {
+        guard var waiting = lines[kind.rawValue].waiting[user],
+            let index = waiting.firstIndex(where: { $0.waiter == waiter })
+        else { return }
+        waiting.remove(at: index)
+        set(waiting, of: user, kind)
+        waitingCount -= 1
+    }
+
+    /// Whether somebody of a user waits for what the user's own connections hold.
+    func isShortOfBytes(_ uid: UInt32) -> Bool {
+        lines.contains { line in
+            line.waiting.contains { user, waiting in
+                user.uid == uid && waiting.first.map { !hasBytes(for: $0.load, uid) } == true
+            }
+        }
+    }
+
+    /// Whether somebody of a user waits.
+    func isWaiting(_ uid: UInt32) -> Bool {
+        waitingCount > 0 && lines.contains { line in line.order.contains { $0.uid == uid } }
+    }
+
+    // MARK: - Places
+
+    private func mayBegin(_ load: RequestLoad, _ user: User) -> Bool {
+        hasRoom(for: load, user.uid) && hasPlace(for: load, user)
+    }
+
+    /// Whether the user's own bounds allow it.
+    private func hasRoom(for load: RequestLoad, _ uid: UInt32) -> Bool {
+        let isBelow = !load.kind.isRequest || uses[uid, default: Use()].requests < requestsPerUser
+        return isBelow && hasBytes(for: load, uid)
+    }
+
+    private func hasBytes(for load: RequestLoad, _ uid: UInt32) -> Bool {
+        let held = uses[uid]?.bytes ?? 0
+        // Lines and what is read from them wait for other requests: half of it is never theirs.
+        let limit =
+            load.kind == .bulk || load.kind == .input
+            ? bytesPerUser / 2 : bytesPerUser + (load.bytes <= Self.small ? Self.smallBytes : 0)
+        return held == 0 || held + load.bytes <= limit
+    }
+
+    /// Whether there is a place; what is larger than all places has one once it is alone.
+    private func hasPlace(for load: RequestLoad, _ user: User) -> Bool {
+        let used = lines[load.kind.rawValue].used
+        let reserve = user.isAdministrator ? load.kind.reserve : 0
+        return used == 0 || used + load.units <= load.kind.places + reserve
+    }
+
+    /// Whether somebody who waits comes before a newcomer.
+    private func isSomebodyBefore(_ user: User, _ kind: RequestLoad.Kind) -> Bool {
+        let line = lines[kind.rawValue]
+        guard !line.order.isEmpty else { return false }
+        guard line.waiting[user] == nil else { return true }
+        return !user.isAdministrator && line.order.contains { isHeldUpByOthers($0, line) }
+    }
+
+    /// Whether a user who waits could go on if there were a place.
+    private func isHeldUpByOthers(_ user: User, _ line: Line) -> Bool {
+        line.waiting[user]?.first.map { hasRoom(for: $0.load, user.uid) } == true
+    }
+
+    private mutating func next(of kind: RequestLoad.Kind) -> Waiter? {
+        let line = lines[kind.rawValue]
+        var isFull = false
+        for user in line.order {
+            guard let first = line.waiting[user]?.first, hasRoom(for: first.load, user.uid) else {
+                continue
+            }
+            // The place that comes free is for whose turn it is; the reserve for who has one.
+            guard hasPlace(for: first.load, user), !isFull || user.isAdministrator else {
+                isFull = true
+                continue
+            }
+            begin(first.load, user)
+            waitingCount -= 1
+            lines[kind.rawValue].order.removeAll { $0 == user }
+            lines[kind.rawValue].order.append(user)
+            set(Deque((line.waiting[user] ?? []).dropFirst()), of: user, kind)
+            return first.waiter
+        }
+        return nil
+    }
+
+    private mutating func begin(_ load: RequestLoad, _ user: User) {
+        lines[load.kind.rawValue].used += load.units
+        change(user.uid) {
+            $0.bytes += load.bytes
+            if load.kind.isRequest { $0.requests += 1 }
+        }
+    }
+
+    private mutating func set(_ waiting: Deque<Waiting>, of user: User, _ kind: RequestLoad.Kind) {
+        lines[kind.rawValue].waiting[user] = waiting.isEmpty ? nil : waiting
+        if waiting.isEmpty { lines[kind.rawValue].order.removeAll { $0 == user } }
+    }
+
+    private mutating func change(_ uid: UInt32, _ body: (inout Use) -> Void) {
+        body(&uses[uid, default: Use()])
+        if uses[uid]?.isEmpty == true { uses[uid] = nil }
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How many bytes the rows of one page may have: the first always fits, the others as long as they
+/// stay below the limit.
+///
+/// Rows are counted as they are stored, before they are parsed: what a page costs while it is made
+/// is bounded as well. For one thread.
+final class PageRoom {
+    /// The most bytes of one page of a list.
+    static let limit = 262_144
+
+    private let limit: Int
+    private var bytes = 0
+    private var isEmpty = true
+    /// Whether there was a row that did not fit; from then on none does.
+    private(set) var isFull = false
+
+    init(_ limit: Int = PageRoom.limit) { self.limit = limit }
+
+    /// Whether one more row of so many bytes fits; if so, it is counted.
+    func takes(_ count: Int) -> Bool {
+        if !isEmpty, isFull || bytes + count > limit {
+            isFull = true
+            return false
+        }
+        isEmpty = false
+        bytes += count
+        return true
+    }
+}
+
+extension PageRoom {
+    /// What the fields of a job, a run or an event take beside those that its user chose.
+    private static let fixed = 300
+
+    /// Whether a row of `JobRow.columns` fits; `hasLast`: the job is told with its last run.
+    func takes(job row: borrowing Row, hasLast: Bool) -> Bool {
+        takes((hasLast ? 2 : 1) * Self.fixed + row.byteCount(11) + row.byteCount(12))
+    }
+
+    /// Whether a row of `RunRow.columns` fits.
+    func takes(run row: borrowing Row) -> Bool { takes(Self.fixed + row.byteCount(13)) }
+
+    /// Whether a row of the events fits.
+    func takes(event row: borrowing Row) -> Bool {
+        takes(Self.fixed + row.byteCount(8) + row.byteCount(9))
+    }
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Locks
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Turns of users at the socket", .timeLimit(.minutes(1))) struct RequestGateTests {
+    @Test("All connections of a user together start no more than the limit, and all are answered")
+    func limit() async throws {
+        let gate = Gate()
+        let started = Tally()
+        try await TestSocket.with { request, _ in
+            started.add()
+            await gate.pass()
+            return .success(Echo(method: request.method.rawValue))
+        } settings: {
+            $0.maxInFlightPerUser = 5
+        } _: { server in
+            var clients: [LineClient] = []
+            for _ in 0..<4 {
+                let client = try await server.connect()
+                try await client.send((1...10).map { status($0) }.joined())
+                clients.append(client)
+            }
+            await started.reach(5)
+            // A connection made later is behind them: its bytes have been seen when it is admitted.
+            while server.socket.connectionCount < 4 { await Task.yield() }
+            #expect(started.count == 5)
+            gate.open()
+            for client in clients {
+                for id in 1...10 {
+                    await client.expect(
+                        #"{"id":\#(id),"jsonrpc":"2.0","result":{"method":"daemon.status"}}"#
+                    )
+                }
+            }
+            #expect(started.count == 40)
+        }
+    }
+
+    @Test(
+        "A limit that is raised lets in what waits, and other limits hold from the next connection"
+    )
+    func reload() async throws {
+        let gate = Gate()
+        let started = Tally()
+        var settings: ControlSocket.Settings?
+        try await TestSocket.with { request, _ in
+            started.add()
+            await gate.pass()
+            return .success(Echo(method: request.method.rawValue))
+        } settings: {
+            $0.maxInFlightPerUser = 2
+            settings = $0
+        } _: { server in
+            let client = try await server.connect()
+            try await client.send((1...4).map { status($0) }.joined())
+            await started.reach(2)
+            var new = try #require(settings)
+            new.maxInFlightPerUser = 3
+            new.maxConnections = 1
+            server.socket.reload(new)
+            await started.reach(3)
+            #expect(try await server.connect().next()?.contains("maxConnections is 1") == true)
+            gate.open()
+            for _ in 1...4 { #expect(await client.next() != nil) }
+        }
+    }
+
+    @Test("Requests whose connection is gone count until they have ended, and then make room")
+    func goneConnections() async throws {
+        let gate = Gate()
+        let started = Tally()
+        try await TestSocket.with { request, _ in
+            if started.add() <= 3 { await gate.pass() }
+            return .success(Echo(method: request.method.rawValue))
+        } settings: {
+            $0.maxInFlightPerUser = 3
+        } _: { server in
+            let gone = try await server.connect()
+            try await gone.send((1...3).map { status($0) }.joined())
+            await started.reach(3)
+            try await gone.close()
+            while server.socket.connectionCount > 0 { await Task.yield() }
+            let next = try await server.connect()
+            try await next.send(status(1))
+            while server.socket.connectionCount < 1 { await Task.yield() }
+            #expect(started.count == 3)
+            gate.open()
+            await next.expect(#"{"id":1,"jsonrpc":"2.0","result":{"method":"daemon.status"}}"#)
+        }
+    }
+
+    private func list(_ id: Int) -> String {
+        #"{"jsonrpc":"2.0","id":\#(id),"method":"job.list","params":{"limit":1000}}"# + "\n"
+    }
+
+    @Test("A silent client's lists are read as far as there is room for them, and then no further")
+    func silentClient() async throws {
+        let read = Tally()
+        let page = Echo(method: String(repeating: "x", count: PageRoom.limit))
+        try await TestSocket.with { request, _ in
+            if case .listJobs = request { read.add() }
+            return .success(page)
+        } _: { server in
+            let client = try await server.connect()
+            try await client.setReading(false)
+            try await client.send((0..<60).map(list).joined())
+            await read.reach(4)
+            for _ in 0..<10 { try await server.askStatus() }
+            // 1 MiB is held, and a page or two lie in the kernel's buffers.
+            #expect(read.count < 10)
+            try await client.setReading(true)
+            for id in 0..<60 {
+                #expect(try await client.nextValue()["id"] == .integer(Int64(id)))
+            }
+            #expect(read.count == 60)
+        }
+    }
+
+    @Test("Who takes nothing while others of its user wait for that room is cut off; they go on")
+    func deafClients() async throws {
+        let page = Echo(method: String(repeating: "x", count: PageRoom.limit))
+        try await TestSocket.with { _, _ in
+            .success(page)
+        } settings: {
+            $0.patience = .milliseconds(200)
+        } _: { server in
+            var deaf: [LineClient] = []
+            for _ in 0..<40 {
+                let client = try await server.connect()
+                try await client.setReading(false)
+                client.post((0..<8).map(list).joined())
+                deaf.append(client)
+            }
+            let client = try await server.connect()
+            try await client.send((0..<8).map(list).joined())
+            for id in 0..<8 {
+                #expect(try await client.nextValue()["id"] == .integer(Int64(id)))
+            }
+            // Those that are left hold less than the bound.
+            while server.socket.connectionCount > 35 {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+            withExtendedLifetime(deaf) {}
+        }
+    }
+
+    @Test("Few halves of long lines are held for a user; whoever does not end one is cut off")
+    func halfLines() async throws {
+        let settings: (inout ControlSocket.Settings) -> Void = { $0.patience = .milliseconds(200) }
+        try await TestSocket.with(settings: settings) { server in
+            var halves: [LineClient] = []
+            for _ in 0..<12 {
+                let client = try await server.connect()
+                client.post(String(repeating: "x", count: 1_000_000))
+                halves.append(client)
+            }
+            let client = try await server.connect()
+            let blanks = String(repeating: " ", count: 500_000)
+            client.post(blanks + status(1))
+            await client.expect(
+                #"{"id":1,"jsonrpc":"2.0","result":{"method":"daemon.status"}}"#
+            )
+            while server.socket.connectionCount > 9 {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+            withExtendedLifetime(halves) {}
+        }
+    }
+
+    @Test("What a client asked for that has gone is not carried out, but for what it changes")
+    func goneClient() async throws {
+        let gate = Gate()
+        let (begun, changed) = (Tally(), Tally())
+        try await TestSocket.with { request, _ in
+            switch request {
+            case .listJobs:
+                begun.add()
+                await gate.pass()
+            case .pauseJobs: changed.add()
+            default: break
+            }
+            return .success(Echo(method: request.method.rawValue))
+        } _: { server in
+            let client = try await server.connect()
+            let pause = #"{"jsonrpc":"2.0","id":1,"method":"job.pause","params":{"id":1}}"# + "\n"
+            try await client.send(pause + (0..<20).map(list).joined())
+            await begun.reach(2)
+            try await client.close()
+            while server.socket.connectionCount > 0 {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+            gate.open()
+            try await server.roundTrip()
+            #expect(changed.count == 1)
+            // The daemon's own user has a place more than the one.
+            #expect(begun.count == 3, "two had begun, and one is that of the round trip")
+        }
+    }
+
+    @Test("Long lists are checked off the loop, and take effect in their place all the same")
+    func longLists() async throws {
+        let order = Locked<[String]>([])
+        let loopIsFree = Tally()
+        let gate = DispatchSemaphore(value: 0)
+        let handle: RequestHandler = { request, _ in
+            order.withLock { $0.append(request.method.rawValue) }
+            if case .status = request { loopIsFree.add() }
+            return .success(Echo(method: request.method.rawValue))
+        }
+        let check: RequestChecker = { request, peer in
+            wait(for: gate)
+            return {
+                order.withLock { $0.append("checked") }
+                return await handle(request, peer)
+            }
+        }
+        try await TestSocket.with(handle: handle, check: check) { server in
+            let client = try await server.connect()
+            let jobs = Array(repeating: #"{"schedule":{"in":"1h"}}"#, count: 500)
+            let add = #"{"jobs":[\#(jobs.joined(separator: ","))]}"#
+            let pause = #"{"jsonrpc":"2.0","id":2,"method":"job.pause","params":{"id":1}}"# + "\n"
+            client.post(
+                #"{"jsonrpc":"2.0","id":1,"method":"job.add","params":\#(add)}"# + "\n" + pause
+            )
+            // The loop serves others meanwhile.
+            try await server.askStatus()
+            #expect(order.withLock { $0 } == ["daemon.status"])
+            gate.signal()
+            for _ in 0..<2 { #expect(await client.next() != nil) }
+            let all = order.withLock { $0 }
+            #expect(all == ["daemon.status", "checked", "job.add", "job.pause"])
+        }
+    }
+
+    @Test("Root and the daemon's user find a place where others have taken all that are theirs")
+    func connections() {
+        var counts = ConnectionCounts()
+        var settings = ControlSocket.Settings(path: "", admission: Admission(owner: 500))
+        (settings.maxConnections, settings.maxConnectionsPerUser) = (30, 20)
+        func refusal(_ uid: UInt32) -> String? {
+            counts.refusal(of: Caller(Owner(uid: uid, name: nil), daemon: 500), settings)?.message
+        }
+        for _ in 0..<20 { counts.add(1001) }
+        #expect(
+            refusal(1001)
+                == "uid 1001 has 20 connections open; maxConnectionsPerUser is 20"
+        )
+        #expect(refusal(1002) == nil)
+        for _ in 0..<7 { counts.add(1002) }
+        #expect(
+            refusal(1003)
+                == "27 connections are open; maxConnections is 30, the last 3 are for root"
+        )
+        for uid in [0, 500] as [UInt32] { #expect(refusal(uid) == nil) }
+        for _ in 0..<3 { counts.add(0) }
+        #expect(refusal(500) == "30 connections are open; maxConnections is 30")
+        counts.remove(1001)
+        #expect(refusal(0) == nil)
+        #expect([1, 10, 100, 1000].map(ConnectionCounts.reserve) == [1, 1, 10, 64])
+    }
+}
+
+/// Blocks the thread, which is not the loop's.
+private func wait(for semaphore: DispatchSemaphore) { semaphore.wait() }

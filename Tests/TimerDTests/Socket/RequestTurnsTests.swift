@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TimerD
+
+@Suite("Whose turn it is") struct RequestTurnsTests {
+    private typealias Turns = RequestTurns<String>
+
+    private let ann = Turns.User(uid: 1001, isAdministrator: false)
+    private let ben = Turns.User(uid: 1002, isAdministrator: false)
+    private let root = Turns.User(uid: 0, isAdministrator: true)
+
+    private func page() -> RequestLoad { RequestLoad(kind: .events) }
+
+    /// Has all of them ask; those who may begin at once.
+    private func ask(
+        _ turns: inout Turns,
+        _ load: RequestLoad,
+        _ names: [String]
+    ) -> [String] {
+        names.filter { turns.take(load, for: user($0), $0) }
+    }
+
+    private func user(_ name: String) -> Turns.User {
+        switch name.first {
+        case "a": ann
+        case "b": ben
+        default: root
+        }
+    }
+
+    /// Ends one of `name`'s, and tells who begins for it.
+    private func end(_ turns: inout Turns, _ load: RequestLoad, _ name: String) -> [String] {
+        turns.end(load, of: user(name).uid)
+        var began: [String] = []
+        while let next = turns.next() { began.append(next) }
+        return began
+    }
+
+    @Test("Users take turns, and the connections of one keep their order")
+    func turns() {
+        var turns = Turns(requestsPerUser: 1000)
+        let begun = ask(&turns, page(), ["a1", "a2", "a3", "a4", "a5", "a6", "b1", "b2"])
+        #expect(begun == ["a1", "a2"], "two pages at a time")
+        var order: [String] = []
+        var running = begun
+        while !running.isEmpty {
+            let began = end(&turns, page(), running.removeFirst())
+            order += began
+            running += began
+        }
+        #expect(order == ["a3", "b1", "a4", "b2", "a5", "a6"])
+        #expect(turns.waitingCount == 0)
+        #expect(ask(&turns, page(), ["a7", "a8", "a9"]) == ["a7", "a8"], "all places came back")
+    }
+
+    @Test("Root has a place where all others are taken, and waits only for its own")
+    func reserve() {
+        var turns = Turns(requestsPerUser: 1000)
+        #expect(ask(&turns, page(), ["a1", "a2", "a3", "b1"]) == ["a1", "a2"])
+        #expect(ask(&turns, page(), ["r1", "r2"]) == ["r1"])
+        #expect(end(&turns, page(), "r1") == ["r2"])
+        #expect(end(&turns, page(), "r2") == [], "the reserve is nobody else's")
+        #expect(end(&turns, page(), "a1") == ["a3"])
+    }
+
+    @Test("A newcomer does not pass by whoever waits for a place")
+    func newcomer() {
+        var turns = Turns(requestsPerUser: 1000)
+        let (small, large) = (
+            RequestLoad(kind: .write, units: 12), RequestLoad(kind: .write, units: 120)
+        )
+        #expect(ask(&turns, RequestLoad(kind: .write, units: 400), ["a1"]) == ["a1"])
+        #expect(ask(&turns, large, ["a2"]) == [])
+        #expect(ask(&turns, small, ["b1"]) == [], "112 are free, and the next in turn needs 120")
+        #expect(ask(&turns, small, ["r1"]) == ["r1"], "root has a reserve")
+        #expect(end(&turns, small, "r1") == [])
+        #expect(end(&turns, RequestLoad(kind: .write, units: 400), "a1") == ["a2", "b1"])
+    }
+
+    @Test("What needs more than all places begins once it is alone")
+    func larger() {
+        var turns = Turns(requestsPerUser: 1000)
+        let (one, all) = (
+            RequestLoad(kind: .write, units: 1), RequestLoad(kind: .write, units: 1280)
+        )
+        #expect(ask(&turns, one, ["a1"]) == ["a1"])
+        #expect(ask(&turns, all, ["a2"]) == [])
+        #expect(ask(&turns, one, ["b1"]) == [])
+        #expect(end(&turns, one, "a1") == ["a2"])
+        #expect(end(&turns, all, "a2") == ["b1"])
+    }
+
+    @Test("A user at the limit of requests waits for an own one, and keeps nobody else")
+    func requests() {
+        var turns = Turns(requestsPerUser: 2)
+        let light = RequestLoad(kind: .light)
+        #expect(ask(&turns, light, ["a1", "a2", "a3", "b1"]) == ["a1", "a2", "b1"])
+        #expect(end(&turns, light, "b1") == [])
+        #expect(end(&turns, light, "a1") == ["a3"])
+        turns.requestsPerUser = 3
+        #expect(ask(&turns, light, ["a4", "a5"]) == ["a4"])
+        let watching = RequestLoad(kind: .events)
+        #expect(ask(&turns, watching, ["a6"]) == ["a6"], "pages of watchers are no requests")
+    }
+
+    @Test("A user's connections hold no more bytes than the bound; a small request still begins")
+    func bytes() {
+        var turns = Turns(requestsPerUser: 1000, bytesPerUser: 1000)
+        let load = RequestLoad(kind: .lookup, bytes: 300_000)
+        #expect(ask(&turns, load, ["a1"]) == ["a1"], "the first one whatever it takes")
+        #expect(ask(&turns, load, ["a2", "b1"]) == ["b1"])
+        #expect(ask(&turns, RequestLoad(kind: .write, bytes: 1000), ["a3"]) == ["a3"])
+        #expect(turns.isShortOfBytes(1001))
+        #expect(!turns.isShortOfBytes(1002))
+        #expect(end(&turns, load, "a1") == [], "what it was answered with is still there")
+        turns.hold(-301_000, of: 1001)
+        #expect(turns.next() == "a2")
+        #expect(!turns.isShortOfBytes(1001))
+    }
+
+    @Test("Who goes away frees its place in the line")
+    func cancel() {
+        var turns = Turns(requestsPerUser: 1000)
+        #expect(ask(&turns, page(), ["a1", "a2", "a3", "a4", "b1"]) == ["a1", "a2"])
+        turns.cancel("a3", .events, of: ann)
+        turns.cancel("a3", .events, of: ann)
+        turns.cancel("b1", .events, of: ben)
+        #expect(turns.waitingCount == 1)
+        #expect(end(&turns, page(), "a1") == ["a4"])
+        #expect(end(&turns, page(), "a2") == [])
+        #expect(!turns.isWaiting(1001))
+    }
+
+    /// Whoever asks and ends in whatever order: no place is lost, no bound is passed, and all get on.
+    @Test(
+        "However users come and go, all that is asked for begins, in its order",
+        arguments: 0..<20
+    )
+    func anyOrder(seed: UInt64) {
+        var dice = Dice(seed: seed)
+        var turns = Turns(requestsPerUser: 6, bytesPerUser: 3000)
+        let kinds: [RequestLoad.Kind] = [.light, .write, .page, .bulk]
+        var loads: [String: RequestLoad] = [:]
+        var (asked, running): ([String], [String]) = ([], [])
+        var begun: [String] = []
+        func roll(_ count: Int) -> Int { Int.random(in: 0..<count, using: &dice) }
+        func letIn() {
+            while let next = turns.next() {
+                running.append(next)
+                begun.append(next)
+            }
+        }
+        func endOne() {
+            guard !running.isEmpty else { return }
+            let name = running.remove(at: roll(running.count))
+            guard let load = loads[name] else { return }
+            turns.end(load, of: user(name).uid)
+            turns.hold(-load.bytes, of: user(name).uid)
+            letIn()
+        }
+        for number in 0..<300 {
+            let name = ["a", "b", "r"][roll(3)] + "\(number)"
+            let load = RequestLoad(
+                kind: kinds[roll(4)],
+                units: 1 + roll(300),
+                bytes: roll(1000)
+            )
+            loads[name] = load
+            asked.append(name)
+            if turns.take(load, for: user(name), name) {
+                running.append(name)
+                begun.append(name)
+            }
+            for _ in 0..<roll(3) { endOne() }
+            for user in ["a", "b", "r"] { #expect(running.count { $0.hasPrefix(user) } <= 6) }
+            #expect(running.count { loads[$0]?.kind == .page } <= 2)
+        }
+        while !running.isEmpty { endOne() }
+        #expect(turns.waitingCount == 0)
+        for user in ["a", "b", "r"] {
+            for kind in kinds {
+                let mine = { (name: String) in name.hasPrefix(user) && loads[name]?.kind == kind }
+                #expect(begun.filter(mine) == asked.filter(mine))
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Pages that end by their bytes", .timeLimit(.minutes(2))) struct PageRoomTests {
+    @Test(
+        "Rows fit up to the limit, the first whatever it has, and none behind one that did not",
+        arguments: [
+            ([40, 40, 20], [true, true, true]), ([40, 61, 1], [true, false, false]),
+            ([500, 1], [true, false]), ([100, 0, 1], [true, true, false]),
+            ([0, 100], [true, true]),
+        ]
+    )
+    func rows(sizes: [Int], fits: [Bool]) {
+        let room = PageRoom(100)
+        let isTaken = sizes.map { room.takes($0) }
+        #expect(isTaken == fits)
+        #expect(room.isFull == fits.contains(false))
+    }
+
+    /// 40 jobs, some large: each page but the last has its cursor, and together they are all.
+    @Test(
+        "A page of jobs ends at 256 KiB with its cursor, in either order",
+        arguments: [nil, .nextFire] as [ListJobs.Order?]
+    )
+    func jobs(order: ListJobs.Order?) async throws {
+        try await TestScheduler.with { test in
+            let sizes = [60_000, 0, 100, 65_000, 30_000]
+            var ids: Set<JobID> = []
+            for index in 0..<40 {
+                let job = try await test.add(ScheduleWords(in: "1h")) {
+                    $0.userInfo = .string(String(repeating: "x", count: sizes[index % 5]))
+                    $0.paused = index % 3 == 0
+                }
+                ids.insert(job.id)
+            }
+            var filter = ListJobs()
+            (filter.order, filter.limit) = (order, 1000)
+            var (seen, pages): ([JobID], [JobsReply]) = ([], [])
+            repeat {
+                let page = try await test.handler().listJobs(filter, TestScheduler.root)
+                let reply = try #require(page as? JobsReply)
+                seen += reply.jobs.map(\.id)
+                pages.append(reply)
+                filter.cursor = reply.cursor
+            } while filter.cursor != nil
+            #expect(seen.count == 40)
+            #expect(Set(seen) == ids)
+            #expect((5...9).contains(pages.count), "1.2 MB in pages of at most 256 KiB")
+            for page in pages {
+                let size = try JSONValue(encoding: page).jsonBytes.count
+                #expect(size <= PageRoom.limit + 1000)
+            }
+        }
+    }
+
+    @Test("A job that is larger than a page is a page of its own")
+    func largeJob() async throws {
+        try await TestScheduler.with { test in
+            for _ in 0..<3 {
+                try await test.add(ScheduleWords(in: "1h"), command: ["echo"]) {
+                    $0.command?.append(String(repeating: "\u{1}", count: 100_000))
+                }
+            }
+            var filter = ListJobs()
+            var pages = 0
+            repeat {
+                let page = try await test.handler().listJobs(filter, TestScheduler.root)
+                let reply = try #require(page as? JobsReply)
+                #expect(reply.jobs.count == 1)
+                pages += 1
+                filter.cursor = reply.cursor
+            } while filter.cursor != nil
+            #expect(pages == 3)
+        }
+    }
+
+    @Test("A page of events ends by its bytes too, and says whether it was the last")
+    func events() async throws {
+        try await TestScheduler.with { test in
+            for _ in 0..<20 {
+                try await test.add(ScheduleWords(in: "1s")) {
+                    $0.userInfo = .string(String(repeating: "x", count: 20_000))
+                }
+            }
+            try await test.advance(by: .seconds(5))
+            let source = test.store.events(after: test.scheduler)
+            let told = test.sink.all
+            var (seqs, after): ([Int64], Int64) = ([], 0)
+            while true {
+                let page = try await source(after, nil, .init(events: 1000, bytes: 65_536))
+                seqs += page.events.map(\.seq)
+                let size = page.events.reduce(0) { $0 + ReplyLine.event($1).count }
+                #expect(size < 70_000)
+                guard !page.isLast, let last = page.events.last else { break }
+                after = last.seq
+            }
+            #expect(seqs == told.map(\.seq))
+        }
+    }
+}
