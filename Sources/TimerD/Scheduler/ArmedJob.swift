@@ -56,7 +56,7 @@ struct ArmedJob: Sendable {
     var hasHadTurn: Bool { stage != .waiting }
 
     /// In whose share the next write about its fire counts; nil where the fire counts already.
-    var share: UInt32? { hasHadTurn ? nil : job.owner }
+    var share: UInt32? { hasHadTurn ? nil : job.owner.uid }
 
     enum Step: Hashable, Sendable {
         /// The date is still to come: be called again at it.

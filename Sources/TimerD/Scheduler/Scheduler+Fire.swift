@@ -18,7 +18,7 @@ extension Scheduler {
         let step = entry.step(at: now, isRunning: isBusy(id), isQueued: isQueued)
         if step == .wait { return wait(for: id, at: now) }
         if step == .waitForRun { return }
-        let owner = entry.job.owner
+        let owner = entry.job.owner.uid
         if isItsTurn {
             if !entry.hasHadTurn { turns.spend(owner, at: moment.elapsed) }
         } else {

@@ -7,7 +7,7 @@ import TimerControl
 extension Scheduler {
     /// Has a job's fire wait for its turn.
     func awaitTurn(_ entry: ArmedJob) {
-        let (id, owner) = (entry.job.id, entry.job.owner)
+        let (id, owner) = (entry.job.id, entry.job.owner.uid)
         turns.wait(id, of: owner, isPaid: entry.hasHadTurn, at: clock.now().elapsed)
         // What passes meanwhile is lost to the user's own fires; who has no limit waits only for others.
         if turns.isLimited(owner) { armed.noteWait(of: id) }

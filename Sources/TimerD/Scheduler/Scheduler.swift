@@ -233,7 +233,7 @@ actor Scheduler {
         guard let entry = armed[id], entry.timer == nil, let date = entry.wakeDate,
             !holds.covers(entry.job)
         else { return }
-        if turns.isBehind(entry.job.owner), date <= clock.now().reading(of: entry.job.clock) {
+        if turns.isBehind(entry.job.owner.uid), date <= clock.now().reading(of: entry.job.clock) {
             return awaitTurn(entry)
         }
         arm(entry.job, at: date)

@@ -72,10 +72,10 @@ import TimerControl
             let new = try await Self.add(test, as: Self.bob)
             try await test.settle()
             let source = test.store.events(after: test.scheduler)
-            #expect(try await source(0, Self.ann, 100).events.map(\.job) == [old.id])
-            #expect(try await source(0, Self.bob, 100).events.map(\.job) == [new.id])
-            #expect(try await source(0, Owner(uid: 1002), 100).events.isEmpty)
-            #expect(try await source(0, nil, 100).events.map(\.job) == [old.id, new.id])
+            #expect(try await source(0, Self.ann, .init()).events.map(\.job) == [old.id])
+            #expect(try await source(0, Self.bob, .init()).events.map(\.job) == [new.id])
+            #expect(try await source(0, Owner(uid: 1002), .init()).events.isEmpty)
+            #expect(try await source(0, nil, .init()).events.map(\.job) == [old.id, new.id])
         }
     }
 

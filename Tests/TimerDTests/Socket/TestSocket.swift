@@ -102,6 +102,7 @@ extension ControlSocket {
         bus: EventBus,
         source: @escaping EventSource,
         logger: Logger,
+        check: RequestChecker? = nil,
         handle: @escaping RequestHandler
     ) async throws -> ControlSocket {
         let socket = try await bind(
@@ -109,6 +110,7 @@ extension ControlSocket {
             bus: bus,
             source: source,
             logger: logger,
+            check: check,
             handle: handle
         )
         socket.serve()
