@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Schedules
+import SystemPackage
 import TimerControl
 
 extension CommandHandler {
@@ -11,27 +12,33 @@ extension CommandHandler {
 
     /// The jobs that are to be added, each checked; touches nothing.
     func newJobs(of request: AddJobs, _ caller: Caller) throws -> [NewJob] {
-        var jobs = try checked(request.definitions, caller, in: request.isList ? "jobs" : nil)
+        let jobs = try checked(request.definitions, caller, in: request.isList ? "jobs" : nil)
         try requireDistinctNames(request.definitions, in: "jobs")
-        for (index, definition) in request.definitions.enumerated() where definition.isTied {
-            do {
-                jobs[index].process = try target(of: definition, caller)
-            } catch {
-                guard request.isList else { throw error }
-                throw ControlError(error.reason, "jobs[\(index)]: \(error.message)")
-            }
-        }
         return jobs
     }
 
-    /// Adds what has been checked.
+    /// Adds what has been checked; holds the processes that their lives are to be tied to.
     func addJobs(_ request: AddJobs, _ jobs: [NewJob], _ caller: Caller) async throws -> Answer {
-        let added = try await scheduler.add(jobs, replace: request.replace, caller: caller)
-        for (new, job) in zip(jobs, added) where new.definition.isTied {
-            if let process = new.process { await scheduler.tie(job.id, to: process) }
-            if new.definition.whileConnected == true, let life = caller.life {
-                scheduler.tie(job.id, to: life)
+        var jobs = jobs
+        let added: [StoredJob]
+        do {
+            for (index, definition) in request.definitions.enumerated() where definition.isTied {
+                do {
+                    jobs[index].process = try holdTarget(of: definition, caller)
+                } catch {
+                    guard request.isList else { throw error }
+                    throw ControlError(error.reason, "jobs[\(index)]: \(error.message)")
+                }
             }
+            added = try await scheduler.add(jobs, replace: request.replace, caller: caller)
+        } catch {
+            for process in jobs.compactMap(\.process) {
+                scheduler.targets.release(process, for: caller.uid)
+            }
+            throw error
+        }
+        for (new, job) in zip(jobs, added) where new.definition.whileConnected == true {
+            if let life = caller.life { scheduler.tie(job.id, to: life) }
         }
         let views = view(added)
         guard !request.isList, let only = views.first else { return JobsReply(jobs: views) }
@@ -74,6 +81,23 @@ extension CommandHandler {
     }
 }
 
+extension CommandHandler {
+    /// The process that a job's life is to be tied to, held until the job is added or is not; nil for
+    /// a connection.
+    private func holdTarget(
+        of definition: JobDefinition,
+        _ caller: Caller
+    ) throws(ControlError) -> Orphan? {
+        guard let process = try target(of: definition, caller) else { return nil }
+        do throws(TargetWatch.Refusal) {
+            try scheduler.targets.hold(process, for: caller.uid)
+        } catch {
+            throw ControlError(error, process.pid)
+        }
+        return process
+    }
+}
+
 /// The process that a job's life is to be tied to; nil for a connection.
 private func target(
     of definition: JobDefinition,
@@ -89,14 +113,44 @@ private func target(
             "parameters 'whilePid' and 'whileConnected' exclude each other"
         )
     }
-    let process = Orphan.ticks(of: pid).map { Orphan(pid: pid, ticks: $0) }
-    guard pid > 0, let process, process.lives else {
-        throw ControlError(
-            .invalidParams,
-            "parameter 'whilePid' is \(pid), but there is no such process"
-        )
+    let status: ProcessStatus?
+    do throws(Errno) {
+        status = try ProcessStatus.look(at: pid)
+    } catch {
+        throw ControlError(TargetWatch.Refusal.system(error), pid)
     }
-    return process
+    guard pid > 0, let status, !status.hasEnded else { throw ControlError.noProcess(pid) }
+    return Orphan(pid: pid, ticks: status.ticks)
+}
+
+extension ControlError {
+    fileprivate static func noProcess(_ pid: Int32) -> Self {
+        Self(.invalidParams, "parameter 'whilePid' is \(pid), but there is no such process")
+    }
+
+    /// Why a job cannot be tied to the process `pid`.
+    fileprivate init(_ refusal: TargetWatch.Refusal, _ pid: Int32) {
+        switch refusal {
+        case .gone: self = .noProcess(pid)
+        case .tooMany(let count, isUsers: true):
+            self.init(
+                .limitReached,
+                "parameter 'whilePid' is \(pid): your jobs are tied to \(count) other processes, "
+                    + "which is as many as are accepted"
+            )
+        case .tooMany(let count, isUsers: false):
+            self.init(
+                .limitReached,
+                "parameter 'whilePid' is \(pid): jobs are tied to \(count) other processes, "
+                    + "a quarter of the descriptors that the daemon may have"
+            )
+        case .system(let cause):
+            self.init(
+                .limitReached,
+                "parameter 'whilePid' is \(pid): the process cannot be watched now: \(cause.text)"
+            )
+        }
+    }
 }
 
 /// Refuses a list in which two jobs have one name: the second would replace the first, or fail it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import SystemPackage
 
 /// A run's process that may have outlived the daemon which started it.
 struct Orphan: Sendable, Hashable {
@@ -45,6 +46,12 @@ struct Orphan: Sendable, Hashable {
     /// Whether it is still the process that was started, and has not ended.
     var lives: Bool {
         guard let status = ProcessStatus(of: pid) else { return false }
+        return status.ticks == ticks && !status.hasEnded
+    }
+
+    /// As `lives`, but tells where that cannot be found out now.
+    func isThere() throws(Errno) -> Bool {
+        guard let status = try ProcessStatus.look(at: pid) else { return false }
         return status.ticks == ticks && !status.hasEnded
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import SystemPackage
 
 /// What proc(5) says of a process, which need not be the daemon's child.
 struct ProcessStatus: Sendable {
@@ -18,6 +19,21 @@ struct ProcessStatus: Sendable {
         guard words.count > 19, let ticks = Int64(words[19]) else { return nil }
         hasEnded = words[0] == "Z" || words[0] == "X"
         self.ticks = ticks
+    }
+
+    /// As `init`, but tells that the system has no descriptor or memory to look with.
+    static func look(at pid: pid_t) throws(Errno) -> Self? {
+        if let status = Self(of: pid) { return status }
+        let file = open("/proc/\(pid)/stat", O_RDONLY | O_CLOEXEC)
+        guard file == -1 else {
+            close(file)
+            return Self(of: pid)
+        }
+        let cause = Errno(rawValue: errno)
+        if [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory].contains(cause) {
+            throw cause
+        }
+        return nil
     }
 
     /// The real uid of a process; nil where there is none.

@@ -5,6 +5,8 @@ import TimerControl
 
 extension Scheduler {
     /// Adds `jobs`, all or none; returns them once they are stored and armed.
+    ///
+    /// Their processes are held by `targets`; where this throws, the caller releases them.
     func add(_ jobs: [NewJob], replace: Bool, caller: Caller) async throws -> [StoredJob] {
         let names = replace ? jobs.compactMap(\.definition.name) : []
         return try await holding(names.map { .name($0) }, caller: caller) { scheduler in
@@ -17,6 +19,12 @@ extension Scheduler {
             )
             return try await scheduler.write { writer in
                 try writer.add(jobs, replace: replace, limit: limit, unstarted: unstarted)
+            } durable: { scheduler, added in
+                // Before anything else is known of them, as that they have ended.
+                for (new, job) in zip(jobs, added) {
+                    guard let process = new.process else { continue }
+                    scheduler.tie(job.id, to: process, of: new.owner.uid)
+                }
             }
         }
     }

@@ -8,6 +8,7 @@ extension Scheduler {
     ///
     /// `isItsTurn`: it has waited behind others that were due.
     func timerFired(_ id: JobID, isItsTurn: Bool = false) {
+        if endIfUntiedAndGone(id) { return }
         guard let entry = armed[id], !holds.covers(entry.job), !isStopping else { return }
         // What begins is told and stored at once, ahead of whatever else happens to the job.
         guard canNumber else { return awaitNumbers(for: id) }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 import TimerControl
 
 extension Scheduler {
-    /// Ties the life of a job to a process.
-    func tie(_ job: JobID, to process: Orphan) {
-        targets.watch(process, for: job) { [self] in
+    /// Ties the life of a job to a process that `targets` holds for it.
+    func tie(_ job: JobID, to process: Orphan, of owner: UInt32) {
+        targets.tie(job, to: process, for: owner) { [self] in
             loop.perform { self.assumeIsolated { $0.targetGone(job) } }
         }
     }
@@ -18,8 +19,9 @@ extension Scheduler {
     }
 
     /// What a job's life was tied to has gone: it ends, and begins no further fire.
-    private func targetGone(_ id: JobID) {
+    func targetGone(_ id: JobID) {
         guard !isStopping else { return }
+        untied[id] = nil
         armed.stopTimer(of: id)
         let entry = armed.remove(id)
         let unstarted = Set([entry?.unstartedFire].compactMap(\.self))
@@ -34,14 +36,60 @@ extension Scheduler {
     }
 
     /// Ties jobs to their targets again, after a start; ends those whose target has gone.
+    ///
+    /// Those for which there is no descriptor now go on, and are tied when one is free.
     func tieAgain(_ tied: [TiedJob]) {
         for tied in tied {
-            if let process = tied.process {
-                tie(tied.job, to: process)
-            } else {
+            guard tied.process != nil else {
                 // A connection does not outlive the daemon, nor a process the machine.
                 targetGone(tied.job)
+                continue
+            }
+            untied[tied.job] = tied
+        }
+        guard let error = tieUntied() else { return }
+        log.warning(
+            "jobs cannot be tied to their processes yet, and go on",
+            metadata: ["jobs": "\(untied.count)", "error": "\(error)"]
+        )
+    }
+
+    /// Tries those once more that could not be tied; returns why there still are some.
+    @discardableResult
+    func tieUntied() -> TargetWatch.Refusal? {
+        guard !untied.isEmpty, !isStopping else { return nil }
+        // Asked for first, as one may be freed on the way.
+        targets.onNextFree { [self] in
+            loop.perform { self.assumeIsolated { _ = $0.tieUntied() } }
+        }
+        var full: Set<UInt32> = []
+        var refusal: TargetWatch.Refusal?
+        for tied in untied.values.sorted(by: { $0.job < $1.job }) where !full.contains(tied.owner) {
+            guard let process = tied.process else { continue }
+            do throws(TargetWatch.Refusal) {
+                try targets.hold(process, for: tied.owner)
+                untied[tied.job] = nil
+                tie(tied.job, to: process, of: tied.owner)
+            } catch {
+                if error == .gone {
+                    targetGone(tied.job)
+                    continue
+                }
+                refusal = error
+                guard case .tooMany(_, isUsers: true) = error else { return error }
+                full.insert(tied.owner)
             }
         }
+        return refusal
+    }
+
+    /// Whether the process of a job that could not be tied to it has gone; ends the job then.
+    func endIfUntiedAndGone(_ id: JobID) -> Bool {
+        guard !untied.isEmpty, let process = untied[id]?.process,
+            // try?: where that cannot be found out, the job goes on.
+            (try? process.isThere()) == false
+        else { return false }
+        targetGone(id)
+        return true
     }
 }

@@ -39,6 +39,7 @@ extension Scheduler {
     /// The next window is due, or may be; or it is time to remove what is kept no longer.
     func windowDue() {
         pruneIfDue()
+        tieUntied()
         if window.isLoadDue(now: clock.now().elapsed, armed: armed.count) { loadWindow() }
         announceLoadDate()
     }

@@ -29,7 +29,9 @@ actor Scheduler {
     /// How many commands run at once.
     let slots: RunSlots
     /// The processes that jobs' lives are tied to.
-    let targets = TargetWatch()
+    nonisolated let targets = TargetWatch()
+    /// Jobs whose process is not watched, for want of a descriptor.
+    var untied: [JobID: TiedJob] = [:]
 
     /// What the window covers, by job.
     var armed = ArmedJobs()
@@ -217,7 +219,10 @@ actor Scheduler {
     private func take(_ job: StoredJob) {
         armed.stopTimer(of: job.id)
         let before = armed.remove(job.id)
-        if !job.state.isLive, job.definition.whilePid != nil { targets.forget(job.id) }
+        if !job.state.isLive, job.definition.whilePid != nil {
+            targets.forget(job.id)
+            untied[job.id] = nil
+        }
         guard job.state == .scheduled, !isStopping else { return }
         if job.claim != nil {
             armed.insert(ArmedJob(job: job, since: before))

@@ -5,43 +5,194 @@ import CLinux
 @preconcurrency import Dispatch
 import Glibc
 import Locks
+import SystemPackage
 import TimerControl
 
-/// Tells when the process that a job's life is tied to has gone: weak targets, by pidfd_open(2), which
+/// Tells when the processes that jobs' lives are tied to have gone: weak targets, by pidfd_open(2), which
 /// a number that is used again does not fool.
+///
+/// A process costs one descriptor, however many jobs are tied to it. They are bounded, for each user
+/// and in all, so that runs and connections have theirs.
 final class TargetWatch: Sendable {
-    private let queue = DispatchQueue(label: "timerd.targets")
-    private let sources = Locked<[JobID: any DispatchSourceRead]>([:])
+    /// How many different processes one user's jobs may be tied to.
+    static let mostPerUser = 256
 
-    /// Calls `gone` once when `process` has ended; at once if it has.
-    func watch(_ process: Orphan, for job: JobID, gone: @escaping @Sendable () -> Void) {
-        let descriptor = pidfd_open(process.pid, 0)
-        // Looked at once it is held: from here on the number is this process's.
-        guard descriptor >= 0, process.lives else {
-            if descriptor >= 0 { close(descriptor) }
-            return gone()
+    /// Why a process cannot be watched.
+    enum Refusal: Error, Equatable {
+        /// There is no such process (any more).
+        case gone
+        /// That many processes are watched for this user, or in all, and no more are.
+        case tooMany(watched: Int, isUsers: Bool)
+        /// The system has no descriptor for it, or no memory.
+        case system(Errno)
+    }
+
+    private struct Target {
+        var source: any DispatchSourceRead
+        /// The jobs that are tied to it, and what to do when it has gone.
+        var jobs: [JobID: @Sendable () -> Void] = [:]
+        /// How often each user has it: once for each job, and for each job that is being added.
+        var users: [UInt32: Int] = [:]
+        var hasGone = false
+    }
+
+    private struct State {
+        var targets: [Orphan: Target] = [:]
+        var byJob: [JobID: (process: Orphan, user: UInt32)] = [:]
+        /// How many different processes each user has.
+        var perUser: [UInt32: Int] = [:]
+        /// Called once a descriptor has been given back, for whoever waits for one.
+        var freed: (@Sendable () -> Void)?
+    }
+
+    private let queue = DispatchQueue(label: "timerd.targets")
+    private let state = Locked(State())
+    private let most: Int
+    private let mostPerUser: Int
+
+    /// By default a quarter of the descriptors that this process may have.
+    init(most: Int = DescriptorLimit.now / 4, mostPerUser: Int = TargetWatch.mostPerUser) {
+        self.most = max(most, 1)
+        self.mostPerUser = mostPerUser
+    }
+
+    /// Watches a process for a job of `user`'s that is to be added: `tie` or `release` follows.
+    func hold(_ process: Orphan, for user: UInt32) throws(Refusal) {
+        let result = state.withLock { state in
+            Result { () throws(Refusal) in try hold(process, for: user, &state) }
         }
-        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-        source.setEventHandler { [weak self] in
-            self?.forget(job)
-            gone()
+        try result.get()
+    }
+
+    /// Undoes `hold`.
+    func release(_ process: Orphan, for user: UInt32) {
+        state.withLock { release(process, for: user, &$0) }
+    }
+
+    /// Takes what `hold` has for a job that has been added; `gone` is called once, at once if the process
+    /// has gone meanwhile.
+    func tie(
+        _ job: JobID,
+        to process: Orphan,
+        for user: UInt32,
+        gone: @escaping @Sendable () -> Void
+    ) {
+        let hasGone = state.withLock { state in
+            guard state.targets[process]?.hasGone == false else {
+                release(process, for: user, &state)
+                return true
+            }
+            state.targets[process]?.jobs[job] = gone
+            state.byJob[job] = (process, user)
+            return false
         }
-        source.setCancelHandler { close(descriptor) }
-        let old = sources.withLock { $0.updateValue(source, forKey: job) }
-        old?.cancel()
-        source.resume()
+        if hasGone { gone() }
     }
 
     /// Watches for the job no more.
     func forget(_ job: JobID) {
-        sources.withLock { $0.removeValue(forKey: job) }?.cancel()
+        state.withLock { state in
+            guard let (process, user) = state.byJob.removeValue(forKey: job) else { return }
+            state.targets[process]?.jobs[job] = nil
+            release(process, for: user, &state)
+        }
+    }
+
+    /// Calls `freed` once, when the next descriptor is given back.
+    func onNextFree(_ freed: @escaping @Sendable () -> Void) {
+        state.withLock { $0.freed = freed }
     }
 
     /// How many processes are watched.
-    var count: Int { sources.withLock { $0.count } }
+    var count: Int { state.withLock { $0.targets.count } }
 
     deinit {
         // A source that is let go of while it waits is an error to Dispatch.
-        for source in sources.withLock({ $0.values.map { $0 } }) { source.cancel() }
+        for target in state.withLock({ $0.targets.values.map { $0 } }) { target.source.cancel() }
+    }
+}
+
+extension TargetWatch {
+    private func hold(
+        _ process: Orphan,
+        for user: UInt32,
+        _ state: inout State
+    ) throws(Refusal) {
+        if state.targets[process]?.hasGone == true { throw .gone }
+        let isNewToUser = state.targets[process]?.users[user] == nil
+        let own = state.perUser[user, default: 0]
+        if isNewToUser, own >= mostPerUser { throw .tooMany(watched: own, isUsers: true) }
+        if state.targets[process] == nil {
+            let all = state.targets.count
+            if all >= most { throw .tooMany(watched: all, isUsers: false) }
+            state.targets[process] = Target(source: try watch(process))
+        }
+        state.targets[process]?.users[user, default: 0] += 1
+        if isNewToUser { state.perUser[user] = own + 1 }
+    }
+
+    private func release(_ process: Orphan, for user: UInt32, _ state: inout State) {
+        guard let count = state.targets[process]?.users[user] else { return }
+        state.targets[process]?.users[user] = count > 1 ? count - 1 : nil
+        guard count == 1 else { return }
+        let own = state.perUser[user, default: 1] - 1
+        state.perUser[user] = own > 0 ? own : nil
+        guard state.targets[process]?.users.isEmpty == true else { return }
+        state.targets.removeValue(forKey: process)?.source.cancel()
+    }
+
+    private func watch(_ process: Orphan) throws(Refusal) -> any DispatchSourceRead {
+        let descriptor = pidfd_open(process.pid, 0)
+        guard descriptor >= 0 else {
+            // EINVAL: of a thread, or of no process at all.
+            throw errno == ESRCH || errno == EINVAL ? .gone : .system(Errno(rawValue: errno))
+        }
+        do throws(Refusal) {
+            // Looked at once it is held: from here on the number is this process's.
+            guard try isThere(process) else { throw .gone }
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+        source.setEventHandler { [weak self] in self?.gone(process) }
+        source.setCancelHandler { [weak self] in
+            close(descriptor)
+            self?.noteFree()
+        }
+        source.resume()
+        return source
+    }
+
+    private func isThere(_ process: Orphan) throws(Refusal) -> Bool {
+        do throws(Errno) {
+            return try process.isThere()
+        } catch {
+            throw .system(error)
+        }
+    }
+
+    private func gone(_ process: Orphan) {
+        let jobs = state.withLock { state in
+            let jobs = state.targets[process]?.jobs ?? [:]
+            state.targets[process]?.hasGone = true
+            state.targets[process]?.jobs = [:]
+            // It says so again and again, and there may be a job that is being added.
+            state.targets[process]?.source.cancel()
+            for job in jobs.keys {
+                guard let (process, user) = state.byJob.removeValue(forKey: job) else { continue }
+                release(process, for: user, &state)
+            }
+            return jobs.values.map { $0 }
+        }
+        for gone in jobs { gone() }
+    }
+
+    private func noteFree() {
+        let freed = state.withLock { state in
+            defer { state.freed = nil }
+            return state.freed
+        }
+        freed?()
     }
 }

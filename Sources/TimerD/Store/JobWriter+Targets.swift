@@ -7,6 +7,8 @@ struct TiedJob: Hashable, Sendable {
     var job: JobID
     /// Nil for a connection, and for a process of an earlier boot.
     var process: Orphan?
+    /// The job's owner, by uid.
+    var owner: UInt32
 }
 
 /// Jobs whose life is tied to a process or a connection.
@@ -19,10 +21,11 @@ extension JobWriter {
     /// The jobs that are tied to something, which may have gone while no daemon ran.
     func tiedJobs() throws -> [TiedJob] {
         try database.prepare(SQL.targets).all { row in
-            let pid: Int32? = try row.get(1)
-            let ticks: Int64? = try row.get(2)
-            guard let pid, let ticks else { return TiedJob(job: try row.get(0)) }
-            return TiedJob(job: try row.get(0), process: Orphan(pid: pid, ticks: ticks))
+            var tied = TiedJob(job: try row.get(0), owner: try row.get(3))
+            if let pid: Int32 = try row.get(1), let ticks: Int64 = try row.get(2) {
+                tied.process = Orphan(pid: pid, ticks: ticks)
+            }
+            return tied
         }
     }
 
@@ -42,8 +45,10 @@ extension JobWriter.SQL {
         """
     static let targets = """
         SELECT job_id, CASE WHEN boot_id = (SELECT boot_id FROM daemon_state) THEN pid END,
-            pid_ticks
-        FROM job_targets
+            pid_ticks, owners.uid
+        FROM job_targets JOIN jobs ON jobs.id = job_targets.job_id
+            JOIN owners ON owners.id = jobs.owner_id
+        ORDER BY job_id
         """
     static let deleteTarget = "DELETE FROM job_targets WHERE job_id = ?1"
 }

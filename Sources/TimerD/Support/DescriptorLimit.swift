@@ -18,6 +18,9 @@ enum DescriptorLimit {
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
+    /// How many descriptors this process may have open now.
+    static var now: Int { Int(clamping: current.rlim_cur) }
+
     private static var current: rlimit {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
