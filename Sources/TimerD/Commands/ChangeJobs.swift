@@ -7,7 +7,11 @@ extension CommandHandler {
     /// `job.invalidate`: for good; their runs too, where that is asked for.
     func invalidateJobs(_ request: InvalidateJobs, _ caller: Caller) async throws -> Answer {
         let jobs = try await scheduler.change(request.jobs, .invalidate, caller: caller)
-        if request.kill { await scheduler.endRuns(of: jobs) }
+        if request.kill {
+            await scheduler.endRuns(of: jobs)
+        } else {
+            await scheduler.withdrawRuns(of: jobs)
+        }
         return JobsReply(jobs: view(jobs))
     }
 

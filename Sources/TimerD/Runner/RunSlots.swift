@@ -109,6 +109,11 @@ final class RunSlots: Sendable {
         if !isGranted { throw CancellationError() }
     }
 
+    /// Whether the ticket is still in the queue.
+    func isWaiting(_ ticket: Ticket) -> Bool {
+        state.withLock { index(of: ticket, $0) != nil }
+    }
+
     /// Gives a user's slot back, to the first who may have it.
     func release(for user: UInt32 = 0) {
         let next = state.withLock { release(&$0, user) }

@@ -67,11 +67,38 @@ extension Scheduler {
             let unstarted = Set(
                 scheduler.armed.unstartedFires(of: selection, caller: caller)
             )
+            let busy = scheduler.jobsInProgress(of: selection, change, caller)
             return try await scheduler.write { writer in
-                try writer.change(selection, change, caller: caller, unstarted: unstarted)
+                try writer.change(
+                    selection,
+                    change,
+                    caller: caller,
+                    unstarted: unstarted,
+                    busy: busy
+                )
                 return writer.outcome.jobs
             }
         }
+    }
+
+    /// The jobs of the caller's of which a command runs, or waits to, where an invalidation by name or
+    /// tag may mean them although they have finished.
+    private func jobsInProgress(
+        of selection: JobSelection,
+        _ change: JobChange,
+        _ caller: Caller
+    ) -> Set<JobID> {
+        guard case .invalidate = change else { return [] }
+        if case .ids = selection { return [] }
+        let owner = caller.owner
+        let running = commands.values.lazy.map(\.job)
+        let waiting = waiting.values.lazy.map(\.job)
+        return Set(running.filter { $0.owner == owner }.map(\.id))
+            .union(waiting.filter { $0.owner == owner }.map(\.id))
+            .union(
+                orphans.values.lazy.flatMap(\.waiting).map(\.job).filter { $0.owner == owner }
+                    .map(\.id)
+            )
     }
 
     /// Fires a job now; returns it, and the fire, once that is stored and in the loop.

@@ -20,6 +20,8 @@ struct RunningCommand: Sendable {
     var missed: Int
     /// From 1.
     var attempt = 1
+    /// Its place among the runs, or in the queue for one.
+    var ticket: RunSlots.Ticket?
     /// What it has written up to now.
     let output = RunOutput()
 }
@@ -35,6 +37,7 @@ extension Scheduler {
         let (slots, clock) = (slots, clock)
         // Here, so that runs get their places in the order in which they came.
         let ticket = slots.enter(for: command.job.owner.uid)
+        commands[command.run]?.ticket = ticket
         // Detached: nothing of a run's preparation is to happen on the timers' thread.
         tasks[command.run] = Task.detached(executorPreference: pool) {
             do {
@@ -76,15 +79,17 @@ extension Scheduler {
         }
     }
 
+    /// Why a run has no process that was ended before there was a place for it.
+    static let withdrawn = "it was ended before there was a place for it"
+
     /// The run is over; `result` is nil where it never began.
     private func ended(_ command: RunningCommand, _ result: RunResult?) {
         let id = command.job.id
-        let isInterrupted = isEndingRuns || result == nil
         var ended = EndedRun(
             fire: command.fire,
             fireDate: command.fireDate,
             attempt: command.attempt,
-            outcome: isInterrupted ? .interrupted : result?.outcome ?? .interrupted,
+            outcome: isEndingRuns ? .interrupted : result?.outcome ?? .notStarted(Self.withdrawn),
             startedAt: nil,
             endedAt: clock.now().wall,
             output: CapturedOutput()
@@ -114,10 +119,15 @@ extension Scheduler {
 extension Scheduler {
     /// Logs how a run ended: a failure for whoever reads the log, any other end for who debugs.
     private func tell(of command: RunningCommand, _ outcome: RunOutcome) {
-        let isFailure = outcome != .interrupted && !command.job.policy.run.isSuccess(outcome)
+        let (level, message): (Logger.Level, Logger.Message) =
+            switch outcome {
+            case .interrupted: (.notice, "a run was interrupted")
+            case _ where command.job.policy.run.isSuccess(outcome): (.debug, "a run ended")
+            default: (.notice, "a run failed")
+            }
         log.log(
-            level: isFailure ? .notice : .debug,
-            isFailure ? "a run failed" : "a run ended",
+            level: level,
+            message,
             metadata: metadata(of: command.run, command.job)
                 .merging(["outcome": "\(outcome)"]) { old, _ in old }
         )
@@ -164,6 +174,17 @@ extension Scheduler {
         case .onFailure: waiting.cause = .onFailure
         }
         wait(waiting)
+    }
+
+    /// Takes back the runs of `jobs` that wait for a place: nothing of a job that was ended begins.
+    func withdrawRuns(of jobs: [StoredJob]) {
+        for job in jobs where !job.state.isLive {
+            for run in runs[job.id] ?? [] {
+                guard let ticket = commands[run]?.ticket, slots.isWaiting(ticket) else { continue }
+                stoppedRuns.insert(run)
+                tasks[run]?.cancel()
+            }
+        }
     }
 
     /// Begins to end all runs of `jobs`.

@@ -14,6 +14,12 @@ final class Clients: Sendable {
         var channel: any Channel
     }
 
+    /// Who connects, as far as `allow` and `deny` tell apart.
+    private struct Visitor: Hashable {
+        var uid: UInt32
+        var gid: UInt32
+    }
+
     private let settings: NIOLoopBoundBox<ControlSocket.Settings>
     private let environment: NIOLoopBoundBox<Connection.Environment>
     private let gate: RequestGate
@@ -23,6 +29,8 @@ final class Clients: Sendable {
     private let clients: NIOLoopBoundBox<[ObjectIdentifier: Client]>
     /// How many are connected, or wait for the user database to say whether they may come in.
     private let counts: NIOLoopBoundBox<ConnectionCounts>
+    /// How often the settings have changed.
+    private let reloads: NIOLoopBoundBox<Int>
     private let total = Atomic<Int>(0)
 
     init(
@@ -40,6 +48,7 @@ final class Clients: Sendable {
         self.logger = logger
         clients = NIOLoopBoundBox.makeBoxSendingValue([:], eventLoop: loop)
         counts = NIOLoopBoundBox.makeBoxSendingValue(ConnectionCounts(), eventLoop: loop)
+        reloads = NIOLoopBoundBox.makeBoxSendingValue(0, eventLoop: loop)
     }
 
     var count: Int { total.load(ordering: .relaxed) }
@@ -47,7 +56,12 @@ final class Clients: Sendable {
     /// Asks who has connected, and lets them in or sends them away with one line.
     func admit(_ channel: any Channel) -> EventLoopFuture<Void> {
         PeerCredentials.peer(of: channel).flatMap { peer in
-            self.decide(on: peer)
+            let before = self.reloads.value
+            return self.decide(on: peer).flatMap { decision in
+                // Others may be let in by now, and who is not here yet is not sent away.
+                self.reloads.value == before
+                    ? self.loop.makeSucceededFuture(decision) : self.decide(on: peer)
+            }
         }.flatMapThrowing { peer, refusal in
             guard let refusal else { return try self.add(channel, peer) }
             self.logger.debug(
@@ -58,12 +72,48 @@ final class Clients: Sendable {
         }
     }
 
-    /// Goes by other settings from now on; what decides over connections, with the next one.
+    /// Goes by other settings from now on; sends those away who may not come in by them.
     func reload(_ settings: ControlSocket.Settings) {
         loop.execute {
             self.settings.value = settings
+            self.reloads.value += 1
             self.environment.value.maxInFlight = settings.maxInFlight
             self.gate.setLimit(settings.maxInFlightPerUser)
+            self.dismissDenied(by: settings.admission)
+        }
+    }
+
+    /// Once for each user who is here, with names looked up off the loop.
+    private func dismissDenied(by admission: Admission) {
+        var peers: [Visitor: Peer] = [:]
+        for client in clients.value.values {
+            peers[Visitor(uid: client.peer.uid, gid: client.peer.gid)] = client.peer
+        }
+        for (visitor, peer) in peers {
+            let refusal =
+                admission.needsLookup(for: peer)
+                ? NIOThreadPool.singleton.runIfActive(eventLoop: loop) {
+                    admission.refusal(of: peer)
+                } : loop.makeSucceededFuture(admission.refusal(of: peer))
+            refusal.assumeIsolated().whenSuccess { refusal in
+                if let refusal { self.dismiss(visitor, refusal) }
+            }
+        }
+    }
+
+    private func dismiss(_ visitor: Visitor, _ refusal: ControlError) {
+        let denied = clients.value.values.filter {
+            $0.peer.uid == visitor.uid && $0.peer.gid == visitor.gid
+        }
+        guard !denied.isEmpty else { return }
+        logger.notice(
+            "connections were closed of a user who is not allowed any more",
+            metadata: ["owner": "\(visitor.uid)", "connections": "\(denied.count)"]
+        )
+        for client in denied { client.connection.dismiss(refusal) }
+        // Who does not take what is left for him is cut off.
+        loop.scheduleTask(in: .seconds(1)) {
+            for client in denied { client.channel.close(promise: nil) }
         }
     }
 

@@ -14,7 +14,7 @@ extension Connection {
         let answer: Result<any Encodable & Sendable, ControlError>
         switch envelope.request {
         case .failure(let error): answer = .failure(error)
-        case .success where isStopping: answer = .failure(.stoppingNow)
+        case .success where isStopping: answer = .failure(dismissal ?? .stoppingNow)
         case .success where replies.size(of: ticket) > Limits.batchReply:
             answer = .failure(
                 ControlError(

@@ -77,6 +77,8 @@ final class Connection: ChannelDuplexHandler {
     var isChecking = false
     private var isInputEnded = false
     var isStopping = false
+    /// Why its user may not be here any more, where that is why it ends.
+    var dismissal: ControlError?
     var isClosing = false
     /// Whether the channel is closed.
     var isGone = false
@@ -134,6 +136,12 @@ final class Connection: ChannelDuplexHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         context.close(promise: nil)
+    }
+
+    /// As `stop`, for a user who may not be here any more; says so with its last line.
+    func dismiss(_ refusal: ControlError) {
+        dismissal = refusal
+        stop()
     }
 
     /// Begins no further request, answers those in progress, and closes.
@@ -289,7 +297,7 @@ extension Connection {
             if let load { release(load) }
             replies.fill(
                 replies.addLine(),
-                with: ReplyLine.failure(id: .null, .stoppingNow)
+                with: ReplyLine.failure(id: .null, dismissal ?? .stoppingNow)
             )
         case .request(let envelope, let ticket, let checked):
             start(envelope, ticket, load, checked)
@@ -304,6 +312,7 @@ extension Connection {
         guard inFlight == 0, !isChecking, head == nil, replies.isEmpty, watcher == nil else {
             return
         }
+        if let dismissal { write(.line(ReplyLine.failure(id: .null, dismissal))) }
         closeAfterFlush(context)
     }
 

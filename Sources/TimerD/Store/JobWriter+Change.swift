@@ -43,15 +43,17 @@ struct Caller: Hashable, Sendable {
 extension JobWriter {
     /// Applies `change` to each job of `selection`, all or none.
     ///
-    /// `unstarted`: fires whose run is stored as running and has not been started.
+    /// `unstarted`: fires whose run is stored as running and has not been started. `busy`: the jobs of
+    /// which a fire is in progress; an invalidation by tag or name takes them even if they have finished.
     /// - Throws: `ControlError` `notFound` or `conflict`, and what the database throws.
     mutating func change(
         _ selection: JobSelection,
         _ change: JobChange,
         caller: Caller,
-        unstarted: Set<FireID>
+        unstarted: Set<FireID>,
+        busy: Set<JobID> = []
     ) throws {
-        for id in try resolve(selection, caller: caller) {
+        for id in try resolve(selection, caller: caller, busy: busy) {
             guard let job = try job(id), caller.owns(job) else { throw ControlError.noJob(id) }
             try apply(change, to: job, unstarted: unstarted)
         }
@@ -77,12 +79,23 @@ extension JobWriter {
         }
     }
 
-    private func resolve(_ selection: JobSelection, caller: Caller) throws -> [JobID] {
+    private func resolve(_ selection: JobSelection, caller: Caller, busy: Set<JobID>) throws
+        -> [JobID]
+    {
+        if case .ids(let ids) = selection { return ids }
+        let finished = try busy.sorted().filter { id in
+            guard let job = try job(id) else { return false }
+            return job.state == .finished && selection.matches(job, by: caller)
+        }
+        let own = try owners.id(of: caller.owner)
         switch selection {
         case .ids(let ids): return ids
         case .tag(let tag):
-            return try jobIDs(tagged: tag, owner: try owners.id(of: caller.owner))
-        case .name(let name): return [try resolve(.name(name), caller: caller)]
+            return try jobIDs(tagged: tag, owner: own) + finished
+        case .name(let name):
+            let live = try jobID(named: name, owner: own)
+            guard live != nil || !finished.isEmpty else { throw ControlError.noJob(named: name) }
+            return [live].compactMap(\.self) + finished
         }
     }
 
@@ -91,6 +104,10 @@ extension JobWriter {
     {
         var job = job
         switch (change, job.state) {
+        case (.invalidate, .finished) where try hasOpenFire(job.id):
+            // Its last fire is not over: what would still begin of it does not.
+            try endFinished(&job)
+            try put(job)
         case (.invalidate, .finished), (.invalidate, .invalidated):
             outcome.jobs.append(job)
         case (.invalidate, _):
@@ -132,6 +149,10 @@ extension JobWriter {
             try drop(count, of: &job)
             try settleAndPut(job)
         }
+    }
+
+    private func hasOpenFire(_ id: JobID) throws -> Bool {
+        try database.prepare(SQL.openFireOfJob).first(id) { try $0.get(0, as: FireID.self) } != nil
     }
 
     /// A one-shot's date and a grid move as a whole; on cron and calendar, the next fire alone.

@@ -115,6 +115,15 @@ struct JobWriter {
         try note(state == .invalidated ? .jobInvalidated : .jobFinished, job, reason.rawValue)
     }
 
+    /// Ends a job that has no date left but a fire in progress, which a run or a retry may follow; `put`
+    /// writes it.
+    mutating func endFinished(_ job: inout StoredJob) throws {
+        job.state = .invalidated
+        job.endedAt = moment.wall
+        job.endReason = .invalidated
+        try note(.jobInvalidated, job, StoredJob.EndReason.invalidated.rawValue)
+    }
+
     /// Keeps the numbers of live jobs by state.
     func count(leaving: Job.State?, entering: Job.State) throws {
         func change(_ state: Job.State) -> Int64 {
@@ -183,6 +192,10 @@ extension JobWriter {
             SELECT job_tags.job_id FROM job_tags JOIN jobs ON jobs.id = job_tags.job_id
             WHERE job_tags.tag = ?1 AND job_tags.owner_id = ?2
                 AND jobs.state IN ('scheduled', 'paused')
+            """
+        /// Uses the index of UNIQUE (job_id, fire_date_us): a job's fires are few.
+        static let openFireOfJob = """
+            SELECT id FROM fires WHERE job_id = ?1 AND \(RunRow.isOpen) LIMIT 1
             """
         static let ownerByID = "SELECT owner_id FROM jobs WHERE id = ?1"
         static let updateJob = """
