@@ -53,3 +53,26 @@ struct OwnedIndex: Sendable {
     /// How many names and tags it knows.
     var count: Int { jobs.count }
 }
+
+/// Jobs of which something is in progress, by the names and tags that they had when it began; pure.
+struct BusyIndex: Sendable {
+    private var index = OwnedIndex()
+    private var words: [JobID: Set<OwnedWord>] = [:]
+
+    subscript(word: OwnedWord) -> Set<JobID> { index[word] }
+
+    /// How many names and tags it knows.
+    var count: Int { index.count }
+
+    mutating func note(_ job: StoredJob) {
+        for word in job.ownedTags + [job.ownedName].compactMap(\.self)
+        where words[job.id, default: []].insert(word).inserted {
+            index.insert(job.id, as: word)
+        }
+    }
+
+    /// Nothing of it is in progress any more.
+    mutating func forget(_ job: JobID) {
+        for word in words.removeValue(forKey: job) ?? [] { index.remove(job, as: word) }
+    }
+}

@@ -67,8 +67,11 @@ extension Scheduler {
             let unstarted = Set(
                 scheduler.armed.unstartedFires(of: selection, caller: caller)
             )
-            let busy = scheduler.jobsInProgress(of: selection, change, caller)
-            return try await scheduler.write { writer in
+            var busy: Set<JobID> = []
+            if case .invalidate = change, let word = selection.word(of: caller) {
+                busy = scheduler.busy[word]
+            }
+            return try await scheduler.write { [busy] writer in
                 try writer.change(
                     selection,
                     change,
@@ -79,26 +82,6 @@ extension Scheduler {
                 return writer.outcome.jobs
             }
         }
-    }
-
-    /// The jobs of the caller's of which a command runs, or waits to, where an invalidation by name or
-    /// tag may mean them although they have finished.
-    private func jobsInProgress(
-        of selection: JobSelection,
-        _ change: JobChange,
-        _ caller: Caller
-    ) -> Set<JobID> {
-        guard case .invalidate = change else { return [] }
-        if case .ids = selection { return [] }
-        let owner = caller.owner
-        let running = commands.values.lazy.map(\.job)
-        let waiting = waiting.values.lazy.map(\.job)
-        return Set(running.filter { $0.owner == owner }.map(\.id))
-            .union(waiting.filter { $0.owner == owner }.map(\.id))
-            .union(
-                orphans.values.lazy.flatMap(\.waiting).map(\.job).filter { $0.owner == owner }
-                    .map(\.id)
-            )
     }
 
     /// Fires a job now; returns it, and the fire, once that is stored and in the loop.
@@ -131,7 +114,7 @@ extension Scheduler {
             switch reference {
             case .id(let id): [id]
             case .name(let name):
-                busyNames[OwnedWord(owner: caller.owner, kind: .name, word: name)]
+                self.busy[OwnedWord(owner: caller.owner, kind: .name, word: name)]
             }
         var jobs: [JobID: BusyJob] = [:]
         for job in candidates where isBusy(job) {

@@ -54,7 +54,7 @@ actor Scheduler {
     /// How many that are.
     var runCount = 0
     /// The jobs with a name that have a run or a fire that waits, by that.
-    var busyNames = OwnedIndex()
+    var busy = BusyIndex()
     var tasks: [RunID: Task<Void, Never>] = [:]
     var commands: [RunID: RunningCommand] = [:]
     /// What they have written, until the store has it.

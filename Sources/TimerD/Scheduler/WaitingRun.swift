@@ -55,7 +55,7 @@ extension Scheduler {
     func keepWaiting(_ run: WaitingRun) {
         waiting[run.fire] = run
         waitingFires[run.job.id, default: []].insert(run.fire)
-        noteBusy(run.job)
+        busy.note(run.job)
     }
 
     /// Sets the timer of a fire that waits for a time; one whose time has come goes on at once.
@@ -138,7 +138,7 @@ extension Scheduler {
     /// Notes that a run of the job is in progress.
     func noteRun(_ run: RunID, of job: StoredJob) {
         if runs[job.id, default: []].insert(run).inserted { runCount += 1 }
-        noteBusy(job)
+        busy.note(job)
     }
 
     /// Notes that a run of the job is over.
@@ -148,15 +148,9 @@ extension Scheduler {
         forgetIfIdle(job)
     }
 
-    private func noteBusy(_ job: StoredJob) {
-        if let name = job.ownedName { busyNames.insert(job.id, as: name) }
-    }
-
     private func forgetIfIdle(_ job: StoredJob) {
-        guard runs[job.id] == nil, waitingFires[job.id] == nil, let name = job.ownedName else {
-            return
-        }
-        busyNames.remove(job.id, as: name)
+        guard runs[job.id] == nil, waitingFires[job.id] == nil else { return }
+        busy.forget(job.id)
     }
 
     /// A run of the job is over: what waited for that goes on.

@@ -112,8 +112,9 @@ final class Clients: Sendable {
         )
         for client in denied { client.connection.dismiss(refusal) }
         // Who does not take what is left for him is cut off.
+        let channels = denied.map(\.channel)
         loop.scheduleTask(in: .seconds(1)) {
-            for client in denied { client.channel.close(promise: nil) }
+            for channel in channels { channel.close(promise: nil) }
         }
     }
 

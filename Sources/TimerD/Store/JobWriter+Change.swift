@@ -82,10 +82,11 @@ extension JobWriter {
     private func resolve(_ selection: JobSelection, caller: Caller, busy: Set<JobID>) throws
         -> [JobID]
     {
-        if case .ids(let ids) = selection { return ids }
+        // As they are now: what is in progress may have begun with another tag.
         let finished = try busy.sorted().filter { id in
-            guard let job = try job(id) else { return false }
-            return job.state == .finished && selection.matches(job, by: caller)
+            guard let job = try job(id), let word = selection.word(of: caller) else { return false }
+            return job.state == .finished
+                && (job.ownedName == word || job.ownedTags.contains(word))
         }
         let own = try owners.id(of: caller.owner)
         switch selection {

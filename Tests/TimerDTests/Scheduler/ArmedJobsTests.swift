@@ -31,6 +31,7 @@ struct ArmedJobsTests {
         return StoredJob(
             id: JobID(rawValue: id),
             owner: new.owner,
+            ownerID: OwnerID(rawValue: Int64(owner.uid)),
             state: .scheduled,
             clock: new.clock,
             schedule: new.schedule,
@@ -79,7 +80,7 @@ struct ArmedJobsTests {
         let found = ["x", "y", "z"].map { armed.ids(of: .tag($0), caller: Self.ann).count }
         #expect(found == [0, 1, 1])
         #expect(armed.count == 1)
-        #expect(armed.count(of: Self.ann.uid) == 1)
+        #expect(armed.count(of: OwnerID(rawValue: Int64(Self.ann.uid))) == 1)
         armed.remove(JobID(rawValue: 1))
         #expect(armed.ids(of: .name("a"), caller: Self.ann).isEmpty)
         #expect(armed.counts.isEmpty)
@@ -100,10 +101,25 @@ struct ArmedJobsTests {
         #expect(armed.timers == 0)
     }
 
+    @Test("What is in progress is known by all words that it had meanwhile, and then by none")
+    func busyWords() throws {
+        var busy = BusyIndex()
+        busy.note(try Self.job(1, name: "a", tags: ["x"]))
+        busy.note(try Self.job(1, name: "a", tags: ["y"]))
+        busy.note(try Self.job(2, tags: ["y"]))
+        let tag = OwnedWord(owner: Self.ann.owner, kind: .tag, word: "y")
+        #expect(busy[tag] == [JobID(rawValue: 1), JobID(rawValue: 2)])
+        #expect(busy.count == 3)
+        busy.forget(JobID(rawValue: 1))
+        #expect(busy[tag] == [JobID(rawValue: 2)])
+        busy.forget(JobID(rawValue: 2))
+        #expect(busy.count == 0)
+    }
+
     @Test("An index forgets a word with its last job")
     func forgetsWords() {
         var index = OwnedIndex()
-        let word = OwnedWord(owner: 1001, kind: .name, word: "backup")
+        let word = OwnedWord(owner: Owner(uid: 1001), kind: .name, word: "backup")
         index.insert(JobID(rawValue: 1), as: word)
         index.insert(JobID(rawValue: 2), as: word)
         index.remove(JobID(rawValue: 1), as: word)
@@ -191,12 +207,12 @@ struct NamesBesideArmedJobsTests {
                 try await test.scheduler.fire(.name("backup"), caller: TestScheduler.root)
             }
             #expect(error?.message.contains("is running") == true)
-            let names = await test.scheduler.busyNames
-            #expect(names[OwnedWord(owner: 0, kind: .name, word: "backup")] == [job.id])
+            let names = await test.scheduler.busy
+            #expect(names[OwnedWord(owner: .root, kind: .name, word: "backup")] == [job.id])
             #expect(names.count == 1)
             test.runner.end()
             try await test.settle()
-            #expect(await test.scheduler.busyNames.count == 0)
+            #expect(await test.scheduler.busy.count == 0)
         }
     }
 }
