@@ -99,7 +99,7 @@ struct ReloadTests {
         }
     }
 
-    @Test("Who may come in follows the file; who is in stays", .enabled(if: geteuid() == 0))
+    @Test("Who may come in follows the file", .enabled(if: geteuid() == 0))
     func lists() async throws {
         try await with("{}") { daemon, reload in
             let user: UInt32 = 70_001
