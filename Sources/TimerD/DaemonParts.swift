@@ -251,8 +251,16 @@ extension ControlSocket.Settings {
 extension Admission {
     /// May block, for as long as the user database takes.
     fileprivate func warnOfUnknownNames(_ log: Logger) {
-        for entry in unknownNames() {
+        let unknown = unknownNames()
+        for entry in unknown {
             log.warning("allow or deny names nobody", metadata: ["entry": "\(entry)"])
+        }
+        if leavesRootAlone(unknown) {
+            let names = allow.map(\.description).joined(separator: ", ")
+            log.warning(
+                "allow names nobody at all: everyone but root is locked out",
+                metadata: ["allow": "\(names)"]
+            )
         }
     }
 }

@@ -129,7 +129,9 @@ struct TimerDMain: AsyncParsableCommand {
         do {
             try await group.run()
         } catch let error as DaemonError {
-            throw Self.failure("\(error)", error.status.rawValue)
+            let status = Self.failure("\(error)", error.status.rawValue)
+            StartBackoff(manager).wait(after: error)
+            throw status
         }
     }
 
@@ -169,8 +171,23 @@ struct TimerDMain: AsyncParsableCommand {
         )
     }
 
-    /// Says why on standard error; the exit status is for whoever started it.
+    /// Says why, to the journal as an error, else on standard error; the exit status is for whoever
+    /// started it.
     private static func failure(_ reason: String, _ status: Int32) -> ExitCode {
+        let journal = Journal(
+            environment: ProcessInfo.processInfo.environment,
+            descriptor: STDERR_FILENO
+        )
+        let event = LogEvent(
+            level: .error,
+            message: "\(reason)",
+            metadata: nil,
+            source: nil,
+            file: #fileID,
+            function: #function,
+            line: #line
+        )
+        if journal?.write(event) == true { return ExitCode(status) }
         let line = Array("timerd: \(reason)\n".utf8)
         _ = write(STDERR_FILENO, line, line.count)
         return ExitCode(status)

@@ -1,17 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import TimerControl
 
 /// The daemon at the other end of the socket, as commands talk to it; all trouble is a `Failure`.
 struct Daemon {
     let client: ControlClient
+    private let socket: String
+    /// Whether it has answered on this connection: from then on it is waited for without end.
+    private let hasAnswered = Flag()
+
+    init(client: ControlClient, socket: String) {
+        self.client = client
+        self.socket = socket
+    }
 
     static func connect(_ common: CommonOptions) async throws(Failure) -> Self {
+        let socket = common.socketPath
         do {
-            return Self(client: try await ControlClient.connect(to: common.socketPath))
+            return Self(client: try await ControlClient.connect(to: socket), socket: socket)
         } catch {
             throw Failure(error)
         }
+    }
+
+    /// What `body` asks of the daemon; the first answer has to come in time, see `Patience`.
+    func answer<Value: Sendable>(
+        to request: String,
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        guard !hasAnswered.isSet else { return try await body() }
+        let value = try await Patience(socket: socket, request: request).wait(for: body)
+        hasAnswered.set()
+        return value
     }
 
     /// Asks, and keeps the answer as it came beside what it means.
@@ -20,7 +41,10 @@ struct Daemon {
         for type: Value.Type
     ) async throws(Failure) -> Answer<Value> {
         do {
-            let json = try await client.call(request, as: JSONValue.self)
+            let client = client
+            let json = try await answer(to: request.method.rawValue) {
+                try await client.call(request, as: JSONValue.self)
+            }
             return Answer(value: try json.decoded(), json: json)
         } catch {
             throw Failure(answering: error)
@@ -88,6 +112,14 @@ struct Daemon {
             }
         }
     }
+}
+
+/// Something that has happened, or not yet.
+private final class Flag: Sendable {
+    private let state = Locked(false)
+
+    var isSet: Bool { state.withLock { $0 } }
+    func set() { state.withLock { $0 = true } }
 }
 
 /// A result: what it means, and the JSON it came as.

@@ -35,6 +35,7 @@ struct Failure: Error, Hashable {
     /// What an answer, or its absence, comes to.
     init(answering error: any Error) {
         switch error {
+        case let error as Failure: self = error
         case let error as ControlError: self.init(error)
         case let error as ClientError: self.init(error)
         default: self.init(.protocolBroken, "the daemon's answer cannot be read: \(error)")

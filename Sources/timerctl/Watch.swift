@@ -58,11 +58,16 @@ struct Watch: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let client = try await Daemon.connect(common).client
+        let daemon = try await Daemon.connect(common)
+        let (client, request) = (daemon.client, request)
         var last: Int64 = 0
         do {
-            let subscription = try await client.subscribe(request) { lost in
-                Output.complain("events \(lost.after + 1) to \(lost.through) are no longer kept")
+            let subscription = try await daemon.answer(to: "events.subscribe") {
+                try await client.subscribe(request) { lost in
+                    Output.complain(
+                        "events \(lost.after + 1) to \(lost.through) are no longer kept"
+                    )
+                }
             }
             last = since ?? subscription.seq
         } catch {

@@ -16,6 +16,9 @@ public struct ServiceManager: Sendable {
     /// The sockets that it listens on for the daemon.
     let sockets: Range<Int32>
 
+    /// Whether there is one that wants to be told.
+    var isThere: Bool { address != nil }
+
     /// Descriptors are handed over from this one on.
     private static let firstSocket: Int32 = 3
 

@@ -38,6 +38,12 @@ struct Admission: Sendable {
         }
     }
 
+    /// Whether nobody but root could come in, as each entry of `allow` is one of the unknown: more
+    /// often a slip than a wish.
+    func leavesRootAlone(_ unknown: [Entry]) -> Bool {
+        isShared && !allow.isEmpty && allow.allSatisfy(unknown.contains)
+    }
+
     /// Why a peer is sent away; nil for one that may come in.
     func refusal(of peer: Peer) -> ControlError? {
         guard peer.uid != owner, peer.uid != 0 else { return nil }

@@ -28,6 +28,15 @@ enum Diagnosis {
         }
     }
 
+    /// Somebody listens, and nobody answers.
+    static func silence(_ failure: Failure) -> Finding {
+        .broken(
+            "socket",
+            failure.message,
+            "mend what it says; journalctl -u timerd has more, and 'systemctl restart timerd' begins anew"
+        )
+    }
+
     // MARK: - The daemon
 
     static func daemon(_ status: StatusReply) -> Finding {

@@ -41,8 +41,13 @@ struct Doctor: AsyncParsableCommand {
             let facts = HostFacts.read(socket: path, daemon: nil)
             return [Diagnosis.socket(facts, trouble: error)] + host(facts, nil)
         }
-        let daemon = Daemon(client: client)
-        status = try await daemon.ask(.status, for: StatusReply.self).value
+        let daemon = Daemon(client: client, socket: path)
+        do throws(Failure) {
+            status = try await daemon.ask(.status, for: StatusReply.self).value
+        } catch {
+            guard error.status == .unavailable else { throw error }
+            return [Diagnosis.silence(error)] + host(HostFacts.read(socket: path, daemon: nil), nil)
+        }
         let facts = HostFacts.read(socket: path, daemon: (status.pid, status.database))
         let runs = try await daemon.runs(ListRuns(), atMost: 100).page.runs
         return [

@@ -90,6 +90,9 @@ import Testing
     /// What is in the way of a start.
     enum Obstacle: CaseIterable {
         case lock, otherFile, file, liveSocket, longPath
+
+        /// 69 for what may mend itself, so that a service manager tries again; 78 for what does not.
+        var status: Int32 { [.lock, .liveSocket].contains(self) ? 69 : 78 }
     }
 
     @Test("A start that fails leaves what it found", arguments: Obstacle.allCases)
@@ -114,7 +117,7 @@ import Testing
                     isPlaced: false
                 )
             }
-            await daemon.end(SIGTERM)
+            #expect(await daemon.end(0) == .exited(obstacle.status))
             let after = try FileManager.default.contentsOfDirectory(atPath: daemon.folder).sorted()
             #expect(after == before)
             switch obstacle {
@@ -133,6 +136,20 @@ import Testing
                 close(listening.descriptor)
             }
             try DatabaseLock(database: daemon.database).release()
+        }
+    }
+
+    @Test("The service manager is told why a start failed, in the service's status")
+    func status() async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            try Data("not a database".utf8).write(to: .init(filePath: daemon.database))
+            let manager = try NotifySocket(isAbstract: false)
+            await #expect(throws: DaemonProcess.NotReady.self) {
+                try await daemon.start(through: ["env", "NOTIFY_SOCKET=\(manager.address)"])
+            }
+            let words = "'\(daemon.database)' is not an SQLite database, and was left alone"
+            #expect(manager.receive() == "STATUS=cannot start: \(words)")
         }
     }
 

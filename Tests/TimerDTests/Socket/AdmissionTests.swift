@@ -9,6 +9,24 @@ import TimerControl
 @testable import TimerD
 
 @Suite("Admission") struct AdmissionTests {
+    @Test("A list of unknown names alone leaves root alone, and any name that is known does not")
+    func unknownNames() {
+        var admission = Admission(owner: 0, isShared: true)
+        admission.users.uid = { $0 == "ann" ? 1001 : nil }
+        admission.users.gid = { _ in nil }
+        for (allow, isAlone): ([String], Bool) in [
+            ([], false), (["bob"], true), (["bob", "@staff"], true), (["bob", "ann"], false),
+            (["bob", "1002"], false),
+        ] {
+            admission.allow = allow.compactMap(Admission.Entry.init)
+            #expect(admission.leavesRootAlone(admission.unknownNames()) == isAlone, "\(allow)")
+        }
+        // A daemon for one user has nobody to lock out.
+        admission.isShared = false
+        admission.allow = [.user("bob")]
+        #expect(!admission.leavesRootAlone(admission.unknownNames()))
+    }
+
     /// ann is 1001 in the groups ann (1001) and staff (50); ben is 1002, in the group ben alone.
     static let users = UserDirectory(
         uid: { ["ann": 1001, "ben": 1002, "root": 0][$0] },

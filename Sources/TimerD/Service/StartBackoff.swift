@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// What a daemon does that could not start, before it ends: it says why, and waits the longer the
+/// more often its service manager has started it again.
+///
+/// systemd 252 restarts at one pace (RestartSteps= is of 254): each second, for as long as a disk is full.
+public struct StartBackoff: Sendable {
+    private let manager: ServiceManager
+
+    public init(_ manager: ServiceManager) { self.manager = manager }
+
+    /// Says why in the service's status, and waits; SIGTERM and SIGINT end the process meanwhile.
+    ///
+    /// Without a service manager, or after the first failure of a start by hand, it does not wait.
+    public func wait(after error: DaemonError) {
+        guard manager.isThere else { return }
+        let reason = "cannot start: \(error)"
+        guard error.status == .unavailable, let unit = ServiceUnit.own,
+            case let delay = Self.delay(restarts: unit.restarts() ?? 0), delay > 0
+        else { return manager.tell(.status(reason)) }
+        manager.tell(
+            .status("\(reason); it is tried again in \(delay) s"),
+            .needs(.seconds(Int(delay) + 30))
+        )
+        // There is nothing to stop in order any more.
+        signal(SIGTERM, SIG_DFL)
+        signal(SIGINT, SIG_DFL)
+        signal(SIGHUP, SIG_IGN)
+        var all = sigset_t()
+        sigemptyset(&all)
+        sigaddset(&all, SIGTERM)
+        sigaddset(&all, SIGINT)
+        pthread_sigmask(SIG_UNBLOCK, &all, nil)
+        var left = delay
+        while left > 0 { left = sleep(left) }
+    }
+
+    /// In seconds; `restarts`: since somebody started the service by hand.
+    static func delay(restarts: Int) -> UInt32 {
+        switch restarts {
+        case ..<1: 0
+        case 1..<6: 1 << UInt32(restarts)
+        default: 60
+        }
+    }
+}
+
+/// The service that a process is of, by its control group.
+struct ServiceUnit: Hashable, Sendable {
+    var name: String
+    /// Whether a user's own manager runs it.
+    var isUsers: Bool
+
+    static var own: Self? {
+        guard let file = fopen("/proc/self/cgroup", "re") else { return nil }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 8192)
+        let count = fread(&bytes, 1, bytes.count, file)
+        return Self(cgroups: String(decoding: bytes.prefix(count), as: UTF8.self))
+    }
+
+    init(name: String, isUsers: Bool) {
+        (self.name, self.isUsers) = (name, isUsers)
+    }
+
+    /// Of lines such as "0::/system.slice/timerd.service", cgroups(7); nil for what is no service.
+    init?(cgroups: String) {
+        let paths = cgroups.split(separator: "\n").filter {
+            $0.hasPrefix("0::") || $0.contains(":name=systemd:")
+        }
+        for path in paths {
+            let groups = path.split(separator: "/")
+            guard let name = groups.last(where: { $0.hasSuffix(".service") }) else { continue }
+            // It goes into a command.
+            guard name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "'") }) else {
+                continue
+            }
+            let isUsers = groups.contains { $0.hasPrefix("user@") && $0 != name }
+            self.init(name: String(name), isUsers: isUsers)
+            return
+        }
+        return nil
+    }
+
+    /// How often systemd has started it again since it was started by hand; nil where it cannot be asked.
+    func restarts() -> Int? {
+        let manager = isUsers ? "--user " : ""
+        let command =
+            "timeout 5 systemctl \(manager)show -p NRestarts --value '\(name)' 2>/dev/null"
+        guard let pipe = popen(command, "r") else { return nil }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = fread(&bytes, 1, bytes.count, pipe)
+        pclose(pipe)
+        return Int(String(decoding: bytes.prefix(count).prefix { $0 != 0x0a }, as: UTF8.self))
+    }
+}

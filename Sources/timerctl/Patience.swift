@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// How long a first answer is waited for, before somebody looks what holds it up.
+///
+/// A request may rightly take long: a backup, a check, a thousand jobs. What counts is a sign of
+/// life: a daemon that answers another connection is waited for without end.
+struct Patience {
+    /// Without a sign of life for so long, the service is looked at.
+    static let limit = Duration.seconds(5)
+    /// A service that is on its way up, or down, is waited for so long in all.
+    static let longest = Duration.seconds(60)
+
+    let socket: String
+    /// What was asked: "job.list".
+    let request: String
+    var limit = Patience.limit
+    var longest = Patience.longest
+    /// How the daemon's service is; nil where systemd does not know of one at that socket.
+    var service: @Sendable () -> ServiceState?
+
+    init(socket: String, request: String) {
+        (self.socket, self.request) = (socket, request)
+        service = { ServiceState.read(socket: socket) }
+    }
+
+    /// What `body` gets, unless nobody is alive to give it.
+    ///
+    /// - Throws: what `body` throws; `Failure` `unavailable`, which says what holds the answer up.
+    func wait<Value: Sendable>(for body: @escaping @Sendable () async throws -> Value) async throws
+        -> Value
+    {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await body() }
+            group.addTask {
+                try await watch()
+                return nil
+            }
+            defer { group.cancelAll() }
+            while let result = try await group.next() {
+                if let value = result { return value }
+            }
+            throw CancellationError()
+        }
+    }
+
+    /// Returns once the daemon has shown that it lives.
+    private func watch() async throws {
+        let start = ContinuousClock.now
+        while true {
+            try await Task.sleep(for: limit)
+            if await isAlive() { return }
+            let waited = ContinuousClock.now - start
+            let service = service()
+            if service?.isOnItsWay == true, waited < longest { continue }
+            throw Failure(.unavailable, sentence(service, waited: waited))
+        }
+    }
+
+    /// Whether the daemon answers on a connection of its own, within the limit.
+    private func isAlive() async -> Bool {
+        await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                do throws(ClientError) {
+                    let client = try await ControlClient.connect(to: socket)
+                    // try?: a refusal is a sign of life as well.
+                    _ = try? await client.status()
+                    return !Task.isCancelled
+                } catch {
+                    return false
+                }
+            }
+            group.addTask {
+                // try?: cancelled, somebody has answered.
+                try? await Task.sleep(for: limit)
+                return false
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? false
+        }
+    }
+
+    func sentence(_ service: ServiceState?, waited: Duration) -> String {
+        let seconds = waited.components.seconds
+        let words = "no answer to '\(request)' at '\(socket)' for \(seconds) s"
+        guard let service else {
+            return "\(words): whoever listens there is stuck, or has not begun to serve"
+        }
+        return "\(words): \(service.sentence)"
+    }
+}

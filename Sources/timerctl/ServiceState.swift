@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TimerControl
+
+/// How systemd sees the service of a daemon, and what the daemon said last.
+struct ServiceState: Hashable, Sendable {
+    /// "--user" for a service of one's own; empty for the system's.
+    var manager = ""
+    /// What `systemctl show` told.
+    var properties: [String: String]
+    /// The daemon's newest line in the journal; empty where it may not be read.
+    var lastMessage = ""
+
+    private var active: String { properties["ActiveState"] ?? "" }
+    private var status: String { properties["StatusText"] ?? "" }
+
+    /// What a daemon that could not start says of itself; see `TimerD.StartBackoff`.
+    private static let failedStart = "cannot start: "
+
+    /// Whether it is being started, stopped or reloaded, and has not failed to.
+    var isOnItsWay: Bool {
+        ["activating", "deactivating", "reloading"].contains(active)
+            && !status.hasPrefix(Self.failedStart)
+    }
+
+    /// "timerd.service is failed (exit-code), after 3 restarts; it says: ...".
+    var sentence: String {
+        var text = "timerd.service is \(active.isEmpty ? "unknown" : active)"
+        let detail = [properties["SubState"], properties["Result"]].compactMap(\.self)
+            .filter { !$0.isEmpty && $0 != active && $0 != "success" }
+        if !detail.isEmpty { text += " (\(detail.joined(separator: ", ")))" }
+        if let restarts = properties["NRestarts"].flatMap({ Int($0) }), restarts > 0 {
+            text += ", after \(restarts) restart\(restarts == 1 ? "" : "s")"
+        }
+        let said = status.hasPrefix(Self.failedStart) || lastMessage.isEmpty ? status : lastMessage
+        if !said.isEmpty { text += "; it says: \(said)" }
+        return text + "; see 'journalctl \(manager.isEmpty ? "" : manager + " ")-u timerd'"
+    }
+
+    /// The properties in what `systemctl show` prints, a line each.
+    static func properties(in text: String) -> [String: String] {
+        var properties: [String: String] = [:]
+        for line in text.split(separator: "\n") {
+            guard let sign = line.firstIndex(of: "=") else { continue }
+            properties[String(line[..<sign])] = String(line[line.index(after: sign)...])
+        }
+        return properties
+    }
+
+    /// The service that serves `socket`; nil where that is none of systemd's.
+    static func read(socket: String) -> Self? {
+        guard access("/run/systemd/system", F_OK) == 0 else { return nil }
+        let isSystems = socket == DefaultPaths.systemSocket
+        guard isSystems || socket == DefaultPaths.current.socket else { return nil }
+        let manager = isSystems ? "" : "--user"
+        let names = "ActiveState,SubState,Result,NRestarts,StatusText"
+        let shown = output(of: "systemctl \(manager) show -p \(names) timerd.service")
+        guard let shown else { return nil }
+        // "-q": who may not read the journal is not told so here.
+        let unit = isSystems ? "-u timerd.service" : "--user -u timerd.service"
+        let message = output(of: "journalctl -q \(unit) -t timerd -n 1 -o cat") ?? ""
+        return Self(
+            manager: manager,
+            properties: properties(in: shown),
+            lastMessage: message.trimmingEnd
+        )
+    }
+
+    /// What a command prints; nil where it fails, or takes longer than it should.
+    private static func output(of command: String) -> String? {
+        guard let pipe = popen("timeout 3 \(command) 2>/dev/null </dev/null", "r") else {
+            return nil
+        }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        while case let count = fread(&chunk, 1, chunk.count, pipe), count > 0 {
+            bytes += chunk[..<count]
+        }
+        return pclose(pipe) == 0 ? String(decoding: bytes, as: UTF8.self) : nil
+    }
+}
+
+extension String {
+    fileprivate var trimmingEnd: String {
+        String(reversed().drop { $0.isWhitespace }.reversed())
+    }
+}
