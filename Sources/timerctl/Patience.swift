@@ -48,14 +48,16 @@ struct Patience {
     /// Returns once the daemon has shown that it lives.
     private func watch() async throws {
         let start = ContinuousClock.now
-        while true {
-            try await Task.sleep(for: limit)
-            if await isAlive() { return }
-            let waited = ContinuousClock.now - start
-            let service = service()
-            if service?.isOnItsWay == true, waited < longest { continue }
-            throw Failure(.unavailable, sentence(service, waited: waited))
+        try await Task.sleep(for: limit)
+        var service = service()
+        // Once it serves, it answers what waits. It says that it cannot start for two seconds at least.
+        while service?.isOnItsWay == true, ContinuousClock.now - start < longest {
+            try await Task.sleep(for: min(limit, .seconds(1)))
+            service = self.service()
         }
+        if await isAlive() { return }
+        let waited = ContinuousClock.now - start
+        throw Failure(.unavailable, sentence(service, waited: waited))
     }
 
     /// Whether the daemon answers on a connection of its own, within the limit.
