@@ -58,6 +58,8 @@ public struct Event: Codable, Hashable, Sendable {
         case jobResumed = "job.resumed"
         case jobInvalidated = "job.invalidated"
         case jobFinished = "job.finished"
+        case jobHeld = "job.held"
+        case jobReleased = "job.released"
         case fireFired = "fire.fired"
         case fireSkipped = "fire.skipped"
         case runStarted = "run.started"

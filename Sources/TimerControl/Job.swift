@@ -21,6 +21,10 @@ public struct Job: Hashable, Sendable {
     /// Why it ended, in a word: `once`, `count`, `until`, `exhausted`, `invalidated`, `fired`,
     /// `skipped`, `replaced`.
     public var endReason: String?
+    /// Why it is held: it fires no date until that is over; nil for a job that is not.
+    public var held: String?
+    /// The definition as it is stored, where it cannot be read; then `definition` has the name alone.
+    public var stored: JSONValue?
     /// What became of its newest date that has come; where a list was asked for that alone.
     public var last: Run?
     /// On the wire its fields stand beside the ones above.
@@ -63,7 +67,7 @@ public struct Job: Hashable, Sendable {
 extension Job: Codable {
     enum CodingKeys: String, CodingKey {
         case id, owner, state, fireDate, dueDate, movedFrom, fires, addedAt, endedAt, endReason
-        case last
+        case last, held, stored
     }
 
     public init(from decoder: any Decoder) throws {
@@ -79,6 +83,8 @@ extension Job: Codable {
         endedAt = try container.decodeIfPresent(Timestamp.self, forKey: .endedAt)
         endReason = try container.decodeIfPresent(String.self, forKey: .endReason)
         last = try container.decodeIfPresent(Run.self, forKey: .last)
+        held = try container.decodeIfPresent(String.self, forKey: .held)
+        stored = try container.decodeIfPresent(JSONValue.self, forKey: .stored)
         definition = try JobDefinition(from: decoder)
     }
 
@@ -96,5 +102,7 @@ extension Job: Codable {
         try container.encodeIfPresent(endedAt, forKey: .endedAt)
         try container.encodeIfPresent(endReason, forKey: .endReason)
         try container.encodeIfPresent(last, forKey: .last)
+        try container.encodeIfPresent(held, forKey: .held)
+        try container.encodeIfPresent(stored, forKey: .stored)
     }
 }

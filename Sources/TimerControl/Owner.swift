@@ -14,6 +14,9 @@ package struct Owner: Hashable, Sendable {
         self.name = uid == 0 ? "root" : name ?? String(uid)
     }
 
+    /// Whether `words` are its name or its uid.
+    package func isMeant(by words: String) -> Bool { words == name || words == String(uid) }
+
     package static let root = Self(uid: 0)
 }
 

@@ -109,11 +109,14 @@ public enum JobReference: Hashable, Sendable {
     case name(String)
 }
 
-/// Jobs by `id`, `ids`, `name` or `tag`; a tag may match none, each id and name has to.
+/// Jobs by `id`, `ids`, `name`, `tag` or `owner`; a tag and an owner may match none, each id and name
+/// has to.
 public enum JobSelection: Hashable, Sendable {
     case ids([JobID])
     case name(String)
     case tag(String)
+    /// All live jobs of a user, by name or uid; for administrators, and for the user.
+    case owner(String)
 }
 
 /// `job.setFireDate`.
@@ -159,6 +162,10 @@ public struct ListJobs: Codable, Hashable, Sendable {
     public var state: Job.State?
     public var name: String?
     public var tag: String?
+    /// Only jobs of this user, by name or uid.
+    public var owner: String?
+    /// Only jobs that are held.
+    public var held: Bool?
     /// Nil for growing ids.
     public var order: Order?
     /// Whether each job is to come with `Job.last`.
@@ -180,7 +187,7 @@ public struct ListJobs: Codable, Hashable, Sendable {
     }
 
     static let fieldNames: Set<String> = [
-        "all", "state", "name", "tag", "order", "last", "limit", "cursor",
+        "all", "state", "name", "tag", "owner", "held", "order", "last", "limit", "cursor",
     ]
 }
 

@@ -175,12 +175,12 @@ extension Parameters {
         return .name(try required(String.self, "name"))
     }
 
-    /// Jobs, by exactly one of `id`, `ids`, `name` and `tag`.
+    /// Jobs, by exactly one of `id`, `ids`, `name`, `tag` and `owner`.
     fileprivate func selection(besides others: Set<String> = []) throws(ControlError)
         -> JobSelection
     {
-        try checkNames(among: others.union(["id", "ids", "name", "tag"]))
-        switch try onlyField(of: ["id", "ids", "name", "tag"]) {
+        try checkNames(among: others.union(["id", "ids", "name", "tag", "owner"]))
+        switch try onlyField(of: ["id", "ids", "name", "tag", "owner"]) {
         case "id": return .ids([try required(JobID.self, "id")])
         case "ids":
             let ids = try required([JobID].self, "ids")
@@ -188,6 +188,7 @@ extension Parameters {
             try checkCount(ids.count, Limits.jobs, "ids", "ids")
             return .ids(ids)
         case "name": return .name(try required(String.self, "name"))
+        case "owner": return .owner(try required(String.self, "owner"))
         default: return .tag(try required(String.self, "tag"))
         }
     }

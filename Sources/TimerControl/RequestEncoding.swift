@@ -121,6 +121,7 @@ extension JobSelection {
         case .ids(let ids): ["ids": .array(ids.map { .integer($0.rawValue) })]
         case .name(let name): ["name": .string(name)]
         case .tag(let tag): ["tag": .string(tag)]
+        case .owner(let owner): ["owner": .string(owner)]
         }
     }
 }

@@ -156,6 +156,8 @@ public struct StatusReply: Codable, Hashable, Sendable {
     /// nil while the database cannot be read.
     public var scheduled: Int?
     public var paused: Int?
+    /// How many of them are held; nil as above.
+    public var held: Int?
     /// Jobs whose timers are in the loop.
     public var armed: Int
     /// Commands in progress, and those that wait for a place.
@@ -178,6 +180,7 @@ public struct StatusReply: Codable, Hashable, Sendable {
         socket: String,
         scheduled: Int?,
         paused: Int?,
+        held: Int? = nil,
         armed: Int,
         running: Int,
         connections: Int,
@@ -194,6 +197,7 @@ public struct StatusReply: Codable, Hashable, Sendable {
         self.socket = socket
         self.scheduled = scheduled
         self.paused = paused
+        self.held = held
         self.armed = armed
         self.running = running
         self.connections = connections

@@ -122,6 +122,8 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     case clockStepped
     /// The job was ended before the date, which had come, could fire, or its command run.
     case invalidated
+    /// The job was held: it could not be read, or its owner was gone.
+    case held
 
     /// The reason in words, to follow "skipped: ".
     public var sentence: String {
@@ -131,6 +133,7 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .misfireLimit: "missed, and beyond the number that is made up for (misfire limit)"
         case .misfireWindow: "missed too long ago to be made up for (misfire window)"
         case .overload: "missed; its user's fires were more than maxFiresPerSecondPerUser"
+        case .held: "the job was held"
         case .overlap: "the run before was still in progress"
         case .manual: "fired by hand"
         case .skip: "dropped on request (skip)"

@@ -64,10 +64,20 @@ struct JobSelectionArguments: ParsableArguments {
     @Option(help: "All live jobs with this tag, instead of an id.")
     var tag: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "All live jobs of this user, a name or a uid; for root.",
+            valueName: "user"
+        )
+    )
+    var owner: String?
+
     mutating func validate() throws {
-        guard [!ids.isEmpty, name != nil, tag != nil].filter(\.self).count == 1 else {
+        let ways = [!ids.isEmpty, name != nil, tag != nil, owner != nil]
+        guard ways.filter(\.self).count == 1 else {
             throw ValidationError(
-                "say which jobs: their ids, --name with a name, or --tag with a tag"
+                "say which jobs: their ids, --name with a name, --tag with a tag, "
+                    + "or --owner with a user"
             )
         }
     }
@@ -76,6 +86,7 @@ struct JobSelectionArguments: ParsableArguments {
     var selections: [JobSelection] {
         if let name { return [.name(name)] }
         if let tag { return [.tag(tag)] }
+        if let owner { return [.owner(owner)] }
         return ids.map { .ids([$0]) }
     }
 }

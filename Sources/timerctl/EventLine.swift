@@ -38,8 +38,9 @@ struct EventLine {
     private static func what(_ event: Event, _ dates: LocalDate) -> [String] {
         var parts: [String] = []
         switch event.type {
-        case .jobAdded, .jobChanged, .jobRescheduled, .jobResumed:
+        case .jobAdded, .jobChanged, .jobRescheduled, .jobResumed, .jobReleased:
             parts = [next(event.fireDate, dates)]
+        case .jobHeld: parts = [event.reason ?? "the reason is not known"]
         case .jobPaused:
             break
         case .jobInvalidated, .jobFinished:

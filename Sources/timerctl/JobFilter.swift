@@ -11,6 +11,12 @@ struct JobFilter: ParsableArguments {
     @Option(help: "Only jobs with this tag.")
     var tag: String?
 
+    @Option(help: ArgumentHelp("Only jobs of this user, a name or a uid.", valueName: "user"))
+    var owner: String?
+
+    @Flag(help: "Only jobs that are held; 'timerctl show' says why.")
+    var held = false
+
     @Option(
         help: ArgumentHelp(
             "Only jobs in this state: scheduled, paused, finished, invalidated.",
@@ -28,6 +34,8 @@ struct JobFilter: ParsableArguments {
         request.all = all || state?.isLive == false ? true : nil
         request.state = state
         request.tag = tag
+        request.owner = owner
+        request.held = held ? true : nil
         request.order = .nextFire
         request.limit = 1000
         return request
@@ -35,7 +43,7 @@ struct JobFilter: ParsableArguments {
 
     /// What is said instead of an empty table.
     var emptySentence: String {
-        if tag != nil || state != nil { return "no such jobs" }
+        if tag != nil || state != nil || owner != nil || held { return "no such jobs" }
         return all ? "no jobs" : "no live jobs; --all shows ended ones"
     }
 }

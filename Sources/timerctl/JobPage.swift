@@ -33,14 +33,19 @@ struct JobPage {
         let definition = job.definition
         let all: [Field?] = [
             Field(label: "state", value: state, style: job.state.style),
+            held,
+            job.stored.map { Field(label: "stored", value: $0.jsonText) },
             nextFire,
-            Field(label: "schedule", value: definition.schedule.words(dates)),
+            job.isReadable
+                ? Field(label: "schedule", value: definition.schedule.words(dates)) : nil,
             normalForm.map { Field(label: "normal form", value: $0) },
             inWords.map { Field(label: "in words", value: $0) },
-            Field(
-                label: "command",
-                value: definition.command.map(ShellWords.joined) ?? "none: each fire is an event"
-            ),
+            job.isReadable
+                ? Field(
+                    label: "command",
+                    value: definition.command.map(ShellWords.joined)
+                        ?? "none: each fire is an event"
+                ) : nil,
             definition.cwd.map { Field(label: "directory", value: $0) },
             definition.env.map { Field(label: "environment", value: environment($0)) },
             definition.userInfo.map { Field(label: "userInfo", value: $0.jsonText) },
@@ -105,8 +110,20 @@ struct JobPage {
         return job.state.rawValue + when + why
     }
 
+    /// Why it is held, and what to do.
+    private var held: Field? {
+        job.held.map {
+            Field(
+                label: "held",
+                value: "\($0); it goes on by itself once that is over; "
+                    + "'timerctl invalidate \(job.id)' ends it",
+                style: .red
+            )
+        }
+    }
+
     private var nextFire: Field? {
-        guard job.state.isLive else { return nil }
+        guard job.state.isLive, job.held == nil else { return nil }
         guard let date = job.nextFire else {
             let isReboot = job.definition.schedule.cron != nil
             return Field(label: "next fire", value: isReboot ? "when the machine starts" : "none")
@@ -165,7 +182,8 @@ struct JobPage {
     }
 
     private var comingDates: [String] {
-        job.comingDates(dates, atMost: 5).map {
+        guard job.held == nil else { return [] }
+        return job.comingDates(dates, atMost: 5).map {
             "\(dates.weekday($0)) \(dates.full($0))  \(dates.distance($0))"
         }
     }

@@ -12,9 +12,15 @@ extension Job {
 
     /// Its command as it would be typed; "(event)" and the userInfo where it has none.
     var action: String {
+        guard isReadable else { return "-" }
         if let command = definition.command { return ShellWords.joined(command) }
         return definition.userInfo.map { "(event) \($0.jsonText)" } ?? "(event)"
     }
+}
+
+extension Job {
+    /// Whether its definition could be read.
+    var isReadable: Bool { stored == nil }
 }
 
 extension Job {

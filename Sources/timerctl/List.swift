@@ -61,13 +61,16 @@ struct List: AsyncParsableCommand {
         table.rows = jobs.map { job in
             [
                 "\(job.id)", .init(job.definition.name ?? "-"), next(job, dates),
-                last(job, dates), .init(job.definition.schedule.words(dates)), .init(job.action),
+                last(job, dates),
+                .init(job.isReadable ? job.definition.schedule.words(dates) : "-"),
+                .init(job.action),
             ]
         }
         return table
     }
 
     private static func next(_ job: Job, _ dates: LocalDate) -> Table.Cell {
+        if job.held != nil { return .init("held", .red) }
         guard job.state == .scheduled else { return .init(job.state.rawValue, job.state.style) }
         guard let date = job.nextFire else { return "at start-up" }
         // Overdue by a second or more is what a reader has to see: nothing should be.

@@ -53,6 +53,7 @@ extension StatusReply {
     /// How many jobs there are by state; `?` for what the daemon could not read.
     var liveJobs: String {
         let (scheduled, paused) = (scheduled.map { "\($0)" }, paused.map { "\($0)" })
-        return "\(scheduled ?? "?") scheduled, \(paused ?? "?") paused"
+        let held = held.flatMap { $0 > 0 ? ", \($0) held" : nil } ?? ""
+        return "\(scheduled ?? "?") scheduled, \(paused ?? "?") paused\(held)"
     }
 }

@@ -19,6 +19,8 @@ CREATE TABLE daemon_state (
     -- Live jobs by state, so that a status need not count them.
     scheduled INTEGER NOT NULL,
     paused INTEGER NOT NULL,
+    -- How many jobs are held.
+    held INTEGER NOT NULL DEFAULT 0,
     -- The highest number of an event that was removed for its age, or for being one too many.
     events_pruned INTEGER NOT NULL DEFAULT 0,
     -- In a copy that was made by a backup: when. Whoever starts on it skips the numbers that the
@@ -26,7 +28,7 @@ CREATE TABLE daemon_state (
     copied_at_us INTEGER
 ) STRICT;
 
-INSERT INTO daemon_state VALUES (1, '', 0, 0, 0, 1, 0, 0, 0, NULL);
+INSERT INTO daemon_state VALUES (1, '', 0, 0, 0, 1, 0, 0, 0, 0, NULL);
 
 -- Who has, or had, jobs: a uid with the name that it had, for it is given to somebody else once its user
 -- was removed. Row 0 is root's, whatever root is called.
@@ -36,10 +38,12 @@ CREATE TABLE owners (
     name TEXT NOT NULL,
     -- How many live jobs it has, so that a limit need not count them.
     live INTEGER NOT NULL,
+    -- Why its jobs are held: its name and uid no longer match. NULL where they do.
+    held TEXT,
     UNIQUE (uid, name)
 ) STRICT;
 
-INSERT INTO owners VALUES (0, 0, 'root', 0);
+INSERT INTO owners VALUES (0, 0, 'root', 0, NULL);
 
 -- What changes as a job lives: a short row, rewritten by each of its fires.
 CREATE TABLE jobs (
@@ -63,12 +67,14 @@ CREATE TABLE jobs (
     -- How many rows its history has grown by since that was last cut.
     uncut INTEGER NOT NULL DEFAULT 0,
     ended_at_us INTEGER,
-    end_reason TEXT
+    end_reason TEXT,
+    -- Why it is held: it fires no date until that is over. NULL for one that is not.
+    held TEXT
 ) STRICT;
 
 -- The jobs that wait for a window: what is due next, without a look at the rest.
 CREATE INDEX jobs_waiting ON jobs (clock, due_us)
-    WHERE state = 'scheduled' AND claim_id IS NULL;
+    WHERE state = 'scheduled' AND claim_id IS NULL AND held IS NULL;
 
 -- One user's jobs in the order of a list, without a look at those of others. Neither column ever
 -- changes, so only adding a job writes it.
@@ -77,7 +83,11 @@ CREATE INDEX jobs_by_owner ON jobs (owner_id, id);
 -- The live jobs that have no next fire, which come last in a list, without a look at those that have
 -- ended. A fire writes nothing of it.
 CREATE INDEX jobs_idle ON jobs (id)
-    WHERE state = 'paused' OR (state = 'scheduled' AND due_us IS NULL);
+    WHERE (state <> 'scheduled' AND state <> 'finished' AND state <> 'invalidated')
+        OR (state = 'scheduled' AND (due_us IS NULL OR held IS NOT NULL));
+
+-- The held jobs, which are looked at now and then, without a look at the rest.
+CREATE INDEX jobs_held ON jobs (id) WHERE held IS NOT NULL;
 
 -- Jobs that are to be removed, in the order in which they will be.
 CREATE INDEX jobs_ended ON jobs (ended_at_us) WHERE ended_at_us IS NOT NULL;
@@ -142,7 +152,7 @@ CREATE TABLE fires (
     reason TEXT CHECK (reason IS NULL OR reason = 'misfire' OR reason = 'coalesced' OR reason = 'misfireLimit'
         OR reason = 'misfireWindow' OR reason = 'overlap' OR reason = 'manual' OR reason = 'skip'
         OR reason = 'moved' OR reason = 'paused' OR reason = 'clockStepped' OR reason = 'invalidated'
-        OR reason = 'overload'),
+        OR reason = 'overload' OR reason = 'held'),
     -- How many missed dates this fire stands for.
     missed INTEGER NOT NULL DEFAULT 0,
     -- A range of skipped dates: how many there are, and the last in wall time.

@@ -9,6 +9,9 @@ extension CommandHandler {
         let jobs = try await scheduler.change(request.jobs, .invalidate, caller: caller)
         if request.kill {
             await scheduler.endRuns(of: jobs)
+            if case .owner(let words) = request.jobs {
+                await scheduler.endRuns(ofOwner: words, caller: caller)
+            }
         } else {
             await scheduler.withdrawRuns(of: jobs)
         }

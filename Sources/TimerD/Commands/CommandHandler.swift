@@ -145,6 +145,12 @@ struct CommandHandler: Sendable {
         if let due = job.dueDate, due != job.fireDate {
             view.dueDate = moment.wallDate(due, on: job.clock)
         }
+        view.held = job.heldReason
+        if let unread = job.unread {
+            // try?: what is no JSON is told as the text that it is.
+            view.stored =
+                (try? JSONValue(parsing: unread.definition)) ?? .string(unread.definition)
+        }
         view.movedFrom = job.movedFrom.map { moment.wallDate($0, on: job.clock) }
         return view
     }

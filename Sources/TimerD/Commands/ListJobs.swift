@@ -9,20 +9,24 @@ extension CommandHandler {
         let limit = filter.limit ?? 100
         let moment = clock.now()
         let page = try await read { queries in
-            let owner = try queries.id(of: caller.onlyOwner)
+            let owner = try queries.owner(meant: filter.owner, caller)
             let room = PageRoom()
             let jobs =
-                filter.order == .nextFire
-                ? try queries.jobsByNextFire(
-                    filter,
-                    owner: owner,
-                    at: moment,
-                    limit: limit + 1,
-                    in: room
-                )
-                : try queries.jobs(filter, owner: owner, limit: limit + 1, in: room).map {
+                filter.held == true
+                ? try queries.heldJobs(filter, owner: owner, limit: limit + 1, in: room).map {
                     (job: $0, end: .id($0.id))
                 }
+                : filter.order == .nextFire
+                    ? try queries.jobsByNextFire(
+                        filter,
+                        owner: owner,
+                        at: moment,
+                        limit: limit + 1,
+                        in: room
+                    )
+                    : try queries.jobs(filter, owner: owner, limit: limit + 1, in: room).map {
+                        (job: $0, end: .id($0.id))
+                    }
             let last = try jobs.prefix(limit).map { job, _ in
                 filter.last == true ? try queries.lastRun(of: job.id, at: moment) : nil
             }
@@ -47,7 +51,7 @@ extension CommandHandler {
     func job(_ reference: JobReference, _ caller: Caller) async throws -> StoredJob {
         switch reference {
         case .id(let id):
-            guard let job = try await read({ try $0.job(id) }), caller.owns(job) else {
+            guard let job = try await read({ try $0.job(id, for: caller) }) else {
                 throw ControlError.noJob(id)
             }
             return job

@@ -58,8 +58,7 @@ extension CommandHandler {
     ///
     /// - Throws: `notFound`, for one that belongs to somebody else as well.
     func run(_ id: RunID, _ caller: Caller) async throws -> Run {
-        let run = try await read { try $0.run(id) }
-        guard let run, try await read({ try $0.job(run.job) }).map(caller.owns) == true else {
+        guard let run = try await read({ try $0.run(id, for: caller) }) else {
             throw ControlError.noRun(id)
         }
         return run

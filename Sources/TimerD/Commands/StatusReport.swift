@@ -31,7 +31,7 @@ struct StatusReport: Sendable {
         let (armed, running, next) = await scheduler.standing(
             withNextDate: caller.isAdministrator
         )
-        var live: (scheduled: Int, paused: Int)?
+        var live: (scheduled: Int, paused: Int, held: Int)?
         var trouble = store.writer.statistics.trouble.map { "\($0)" }
         do {
             live = try await store.reader.read { try Queries($0).liveJobs() }
@@ -47,6 +47,7 @@ struct StatusReport: Sendable {
             socket: configuration.socket,
             scheduled: live?.scheduled,
             paused: live?.paused,
+            held: live?.held,
             armed: armed,
             running: running,
             connections: connections.value,

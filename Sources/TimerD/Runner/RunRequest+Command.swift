@@ -58,10 +58,14 @@ extension Settings {
     /// Whom the job's commands run as: as root, its owner; else the daemon's own user, who is all
     /// that there is.
     ///
-    /// - Throws: for a user who does not exist (any more), or whose account may not be used now.
+    /// - Throws: for a user who does not exist (any more), a uid that is somebody else's now, and an
+    ///   account that may not be used now.
     func owner(of job: StoredJob, _ accounts: Accounts) async throws(StartRefusal) -> Account {
         guard account.uid == 0 else { return account }
         let uid = job.owner.uid
+        if uid != account.uid, let reason = job.owner.absence(now: try await accounts.name(of: uid)) {
+            throw StartRefusal("job \(job.id) belongs to \(reason)")
+        }
         let owner = uid == account.uid ? account : try await accounts.account(uid)
         try await accounts.requirePermission(owner)
         return owner

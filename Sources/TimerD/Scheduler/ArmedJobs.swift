@@ -27,8 +27,13 @@ struct ArmedJobs: Sendable {
 
     /// Those that `selection` of `caller` names.
     ///
-    /// - Complexity: that of the answer, whatever is armed.
+    /// - Complexity: that of the answer, whatever is armed; for a whole user, of what is armed.
     func ids(of selection: JobSelection, caller: Caller) -> [JobID] {
+        if case .owner(let words) = selection {
+            return jobs.values.lazy.filter { entry in
+                entry.job.owner.isMeant(by: words) && caller.owns(entry.job)
+            }.map(\.job.id)
+        }
         guard case .ids(let ids) = selection else {
             return selection.word(of: caller).map { Array(byWord[$0]) } ?? []
         }

@@ -11,6 +11,9 @@ import TimerControl
 struct Holds: Sendable {
     private var byWord: [OwnedWord: Int] = [:]
     private var byID: [Held: Int] = [:]
+    private var byOwner: [Owner: Int] = [:]
+    /// By the words in which an administrator names a user.
+    private var byUser: [String: Int] = [:]
     /// How many times the wall jobs wait for the store to let them follow a clock that was set back.
     private var wallHolds = 0
 
@@ -30,6 +33,11 @@ struct Holds: Sendable {
         change(selection, caller, by: -1)
     }
 
+    /// Holds all jobs of an owner; `release` ends it.
+    mutating func hold(_ owner: Owner) { Self.count(1, of: owner, in: &byOwner) }
+
+    mutating func release(_ owner: Owner) { Self.count(-1, of: owner, in: &byOwner) }
+
     /// Holds all jobs of the wall clock; `releaseWallJobs` ends it.
     mutating func holdWallJobs() { wallHolds += 1 }
 
@@ -43,6 +51,12 @@ struct Holds: Sendable {
         {
             return true
         }
+        if !byOwner.isEmpty, byOwner[job.owner] != nil { return true }
+        if !byUser.isEmpty,
+            byUser[job.owner.name] != nil || byUser[String(job.owner.uid)] != nil
+        {
+            return true
+        }
         guard !byWord.isEmpty else { return false }
         return job.ownedName.map { byWord[$0] != nil } ?? false
             || job.ownedTags.contains { byWord[$0] != nil }
@@ -50,6 +64,13 @@ struct Holds: Sendable {
 
     private mutating func change(_ selection: JobSelection, _ caller: Caller, by change: Int) {
         if let word = selection.word(of: caller) { Self.count(change, of: word, in: &byWord) }
+        if case .owner(let words) = selection {
+            if caller.isAdministrator {
+                Self.count(change, of: words, in: &byUser)
+            } else if caller.owner.isMeant(by: words) {
+                Self.count(change, of: caller.owner, in: &byOwner)
+            }
+        }
         guard case .ids(let ids) = selection else { return }
         for id in ids {
             Self.count(change, of: Held(id: id, owner: caller.onlyOwner), in: &byID)

@@ -24,10 +24,10 @@ extension StoredJob {
 }
 
 extension JobSelection {
-    /// The word that it is, as `caller` means it; nil for numbers.
+    /// The word that it is, as `caller` means it; nil for numbers and for a whole user.
     func word(of caller: Caller) -> OwnedWord? {
         switch self {
-        case .ids: nil
+        case .ids, .owner: nil
         case .name(let name): OwnedWord(owner: caller.owner, kind: .name, word: name)
         case .tag(let tag): OwnedWord(owner: caller.owner, kind: .tag, word: tag)
         }

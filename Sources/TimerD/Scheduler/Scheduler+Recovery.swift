@@ -17,17 +17,20 @@ extension Scheduler {
             let recovered = try writer.recover()
             // In the same write: no fire of these jobs is to begin while this is on its way.
             try writer.followClockBack()
-            return (recovered, tied: try writer.tiedJobs())
+            let isAnyHeld = try writer.heldCount() > 0 || !writer.owners.others().isEmpty
+            return (recovered, tied: try writer.tiedJobs(), isAnyHeld: isAnyHeld)
         } durable: { scheduler, settled in
             scheduler.takeUp(settled.0, tied: settled.tied)
+            // Nobody waits for the user database here; a command asks it before each start.
+            if settled.isAnyHeld { scheduler.lookAtHeld(all: true) }
         }.0
     }
 
     /// Goes on with what was settled; nothing in here may fail.
     private func takeUp(_ recovered: Recovered, tied: [TiedJob]) {
         // Before any timer of these jobs: what is left running, or waits, keeps them busy.
-        endOrphans(of: recovered)
-        for run in recovered.waiting where orphans[run.job.id] == nil { keepWaiting(run) }
+        takeOver(recovered)
+        held.leftOpen = recovered.leftOpen
         for fired in recovered.untoldByHand { fireByHand(fired, isRedelivery: true) }
         isRecovered = true
         tieAgain(tied)
@@ -35,6 +38,12 @@ extension Scheduler {
         // What waits for a run's end begins now where there is none, nor a next attempt.
         for run in recovered.waiting { runsChanged(of: run.job.id) }
         loadWindow()
+    }
+
+    /// Keeps jobs busy with what the daemon before this one left running or waiting of them.
+    func takeOver(_ recovered: Recovered) {
+        endOrphans(of: recovered)
+        for run in recovered.waiting where orphans[run.job.id] == nil { keepWaiting(run) }
     }
 
     /// Ends what outlived the daemon before this one; until then its jobs are busy, and what is to be

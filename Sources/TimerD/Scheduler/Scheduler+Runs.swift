@@ -58,6 +58,8 @@ extension Scheduler {
             }
             slots.release(for: command.job.owner.uid)
             await self.ended(command, result)
+            // Perhaps for want of its owner.
+            if !result.outcome.wasStarted { await self.checkOwner(command.job.owner) }
         }
     }
 
@@ -191,6 +193,14 @@ extension Scheduler {
     func endRuns(of jobs: [StoredJob]) {
         for job in jobs {
             for run in runs[job.id] ?? [] { stop(run, by: job.policy.run.teardown) }
+        }
+    }
+
+    /// Begins to end all runs of a user, also those of jobs that have ended since.
+    func endRuns(ofOwner words: String, caller: Caller) {
+        for command in Array(commands.values)
+        where command.job.owner.isMeant(by: words) && caller.owns(command.job) {
+            stop(command.run, by: command.job.policy.run.teardown)
         }
     }
 

@@ -40,6 +40,7 @@ extension Scheduler {
     func windowDue() {
         pruneIfDue()
         tieUntied()
+        lookAtHeldIfDue()
         if window.isLoadDue(now: clock.now().elapsed, armed: armed.count) { loadWindow() }
         announceLoadDate()
     }
@@ -94,7 +95,7 @@ extension Scheduler {
     /// changed.
     func announceLoadDate() {
         let moment = clock.now()
-        let next = [window.loadDate, retention.date].compactMap(\.self).min()
+        let next = [window.loadDate, retention.date, held.date].compactMap(\.self).min()
         let date = next.map { moment.wallDate($0, on: .elapsed) }
         guard date != announcedLoadDate else { return }
         announcedLoadDate = date

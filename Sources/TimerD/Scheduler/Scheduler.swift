@@ -49,6 +49,7 @@ actor Scheduler {
     /// Jobs that are due and wait for there to be numbers.
     var unnumberedJobs: Set<JobID> = []
     var holds = Holds()
+    var held = HeldJobs()
     /// Runs in progress, by job: what a fire's overlap is decided by.
     var runs: [JobID: Set<RunID>] = [:]
     /// How many that are.
@@ -119,6 +120,7 @@ actor Scheduler {
         retention.limits = settings.retention
         turns.limits = settings.turns
         slots.setLimits(settings.maxRuns, perUser: settings.maxRunsPerUser)
+        lookAtHeld(all: true)
     }
 
     // MARK: - The store
@@ -212,6 +214,7 @@ actor Scheduler {
         for job in outcome.jobs { take(job) }
         counters.countSkipped(outcome.notices)
         tell(outcome.notices)
+        noteHeld(outcome.notices)
         if window.isLoadDue(now: clock.now().elapsed, armed: armed.count) { loadWindow() }
         announceLoadDate()
     }
@@ -223,7 +226,7 @@ actor Scheduler {
             targets.forget(job.id)
             untied[job.id] = nil
         }
-        guard job.state == .scheduled, !isStopping else { return }
+        guard job.state == .scheduled, !job.isHeld, !isStopping else { return }
         if job.claim != nil {
             armed.insert(ArmedJob(job: job, since: before))
             arm(job.id)

@@ -28,6 +28,29 @@ struct StoredJob: Sendable {
     var endReason: EndReason?
     var definition: JobDefinition
     var policy: JobPolicy
+    /// Why it is held; nil for a job that is not.
+    var held: String?
+    /// What is stored of a job that cannot be read; nil for one that can.
+    ///
+    /// Then schedule, definition and policy say nothing, but for the name.
+    var unread: Unread?
+
+    /// Whether it fires no date for now, whatever its state.
+    var isHeld: Bool { held != nil || unread != nil }
+
+    /// Why it is held; also where that is still to be stored.
+    var heldReason: String? { state.isLive ? unread?.reason ?? held : nil }
+
+    /// The columns that stay as they are until the job can be read.
+    struct Unread: Hashable, Sendable {
+        var reason: String
+        /// The definition as it is stored.
+        var definition: String
+        var anchor: Timestamp?
+        var movedFrom: Timestamp?
+        var dueDate: Timestamp?
+        var uncut: Int
+    }
 
     /// A fire whose row is stored, ahead of its date.
     struct Claim: Hashable, Sendable {

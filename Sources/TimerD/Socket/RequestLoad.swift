@@ -128,7 +128,7 @@ struct RequestLoad: Hashable, Sendable {
             self.init(changing: ids.count * each, telling: min(ids.count * Self.row, 1 << 18))
         case .name: self.init(changing: each, telling: Self.row)
         // How many have it is not known before.
-        case .tag: self.init(kind: .bulk, bytes: 1 << 18)
+        case .tag, .owner: self.init(kind: .bulk, bytes: 1 << 18)
         }
     }
 }

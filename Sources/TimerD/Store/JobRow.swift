@@ -10,7 +10,8 @@ enum JobRow {
         jobs.id, jobs.owner_id, jobs.state, jobs.clock, jobs.anchor_us, jobs.fire_date_us,
         jobs.claim_id, jobs.fires, jobs.ended_at_us, jobs.end_reason,
         job_definitions.added_at_us, job_definitions.definition, job_definitions.user_info,
-        jobs.moved_from_us, jobs.uncut, owners.uid, owners.name
+        jobs.moved_from_us, jobs.uncut, owners.uid, owners.name, jobs.held,
+        job_definitions.name, jobs.due_us
         """
     /// A left join leaves no other order than from a job to its owner.
     static let source = """
@@ -18,16 +19,18 @@ enum JobRow {
             LEFT JOIN owners ON owners.id = jobs.owner_id
         """
 
-    /// - Throws: `StoreError.unreadable` for a row that this version did not write.
+    /// The job; one that this version cannot read comes with what it can, and with the reason.
+    ///
+    /// - Throws: for a row without so much as a number.
     static func job(from row: borrowing Row) throws -> StoredJob {
         let id: JobID = try row.get(0)
-        let text: String = try row.get(11)
-        let userInfo: String? = try row.get(12)
-        let addedAt: Timestamp = try row.get(10)
-        let anchor: Timestamp? = try row.get(4)
-        let claim: FireID? = try row.get(6)
         do {
-            var definition = try JSONText.decode(JobDefinition.self, from: text)
+            let text: String = try row.get(11)
+            let userInfo: String? = try row.get(12)
+            let addedAt: Timestamp = try row.get(10)
+            let anchor: Timestamp? = try row.get(4)
+            let claim: FireID? = try row.get(6)
+            var definition = try definition(from: text)
             let schedule = try definition.schedule.schedule(anchor: anchor ?? addedAt, zone: .local)
             let policy = try JobPolicy(definition, now: addedAt, zone: .local)
             definition.userInfo = try userInfo.map {
@@ -49,11 +52,70 @@ enum JobRow {
                 endedAt: try row.get(8),
                 endReason: try row.get(9),
                 definition: definition,
-                policy: policy
+                policy: policy,
+                held: try row.get(17)
             )
+        } catch let error as ControlError {
+            return unread(id, row, error.message)
+        } catch let error as ScheduleError {
+            return unread(id, row, error.message)
         } catch {
-            throw StoreError.unreadable("job \(id): \(error)")
+            return unread(id, row, "\(error)")
         }
+    }
+
+    /// A definition with a field of a newer version means more than this one understands.
+    private static func definition(from text: String) throws -> JobDefinition {
+        let value = try JSONValue(parsing: text)
+        let definition = try value.decoded(as: JobDefinition.self)
+        guard case .object(let members) = value else { return definition }
+        if let field = members.keys.filter({ !JobDefinition.fieldNames.contains($0) }).min() {
+            throw StoreError.unreadable("its field '\(field)' is of a newer version")
+        }
+        return definition
+    }
+
+    /// What can be read of a job that cannot: enough to show it, to hold it and to end it.
+    private static func unread(_ id: JobID, _ row: borrowing Row, _ reason: String) -> StoredJob {
+        let fireDate: Timestamp? = row.ifReadable(5)
+        var definition = JobDefinition(schedule: ScheduleWords())
+        definition.name = row.ifReadable(18)
+        let claim: FireID? = row.ifReadable(6)
+        return StoredJob(
+            id: id,
+            owner: Owner(uid: row.ifReadable(15) ?? .max, name: row.ifReadable(16)),
+            ownerID: row.ifReadable(1) ?? .nobody,
+            state: row.ifReadable(2) ?? .scheduled,
+            clock: row.ifReadable(3) ?? .wall,
+            schedule: fireDate.map { .once($0) } ?? .reboot,
+            fireDate: fireDate,
+            movedFrom: nil,
+            claim: claim.map { StoredJob.Claim(fire: $0, missed: 0, isSettled: true) },
+            fires: row.ifReadable(7) ?? 0,
+            uncut: 0,
+            addedAt: row.ifReadable(10) ?? .distantPast,
+            endedAt: row.ifReadable(8),
+            endReason: row.ifReadable(9),
+            definition: definition,
+            policy: JobPolicy(),
+            held: row.ifReadable(17),
+            unread: StoredJob.Unread(
+                reason: "it cannot be read: \(reason)",
+                definition: row.ifReadable(11) ?? "",
+                anchor: row.ifReadable(4),
+                movedFrom: row.ifReadable(13),
+                dueDate: row.ifReadable(19),
+                uncut: row.ifReadable(14) ?? 0
+            )
+        )
+    }
+}
+
+extension Row {
+    /// The value in `column`; nil for what is of another type, and for NULL.
+    fileprivate borrowing func ifReadable<T: SQLReadable>(_ column: Int) -> T? {
+        // try?: it has been found that something in this row cannot be read.
+        (try? get(column, as: T?.self)) ?? nil
     }
 }
 

@@ -54,7 +54,7 @@ extension JobWriter {
         caller: Caller,
         _ unstarted: Set<FireID>
     ) throws -> StoredJob {
-        guard var job = try job(id), caller.owns(job) else { throw ControlError.noJob(id) }
+        guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: new, caller: caller)
         guard keepsDates(job, new) else {
             try owners.count(1, of: job.ownerID)
@@ -105,7 +105,9 @@ extension JobWriter {
 
     /// Whether the job's dates, and how they are carried out, are those of `new`.
     private func keepsDates(_ job: StoredJob, _ new: NewJob) -> Bool {
-        guard (job.definition.command == nil) == (new.definition.command == nil) else {
+        // What a job is that cannot be read is not known.
+        guard job.unread == nil, (job.definition.command == nil) == (new.definition.command == nil)
+        else {
             return false
         }
         let (old, new) = (job.definition.schedule, new.definition.schedule)

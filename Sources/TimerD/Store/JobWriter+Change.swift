@@ -54,7 +54,7 @@ extension JobWriter {
         busy: Set<JobID> = []
     ) throws {
         for id in try resolve(selection, caller: caller, busy: busy) {
-            guard let job = try job(id), caller.owns(job) else { throw ControlError.noJob(id) }
+            guard let job = try job(id, for: caller) else { throw ControlError.noJob(id) }
             try apply(change, to: job, unstarted: unstarted)
         }
     }
@@ -65,10 +65,7 @@ extension JobWriter {
     func resolve(_ reference: JobReference, caller: Caller) throws -> JobID {
         switch reference {
         case .id(let id):
-            let own = try owners.id(of: caller.owner)
-            guard let owner = try owner(of: id), caller.isAdministrator || owner == own else {
-                throw ControlError.noJob(id)
-            }
+            guard try job(id, for: caller) != nil else { throw ControlError.noJob(id) }
             return id
         case .name(let name):
             let own = try owners.id(of: caller.owner)
@@ -93,6 +90,10 @@ extension JobWriter {
         case .ids(let ids): return ids
         case .tag(let tag):
             return try jobIDs(tagged: tag, owner: own) + finished
+        case .owner(let words):
+            return try owners.meant(by: words, caller).flatMap { owner in
+                try database.prepare(SQL.liveJobIDsOfOwner).all(owner.id) { try $0.get(0) }
+            }
         case .name(let name):
             let live = try jobID(named: name, owner: own)
             guard live != nil || !finished.isEmpty else { throw ControlError.noJob(named: name) }
@@ -112,7 +113,12 @@ extension JobWriter {
         case (.invalidate, .finished), (.invalidate, .invalidated):
             outcome.jobs.append(job)
         case (.invalidate, _):
-            try takeBack(&job, unstarted)
+            if job.unread == nil {
+                try takeBack(&job, unstarted)
+            } else {
+                try closeOpenFires(of: job)
+                job.claim = nil
+            }
             try settleUnfired(&job)
             try end(&job, .invalidated, .invalidated)
             try put(job)
@@ -121,6 +127,8 @@ extension JobWriter {
                 .conflict,
                 "job \(job.id) is \(job.state); only a job that is scheduled or paused can change"
             )
+        case (.setFireDate, _) where job.isHeld, (.skip, _) where job.isHeld:
+            try requireNotHeld(job)
         case (.setFireDate(let date), _):
             try takeBack(&job, unstarted)
             try move(&job, to: moment.date(ofWall: date, on: job.clock))
@@ -228,6 +236,11 @@ extension JobWriter {
         }
     }
 
+    func requireNotHeld(_ job: StoredJob) throws {
+        guard let reason = job.heldReason else { return }
+        throw ControlError(.conflict, "job \(job.id) is held: \(reason)")
+    }
+
     /// Stores why dates that have passed did not fire, of a job that is about to end.
     mutating func settleUnfired(_ job: inout StoredJob) throws {
         let now = moment.reading(of: job.clock)
@@ -241,7 +254,7 @@ extension JobWriter {
             first: first,
             last: passed.last,
             count: passed.count,
-            reason: job.state == .paused ? .paused : .invalidated
+            reason: job.isHeld ? .held : job.state == .paused ? .paused : .invalidated
         )
         try skip(dates, of: &job, dates.reason)
         if let from = job.movedFrom, from <= now { try settleMove(of: &job, through: first) }

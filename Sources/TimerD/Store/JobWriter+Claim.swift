@@ -15,7 +15,7 @@ extension JobWriter {
     }
 
     private mutating func settle(_ job: inout StoredJob) throws {
-        while job.state == .scheduled, job.claim == nil, let date = job.fireDate,
+        while job.state == .scheduled, !job.isHeld, job.claim == nil, let date = job.fireDate,
             let due = job.dueDate, due < moment.date(ofElapsed: horizon, on: job.clock)
         {
             let now = moment.reading(of: job.clock)

@@ -11,7 +11,7 @@ extension JobWriter {
         for id in ids {
             guard var job = try job(id), job.claim == nil else { continue }
             job.fireDate = moment.wall
-            guard job.state == .paused else {
+            guard job.state == .paused, job.unread == nil else {
                 try put(job)
                 continue
             }
@@ -47,7 +47,8 @@ extension JobWriter {
             try $0.get(0, as: JobID.self)
         }
         for id in Set(ids).union(try jobsAddedAhead()).sorted() {
-            guard let job = try job(id), job.state.isLive, job.clock == .wall else { continue }
+            guard let job = try job(id), job.state.isLive, job.unread == nil, job.clock == .wall
+            else { continue }
             try follow(job)
         }
     }
@@ -56,7 +57,8 @@ extension JobWriter {
     private mutating func followBootBack() throws {
         let ids = try database.prepare(SQL.bootJobs).all { try $0.get(0, as: JobID.self) }
         for id in ids {
-            guard var job = try job(id), job.state == .scheduled, let date = job.fireDate,
+            guard var job = try job(id), job.state == .scheduled, job.unread == nil,
+                let date = job.fireDate,
                 date > moment.wall
             else { continue }
             try removeClaim(of: &job)

@@ -30,7 +30,12 @@ extension JobWriter {
         }
         due.sort { ($0.wallDate, $0.id) < ($1.wallDate, $1.id) }
         for (_, id) in due.prefix(room) {
-            if let job = try job(id) { try settleAndPut(job) }
+            guard let job = try job(id) else { continue }
+            if let unread = job.unread {
+                try hold(job, unread.reason)
+            } else {
+                try settleAndPut(job)
+            }
         }
         return due.count > room
     }
@@ -89,13 +94,14 @@ extension JobWriter {
         unstarted: Set<FireID>,
         busy: BusyJob?
     ) throws -> FireByHand {
-        guard var job = try job(id), caller.owns(job) else { throw ControlError.noJob(id) }
+        guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         guard job.state.isLive else {
             throw ControlError(
                 .conflict,
                 "job \(id) is \(job.state); it fires no more"
             )
         }
+        try requireNotHeld(job)
         let mustWait = try busy?.mustWait(job) ?? false
         let now = moment.reading(of: job.clock)
         try database.prepare(SQL.insertManual).run(
@@ -198,12 +204,14 @@ extension JobWriter.SQL {
     static let waitingJobs = """
         SELECT id, due_us FROM jobs
         WHERE clock = ?1 AND due_us < ?2 AND state = 'scheduled' AND claim_id IS NULL
+            AND held IS NULL
         ORDER BY due_us LIMIT ?3
         """
     /// Uses jobs_waiting.
     static let nextWaiting = """
         SELECT due_us FROM jobs
         WHERE clock = ?1 AND due_us IS NOT NULL AND state = 'scheduled' AND claim_id IS NULL
+            AND held IS NULL
         ORDER BY due_us LIMIT 1
         """
     /// Where this waits for the event's number, the run may begin first, and be over.

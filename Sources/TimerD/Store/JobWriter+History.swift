@@ -126,6 +126,7 @@ extension JobWriter {
         try database.prepare(SQL.deleteFiresOfJob).run(job.id, effort.rows)
         effort.spend(rows: database.changes)
         guard !effort.isSpent else { return false }
+        if job.unread != nil { try database.prepare(SQL.deleteTags).run(job.ownerID, job.id) }
         for tag in job.definition.tags ?? [] {
             try database.prepare(SQL.deleteTag).run(job.ownerID, tag, job.id)
         }
@@ -194,5 +195,7 @@ extension JobWriter.SQL {
     static let deleteTag = """
         DELETE FROM job_tags WHERE owner_id = ?1 AND tag = ?2 AND job_id = ?3
         """
+    /// Of a job that cannot be read, which does not say what they are.
+    static let deleteTags = "DELETE FROM job_tags WHERE owner_id = ?1 AND job_id = ?2"
     static let deleteJob = "DELETE FROM jobs WHERE id = ?1"
 }

@@ -13,6 +13,8 @@ struct Recovered: Sendable {
     var waiting: [WaitingRun] = []
     /// Runs that were in progress, or about to be: their processes may live on.
     var running: [LeftRun] = []
+    /// Jobs that cannot be read, and whose open fires are left as they are until they can be.
+    var leftOpen: Set<JobID> = []
 
     var interrupted: Int { running.count }
 }
@@ -23,6 +25,12 @@ extension JobWriter {
     /// Bounded by the window and the number of runs at a time, whatever the number of jobs.
     mutating func recover() throws -> Recovered {
         var recovered = Recovered()
+        try recover(of: nil, into: &recovered)
+        return recovered
+    }
+
+    /// The same of one job's fires, or of all.
+    mutating func recover(of only: JobID?, into recovered: inout Recovered) throws {
         let left = try database.prepare(SQL.openFires).all { row in
             LeftFire(
                 id: try row.get(0),
@@ -35,8 +43,12 @@ extension JobWriter {
                 waitsUntil: try row.get(7)
             )
         }
-        for fire in left {
+        for fire in left where only.map({ $0 == fire.job }) ?? true {
             guard var job = try job(fire.job) else { continue }
+            if let unread = job.unread {
+                if recovered.leftOpen.insert(job.id).inserted { try hold(job, unread.reason) }
+                continue
+            }
             let isClaim = job.claim?.fire == fire.id
             let verdict = fire.verdict(of: job, isClaim: isClaim, at: moment)
             switch verdict {
@@ -76,7 +88,6 @@ extension JobWriter {
                 }
             }
         }
-        return recovered
     }
 
     private func waiting(
@@ -111,7 +122,7 @@ extension JobWriter {
             (fire: try row.get(0, as: FireID.self), job: try row.get(1, as: JobID.self))
         }
         for claim in claims {
-            guard let job = try job(claim.job), job.definition.command == nil,
+            guard let job = try job(claim.job), job.unread == nil, job.definition.command == nil,
                 job.claim?.fire == claim.fire
             else { continue }
             try doubt(claim.fire)

@@ -18,10 +18,12 @@ extension JobWriter {
     /// Stores that the command is about to be started; nil where it is not to be any more.
     mutating func beginWaiting(_ waiting: WaitingRun) throws -> BegunWaiting? {
         // Who ends a job wants no further run of it, whatever its fires came to.
-        guard let job = try job(waiting.job.id), job.state != .invalidated else {
+        guard var job = try job(waiting.job.id), job.state != .invalidated else {
             try giveUp(waiting.fire)
             return nil
         }
+        // What was known of it when its fire began, where it cannot be read any more.
+        if job.unread != nil { job = waiting.job }
         var input: [UInt8]?
         let command: [String]?
         if waiting.cause == .onFailure {

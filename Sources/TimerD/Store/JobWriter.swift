@@ -44,9 +44,9 @@ struct JobWriter {
         try database.prepare(SQL.liveJobIDsByTag).all(tag, owner) { try $0.get(0) }
     }
 
-    /// Whose job it is; nil where there is none of that number.
-    func owner(of id: JobID) throws -> OwnerID? {
-        try database.prepare(SQL.ownerByID).first(id) { try $0.get(0) }
+    /// The job, if the caller may know of it.
+    func job(_ id: JobID, for caller: Caller) throws -> StoredJob? {
+        try Queries(database).job(id, for: caller)
     }
 
     // MARK: - Writing
@@ -54,19 +54,20 @@ struct JobWriter {
     /// Writes back where the job stands, and hands it to the outcome.
     mutating func put(_ job: StoredJob) throws {
         var job = job
-        try cutIfGrown(&job)
+        let unread = job.state.isLive ? job.unread : nil
+        if unread == nil { try cutIfGrown(&job) }
         try database.prepare(SQL.updateJob).run(
             job.id,
             job.state,
-            job.schedule.anchor,
+            unread?.anchor ?? job.schedule.anchor,
             job.fireDate,
-            job.dueDate,
-            job.movedFrom,
+            unread?.dueDate ?? job.dueDate,
+            unread?.movedFrom ?? job.movedFrom,
             job.claim?.fire,
             job.fires,
             job.endedAt,
             job.endReason,
-            job.uncut
+            unread?.uncut ?? job.uncut
         )
         outcome.jobs.append(job)
     }
@@ -102,13 +103,16 @@ struct JobWriter {
     {
         try count(leaving: job.state, entering: state)
         if job.state.isLive { try owners.count(-1, of: job.ownerID) }
+        try endHold(&job)
         try removeClaim(of: &job)
         job.state = state
         job.fireDate = nil
         job.movedFrom = nil
         job.endedAt = moment.wall
         job.endReason = reason
-        if job.definition.isTied { try database.prepare(SQL.deleteTarget).run(job.id) }
+        if job.definition.isTied || job.unread != nil {
+            try database.prepare(SQL.deleteTarget).run(job.id)
+        }
         if let name = job.definition.name {
             try database.prepare(SQL.deleteName).run(job.ownerID, name)
         }
@@ -197,7 +201,17 @@ extension JobWriter {
         static let openFireOfJob = """
             SELECT id FROM fires WHERE job_id = ?1 AND \(RunRow.isOpen) LIMIT 1
             """
-        static let ownerByID = "SELECT owner_id FROM jobs WHERE id = ?1"
+        /// Uses jobs_by_owner.
+        static let liveJobIDsOfOwner = """
+            SELECT id FROM jobs
+            WHERE owner_id = ?1 AND (state = 'scheduled' OR state = 'paused') ORDER BY id
+            """
+        /// Uses jobs_by_owner, in which a job of somebody else is no nearer than one that does not exist.
+        static let jobOfOwner = """
+            SELECT \(JobRow.columns)
+            FROM \(JobRow.source.replacing("jobs JOIN", with: "jobs INDEXED BY jobs_by_owner JOIN"))
+            WHERE jobs.owner_id = ?2 AND jobs.id = ?1
+            """
         static let updateJob = """
             UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, due_us = ?5,
                 moved_from_us = ?6, claim_id = ?7, fires = ?8, ended_at_us = ?9, end_reason = ?10,

@@ -16,11 +16,18 @@ struct Owners {
     }
 
     /// Makes the owner's row where there is none, and counts `jobs` more live jobs in it.
+    ///
+    /// - Throws: `ControlError` `notPermitted` for an owner who is known to be gone.
     func add(_ jobs: Int, to owner: Owner) throws -> OwnerID {
-        let id = try id(of: owner)
-        guard id == .nobody else {
-            try count(jobs, of: id)
-            return id
+        let found = try database.prepare(SQL.id).first(owner.uid, owner.name) {
+            (id: try $0.get(0, as: OwnerID.self), held: try $0.get(1, as: String?.self))
+        }
+        if let found {
+            if let reason = found.held {
+                throw ControlError(.notPermitted, "you are \(reason)")
+            }
+            try count(jobs, of: found.id)
+            return found.id
         }
         try database.prepare(SQL.insert).run(owner.uid, owner.name, jobs)
         return OwnerID(rawValue: database.lastInsertRowID)
@@ -35,6 +42,43 @@ struct Owners {
         try database.prepare(SQL.liveJobs).first(owner) { try $0.get(0) } ?? 0
     }
 
+    /// The owners of live jobs, without root.
+    func others() throws -> [KnownOwner] {
+        try database.prepare(SQL.others).all { row in
+            KnownOwner(
+                id: try row.get(0),
+                owner: Owner(uid: try row.get(1), name: try row.get(2)),
+                held: try row.get(3)
+            )
+        }
+    }
+
+    /// The owners that a user means by a name or a uid, which may have had several names.
+    ///
+    /// - Throws: `notPermitted` for anybody but the caller, unless that is an administrator.
+    func meant(by words: String, _ caller: Caller) throws -> [KnownOwner] {
+        guard caller.isAdministrator || caller.owner.isMeant(by: words) else {
+            throw ControlError(
+                .notPermitted,
+                "the jobs of '\(words)' are for that user and administrators; "
+                    + "you are '\(caller.owner.name)'"
+            )
+        }
+        let found = try database.prepare(SQL.meant).all(words, UInt32(words)) { row in
+            KnownOwner(
+                id: try row.get(0),
+                owner: Owner(uid: try row.get(1), name: try row.get(2)),
+                held: try row.get(3)
+            )
+        }
+        return found.filter { caller.isAdministrator || $0.owner == caller.owner }
+    }
+
+    /// Notes why the owner's jobs are held; nil where they are not.
+    func hold(_ owner: OwnerID, _ reason: String?) throws {
+        try database.prepare(SQL.hold).run(owner, reason)
+    }
+
     /// Gives the row of the user whose daemon this is the name that this user has now: a daemon of one
     /// user knows its user by uid alone.
     func rename(_ own: Owner) throws {
@@ -42,15 +86,28 @@ struct Owners {
     }
 
     enum SQL {
-        static let id = "SELECT id FROM owners WHERE uid = ?1 AND name = ?2"
+        static let id = "SELECT id, held FROM owners WHERE uid = ?1 AND name = ?2"
         static let insert = "INSERT INTO owners (uid, name, live) VALUES (?1, ?2, ?3)"
         static let count = "UPDATE owners SET live = live + ?2 WHERE id = ?1"
         static let liveJobs = "SELECT live FROM owners WHERE id = ?1"
+        static let meant = "SELECT id, uid, name, held FROM owners WHERE name = ?1 OR uid = ?2"
+        static let others = """
+            SELECT id, uid, name, held FROM owners WHERE live > 0 AND id <> 0 ORDER BY id
+            """
+        static let hold = "UPDATE owners SET held = ?2 WHERE id = ?1 AND held IS NOT ?2"
         static let rename = """
             UPDATE OR IGNORE owners SET name = ?2
             WHERE id = (SELECT min(id) FROM owners WHERE uid = ?1) AND id <> 0 AND name <> ?2
             """
     }
+}
+
+/// An owner as the store knows it.
+struct KnownOwner: Hashable, Sendable {
+    var id: OwnerID
+    var owner: Owner
+    /// Why its jobs are held; nil where they are not.
+    var held: String?
 }
 
 extension OwnerID {

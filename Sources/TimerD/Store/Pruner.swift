@@ -109,7 +109,7 @@ struct Pruner {
             // What a clock has left that was ahead would hold up all that comes after it.
             if row.isOver, row.last <= moment.wall {
                 guard row.last < keptSince else { return row.last + limits.historyMaxAge }
-                if let job = try writer.job(row.job) {
+                if let job = try writer.job(row.job), job.unread == nil {
                     effort.spendJob()
                     let end = moment.date(ofWall: keptSince, on: job.clock)
                     guard try writer.forget(job, before: end, &effort) else { return nil }

@@ -114,11 +114,13 @@ extension Queries.SQL {
     static let waitingThen = """
         SELECT due_us, id FROM jobs
         WHERE clock = ?1 AND due_us = ?2 AND id > ?3 AND state = 'scheduled' AND claim_id IS NULL
+            AND held IS NULL
         ORDER BY id LIMIT ?4
         """
     static let waitingAfter = """
         SELECT due_us, id FROM jobs
         WHERE clock = ?1 AND due_us > ?2 AND state = 'scheduled' AND claim_id IS NULL
+            AND held IS NULL
         ORDER BY due_us, id LIMIT ?3
         """
     /// Uses fires_open.
@@ -126,7 +128,7 @@ extension Queries.SQL {
         SELECT jobs.due_us, jobs.id, jobs.clock
         FROM fires INDEXED BY fires_open CROSS JOIN jobs ON jobs.id = fires.job_id AND jobs.claim_id = fires.id
         WHERE \(RunRow.isOpen)
-            AND jobs.state = 'scheduled' AND jobs.due_us IS NOT NULL
+            AND jobs.state = 'scheduled' AND jobs.due_us IS NOT NULL AND jobs.held IS NULL
         """
 
     /// Uses jobs_by_owner, or the tag's own order.
@@ -146,7 +148,7 @@ extension Queries.SQL {
         return """
             SELECT \(date), jobs.id
             FROM \(tags)\(JobRow.source)
-            WHERE \(hasThatTag)jobs.state = 'scheduled' AND jobs.due_us IS NOT NULL
+            WHERE \(hasThatTag)jobs.state = 'scheduled' AND jobs.due_us IS NOT NULL AND jobs.held IS NULL
                 AND (\(date), jobs.id) > (?2, ?3)
                 AND (job_definitions.name = ?5 OR ?5 IS NULL)
                 AND \(isOwn)

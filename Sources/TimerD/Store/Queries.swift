@@ -58,6 +58,36 @@ struct Queries {
         try owner.map { try Owners(database).id(of: $0) }
     }
 
+    /// The same where `words` mean one user among those that the caller may know of.
+    func owner(meant words: String?, _ caller: Caller) throws -> OwnerID? {
+        guard let words else { return try id(of: caller.onlyOwner) }
+        let owners = try Owners(database).meant(by: words, caller)
+        guard owners.count <= 1 else {
+            let names = owners.map { "'\($0.owner.name)' (uid \($0.owner.uid))" }
+            throw ControlError(
+                .invalidParams,
+                "parameter 'owner' is '\(words)', which is \(names.joined(separator: " and "))"
+            )
+        }
+        return owners.first?.id ?? .nobody
+    }
+
+    /// The held jobs by growing id, after `filter.cursor`; those of `owner` alone unless it is nil.
+    func heldJobs(
+        _ filter: ListJobs,
+        owner: OwnerID?,
+        limit: Int,
+        in room: PageRoom? = nil
+    ) throws -> [StoredJob] {
+        let hasLast = filter.last == true
+        var after = JobID(rawValue: 0)
+        if case .id(let id) = filter.cursor { after = id }
+        return try database.prepare(SQL.heldJobs).page(after, owner, limit) { row -> StoredJob? in
+            if let room, !room.takes(job: row, hasLast: hasLast) { return nil }
+            return try JobRow.job(from: row)
+        }
+    }
+
     func job(_ id: JobID) throws -> StoredJob? {
         try database.prepare(JobWriter.SQL.jobByID).first(id) { try JobRow.job(from: $0) }
     }
@@ -68,6 +98,15 @@ struct Queries {
             if let room, !room.takes(job: row, hasLast: hasLast) { return nil }
             return try JobRow.job(from: row)
         }.first
+    }
+
+    /// The same, if the caller may know of it: with as much work for a job of somebody else as for one
+    /// that does not exist.
+    func job(_ id: JobID, for caller: Caller) throws -> StoredJob? {
+        guard let owner = try self.id(of: caller.onlyOwner) else { return try job(id) }
+        return try database.prepare(JobWriter.SQL.jobOfOwner).first(id, owner) {
+            try JobRow.job(from: $0)
+        }
     }
 
     /// The live job of that name.
@@ -115,6 +154,14 @@ struct Queries {
         try database.prepare(SQL.run).first(id) { try RunRow.run(from: $0).run }
     }
 
+    /// The same, if the caller may know of it.
+    func run(_ id: RunID, for caller: Caller) throws -> Run? {
+        guard let owner = try self.id(of: caller.onlyOwner) else { return try run(id) }
+        return try database.prepare(SQL.runOfOwner).first(id, owner) {
+            try RunRow.run(from: $0).run
+        }
+    }
+
     /// The bytes that were kept of each stream, and how many came before them.
     func output(of run: RunID) throws -> CapturedOutput {
         var output = CapturedOutput()
@@ -130,8 +177,10 @@ struct Queries {
         return output
     }
 
-    func liveJobs() throws -> (scheduled: Int, paused: Int) {
-        try database.prepare(SQL.liveJobs).first { (try $0.get(0), try $0.get(1)) } ?? (0, 0)
+    func liveJobs() throws -> (scheduled: Int, paused: Int, held: Int) {
+        try database.prepare(SQL.liveJobs).first {
+            (try $0.get(0), try $0.get(1), try $0.get(2))
+        } ?? (0, 0, 0)
     }
 
     enum SQL {
@@ -139,21 +188,33 @@ struct Queries {
             SELECT \(JobRow.columns) FROM \(JobRow.source)
             WHERE jobs.id > ?1
                 AND (jobs.state = ?2 OR ?2 IS NULL)
-                AND (?3 = 1 OR jobs.state IN ('scheduled', 'paused'))
+                AND (?3 = 1 OR jobs.state NOT IN ('finished', 'invalidated'))
                 AND (job_definitions.name = ?4 OR ?4 IS NULL)
                 AND (jobs.owner_id = ?5 OR ?5 IS NULL)
-                AND (?7 = 0 OR jobs.state <> 'scheduled' OR jobs.due_us IS NULL)
+                AND (?7 = 0 OR jobs.state <> 'scheduled' OR jobs.due_us IS NULL
+                    OR jobs.held IS NOT NULL)
             ORDER BY jobs.id LIMIT ?6
             """
         /// Uses jobs_idle.
         static let idleJobs = jobs.replacing(
-            "(?7 = 0 OR jobs.state <> 'scheduled' OR jobs.due_us IS NULL)",
+            """
+            (?7 = 0 OR jobs.state <> 'scheduled' OR jobs.due_us IS NULL
+                    OR jobs.held IS NOT NULL)
+            """,
             with: """
                 ?7 = 1 AND (
-                    jobs.state = 'paused' OR (jobs.state = 'scheduled' AND jobs.due_us IS NULL)
-                )
+                    (jobs.state <> 'scheduled' AND jobs.state <> 'finished'
+                        AND jobs.state <> 'invalidated')
+                    OR (jobs.state = 'scheduled' AND (jobs.due_us IS NULL OR jobs.held IS NOT NULL)))
                 """
         )
+        /// Uses jobs_held.
+        static let heldJobs = """
+            SELECT \(JobRow.columns)
+            FROM \(JobRow.source.replacing("jobs JOIN", with: "jobs INDEXED BY jobs_held JOIN"))
+            WHERE jobs.held IS NOT NULL AND jobs.id > ?1 AND (jobs.owner_id = ?2 OR ?2 IS NULL)
+            ORDER BY jobs.id LIMIT ?3
+            """
         /// Uses jobs_by_owner.
         static let jobsOfOwner = jobs.replacing(
             "(jobs.owner_id = ?5 OR ?5 IS NULL)",
@@ -215,7 +276,13 @@ struct Queries {
         static let run = """
             SELECT \(RunRow.columns), fires.id FROM \(RunRow.source) WHERE runs.id = ?1
             """
+        /// Of somebody else's it reads no more than whose it is.
+        static let runOfOwner = """
+            SELECT \(RunRow.columns), fires.id
+            FROM runs CROSS JOIN fires ON fires.id = runs.fire_id
+            WHERE runs.id = ?1 AND fires.owner_id = ?2
+            """
         static let output = "SELECT stream, bytes, dropped FROM run_output WHERE run_id = ?1"
-        static let liveJobs = "SELECT scheduled, paused FROM daemon_state"
+        static let liveJobs = "SELECT scheduled, paused, held FROM daemon_state"
     }
 }

@@ -91,6 +91,9 @@ final class Statement {
         }
     }
 
+    /// How many operations of SQLite's machine it has taken since this was last asked.
+    func takeSteps() -> Int32 { sqlite3_stmt_status(handle, SQLITE_STMTSTATUS_VM_STEP, 1) }
+
     /// Frees the statement; called by the database when it closes.
     func finish() {
         sqlite3_finalize(handle)

@@ -74,7 +74,11 @@ struct ExportedFile {
                 leftOut.append((job, "it ends with a process or a connection"))
                 continue
             }
-            var fields = job.definition.fields
+            guard let stated = job.stated else {
+                leftOut.append((job, "its definition is damaged: \(job.held ?? "")"))
+                continue
+            }
+            var fields = stated
             // What was counted from when it was said has become a date.
             let date = job.fireDate.map { JSONValue.string($0.rfc3339) }
             if fields.removeValue(forKey: "in") != nil { fields["at"] = date }

@@ -28,6 +28,20 @@ struct JobMeaning: Hashable {
     }
 }
 
+extension Job {
+    /// Its fields as a file has them, as they are stored where they cannot be read; nil where that is no
+    /// definition at all.
+    var stated: [String: JSONValue]? {
+        guard let stored else { return definition.fields }
+        guard case .object(var fields) = stored else { return nil }
+        if case .object(let words)? = fields.removeValue(forKey: "schedule") {
+            fields.merge(words) { $1 }
+        }
+        fields["name"] = nil
+        return fields
+    }
+}
+
 extension JobDefinition {
     /// Its fields as a file has them: the schedule's words among the others, and no label.
     var fields: [String: JSONValue] {

@@ -59,6 +59,19 @@ enum Diagnosis {
         )
     }
 
+    /// `jobs`: the first of the held jobs that the caller may see; nil where none is held.
+    static func held(_ status: StatusReply, _ jobs: [Job]) -> Finding? {
+        guard let count = status.held, count > 0 else { return nil }
+        let first = jobs.prefix(5).map { "\($0.title): \($0.held ?? "")" }
+        let named = first.isEmpty ? "" : ": \(first.joined(separator: "; "))"
+        return .warning(
+            "held",
+            "\(count) \(count == 1 ? "job is" : "jobs are") held, and fire nothing\(named)",
+            "mend what it says, and they go on by themselves; timerctl list --held shows them, "
+                + "timerctl invalidate ends them"
+        )
+    }
+
     /// The newest fires of all jobs that the caller may see.
     static func runs(_ runs: [Run]) -> Finding {
         let failed = Set(runs.filter { $0.hasFailed == true }.map(\.job)).sorted()

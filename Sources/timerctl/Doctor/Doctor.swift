@@ -50,8 +50,13 @@ struct Doctor: AsyncParsableCommand {
         }
         let facts = HostFacts.read(socket: path, daemon: (status.pid, status.database))
         let runs = try await daemon.runs(ListRuns(), atMost: 100).page.runs
+        var heldJobs = ListJobs()
+        heldJobs.held = true
+        heldJobs.limit = 5
+        let held = try await daemon.ask(.listJobs(heldJobs), for: JobsReply.self).value.jobs
         return [
             Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status), Diagnosis.jobs(status),
+        ] + [Diagnosis.held(status, held)].compactMap(\.self) + [
             Diagnosis.runs(runs), Diagnosis.writing(status),
             Diagnosis.database(status.database, problems: try await problems(daemon)),
         ] + host(facts, status)

@@ -76,7 +76,7 @@ struct CrashFindingsTests {
             #expect(try await after.job(job.id).endReason == .targetGone)
             #expect(after.sink.all(.jobFinished).isEmpty)
             let live = try await after.store.reader.read { try Queries($0).liveJobs() }
-            #expect(live == (0, 0))
+            #expect(live == (0, 0, 0))
             try await after.close()
         }
     }

@@ -17,11 +17,13 @@ struct RunOwnerTests {
         var definition = JobDefinition(schedule: ScheduleWords(in: "5s"))
         definition.command = ["backup"]
         change(&definition)
-        let new = try NewJob(definition, owner: owner, at: test.clock.now(), zone: .utc)
+        // try?: who has no entry goes by the number.
+        let whose = Owner(uid: owner, name: (try? Account.find(uid: owner))?.name)
+        let new = try NewJob(definition, owner: whose, at: test.clock.now(), zone: .utc)
         let job = try await test.scheduler.add(
             [new],
             replace: false,
-            caller: Caller(uid: owner, isAdministrator: owner == 0)
+            caller: Caller(whose, isAdministrator: owner == 0)
         )[0]
         try await test.advance(by: .seconds(6))
         return job

@@ -53,6 +53,73 @@ import Testing
         }
     }
 
+    @Test("Held jobs, and what is one owner's, are found past all that is not, in order")
+    func heldAndOwned() async throws {
+        try await TestScheduler.with { test in
+            let plans = [
+                (JobWriter.SQL.held, "SEARCH jobs USING INDEX jobs_held (id>?)"),
+                (Queries.SQL.heldJobs, "SEARCH jobs USING INDEX jobs_held (id>?)"),
+                (
+                    JobWriter.SQL.unheldOfOwner,
+                    "SEARCH jobs USING INDEX jobs_by_owner (owner_id=? AND id>?)"
+                ),
+                (
+                    JobWriter.SQL.liveJobIDsOfOwner,
+                    "SEARCH jobs USING INDEX jobs_by_owner (owner_id=?)"
+                ),
+                (
+                    JobWriter.SQL.jobOfOwner,
+                    "SEARCH jobs USING INDEX jobs_by_owner (owner_id=? AND id=?)"
+                ),
+                (
+                    Queries.SQL.jobsOfOwnerByTag,
+                    "SEARCH job_tags USING PRIMARY KEY (owner_id=? AND tag=? AND job_id>?)"
+                ),
+                (
+                    JobWriter.SQL.liveJobIDsByTag,
+                    "SEARCH job_tags USING PRIMARY KEY (owner_id=? AND tag=?)"
+                ),
+                (
+                    Queries.SQL.dueJobs(hasOwner: true, hasTag: true),
+                    "SEARCH job_tags USING PRIMARY KEY (owner_id=? AND tag=?)"
+                ),
+                (Queries.SQL.runOfOwner, "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)"),
+                (
+                    Owners.SQL.id,
+                    "SEARCH owners USING INDEX sqlite_autoindex_owners_1 (uid=? AND name=?)"
+                ),
+                (
+                    JobWriter.SQL.waitingJobs,
+                    "SEARCH jobs USING INDEX jobs_waiting (clock=? AND due_us<?)"
+                ),
+                (
+                    JobWriter.SQL.nextWaiting,
+                    "SEARCH jobs USING COVERING INDEX jobs_waiting (clock=? AND due_us>?)"
+                ),
+                (
+                    Queries.SQL.waitingThen,
+                    "SEARCH jobs USING INDEX jobs_waiting (clock=? AND due_us=? AND rowid>?)"
+                ),
+                (
+                    Queries.SQL.waitingAfter,
+                    "SEARCH jobs USING INDEX jobs_waiting (clock=? AND due_us>?)"
+                ),
+            ]
+            for (sql, first) in plans {
+                let plan = try await test.store.reader.read { database in
+                    let words = "EXPLAIN QUERY PLAN " + sql.replacing(/\?\d+/, with: "1")
+                    return try database.prepare(words).all { try $0.get(3, as: String.self) }
+                }
+                let found = plan.first?.replacing("COVERING ", with: "")
+                #expect(found == first.replacing("COVERING ", with: ""), "\(sql)")
+                #expect(!plan.contains { $0.hasPrefix("SCAN") }, "\(plan)")
+                // A list by due dates is sorted, whatever it is of.
+                let isSorted = plan.contains { $0.contains("TEMP B-TREE") }
+                #expect(!isSorted || sql.contains("ORDER BY 1, 2"), "\(plan)")
+            }
+        }
+    }
+
     @Test("What a fire writes builds no table on the way, which SQLite does for a list of words")
     func writesOfFire() async throws {
         try await TestScheduler.with { test in

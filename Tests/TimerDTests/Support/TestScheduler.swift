@@ -20,6 +20,7 @@ final class TestScheduler: Sendable {
     let sink = RecordingSink()
     let scheduler: Scheduler
     private let keeping: Keeping
+    private let accounts: Accounts
     private let loadDate = LoadDate()
     let recovered: Recovered
 
@@ -51,10 +52,12 @@ final class TestScheduler: Sendable {
         machine: VirtualClock.Machine = VirtualClock.Machine(wall: start),
         log: Logger = Logger(label: "test"),
         keeping: Keeping = Keeping(),
+        accounts: Accounts = Accounts(),
         publisher: (@Sendable (DaemonState) -> any EventPublisher)? = nil
     ) async throws {
         self.folder = folder
         self.keeping = keeping
+        self.accounts = accounts
         loop = VirtualTimerLoop()
         store = try Store(
             folder + "/timerd.db",
@@ -81,6 +84,7 @@ final class TestScheduler: Sendable {
             clock: clock,
             store: store.writer,
             runner: runner,
+            accounts: accounts,
             events: publisher?(store.state) ?? sink,
             eventSequenceEnd: store.state.eventSequenceEnd,
             settings: settings,
@@ -102,6 +106,7 @@ final class TestScheduler: Sendable {
     /// Runs `body` with a scheduler on a new database, and removes both.
     static func with(
         keeping: Keeping = Keeping(),
+        accounts: Accounts = Accounts(),
         _ body: (TestScheduler) async throws -> Void
     ) async throws {
         let folder = "/tmp/timerd-test-\(UUID().uuidString)"
@@ -110,7 +115,7 @@ final class TestScheduler: Sendable {
             withIntermediateDirectories: true
         )
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let test = try await TestScheduler(folder: folder, keeping: keeping)
+        let test = try await TestScheduler(folder: folder, keeping: keeping, accounts: accounts)
         try await body(test)
         try await test.close()
     }
@@ -133,7 +138,12 @@ final class TestScheduler: Sendable {
         var machine = clock.machine
         machine.pass(time)
         change(&machine)
-        return try await TestScheduler(folder: files, machine: machine, keeping: keeping)
+        return try await TestScheduler(
+            folder: files,
+            machine: machine,
+            keeping: keeping,
+            accounts: accounts
+        )
     }
 
     func crashed() async throws -> TestScheduler { try await crashedAndDown(for: .zero) }

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Schedules
+import TimerControl
+
+/// When to look whether held jobs may go on; all dates are elapsed time.
+struct HeldJobs: Sendable {
+    /// The time between two looks, while something is held.
+    static let rhythm = TimeSpan.seconds(60)
+
+    /// When to look next; nil while nothing is held, or a look is under way.
+    private(set) var date: Timestamp?
+    private(set) var isLooking = false
+    /// Where the next piece begins.
+    var cursor = JobID(rawValue: 0)
+    /// Jobs that could not be read when the daemon started, with a fire that was open then.
+    var leftOpen: Set<JobID> = []
+
+    func isDue(now: Timestamp) -> Bool { date.map { $0 <= now } ?? false }
+
+    /// Something is held.
+    mutating func found(now: Timestamp) {
+        if date == nil, !isLooking { date = now + Self.rhythm }
+    }
+
+    mutating func begin() {
+        isLooking = true
+        date = nil
+    }
+
+    mutating func ended(isAnyHeld: Bool, now: Timestamp) {
+        isLooking = false
+        date = isAnyHeld ? now + Self.rhythm : nil
+    }
+}
+
+extension Scheduler {
+    /// Looks at a piece of the held jobs, if it is time.
+    func lookAtHeldIfDue() {
+        if held.isDue(now: clock.now().elapsed) { lookAtHeld() }
+    }
+
+    /// Looks whether the owners of jobs are who they were, and whether held jobs may go on: a piece of
+    /// those, or all of them.
+    func lookAtHeld(all: Bool = false) {
+        guard !held.isLooking, isRecovered, !isStopping else { return }
+        held.begin()
+        // Detached: the user database may take long, and nothing here waits for it.
+        Task.detached(executorPreference: pool) {
+            await self.checkOwners()
+            await self.lookOn(all: all)
+        }
+    }
+
+    private func lookOn(all: Bool) async {
+        var count = 1
+        if all { held.cursor = JobID(rawValue: 0) }
+        repeat {
+            guard !isStopping else { break }
+            let (cursor, leftOpen) = (held.cursor, held.leftOpen)
+            do {
+                let look = try await write {
+                    try $0.lookAtHeld(after: cursor, leftOpen: leftOpen)
+                } durable: { scheduler, look in
+                    scheduler.held.leftOpen.subtract(look.settled)
+                    scheduler.takeOver(look.recovered)
+                }
+                for fired in look.recovered.untoldByHand {
+                    fireByHand(fired, isRedelivery: true)
+                }
+                for run in look.recovered.waiting {
+                    armWaiting(run.fire)
+                    runsChanged(of: run.job.id)
+                }
+                held.cursor = look.next ?? JobID(rawValue: 0)
+                count = look.count
+            } catch {
+                // The store has told of its trouble; the next look comes in a while.
+                break
+            }
+        } while all && held.cursor.rawValue > 0
+        held.ended(isAnyHeld: count > 0, now: clock.now().elapsed)
+        announceLoadDate()
+    }
+
+    /// Tells the log of what is held now and what goes on, and sees to the next look.
+    func noteHeld(_ notices: [Notice]) {
+        for event in notices.map(\.event) {
+            switch event.type {
+            case .jobHeld:
+                held.found(now: clock.now().elapsed)
+                log.warning("a job is held", metadata: metadata(of: event))
+            case .jobReleased: log.notice("a held job goes on", metadata: metadata(of: event))
+            default: break
+            }
+        }
+    }
+
+    private func metadata(of event: Event) -> Logger.Metadata {
+        var facts: Logger.Metadata = ["job": "\(event.job)"]
+        if let name = event.name { facts["name"] = "\(name)" }
+        if let owner = event.owner { facts["owner"] = "\(owner.uid)" }
+        if let reason = event.reason { facts["error"] = "\(reason)" }
+        return facts
+    }
+
+    // MARK: - Owners
+
+    /// Holds the jobs of owners whose name and uid no longer match, and lets go on those of owners where
+    /// they do again; of `only`, or of all who have live jobs.
+    ///
+    /// Bounded by the number of users. A daemon of one user asks nothing: its user is who it runs as.
+    func checkOwners(_ only: Owner? = nil) async {
+        guard settings.account.uid == 0 else { return }
+        let known: [KnownOwner]
+        do {
+            known = try await write { try $0.owners.others() }
+        } catch {
+            // The store has told of its trouble; the next look asks again.
+            return
+        }
+        for known in known where only.map({ $0 == known.owner }) ?? true {
+            let name: String?
+            do throws(StartRefusal) {
+                name = try await accounts.name(of: known.owner.uid)
+            } catch {
+                // Unknown is no mismatch.
+                continue
+            }
+            let reason = known.owner.absence(now: name)
+            guard reason != known.held, !isStopping else { continue }
+            if let reason {
+                await hold(known, reason)
+            } else {
+                // try?: where it cannot be stored, the next look finds it as it was.
+                _ = try? await write { try $0.owners.hold(known.id, nil) }
+            }
+        }
+    }
+
+    /// The same of the owner of a command that could not be started; the store is asked only where it may
+    /// have been for that.
+    func checkOwner(_ owner: Owner) async {
+        guard settings.account.uid == 0, owner.uid != 0 else { return }
+        // try?: unknown is no mismatch.
+        guard let name = try? await accounts.name(of: owner.uid), owner.absence(now: name) != nil
+        else { return }
+        await checkOwners(owner)
+    }
+
+    /// Holds all live jobs of an owner, in pieces; none of them begins a fire from here on.
+    private func hold(_ known: KnownOwner, _ reason: String) async {
+        holds.hold(known.owner)
+        let own = armed.all.filter { $0.job.owner == known.owner }
+        for entry in own { armed.stopTimer(of: entry.job.id) }
+        let unstarted = Set(own.compactMap(\.unstartedFire))
+        var cursor: JobID? = JobID(rawValue: 0)
+        while let after = cursor, !isStopping {
+            do {
+                cursor = try await write {
+                    try $0.holdJobs(of: known.id, after: after, reason, unstarted: unstarted)
+                }
+            } catch {
+                // The store has told of its trouble; the next look holds the rest.
+                break
+            }
+        }
+        holds.release(known.owner)
+        for entry in own { arm(entry.job.id) }
+    }
+}
+
+extension Owner {
+    /// Why its jobs are held; nil where the uid still has its name. `now`: what the uid is called now, nil
+    /// where there is no such user.
+    func absence(now name: String?) -> String? {
+        guard name ?? String(uid) != self.name else { return nil }
+        let state = name.map { "uid \(uid) is '\($0)' now" } ?? "uid \(uid) is nobody's now"
+        return "'\(self.name)' (uid \(uid)), who is gone: \(state)"
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// A user is removed, and another one is given the uid.
+@Suite(
+    "A uid that is used again, with real users",
+    .timeLimit(.minutes(3)),
+    .enabled(if: geteuid() == 0)
+)
+struct UsedUIDCrossings {
+    private static func shown(_ daemon: DaemonProcess, _ job: String) async throws -> Job {
+        let text = try await daemon.timerctl("show", job, "--json").output
+        return try JSONDecoder().decode(Job.self, from: Data(text.utf8))
+    }
+
+    /// Waits until the job is held, or is not any more: a look comes once a minute.
+    private static func wait(_ daemon: DaemonProcess, _ job: String, held: Bool) async throws {
+        while try await (shown(daemon, job).held != nil) != held { try Task.checkCancellation() }
+    }
+
+    @Test("Its new user sees and runs nothing of the old one's, who finds all of it again")
+    func again() async throws {
+        try await DaemonProcess.withUsers { daemon, ann, _ in
+            let file = "\(ann.home)/ran"
+            #expect(
+                try await daemon.timerctl(
+                    as: ann.uid,
+                    [
+                        "add", "--every", "1s", "--name", "backup", "--tag", "net", "--", "sh",
+                        "-c", "id -un >>ran",
+                    ]
+                ).output == "1\n"
+            )
+            let event = try await daemon.timerctl(as: ann, "add", "--every", "1s", "--name", "tick")
+            #expect(event.output == "2\n")
+            while !FileManager.default.fileExists(atPath: file) { try Task.checkCancellation() }
+            try await ann.remove()
+            let bob = "\(ann.name)-b"
+            try await Tool.run(["useradd", "--uid", "\(ann.uid)", "--home-dir", ann.home, bob])
+            do {
+                try await seesNothing(daemon, ann, bob, file)
+            } catch {
+                try await Tool.run(["userdel", "--force", bob])
+                throw error
+            }
+            try await Tool.run(["userdel", "--force", bob])
+            try await Tool.run([
+                "useradd", "--uid", "\(ann.uid)", "--home-dir", ann.home, ann.name,
+            ])
+            try await Self.wait(daemon, "1", held: false)
+            try await Self.wait(daemon, "2", held: false)
+            let runs = try await daemon.runs(["2", "-n", "1000"])
+            #expect(runs.contains { $0.reason == .held })
+            #expect(try await daemon.timerctl(as: ann, "list").output.contains("backup"))
+        }
+    }
+
+    private func seesNothing(
+        _ daemon: DaemonProcess,
+        _ ann: TestUser,
+        _ bob: String,
+        _ file: String
+    ) async throws {
+        try await Self.wait(daemon, "1", held: true)
+        try await Self.wait(daemon, "2", held: true)
+        for words in [["list", "--all"], ["runs"], ["list", "--tag", "net"], ["list", "--held"]] {
+            let answer = try await daemon.timerctl(as: ann.uid, words)
+            for secret in ["backup", "tick", "ran"] {
+                #expect(!answer.output.contains(secret), "\(words): \(answer.output)")
+            }
+        }
+        for words in [["show", "1"], ["logs", "1"], ["invalidate", "1"], ["fire", "2"]] {
+            let answer = try await daemon.timerctl(as: ann.uid, words)
+            #expect(answer.status != 0, "\(words): \(answer.output)")
+        }
+        let lines = [
+            #"{"jsonrpc":"2.0","id":1,"method":"events.subscribe","params":{"since":0}}"#,
+            #"{"jsonrpc":"2.0","id":2,"method":"job.list","params":{"all":true}}"#,
+        ]
+        let replies = try await daemon.ask(as: ann, lines)
+        #expect(replies.allSatisfy { !$0.contains("backup") && !$0.contains("fire.fired") })
+        let own = try await daemon.timerctl(
+            as: ann,
+            "add",
+            "--every",
+            "1h",
+            "--name",
+            "backup",
+            "--tag",
+            "net"
+        )
+        #expect(own.output == "3\n", "\(own.errors)")
+        #expect(try await daemon.timerctl(as: ann, "invalidate", "--tag", "net").status == 0)
+        let ran = try String(contentsOfFile: file, encoding: .utf8)
+        #expect(!ran.contains(bob))
+        let reason = "'\(ann.name)' (uid \(ann.uid)), who is gone: uid \(ann.uid) is '\(bob)' now"
+        #expect(try await Self.shown(daemon, "1").held == reason)
+        #expect(try await daemon.timerctl("show", "2").output.contains(reason))
+        #expect(try await daemon.timerctl("list").output.contains("held"))
+        #expect(try await daemon.timerctl("doctor").output.contains("who is gone"))
+        #expect(try await daemon.timerctl("status").output.contains("2 held"))
+    }
+}
