@@ -22,7 +22,9 @@ public struct Configuration: Hashable, Sendable {
     public var historyMaxAge = Duration.seconds(365 * 86_400)
     /// How long ended jobs are kept.
     public var endedJobsMaxAge = Duration.seconds(30 * 86_400)
-    /// How many events are kept, the newest.
+    /// How many bytes of one user's are stored: jobs, ended ones among them, and their output.
+    public var maxBytesPerUser = 268_435_456
+    /// How many events of each user are kept, the newest.
     public var eventsKept = 100_000
     public var eventsMaxAge = Duration.seconds(30 * 86_400)
     /// How many live jobs a user may have; root may have any number.

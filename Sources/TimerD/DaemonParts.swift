@@ -289,17 +289,18 @@ extension Store {
             try await scheduler.store.barrier()
             return try await reader.read { database in
                 let log = EventLog(database)
+                let id = try Queries(database).id(of: owner)
                 let room = PageRoom(limit.bytes)
                 let events = try log.events(
                     after: after,
-                    owner: try Queries(database).id(of: owner),
+                    owner: id,
                     limit: limit.events,
                     in: room
                 )
                 return EventPage(
                     events: events,
                     isLast: events.count < limit.events && !room.isFull,
-                    prunedThrough: try log.prunedThrough()
+                    prunedThrough: try log.prunedThrough(of: id)
                 )
             }
         }

@@ -40,10 +40,15 @@ CREATE TABLE owners (
     live INTEGER NOT NULL,
     -- Why its jobs are held: its name and uid no longer match. NULL where they do.
     held TEXT,
+    -- What is stored of it: 1024 for each job, live or ended, and the bytes of its definition, its userInfo
+    -- and of what is kept of its runs' output. Kept by triggers, so that no write can leave it out.
+    bytes INTEGER NOT NULL DEFAULT 0,
+    -- The highest number of an event of the owner that was removed.
+    events_pruned INTEGER NOT NULL DEFAULT 0,
     UNIQUE (uid, name)
 ) STRICT;
 
-INSERT INTO owners VALUES (0, 0, 'root', 0, NULL);
+INSERT INTO owners (id, uid, name, live) VALUES (0, 0, 'root', 0);
 
 -- What changes as a job lives: a short row, rewritten by each of its fires.
 CREATE TABLE jobs (
@@ -92,6 +97,9 @@ CREATE INDEX jobs_held ON jobs (id) WHERE held IS NOT NULL;
 -- Jobs that are to be removed, in the order in which they will be.
 CREATE INDEX jobs_ended ON jobs (ended_at_us) WHERE ended_at_us IS NOT NULL;
 
+-- The same of one user, whose bytes are more than a user may have.
+CREATE INDEX jobs_ended_by_owner ON jobs (owner_id, ended_at_us) WHERE ended_at_us IS NOT NULL;
+
 -- Jobs that the next start of the machine makes due.
 CREATE TABLE boot_jobs (
     job_id INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE
@@ -114,8 +122,30 @@ CREATE TABLE job_definitions (
     -- The parameters of job.add as JSON, without userInfo.
     definition TEXT NOT NULL,
     -- Any JSON value.
-    user_info TEXT
+    user_info TEXT,
+    -- The job's owner, so that counting needs no look at the job, which may be gone.
+    owner_id INTEGER NOT NULL
 ) STRICT;
+
+CREATE TRIGGER definition_added AFTER INSERT ON job_definitions BEGIN
+    UPDATE owners SET bytes = bytes + 1024 + length(CAST(new.definition AS BLOB))
+        + coalesce(length(CAST(new.user_info AS BLOB)), 0)
+    WHERE id = new.owner_id;
+END;
+
+CREATE TRIGGER definition_changed AFTER UPDATE OF definition, user_info ON job_definitions BEGIN
+    UPDATE owners SET bytes = bytes
+        + length(CAST(new.definition AS BLOB)) - length(CAST(old.definition AS BLOB))
+        + coalesce(length(CAST(new.user_info AS BLOB)), 0)
+        - coalesce(length(CAST(old.user_info AS BLOB)), 0)
+    WHERE id = new.owner_id;
+END;
+
+CREATE TRIGGER definition_removed AFTER DELETE ON job_definitions BEGIN
+    UPDATE owners SET bytes = bytes - 1024 - length(CAST(old.definition AS BLOB))
+        - coalesce(length(CAST(old.user_info AS BLOB)), 0)
+    WHERE id = old.owner_id;
+END;
 
 -- Names of live jobs. Here and in job_tags job_id refers to jobs too, but is not declared to: to remove
 -- a job, SQLite would look at each row, for want of an index that only this would use. The same goes for
@@ -217,8 +247,21 @@ CREATE TABLE run_output (
     stream TEXT NOT NULL CHECK (stream IN ('stdout', 'stderr')),
     bytes BLOB NOT NULL,
     dropped INTEGER NOT NULL,
+    -- The job's owner, as in job_definitions.
+    owner_id INTEGER NOT NULL,
     PRIMARY KEY (run_id, stream)
 ) STRICT;
+
+-- The oldest output of one user, whose bytes are more than a user may have.
+CREATE INDEX run_output_by_owner ON run_output (owner_id, run_id);
+
+CREATE TRIGGER output_added AFTER INSERT ON run_output BEGIN
+    UPDATE owners SET bytes = bytes + length(new.bytes) WHERE id = new.owner_id;
+END;
+
+CREATE TRIGGER output_removed AFTER DELETE ON run_output BEGIN
+    UPDATE owners SET bytes = bytes - length(old.bytes) WHERE id = old.owner_id;
+END;
 
 -- What watchers were told, by its number; whole, for it may be kept longer than what it is about.
 CREATE TABLE events (
@@ -243,8 +286,9 @@ CREATE TABLE events (
     code INTEGER
 ) STRICT;
 
--- What one user is told of the past, without a look at what is told to others.
-CREATE INDEX events_by_owner ON events (owner_id, seq) WHERE owner_id <> 0;
+-- What one user is told of the past, without a look at what is told to others; and whose oldest make
+-- room, of whom more are kept than may be.
+CREATE INDEX events_by_owner ON events (owner_id, seq);
 
 -- What watchers are to be told and were not, for all we know: stored with the change itself, and
 -- moved to events once it has a number. What a crash leaves here is told again.

@@ -28,7 +28,9 @@ extension CommandHandler {
     func applyJobs(_ request: ApplyJobs, _ changes: JobChanges, _ caller: Caller) async throws
         -> Answer
     {
-        let applied = try await scheduler.apply(changes, isDryRun: request.dryRun, caller: caller)
+        let applied =
+            try await request.dryRun
+            ? scheduler.tryOut(changes, caller: caller) : scheduler.apply(changes, caller: caller)
         return ApplyReply(
             invalidated: view(applied.invalidated),
             changed: view(applied.changed),

@@ -76,6 +76,7 @@ extension Configuration {
         number(.maxRunsPerUser, &maxRunsPerUser)
         number(.maxJobsPerUser, &maxJobsPerUser)
         number(.maxFiresPerSecondPerUser, &maxFiresPerSecondPerUser)
+        number(.maxBytesPerUser, &maxBytesPerUser)
         number(.runsKept, &runsKept)
         number(.eventsKept, &eventsKept)
         number(.maxConnections, &maxConnections)
@@ -123,6 +124,7 @@ extension Configuration {
             (.maxRunsPerUser, .integer(Int64(maxRunsPerUser))),
             (.maxJobsPerUser, .integer(Int64(maxJobsPerUser))),
             (.maxFiresPerSecondPerUser, .integer(Int64(maxFiresPerSecondPerUser))),
+            (.maxBytesPerUser, .integer(Int64(maxBytesPerUser))),
             (.runsKept, .integer(Int64(runsKept))),
             (.historyMaxAge, span(historyMaxAge)),
             (.endedJobsMaxAge, span(endedJobsMaxAge)),

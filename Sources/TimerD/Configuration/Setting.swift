@@ -9,6 +9,7 @@ import TimerControl
 enum Setting: String, CaseIterable {
     case database, socket, logLevel, drainTime
     case maxRuns, maxRunsPerUser, maxJobsPerUser, maxFiresPerSecondPerUser
+    case maxBytesPerUser
     case runsKept, historyMaxAge, endedJobsMaxAge, eventsKept, eventsMaxAge
     case maxConnections, maxConnectionsPerUser, maxInFlight, maxInFlightPerUser
     case listen
@@ -38,6 +39,7 @@ enum Setting: String, CaseIterable {
         case .runsKept: .number(1...100_000)
         case .maxJobsPerUser: .number(0...1_000_000_000)
         case .maxFiresPerSecondPerUser: .number(1...1_000_000)
+        case .maxBytesPerUser: .number(1_048_576...1_125_899_906_842_624)
         case .maxConnections, .maxConnectionsPerUser: .number(1...100_000)
         case .maxInFlight, .maxInFlightPerUser: .number(1...100_000)
         case .listen: .address

@@ -32,8 +32,8 @@ struct Subscription {
     /// All events up to this number were sent, or were not wanted.
     private(set) var cursor: Int64
     private(set) var phase = Phase.waiting
-    /// Whether events before the cursor were asked for by number, so that a gap must be told.
-    private let isResumed: Bool
+    /// Of what is missing up to this number it has been told.
+    private var toldThrough: Int64 = 0
 
     /// `newest`: the last number that has been published; `owner`: whose events alone are sent, nil
     /// for those of all.
@@ -42,7 +42,6 @@ struct Subscription {
         types = request.types.map(Set.init)
         jobs = request.jobs.map(Set.init)
         cursor = request.since ?? newest
-        isResumed = request.since != 0
     }
 
     /// Begins, once the reply to the subscription has left.
@@ -73,13 +72,15 @@ struct Subscription {
     /// The watcher cannot take what comes now.
     mutating func fallBehind() { phase = .behind }
 
-    /// Looks for a gap in front of a page; what is missing is passed over, and to be told.
+    /// Looks for a gap that a page has: events that are no longer kept, though others between them may
+    /// be; to be told, once.
     mutating func missed(by page: EventPage) -> EventsLost? {
-        guard page.prunedThrough > cursor else { return nil }
-        defer { cursor = page.prunedThrough }
-        // Who asks for all that is kept is told of none that is not.
-        guard isResumed || cursor > 0 else { return nil }
-        return EventsLost(after: cursor, through: page.prunedThrough)
+        let known = max(cursor, toldThrough)
+        guard page.prunedThrough > known else { return nil }
+        toldThrough = page.prunedThrough
+        // Of one owner, all before it have gone; of all, those of other owners may be kept.
+        if owner != nil { cursor = max(cursor, page.prunedThrough) }
+        return EventsLost(after: known, through: page.prunedThrough)
     }
 
     /// All events of a page have been taken.

@@ -37,15 +37,21 @@ struct Retention: Sendable {
     /// Ends a look that has found nothing more to do before `next`.
     mutating func ended(next: Timestamp, now: Timestamp) {
         date = max(next, now + Self.pause)
+        // No user can have more than the surplus before that many have come.
+        let most = progress.events.values.max() ?? 0
         event =
-            progress.eventsCountedThrough
-            + Int64(limits.eventsKept - progress.events + Self.surplus)
+            progress.eventsCountedThrough + Int64(limits.eventsKept - most + Self.surplus)
     }
 
     /// Ends a look that the store had trouble with.
     mutating func failed(now: Timestamp) {
         date = now + Self.pause
         event = .max
+    }
+
+    /// More of a user is stored than may be: calls for a look now, unless one is under way.
+    mutating func isOverfull(now: Timestamp) {
+        if let date { self.date = min(date, now) }
     }
 
     mutating func clockWentAhead(now: Timestamp) {

@@ -17,7 +17,7 @@ extension Scheduler {
                     scheduler.armed.unstartedFires(of: .name(name), caller: caller)
                 }
             )
-            return try await scheduler.write { writer in
+            return try await scheduler.write(isLong: jobs.count > Self.longWrite) { writer in
                 try writer.add(jobs, replace: replace, limit: limit, unstarted: unstarted)
             } durable: { scheduler, added in
                 // Before anything else is known of them, as that they have ended.
@@ -30,32 +30,37 @@ extension Scheduler {
     }
 
     /// Ends, changes and adds jobs, all or none; returns them once that is stored and armed.
-    ///
-    /// With `isDryRun` all of it is undone again: what is returned is what would have been.
-    func apply(_ changes: JobChanges, isDryRun: Bool, caller: Caller) async throws
-        -> AppliedChanges
-    {
+    func apply(_ changes: JobChanges, caller: Caller) async throws -> AppliedChanges {
         try await holding([changes.touched], caller: caller) { scheduler in
             let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
             let unstarted = Set(
                 scheduler.armed.unstartedFires(of: changes.touched, caller: caller)
             )
-            do {
-                return try await scheduler.write { writer in
-                    let applied = try writer.apply(
-                        changes,
-                        limit: limit,
-                        caller: caller,
-                        unstarted: unstarted
-                    )
-                    if isDryRun { throw Undone(applied: applied) }
-                    return applied
-                }
-            } catch let undone as Undone {
-                return undone.applied
+            return try await scheduler.write(isLong: changes.count > Self.longWrite) { writer in
+                try writer.apply(changes, limit: limit, caller: caller, unstarted: unstarted)
             }
         }
     }
+
+    /// What `apply` would come to; it holds up no fire and no write.
+    func tryOut(_ changes: JobChanges, caller: Caller) async throws -> AppliedChanges {
+        try requireRunning()
+        // What was asked for before is to be seen.
+        await settle()
+        let moment = clock.now()
+        let trial = DryRun(
+            changes: changes,
+            limit: caller.uid == 0 ? nil : settings.maxJobsPerUser,
+            caller: caller,
+            unstarted: Set(armed.unstartedFires(of: changes.touched, caller: caller)),
+            moment: moment,
+            horizon: window.horizon
+        )
+        return try await dryRuns.run(trial)
+    }
+
+    /// How many jobs make a write one that others' are not to wait for uncommitted.
+    fileprivate static let longWrite = 100
 
     /// Changes what `selection` names, all or none; returns the jobs as they stand.
     ///
@@ -71,7 +76,7 @@ extension Scheduler {
             if case .invalidate = change, let word = selection.word(of: caller) {
                 busy = scheduler.busy[word]
             }
-            return try await scheduler.write { [busy] writer in
+            return try await scheduler.write(isLong: selection.isLong) { [busy] writer in
                 try writer.change(
                     selection,
                     change,
@@ -123,6 +128,11 @@ extension Scheduler {
         return jobs
     }
 
+    private func requireRunning() throws {
+        guard isStopping else { return }
+        throw ControlError(.stopping, "the daemon is stopping; try again once it is back")
+    }
+
     /// Takes the timers of what the selections name out of the loop, runs `body`, and puts back
     /// those of the jobs that are still to fire.
     private func holding<T: Sendable>(
@@ -130,9 +140,7 @@ extension Scheduler {
         caller: Caller,
         _ body: (isolated Scheduler) async throws -> T
     ) async throws -> T {
-        guard !isStopping else {
-            throw ControlError(.stopping, "the daemon is stopping; try again once it is back")
-        }
+        try requireRunning()
         for selection in selections {
             holds.hold(selection, caller: caller)
             for id in armed.ids(of: selection, caller: caller) { armed.stopTimer(of: id) }
@@ -147,12 +155,17 @@ extension Scheduler {
     }
 }
 
-/// Thrown out of a write to have it undone.
-private struct Undone: Error {
-    var applied: AppliedChanges
-}
-
 extension JobSelection {
+    /// Whether a change of what it names may take long: how many jobs have a tag, or are a user's, only
+    /// the store knows.
+    fileprivate var isLong: Bool {
+        switch self {
+        case .ids(let ids): ids.count > Scheduler.longWrite
+        case .name: false
+        case .tag, .owner: true
+        }
+    }
+
     init(_ reference: JobReference) {
         switch reference {
         case .id(let id): self = .ids([id])

@@ -9,6 +9,7 @@ extension RetentionLimits {
         endedJobsMaxAge = TimeSpan(configuration.endedJobsMaxAge)
         eventsKept = configuration.eventsKept
         eventsMaxAge = TimeSpan(configuration.eventsMaxAge)
+        maxBytesPerUser = Int64(configuration.maxBytesPerUser)
     }
 }
 

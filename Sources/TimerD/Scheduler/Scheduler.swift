@@ -19,6 +19,7 @@ actor Scheduler {
 
     let clock: any WallClock
     let store: WriteQueue
+    let dryRuns: DryRuns
     let runner: any CommandRunner
     let accounts: Accounts
     /// The threads on which runs are prepared and waited for; nil for those of the process.
@@ -97,6 +98,7 @@ actor Scheduler {
         self.loop = loop
         self.clock = clock
         self.store = store
+        dryRuns = DryRuns(path: store.path)
         self.runner = runner
         self.accounts = accounts
         self.pool = pool
@@ -129,15 +131,17 @@ actor Scheduler {
     ///
     /// The write takes its place in the store's queue before this suspends. `durable` is called here
     /// in the order of the store, after the outcome has been armed: who awaits this may be
-    /// overtaken by what the store says later, for a continuation goes by way of the pool.
+    /// overtaken by what the store says later, for a continuation goes by way of the pool. `isLong`:
+    /// what others have written is not to wait for its end.
     func write<T: Sendable>(
+        isLong: Bool = false,
         _ body: @escaping @Sendable (inout JobWriter) throws -> T,
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) async throws -> T {
         let beginWrite = beginsWrite()
         let (store, loop) = (store, loop)
         return try await withCheckedThrowingContinuation { continuation in
-            store.submit { database in
+            store.submit(isLong: isLong) { database in
                 var writer = try beginWrite(database)
                 let value = try body(&writer)
                 return (value, writer.outcome)
@@ -199,11 +203,14 @@ actor Scheduler {
         window.extend(now: moment.elapsed)
         let horizon = window.horizon
         let runsKept = settings.runsKept
+        let maxBytes = settings.retention.maxBytesPerUser
         let keepsMoment = moment.elapsed - keptMoment >= .seconds(1)
         if keepsMoment { keptMoment = moment.elapsed }
         return { database in
             if keepsMoment { try DaemonState.write(moment, to: database) }
-            return JobWriter(database, at: moment, horizon: horizon, runsKept: runsKept)
+            var writer = JobWriter(database, at: moment, horizon: horizon, runsKept: runsKept)
+            writer.maxBytes = maxBytes
+            return writer
         }
     }
 
@@ -215,6 +222,10 @@ actor Scheduler {
         counters.countSkipped(outcome.notices)
         tell(outcome.notices)
         noteHeld(outcome.notices)
+        if outcome.isOverfull {
+            retention.isOverfull(now: clock.now().elapsed)
+            pruneIfDue()
+        }
         if window.isLoadDue(now: clock.now().elapsed, armed: armed.count) { loadWindow() }
         announceLoadDate()
     }

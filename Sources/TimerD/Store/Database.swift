@@ -13,6 +13,8 @@ final class Database {
         case readWriteCreate
         /// Sees what is committed, changes nothing and never checkpoints.
         case readOnly
+        /// Is gone when it is closed.
+        case inMemory
     }
 
     let path: String
@@ -45,11 +47,47 @@ final class Database {
                 let real = String(cString: sqlite3_db_filename(handle, "main"))
                 files = OpenedFiles(path: path, real: real, on: disk)
             case .readOnly: try configureReader()
+            case .inMemory: break
             }
         } catch {
             close()
             throw error
         }
+    }
+
+    /// Makes a database in memory that has the file at `path` beside it as `disk`, where it sees what is
+    /// committed and changes nothing, until `leaveDisk`.
+    init(inMemoryBeside path: String) throws(DatabaseError) {
+        self.path = path
+        mode = .inMemory
+        var handle: OpaquePointer?
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI
+        let result = sqlite3_open_v2(":memory:", &handle, flags | SQLITE_OPEN_NOMUTEX, nil)
+        guard let handle, result == SQLITE_OK else {
+            sqlite3_close(handle)
+            throw DatabaseError(
+                code: result,
+                message: "cannot make a database in memory",
+                path: path
+            )
+        }
+        self.handle = handle
+        do {
+            // The characters that a URI gives a meaning to: https://www.sqlite.org/uri.html.
+            let file = path.replacing("%", with: "%25").replacing("?", with: "%3f")
+                .replacing("#", with: "%23")
+            try prepare("ATTACH ?1 AS disk").run("file:\(file)?mode=ro")
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    /// Lets go of the file that it has beside it; not within a transaction.
+    func leaveDisk() throws(DatabaseError) {
+        for statement in statements.values { statement.finish() }
+        statements = [:]
+        try execute("DETACH disk")
     }
 
     deinit {

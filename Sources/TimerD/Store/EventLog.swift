@@ -56,9 +56,14 @@ struct EventLog {
         return try database.prepare(SQL.after).page(seq, limit) { try read($0) }
     }
 
-    /// The highest number of an event that is no longer kept; 0 for none.
-    func prunedThrough() throws -> Int64 {
-        try database.prepare(SQL.prunedThrough).value() ?? 0
+    /// The highest number of an event that is no longer kept; 0 for none. Of those of `owner` alone
+    /// unless it is nil.
+    func prunedThrough(of owner: OwnerID? = nil) throws -> Int64 {
+        if let owner {
+            return try database.prepare(SQL.prunedThroughOfOwner).first(owner) { try $0.get(0) }
+                ?? 0
+        }
+        return try database.prepare(SQL.prunedThrough).value() ?? 0
     }
 
     /// What the outbox holds: told by nobody, or by a daemon that died before it could say so.
@@ -147,5 +152,6 @@ struct EventLog {
             ORDER BY e.id
             """
         static let prunedThrough = "SELECT events_pruned FROM daemon_state"
+        static let prunedThroughOfOwner = "SELECT events_pruned FROM owners WHERE id = ?1"
     }
 }

@@ -41,7 +41,9 @@ extension JobWriter {
         guard let owner = jobs.first?.owner else { return [] }
         if let limit { try requireRoom(for: jobs, of: owner, replace: replace, limit: limit) }
         let ownerID = try owners.add(jobs.count, to: owner)
-        return try jobs.map { try add($0, of: ownerID, replace: replace, unstarted) }
+        return try requiringSpace(for: owner, ownerID) { writer in
+            try jobs.map { try writer.add($0, of: ownerID, replace: replace, unstarted) }
+        }
     }
 
     /// Refuses jobs beyond the limit before any of them is stored.
@@ -181,7 +183,8 @@ extension JobWriter {
             moment.wall,
             definition.name,
             try JSONText.encode(kept),
-            definition.userInfo?.jsonText
+            definition.userInfo?.jsonText,
+            owner
         )
         if let name = definition.name {
             try database.prepare(SQL.insertName).run(owner, name, id)
@@ -199,8 +202,8 @@ extension JobWriter.SQL {
         """
     static let insertBootJob = "INSERT INTO boot_jobs VALUES (?1)"
     static let insertDefinition = """
-        INSERT INTO job_definitions (job_id, added_at_us, name, definition, user_info)
-        VALUES (?1, ?2, ?3, ?4, ?5)
+        INSERT INTO job_definitions (job_id, added_at_us, name, definition, user_info, owner_id)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         """
     static let updateDefinition = """
         UPDATE job_definitions SET definition = ?2, user_info = ?3 WHERE job_id = ?1

@@ -11,6 +11,7 @@ struct JobChanges: Sendable {
 
     /// The jobs that exist and are touched.
     var touched: JobSelection { .ids(invalidate + change.map(\.id)) }
+    var count: Int { invalidate.count + change.count + add.count }
 }
 
 /// What became of them, in the same order.
@@ -36,8 +37,11 @@ extension JobWriter {
         let before = outcome.jobs.count
         try change(.ids(changes.invalidate), .invalidate, caller: caller, unstarted: unstarted)
         applied.invalidated = Array(outcome.jobs[before...])
-        for (id, new) in changes.change {
-            applied.changed.append(try change(id, to: new, caller: caller, unstarted))
+        let own = try owners.id(of: caller.owner)
+        applied.changed = try requiringSpace(for: caller.owner, own) { writer in
+            try changes.change.map { id, new in
+                try writer.change(id, to: new, caller: caller, unstarted)
+            }
         }
         applied.added = try add(changes.add, replace: false, limit: limit)
         return applied

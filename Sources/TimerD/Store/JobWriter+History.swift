@@ -7,6 +7,13 @@ import TimerControl
 struct Effort {
     private var rest = 100
 
+    /// For a write that needs the room.
+    static let unbounded: Effort = {
+        var effort = Effort()
+        effort.rest = .max
+        return effort
+    }()
+
     var isSpent: Bool { rest <= 0 }
     /// How many rows may still be removed, at least one.
     var rows: Int { max(rest, 1) }

@@ -68,9 +68,11 @@ extension JobWriter {
                 run,
                 stream,
                 bytes,
-                dropped
+                dropped,
+                job.ownerID
             )
         }
+        if !ended.output.stdout.isEmpty || !ended.output.stderr.isEmpty { try noteSpace(of: job) }
         if let runsKept { try database.prepare(SQL.forgetRuns).run(job.id, runsKept) }
         try note(.runFinished, job, fire: ended.fire, run: run) {
             $0.fireDate = ended.fireDate
@@ -134,7 +136,8 @@ extension JobWriter.SQL {
         """
     static let markDone = "UPDATE fires SET state = 'done' WHERE id = ?1"
     static let insertOutput = """
-        INSERT INTO run_output (run_id, stream, bytes, dropped) VALUES (?1, ?2, ?3, ?4)
+        INSERT INTO run_output (run_id, stream, bytes, dropped, owner_id)
+        VALUES (?1, ?2, ?3, ?4, ?5)
         """
     /// Not those of a fire whose next attempt waits: they tell which one that is.
     static let forgetRuns = """

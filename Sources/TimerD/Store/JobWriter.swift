@@ -14,6 +14,8 @@ struct JobWriter {
     let horizon: Timestamp
     /// How many rows the history of a job keeps; nil where this write cuts none.
     let runsKept: Int?
+    /// How much of one user may be stored; nil for any amount.
+    var maxBytes: Int64?
     /// Why no dates that are settled now have fired, where one reason holds for all of them.
     var missedFor: FireReason?
     /// What the scheduler is to be told once the write is durable.
@@ -174,6 +176,8 @@ struct JobWriter {
 struct StoreOutcome: Sendable {
     var jobs: [StoredJob] = []
     var notices: [Notice] = []
+    /// Whether more of a user is stored than may be: what has happened is stored all the same.
+    var isOverfull = false
 }
 
 /// An event that is stored but has no number yet.

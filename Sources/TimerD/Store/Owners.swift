@@ -79,6 +79,11 @@ struct Owners {
         try database.prepare(SQL.hold).run(owner, reason)
     }
 
+    /// What is stored of the owner: see the schema.
+    func bytes(of owner: OwnerID) throws -> Int64 {
+        try database.prepare(SQL.bytes).first(owner) { try $0.get(0) } ?? 0
+    }
+
     /// Gives the row of the user whose daemon this is the name that this user has now: a daemon of one
     /// user knows its user by uid alone.
     func rename(_ own: Owner) throws {
@@ -95,6 +100,7 @@ struct Owners {
             SELECT id, uid, name, held FROM owners WHERE live > 0 AND id <> 0 ORDER BY id
             """
         static let hold = "UPDATE owners SET held = ?2 WHERE id = ?1 AND held IS NOT ?2"
+        static let bytes = "SELECT bytes FROM owners WHERE id = ?1"
         static let rename = """
             UPDATE OR IGNORE owners SET name = ?2
             WHERE id = (SELECT min(id) FROM owners WHERE uid = ?1) AND id <> 0 AND name <> ?2

@@ -8,15 +8,20 @@ struct RetentionLimits: Hashable, Sendable {
     var historyMaxAge = TimeSpan.seconds(365 * 86_400)
     /// Ended jobs are kept so long, and as long as their events at least, which show their names.
     var endedJobsMaxAge = TimeSpan.seconds(30 * 86_400)
+    /// Of each user.
     var eventsKept = 100_000
+    /// How much of one user is stored; nil for any amount.
+    var maxBytesPerUser: Int64?
     var eventsMaxAge = TimeSpan.seconds(30 * 86_400)
 }
 
 /// How far a daemon has come with removing what is kept no longer.
 struct PruneProgress: Hashable, Sendable {
-    /// How many events are stored, of those up to `eventsCountedThrough`.
-    var events = 0
+    /// How many events of each owner are stored, of those up to `eventsCountedThrough`.
+    var events: [OwnerID: Int] = [:]
     var eventsCountedThrough: Int64 = 0
+    /// Whose turn it was last, of the users of whom too much is stored.
+    var owner = OwnerID.nobody
     /// Rows of fires up to this one were looked at, and are not to go for their age.
     var fires = FireID(rawValue: 0)
 }
@@ -57,41 +62,96 @@ struct Pruner {
 
     /// Removes a piece.
     mutating func prune() throws -> Step {
-        guard try countEvents(), let event = try pruneEvents(), let fire = try pruneFires(),
-            let job = try pruneJobs()
+        guard try countEvents(), try pruneUsers(), let event = try pruneEvents(),
+            let fire = try pruneFires(), let job = try pruneJobs()
         else { return .more }
         return .done(next: min(event, fire, job))
     }
 
     /// Counts on from where the last piece stopped; whether that was all.
     private mutating func countEvents() throws -> Bool {
-        let (count, last) =
-            try database.prepare(SQL.countEvents)
-            .first(progress.eventsCountedThrough, Self.countLimit) {
-                (try $0.get(0, as: Int.self), try $0.get(1, as: Int64?.self))
-            } ?? (0, nil)
-        progress.events += count
-        progress.eventsCountedThrough = last ?? progress.eventsCountedThrough
-        return count < Self.countLimit
+        var counted = 0
+        let counts = try database.prepare(SQL.countEvents)
+            .all(progress.eventsCountedThrough, Self.countLimit) {
+                (
+                    owner: try $0.get(0, as: OwnerID.self), count: try $0.get(1, as: Int.self),
+                    last: try $0.get(2, as: Int64.self)
+                )
+            }
+        for (owner, count, last) in counts {
+            counted += count
+            progress.events[owner, default: 0] += count
+            progress.eventsCountedThrough = max(progress.eventsCountedThrough, last)
+        }
+        return counted < Self.countLimit
+    }
+
+    /// Makes room where more of a user is stored than may be: the oldest ended jobs go, then the oldest
+    /// output; the users take turns.
+    ///
+    /// - Returns: whether that is all that can go.
+    private mutating func pruneUsers() throws -> Bool {
+        guard let most = limits.maxBytesPerUser else { return true }
+        let full = try database.prepare(SQL.fullOwners).all(most) {
+            try $0.get(0, as: OwnerID.self)
+        }
+        let last = progress.owner.rawValue
+        let writer = JobWriter(database, at: moment, horizon: .distantPast)
+        for owner in full.filter({ $0.rawValue > last }) + full.filter({ $0.rawValue <= last }) {
+            progress.owner = owner
+            while try writer.owners.bytes(of: owner) > most {
+                if let job = try writer.oldestEnded(of: owner) {
+                    guard try writer.remove(job, &effort), !effort.isSpent else { return false }
+                } else {
+                    try database.prepare(SQL.deleteOutput).run(owner, effort.runs)
+                    guard database.changes > 0 else { break }
+                    effort.spend(runs: database.changes)
+                    if effort.isSpent { return false }
+                }
+            }
+        }
+        return true
     }
 
     /// - Returns: when the next one is too old; nil where there is more to do now.
     private mutating func pruneEvents() throws -> Timestamp? {
-        let surplus = progress.events - limits.eventsKept
         let oldest = try database.prepare(SQL.oldestEvents).all(effort.rows) {
-            (number: try $0.get(0, as: Int64.self), at: try $0.get(1, as: Timestamp.self))
+            (
+                number: try $0.get(0, as: Int64.self), at: try $0.get(1, as: Timestamp.self),
+                owner: try $0.get(2, as: OwnerID.self)
+            )
         }
         let keptSince = moment.wall - limits.eventsMaxAge
-        let going = oldest.enumerated().prefix { $0.offset < surplus || $0.element.at < keptSince }
-        if let last = going.last?.element {
+        let going = oldest.prefix { $0.at < keptSince }
+        if let last = going.last {
             try database.prepare(SQL.deleteEvents).run(last.number)
-            try database.prepare(SQL.noteEventsPruned).run(last.number)
-            progress.events -= going.count
-            effort.spend(rows: Int64(going.count))
+            for (owner, events) in Dictionary(grouping: going, by: \.owner) {
+                try noteEventsPruned(events.count, of: owner, through: events.last?.number ?? 0)
+            }
+        }
+        for owner in progress.events.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+            if effort.isSpent { return nil }
+            let surplus = (progress.events[owner] ?? 0) - limits.eventsKept
+            guard surplus > 0 else { continue }
+            let numbers = try database.prepare(SQL.oldestEventsOfOwner)
+                .all(owner, min(surplus, effort.rows)) { try $0.get(0, as: Int64.self) }
+            guard let last = numbers.last else { continue }
+            try database.prepare(SQL.deleteEventsOfOwner).run(owner, last)
+            try noteEventsPruned(numbers.count, of: owner, through: last)
         }
         if effort.isSpent { return nil }
         let next = oldest.dropFirst(going.count).first
         return (next?.at ?? moment.wall) + limits.eventsMaxAge
+    }
+
+    private mutating func noteEventsPruned(_ count: Int, of owner: OwnerID, through last: Int64)
+        throws
+    {
+        try database.prepare(SQL.noteEventsPruned).run(last)
+        try database.prepare(SQL.noteEventsPrunedOfOwner).run(owner, last)
+        let rest = (progress.events[owner] ?? 0) - count
+        progress.events[owner] = rest > 0 ? rest : nil
+        effort.spend(rows: Int64(count))
     }
 
     /// - Returns: when the next one is too old; nil where there is more to do now.
@@ -137,13 +197,34 @@ struct Pruner {
     }
 
     private enum SQL {
+        /// Of root where nobody is named.
         static let countEvents = """
-            SELECT count(*), max(seq) FROM (
-                SELECT seq FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2)
+            SELECT coalesce(owner_id, 0), count(*), max(seq) FROM (
+                SELECT owner_id, seq FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2) GROUP BY 1
             """
-        static let oldestEvents = "SELECT seq, at_us FROM events ORDER BY seq LIMIT ?1"
+        static let oldestEvents = """
+            SELECT seq, at_us, coalesce(owner_id, 0) FROM events ORDER BY seq LIMIT ?1
+            """
+        /// Uses events_by_owner.
+        static let oldestEventsOfOwner = """
+            SELECT seq FROM events WHERE owner_id = ?1 ORDER BY seq LIMIT ?2
+            """
         static let deleteEvents = "DELETE FROM events WHERE seq <= ?1"
-        static let noteEventsPruned = "UPDATE daemon_state SET events_pruned = ?1"
+        static let deleteEventsOfOwner = "DELETE FROM events WHERE owner_id = ?1 AND seq <= ?2"
+        static let noteEventsPruned = """
+            UPDATE daemon_state SET events_pruned = max(events_pruned, ?1)
+            """
+        static let noteEventsPrunedOfOwner = """
+            UPDATE owners SET events_pruned = max(events_pruned, ?2) WHERE id = ?1
+            """
+        static let fullOwners = """
+            SELECT id FROM owners WHERE bytes > ?1 AND uid <> 0 ORDER BY id
+            """
+        /// Uses run_output_by_owner.
+        static let deleteOutput = """
+            DELETE FROM run_output WHERE rowid IN (
+                SELECT rowid FROM run_output WHERE owner_id = ?1 ORDER BY run_id LIMIT ?2)
+            """
         static let oldestFires = """
             SELECT id, job_id, coalesce(last_date_us, wall_date_us),
                 state = 'fired' OR state = 'done' OR state = 'skipped'

@@ -91,12 +91,21 @@ actor WriteQueue {
     nonisolated var statistics: WriteStatistics { published.withLock { $0 } }
 
     /// Queues a command; `completion` is called when it is durable, or has failed and is undone.
+    ///
+    /// `isLong`: it is committed by itself, and what was written before it is not kept waiting for that.
     nonisolated func submit<T: Sendable>(
+        isLong: Bool = false,
         _ body: @escaping @Sendable (Database) throws -> T,
         completion: @escaping @Sendable (Result<T, any Error>) -> Void
     ) {
         let command = WriteCommand(body, completion: completion)
-        let isQueued = thread.perform { self.assumeIsolated { $0.run(command) } }
+        let isQueued = thread.perform {
+            self.assumeIsolated { queue in
+                if isLong { queue.finishBatch() }
+                queue.run(command)
+                if isLong { queue.finishBatch() }
+            }
+        }
         if !isQueued { completion(.failure(closedError)) }
     }
 

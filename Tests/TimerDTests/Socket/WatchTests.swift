@@ -131,6 +131,9 @@ import TimerControl
             let all = try await server.connect()
             try await all.send(subscribe(#"{"since":0}"#))
             await all.expect(reply(20))
+            await all.expect(
+                #"{"jsonrpc":"2.0","method":"events.lost","params":{"after":0,"through":15}}"#
+            )
             #expect(try await nextSeq(all) == 16)
         }
     }

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What changes would come to, tried on a copy of what they touch: nobody waits for it but who asks.
+///
+/// One at a time, in the order in which they were asked for, on a thread of its own that lives as long
+/// as that takes; the log cannot be shortened while the copy is made.
+actor DryRuns {
+    private let path: String
+    private var last: Task<Void, Never>?
+
+    init(path: String) { self.path = path }
+
+    /// What `trial` would come to if it were carried out now.
+    ///
+    /// - Throws: what the write would throw.
+    func run(_ trial: DryRun) async throws -> AppliedChanges {
+        let (before, path) = (last, path)
+        let task = Task { () -> Result<AppliedChanges, any Error> in
+            await before?.value
+            let thread = StoreThread(name: "timerd-dry-run")
+            let result = await withCheckedContinuation { continuation in
+                thread.perform { continuation.resume(returning: Result { try trial.run(path) }) }
+            }
+            await thread.stop()
+            return result
+        }
+        last = Task { _ = await task.value }
+        return try await task.value.get()
+    }
+}
+
+/// Changes that are tried, not made.
+struct DryRun: Sendable {
+    var changes: JobChanges
+    var limit: Int?
+    var caller: Caller
+    /// Fires whose run is stored as running and has not been started.
+    var unstarted: Set<FireID>
+    var moment: Moment
+    /// The end of the window, in elapsed time.
+    var horizon: Timestamp
+
+    /// Carries them out on a copy in memory of what they touch in the database at `path`.
+    func run(_ path: String) throws -> AppliedChanges {
+        let database = try Database(inMemoryBeside: path)
+        defer { database.close() }
+        try Migrator(.released).migrate(database)
+        try copy(into: database)
+        try database.leaveDisk()
+        try database.begin()
+        // Without a bound on bytes: what has ended, and would make room, is not copied.
+        var writer = JobWriter(database, at: moment, horizon: horizon)
+        return try writer.apply(changes, limit: limit, caller: caller, unstarted: unstarted)
+    }
+
+    private func copy(into database: Database) throws {
+        // One state of the file, from the first row to the last.
+        try database.execute("BEGIN")
+        try database.execute("CREATE TEMP TABLE touched (id INTEGER PRIMARY KEY)")
+        let touch = try database.prepare("INSERT OR IGNORE INTO touched VALUES (?1)")
+        if case .ids(let ids) = changes.touched { for id in ids { try touch.run(id) } }
+        try database.execute("CREATE TEMP TABLE named (name TEXT PRIMARY KEY)")
+        let name = try database.prepare("INSERT OR IGNORE INTO named VALUES (?1)")
+        for new in changes.add + changes.change.map(\.to) {
+            if let word = new.definition.name { try name.run(word) }
+        }
+        try database.execute(Self.copy)
+        try database.execute("COMMIT")
+    }
+
+    /// Of the touched jobs' history, what settling their dates asks for: the fires from the next date
+    /// on, the newest ones before it, and the ranges that may hold it; see `JobWriter.row`.
+    private static let copy = """
+        DELETE FROM daemon_state;
+        INSERT INTO daemon_state SELECT * FROM disk.daemon_state;
+        INSERT INTO jobs SELECT j.* FROM touched CROSS JOIN disk.jobs AS j USING (id);
+        INSERT INTO job_definitions
+            SELECT d.* FROM touched CROSS JOIN disk.job_definitions AS d ON d.job_id = touched.id;
+        INSERT INTO job_names
+            SELECT n.* FROM disk.owners AS o CROSS JOIN named
+            CROSS JOIN disk.job_names AS n ON n.owner_id = o.id AND n.name = named.name;
+        INSERT INTO fires SELECT f.* FROM jobs AS j CROSS JOIN disk.fires AS f ON f.job_id = j.id
+            AND f.fire_date_us >= min(coalesce(j.fire_date_us, j.due_us, 0),
+                coalesce(j.moved_from_us, j.fire_date_us, 0));
+        INSERT OR IGNORE INTO fires SELECT f.* FROM jobs AS j JOIN disk.fires AS f ON f.id IN (
+            SELECT id FROM disk.fires WHERE job_id = j.id ORDER BY fire_date_us DESC LIMIT 4);
+        INSERT OR IGNORE INTO fires SELECT f.* FROM jobs AS j JOIN disk.fires AS f ON f.id IN (
+            SELECT id FROM disk.fires WHERE job_id = j.id AND last_date_us IS NOT NULL
+            ORDER BY fire_date_us DESC LIMIT 8);
+        -- Last, for the triggers have counted the copies.
+        DELETE FROM owners;
+        INSERT INTO owners SELECT * FROM disk.owners;
+        DELETE FROM sqlite_sequence;
+        INSERT INTO sqlite_sequence SELECT * FROM disk.sqlite_sequence;
+        """
+}
