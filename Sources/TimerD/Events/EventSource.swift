@@ -15,8 +15,9 @@ struct EventPage: Sendable {
     var events: [Event]
     /// Whether there was no other event when it was read.
     var isLast: Bool
-    /// The highest number that retention has removed an event of, of those that were asked for; 0 if it
-    /// never did. Events of others before it may be kept.
+    /// The highest number that retention has removed an event of, of those that were asked for.
+    ///
+    /// 0 if it never did. Events of others before it may be kept.
     var prunedThrough: Int64
 
     /// The most that a page may hold: events, and bytes of them unless it is a single one.

@@ -56,8 +56,8 @@ struct EventLog {
         return try database.prepare(SQL.after).page(seq, limit) { try read($0) }
     }
 
-    /// The highest number of an event that is no longer kept; 0 for none. Of those of `owner` alone
-    /// unless it is nil.
+    /// The highest number of an event that is no longer kept, of those of `owner` alone unless it is nil;
+    /// 0 for none.
     func prunedThrough(of owner: OwnerID? = nil) throws -> Int64 {
         if let owner {
             return try database.prepare(SQL.prunedThroughOfOwner).first(owner) { try $0.get(0) }
