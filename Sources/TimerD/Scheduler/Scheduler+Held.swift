@@ -143,9 +143,12 @@ extension Scheduler {
     /// have been for that.
     func checkOwner(_ owner: Owner) async {
         guard settings.account.uid == 0, owner.uid != 0 else { return }
-        // try?: unknown is no mismatch.
-        guard let name = try? await accounts.name(of: owner.uid), owner.absence(now: name) != nil
-        else { return }
+        do throws(StartRefusal) {
+            guard owner.absence(now: try await accounts.name(of: owner.uid)) != nil else { return }
+        } catch {
+            // Unknown is no mismatch.
+            return
+        }
         await checkOwners(owner)
     }
 

@@ -75,6 +75,8 @@ extension JobWriter {
             if leftOpen.contains(job.id) {
                 look.settled.insert(job.id)
                 try recover(of: job.id, into: &look.recovered)
+                // Its next date waits, where none is claimed.
+                if job.claim == nil { try settleAndPut(job) }
             } else {
                 try settleAndPut(job)
             }

@@ -174,7 +174,7 @@ struct NamesBesideArmedJobsTests {
     }
 
     /// What costs as much as there are armed jobs is for what concerns them all: a step of the clock,
-    /// the daemon's end, and what an administrator asks of all.
+    /// the daemon's end, a user who is gone, and what an administrator asks of all.
     @Test("Only what concerns all armed jobs looks at all of them")
     func looksAtAll() throws {
         let folder = Repository.folder.appending(path: "Sources/TimerD").path
@@ -188,6 +188,7 @@ struct NamesBesideArmedJobsTests {
         #expect(
             looks == [
                 "Commands/StatusReport.swift": 1,
+                "Scheduler/Scheduler+Held.swift": 1,
                 "Scheduler/Scheduler+Recovery.swift": 2,
                 "Scheduler/Scheduler+Window.swift": 3,
             ]

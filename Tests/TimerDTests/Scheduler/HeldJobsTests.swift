@@ -179,10 +179,11 @@ import TimerControl
             let live = try await test.store.reader.read { try Queries($0).liveJobs() }
             #expect(live == (1, 0, 0))
             #expect(try await Self.told(test, bad).state == .invalidated)
+            try await test.change(good, .pause)
             try await test.advance(by: .seconds(40 * 86_400))
             let answer = await handler.handle(.getJob(.id(bad)), from: .root)
             guard case .failure = answer else { return #expect(Bool(false), "it is still there") }
-            #expect(try await Self.told(test, good).state == .scheduled)
+            #expect(try await Self.told(test, good).state == .paused)
             let tags = try await test.store.reader.read {
                 try $0.prepare("SELECT count(*) FROM job_tags").value(as: Int.self)
             }

@@ -69,7 +69,7 @@ import Testing
                 ),
                 (
                     JobWriter.SQL.jobOfOwner,
-                    "SEARCH jobs USING INDEX jobs_by_owner (owner_id=? AND id=?)"
+                    "SEARCH jobs USING INDEX jobs_by_owner (owner_id=? AND id=? AND rowid=?)"
                 ),
                 (
                     Queries.SQL.jobsOfOwnerByTag,

@@ -20,7 +20,12 @@ extension CommandHandler {
         from uid: UInt32,
         over life: ConnectionLife? = nil
     ) async -> Result<Answer, ControlError> {
-        await handle(request, from: Owner(uid: uid), over: life)
+        // nobody is on every machine, by this name.
+        await handle(
+            request,
+            from: Owner(uid: uid, name: uid == 65_534 ? "nobody" : nil),
+            over: life
+        )
     }
 }
 
