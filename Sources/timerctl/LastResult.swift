@@ -45,7 +45,9 @@ struct LastResult {
     /// Whether the date passed with nobody there, and not because somebody wanted it so.
     static func isMissed(_ reason: FireReason?) -> Bool {
         switch reason {
-        case .misfire, .coalesced, .misfireLimit, .misfireWindow, .clockStepped, .overload, .held: true
+        case .misfire, .coalesced, .misfireLimit, .misfireWindow, .clockStepped, .overload,
+            .held:
+            true
         default: false
         }
     }

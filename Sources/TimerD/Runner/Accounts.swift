@@ -61,7 +61,8 @@ struct Accounts: Sendable {
         try await permissions?.answer(about: account, age: Self.permissionAge).get()
     }
 
-    private func entry(_ uid: UInt32) async throws(StartRefusal) -> Account? {
+    /// The same, and nil where there is no such user.
+    func entry(_ uid: UInt32) async throws(StartRefusal) -> Account? {
         try await accounts.answer(about: uid, age: Self.longestAge).get()
     }
 }

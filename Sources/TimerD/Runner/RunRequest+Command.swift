@@ -63,10 +63,12 @@ extension Settings {
     func owner(of job: StoredJob, _ accounts: Accounts) async throws(StartRefusal) -> Account {
         guard account.uid == 0 else { return account }
         let uid = job.owner.uid
-        if uid != account.uid, let reason = job.owner.absence(now: try await accounts.name(of: uid)) {
+        // One answer, for its name and for what it is run as: the next may be about somebody else.
+        let found = uid == account.uid ? account : try await accounts.entry(uid)
+        if uid != account.uid, let reason = job.owner.absence(now: found?.name) {
             throw StartRefusal("job \(job.id) belongs to \(reason)")
         }
-        let owner = uid == account.uid ? account : try await accounts.account(uid)
+        guard let owner = found else { throw .noUser(uid) }
         try await accounts.requirePermission(owner)
         return owner
     }

@@ -162,7 +162,7 @@ extension Scheduler {
         while let after = cursor, !isStopping {
             do {
                 cursor = try await write {
-                    try $0.holdJobs(of: known.id, after: after, reason, unstarted: unstarted)
+                    try $0.holdJobs(of: known, after: after, reason, unstarted: unstarted)
                 }
             } catch {
                 // The store has told of its trouble; the next look holds the rest.
@@ -175,7 +175,9 @@ extension Scheduler {
 }
 
 extension Owner {
-    /// Why its jobs are held; nil where the uid still has its name. `now`: what the uid is called now, nil
+    /// Why its jobs are held; nil where the uid still has its name.
+    ///
+    /// `now`: what the uid is called now, nil
     /// where there is no such user.
     func absence(now name: String?) -> String? {
         guard name ?? String(uid) != self.name else { return nil }

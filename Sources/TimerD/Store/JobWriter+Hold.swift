@@ -34,17 +34,19 @@ extension JobWriter {
         try database.prepare(SQL.countHeld).run(-1)
     }
 
-    /// Holds a piece of the live jobs of an owner, those after `cursor`.
+    /// Holds a piece of the live jobs of an owner, those after `cursor`; those that the owner is the reason
+    /// for already get the new one.
     ///
     /// - Returns: where the next piece begins; nil after the last.
     mutating func holdJobs(
-        of owner: OwnerID,
+        of owner: KnownOwner,
         after cursor: JobID,
         _ reason: String,
         unstarted: Set<FireID>
     ) throws -> JobID? {
-        try owners.hold(owner, reason)
-        let ids = try database.prepare(SQL.unheldOfOwner).all(owner, cursor, Self.heldLimit) {
+        try owners.hold(owner.id, reason)
+        let select = try database.prepare(SQL.unheldOfOwner)
+        let ids = try select.all(owner.id, cursor, Self.heldLimit, owner.held) {
             try $0.get(0, as: JobID.self)
         }
         for id in ids {
@@ -125,7 +127,7 @@ extension JobWriter.SQL {
     /// Uses jobs_by_owner.
     static let unheldOfOwner = """
         SELECT id FROM jobs
-        WHERE owner_id = ?1 AND id > ?2 AND held IS NULL
+        WHERE owner_id = ?1 AND id > ?2 AND (held IS NULL OR held = ?4)
             AND (state = 'scheduled' OR state = 'paused')
         ORDER BY id LIMIT ?3
         """

@@ -41,6 +41,8 @@ struct UsedUIDCrossings {
             #expect(event.output == "2\n")
             while !FileManager.default.fileExists(atPath: file) { try Task.checkCancellation() }
             try await ann.remove()
+            // A run may begin by what the user database said a second ago, not later.
+            try await Self.wait(daemon, "1", held: true)
             let bob = "\(ann.name)-b"
             try await Tool.run(["useradd", "--uid", "\(ann.uid)", "--home-dir", ann.home, bob])
             do {
@@ -100,7 +102,8 @@ struct UsedUIDCrossings {
         let ran = try String(contentsOfFile: file, encoding: .utf8)
         #expect(!ran.contains(bob))
         let reason = "'\(ann.name)' (uid \(ann.uid)), who is gone: uid \(ann.uid) is '\(bob)' now"
-        #expect(try await Self.shown(daemon, "1").held == reason)
+        while try await Self.shown(daemon, "1").held != reason { try Task.checkCancellation() }
+        #expect(try await Self.shown(daemon, "2").held == reason)
         #expect(try await daemon.timerctl("show", "2").output.contains(reason))
         #expect(try await daemon.timerctl("list").output.contains("held"))
         #expect(try await daemon.timerctl("doctor").output.contains("who is gone"))
