@@ -160,7 +160,7 @@ import TimerControl
             ),
             (
                 "job.invalidate", "{}",
-                "expected exactly one of 'id', 'ids', 'name', 'tag'; none is given"
+                "expected exactly one of 'id', 'ids', 'name', 'tag', 'owner'; none is given"
             ),
             ("job.pause", #"{"ids":[]}"#, "parameter 'ids' is empty, expected one id or more"),
             (
@@ -210,7 +210,7 @@ import TimerControl
                 "events.subscribe", #"{"types":["fire"]}"#,
                 #"parameter 'types[0]' is "fire", expected 'job.added', 'job.changed', 'job.rescheduled', "#
                     + "'job.paused', 'job.resumed', 'job.invalidated', 'job.finished', "
-                    + "'fire.fired', 'fire.skipped', 'run.started' or 'run.finished'"
+                    + "'job.held', 'job.released', 'fire.fired', 'fire.skipped', 'run.started' or 'run.finished'"
             ),
             (
                 "events.subscribe", #"{"jobs":[]}"#,

@@ -56,9 +56,30 @@ extension Connection {
             // Not on the loop: it ends there, after this has been noted.
             reads[ticket] = Task(operation: body)
         } else {
-            let executor = request.isBrief ? environment.executor : nil
-            let task = Task.immediate(executorPreference: executor, operation: body)
-            if request.isRead, replies.isMissing(ticket) { reads[ticket] = task }
+            begin(request, ticket, body)
+        }
+    }
+
+    /// All requests begin by way of the loop's queue, as those do that prefer an executor: one that began
+    /// at once would overtake those that came before it.
+    private func begin(
+        _ request: Request,
+        _ ticket: ReplyQueue.Ticket,
+        _ body: @escaping @Sendable () async -> Void
+    ) {
+        guard !request.isBrief else {
+            let task = Task.immediate(
+                executorPreference: environment.executor,
+                operation: body
+            )
+            if request.isRead { reads[ticket] = task }
+            return
+        }
+        context?.eventLoop.assumeIsolated().execute {
+            let task = Task.immediate(operation: body)
+            guard request.isRead else { return }
+            if self.isGone { task.cancel() }
+            if self.replies.isMissing(ticket) { self.reads[ticket] = task }
         }
     }
 

@@ -45,7 +45,7 @@ enum Tool {
         path: String? = nil
     ) async throws -> String {
         let result = try await Subprocess.run(
-            .name(words[0]),
+            words[0].contains("/") ? .path(FilePath(words[0])) : .name(words[0]),
             arguments: Arguments(Array(words.dropFirst())),
             environment: .custom(["PATH": path ?? RunEnvironment.path, "LC_ALL": "C"]),
             input: .string(input),

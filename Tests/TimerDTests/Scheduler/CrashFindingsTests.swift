@@ -62,7 +62,7 @@ struct CrashFindingsTests {
             try await test.settle()
             #expect(fired.state == .finished)
             #expect(test.runner.requests.map { $0.environment["TIMERD_FIRE_ID"] } == ["\(fire)"])
-            #expect(try await test.job(job.id).endReason == .fired)
+            #expect(try await test.job(job.id).endReason == .invalidated)
         }
     }
 

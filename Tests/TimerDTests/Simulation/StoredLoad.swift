@@ -113,6 +113,7 @@ struct StoredLoad {
         var event = Event(seq: nextEvent, type: type, at: moment.wall, job: job.id)
         nextEvent += 1
         event.owner = job.owner
+        event.ownerID = job.ownerID
         event.fire = fire
         event.fireDate = job.wallFireDate(at: moment)
         event.firedAt = moment.wall
