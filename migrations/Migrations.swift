@@ -6,7 +6,7 @@
 public enum Migrations {
     /// Every migration in the order in which they are applied, numbered from 1.
     public static let all: [(number: Int, name: String, sql: String)] = [
-        (1, "create_jobs", text(PackageResources._001_create_jobs_sql)),
+        (1, "create_jobs", text(PackageResources._001_create_jobs_sql))
     ]
 
     private static func text(_ bytes: [UInt8]) -> String {

@@ -160,7 +160,7 @@ import TimerControl
             ),
             (
                 "job.invalidate", "{}",
-                "expected exactly one of 'id', 'ids', 'name', 'tag', 'owner'; none is given"
+                "expected exactly one of 'id', 'ids', 'name', 'owner', 'tag'; none is given"
             ),
             ("job.pause", #"{"ids":[]}"#, "parameter 'ids' is empty, expected one id or more"),
             (

@@ -26,7 +26,8 @@ import TimerControl
         let which = "say which job: its id, or --name with its name"
         expectUsageError(which) { try Show.parse([]) }
         expectUsageError(which) { try Fire.parse(["2", "--name", "n"]) }
-        let jobs = "say which jobs: their ids, --name with a name, --tag with a tag, or --owner with a user"
+        let jobs =
+            "say which jobs: their ids, --name with a name, --tag with a tag, or --owner with a user"
         expectUsageError(jobs) { try Pause.parse([]) }
         expectUsageError(jobs) { try Invalidate.parse(["--name", "n", "--tag", "t"]) }
     }

@@ -30,12 +30,15 @@ final class PageRoom {
 }
 
 extension PageRoom {
-    /// What the fields of a job, a run or an event take beside those that its user chose.
+    /// What the fields of a run or an event take beside those that its user chose.
     private static let fixed = 300
+    /// What a job counts for beside its definition: more than its other fields take, for it is the number
+    /// of jobs on a page that everybody else's list waits for.
+    private static let job = 1000
 
     /// Whether a row of `JobRow.columns` fits; `hasLast`: the job is told with its last run.
     func takes(job row: borrowing Row, hasLast: Bool) -> Bool {
-        takes((hasLast ? 2 : 1) * Self.fixed + row.byteCount(11) + row.byteCount(12))
+        takes((hasLast ? 2 : 1) * Self.job + row.byteCount(11) + row.byteCount(12))
     }
 
     /// Whether a row of `RunRow.columns` fits.

@@ -38,9 +38,10 @@ import TimerControl
             var subscription = Subscription(request(since: 0), owner: owner, newest: 9)
             subscription.begin()
             _ = subscription.step(ring: EventRing(capacity: 4, newest: 9), newest: 9)
-            let lost = subscription.missed(by: EventPage(events: [], isLast: true, prunedThrough: 5))
+            let page = EventPage(events: [], isLast: true, prunedThrough: 5)
+            let lost = subscription.missed(by: page)
             #expect(lost == EventsLost(after: 0, through: 5))
-            let again = subscription.missed(by: EventPage(events: [], isLast: true, prunedThrough: 5))
+            let again = subscription.missed(by: page)
             #expect(again == nil)
         }
     }
