@@ -10,7 +10,7 @@ import TimerControl
 /// A user is removed, and another one is given the uid.
 @Suite(
     "A uid that is used again, with real users",
-    .timeLimit(.minutes(3)),
+    .timeLimit(.minutes(5)),
     .enabled(if: geteuid() == 0)
 )
 struct UsedUIDCrossings {
