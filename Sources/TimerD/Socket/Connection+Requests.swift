@@ -47,44 +47,31 @@ extension Connection {
         inFlight += 1
         let connection = NIOLoopBound(self, eventLoop: loop)
         let (handle, gate, peer) = (environment.handle, environment.gate, peer)
+        let way = RequestWay(of: request)
+        inProgress[way, default: 0] += 1
         let body = { @Sendable in
             let result = if let checked { await checked() } else { await handle(request, peer) }
             let reply = Task.isCancelled ? nil : id.map { ReplyLine.reply(id: $0, result) }
-            gate.onLoop { connection.value.finish(ticket, reply, load) }
+            gate.onLoop { connection.value.finish(ticket, reply, load, way) }
         }
         if request.mayWait {
             // Not on the loop: it ends there, after this has been noted.
             reads[ticket] = Task(operation: body)
         } else {
-            begin(request, ticket, body)
+            let executor = way == .brief ? environment.executor : nil
+            let task = Task.immediate(executorPreference: executor, operation: body)
+            if request.isRead, replies.isMissing(ticket) { reads[ticket] = task }
         }
     }
 
-    /// All requests begin by way of the loop's queue, as those do that prefer an executor: one that began
-    /// at once would overtake those that came before it.
-    private func begin(
-        _ request: Request,
+    private func finish(
         _ ticket: ReplyQueue.Ticket,
-        _ body: @escaping @Sendable () async -> Void
+        _ reply: [UInt8]?,
+        _ load: RequestLoad,
+        _ way: RequestWay
     ) {
-        guard !request.isBrief else {
-            let task = Task.immediate(
-                executorPreference: environment.executor,
-                operation: body
-            )
-            if request.isRead { reads[ticket] = task }
-            return
-        }
-        context?.eventLoop.assumeIsolated().execute {
-            let task = Task.immediate(operation: body)
-            guard request.isRead else { return }
-            if self.isGone { task.cancel() }
-            if self.replies.isMissing(ticket) { self.reads[ticket] = task }
-        }
-    }
-
-    private func finish(_ ticket: ReplyQueue.Ticket, _ reply: [UInt8]?, _ load: RequestLoad) {
         inFlight -= 1
+        inProgress[way, default: 1] -= 1
         if !isClosing {
             reads[ticket] = nil
             replies.fill(ticket, with: reply)
@@ -124,4 +111,19 @@ extension RequestLine {
 
 extension ControlError {
     static let stoppingNow = ControlError(.stopping, "the daemon is stopping")
+}
+
+/// On which threads a request is carried out: of two requests that go the same way the first is first
+/// wherever they come, and of others it need not be.
+enum RequestWay: Hashable, Sendable {
+    /// By the event loop, as `Request.isBrief`.
+    case brief
+    /// By the pool.
+    case long
+    /// It waits for something to happen, and holds up nothing.
+    case waiting
+
+    init(of request: Request) {
+        self = request.mayWait ? .waiting : request.isBrief ? .brief : .long
+    }
 }

@@ -79,6 +79,8 @@ final class Connection: ChannelDuplexHandler {
     var isStopping = false
     /// Why its user may not be here any more, where that is why it ends.
     var dismissal: ControlError?
+    /// How many requests are in progress, by the way that they go.
+    var inProgress: [RequestWay: Int] = [:]
     var isClosing = false
     /// Whether the channel is closed.
     var isGone = false
@@ -200,6 +202,7 @@ extension Connection {
     /// Whether the head has all that it needs to begin; if it waits, it comes back by itself.
     private func mayBegin(_ load: RequestLoad?) -> Bool {
         guard let load else { return true }
+        guard !wouldOvertake else { return false }
         switch place {
         case .held: return true
         case .waiting: return false
@@ -217,6 +220,18 @@ extension Connection {
         }
         hold(load)
         return true
+    }
+
+    /// Whether the head could take effect before a request that came before it on this connection.
+    private var wouldOvertake: Bool {
+        guard case .request(let envelope, _, _)? = head?.0,
+            case .success(let request) = envelope.request
+        else { return false }
+        switch RequestWay(of: request) {
+        case .brief: return inProgress[.long, default: 0] > 0
+        case .long: return inProgress[.brief, default: 0] > 0
+        case .waiting: return false
+        }
     }
 
     private func leaveHead() {
