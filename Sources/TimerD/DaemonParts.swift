@@ -29,8 +29,10 @@ struct DaemonParts {
     private let resumption: ClockResumption
     private var started: StartedParts
 
-    /// Starts all parts, of which `onLost` is called once the database was taken away; where one cannot, those before it are stopped, and all is as it was but for
+    /// Starts all parts; where one cannot, those before it are stopped, and all is as it was but for
     /// the schema.
+    ///
+    /// `onLost` is called once, when the database was removed or replaced under the daemon.
     static func start(
         _ configuration: Configuration,
         _ manager: ServiceManager,

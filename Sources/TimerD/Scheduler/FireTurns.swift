@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
 import Schedules
 import TimerControl
 
@@ -33,38 +34,15 @@ struct FireTurns: Sendable {
 
     private struct User {
         /// Jobs whose fires wait, in the order in which they became due.
-        var due = Line()
+        var due: Deque<JobID> = []
         /// The same of fires that have had their turn: their runs are stored, and only to be started.
-        var ready = Line()
+        var ready: Deque<JobID> = []
         var tokens: Double
         /// When `tokens` was counted.
         var countedAt: Timestamp
         var unstored = 0
 
         var isWaiting: Bool { !due.isEmpty || !ready.isEmpty }
-    }
-
-    /// First in, first out.
-    private struct Line {
-        private var jobs: [JobID] = []
-        private var head = 0
-
-        var isEmpty: Bool { head == jobs.count }
-        var count: Int { jobs.count - head }
-
-        mutating func append(_ job: JobID) { jobs.append(job) }
-
-        mutating func popFirst() -> JobID? {
-            guard !isEmpty else { return nil }
-            defer {
-                head += 1
-                if head == jobs.count {
-                    jobs.removeAll(keepingCapacity: head < 1024)
-                    head = 0
-                }
-            }
-            return jobs[head]
-        }
     }
 
     var limits: Limits
