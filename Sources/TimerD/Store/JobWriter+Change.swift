@@ -91,7 +91,14 @@ extension JobWriter {
         case .tag(let tag):
             return try jobIDs(tagged: tag, owner: own) + finished
         case .owner(let words):
-            return try owners.meant(by: words, caller).flatMap { owner in
+            let meant = try owners.meant(by: words, caller)
+            guard !meant.isEmpty || caller.owner.isMeant(by: words) else {
+                throw ControlError(
+                    .notFound,
+                    "'\(words)' has added no job; 'timerctl list --all' shows each job's owner to root"
+                )
+            }
+            return try meant.flatMap { owner in
                 try database.prepare(SQL.liveJobIDsOfOwner).all(owner.id) { try $0.get(0) }
             }
         case .name(let name):
