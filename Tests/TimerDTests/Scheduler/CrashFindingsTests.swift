@@ -52,6 +52,7 @@ struct CrashFindingsTests {
     @Test("A one-shot that is fired by hand has begun when that is answered, whatever comes next")
     func byHandThenEnded() async throws {
         try await TestScheduler.with { test in
+            test.runner.isHolding = true
             let job = try await test.add(ScheduleWords(in: "1h"), command: ["once"])
             try await test.settle()
             let (fired, fire) = try await test.scheduler.fire(
@@ -59,6 +60,7 @@ struct CrashFindingsTests {
                 caller: TestScheduler.root
             )
             try await test.change(job.id, .invalidate)
+            test.runner.end()
             try await test.settle()
             #expect(fired.state == .finished)
             #expect(test.runner.requests.map { $0.environment["TIMERD_FIRE_ID"] } == ["\(fire)"])
