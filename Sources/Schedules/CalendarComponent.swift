@@ -29,11 +29,6 @@ struct CalendarComponent: Hashable, Sendable {
 
     var isAny: Bool { items.isEmpty }
 
-    /// Whether there is a wildcard or a step: a range alone has none.
-    var repeats: Bool {
-        isAny || items.contains { $0.step > 0 && ($0.stop == nil || $0.step != unit) }
-    }
-
     /// The first item outside `range`, or that does not reach the second value it promises.
     ///
     /// `countsDown` is for days before the month's end, whose steps lead towards 1.

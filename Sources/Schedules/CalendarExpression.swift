@@ -126,7 +126,7 @@ extension CalendarExpression.Fields: CivilPattern {
         days = countsFromEnd ? daysOfMonth.bitsFromEnd() : daysOfMonth.bits(in: 1...31)
         hours = hoursOfDay.bits(in: 0...23)
         minutes = minutesOfHour.bits(in: 0...59)
-        followsRealTime = hoursOfDay.repeats || minutesOfHour.repeats
+        followsRealTime = hoursOfDay.isAny || minutesOfHour.isAny
         return nil
     }
 }

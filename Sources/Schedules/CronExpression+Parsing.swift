@@ -44,9 +44,8 @@ extension CronExpression {
         reader.fields.months = UInt16(try reader.bits(fields[3], .month))
         try reader.readDaysOfWeek(fields[4])
         reader.fields.days.isEither = !isUnrestricted(fields[2]) && !isUnrestricted(fields[4])
-        reader.fields.followsRealTime = fields[0...1].contains {
-            $0.contains("*") || $0.contains("/")
-        }
+        // By the first character, as in Debian's cron.
+        reader.fields.followsRealTime = fields[0...1].contains { $0.hasPrefix("*") }
         self.fields = reader.fields
     }
 

@@ -7,9 +7,9 @@
 // - A fixed-time schedule fires once for each of its local times. A local time that is skipped
 //   fires at the first instant after the gap; one that comes twice fires the first time. Local
 //   times that fall onto the same instant are one fire.
-// - A schedule with a wildcard or a step in its minutes or hours follows real time: it fires
-//   whenever the clock on the wall matches, so never in a gap and twice in a repeated hour. An
-//   hourly one fires 23, 24 or 25 times a day.
+// - A schedule whose minutes or hours begin with `*` (`*`, `*/5`, but not `1-23/2`) follows real
+//   time: it fires whenever the clock on the wall matches, so never in a gap and twice in a
+//   repeated hour. An hourly one fires 23, 24 or 25 times a day.
 //
 // Both follow from one definition: a local time comes at the first instant whose local time is not
 // before it. Nothing here knows how long a shift is: half hours, shifts at midnight and skipped
@@ -117,7 +117,7 @@ extension Zone {
 
 /// A set of local times: what a cron or calendar expression matches.
 protocol LocalPattern {
-    /// Whether it has a wildcard or a step in its minutes or hours.
+    /// Whether its minutes or its hours begin with `*`.
     var followsRealTime: Bool { get }
 
     /// The first matching local time at or after `local`, both in µs; nil when there is none.

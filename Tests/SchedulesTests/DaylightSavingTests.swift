@@ -125,6 +125,25 @@ import Testing
             after: "2199-11-02T12:00:00Z",
             dates: ["11-03 01:30 EDT", "11-04 01:30 EST"]
         ),
+        // A step is a list of fixed times, unless it begins with "*" (cron's own flag).
+        Case(
+            words: "30 0-23/1 * * *",
+            zone: "America/New_York",
+            after: "2026-11-01T05:00:00Z",
+            dates: ["11-01 01:30 EDT", "11-01 02:30 EST"]
+        ),
+        Case(
+            words: "30 0-22/2 * * *",
+            zone: "Europe/Berlin",
+            after: "2026-03-28T22:00:00Z",
+            dates: ["03-29 00:30 CET", "03-29 03:00 CEST*", "03-29 04:30 CEST"]
+        ),
+        Case(
+            words: "5,*/20 3 * * *",
+            zone: "Europe/Berlin",
+            after: "2026-10-24T23:30:00Z",
+            dates: ["10-25 03:00 CET", "10-25 03:05 CET", "10-25 03:20 CET"]
+        ),
     ]
 
     static let wildcard = [
@@ -139,12 +158,6 @@ import Testing
             zone: "Europe/Berlin",
             after: "2026-10-24T23:30:00Z",
             dates: ["10-25 02:00 CEST", "10-25 02:00 CET", "10-25 03:00 CET"]
-        ),
-        Case(
-            words: "30 0-23/1 * * *",
-            zone: "America/New_York",
-            after: "2026-11-01T05:00:00Z",
-            dates: ["11-01 01:30 EDT", "11-01 01:30 EST", "11-01 02:30 EST"]
         ),
         Case(
             words: "*/20 * * * *",
@@ -174,7 +187,7 @@ import Testing
         try check(example)
     }
 
-    @Test("A wildcard or a step in minutes or hours follows real time", arguments: wildcard)
+    @Test("Minutes or hours that begin with a star follow real time", arguments: wildcard)
     func realTime(example: Case) throws {
         try check(example)
     }
@@ -203,8 +216,8 @@ import Testing
     @Test(
         "Calendar expressions keep the same rule",
         arguments: [
-            ("*-*-* 02:30", "30 2 * * *"), ("02:0/30", "*/30 2 * * *"), ("02:*", "* 2 * * *"),
-            ("*:0/30", "*/30 * * * *"), ("0/2:15", "15 */2 * * *"),
+            ("*-*-* 02:30", "30 2 * * *"), ("02:0/30", "0-59/30 2 * * *"), ("02:*", "* 2 * * *"),
+            ("*:0/30", "*/30 * * * *"), ("0/2:15", "15 0-23/2 * * *"),
             ("02,03:00,30", "0,30 2,3 * * *"), ("Sun 01..03:30", "30 1-3 * * 0"),
         ]
     )

@@ -25,7 +25,7 @@ struct RandomCron {
         (minutes, hours, days) = (minute.values, hour.values, day.values)
         (months, weekdays) = (month.values, weekday.values)
         isEither = !day.text.hasPrefix("*") && !weekday.text.hasPrefix("*")
-        followsRealTime = (minute.text + hour.text).contains { $0 == "*" || $0 == "/" }
+        followsRealTime = minute.text.hasPrefix("*") || hour.text.hasPrefix("*")
     }
 
     private static func field(

@@ -109,23 +109,9 @@ struct CrontabJobs {
         if names.contains("LOGNAME") {
             notes.append("LOGNAME is left out: it says who runs it, as with cron")
         }
-        if let entry = crontab.entries.first(where: \.stepsWithoutStar) {
-            notes.append(
-                "line \(entry.line): on days when the clocks change, a step such as 0-59/5 goes on in "
-                    + "real time here, as '*' does; Debian's cron takes it for fixed times"
-            )
-        }
         if let line = crontab.unloggedLines.first {
             notes.append("line \(line): the '-' that keeps cron from logging is left out")
         }
         return notes
-    }
-}
-
-extension Crontab.Entry {
-    /// Whether minute or hour have a step, and none begins with "*", which is what Debian's cron goes by.
-    fileprivate var stepsWithoutStar: Bool {
-        let times = schedule.split(separator: " ").prefix(2)
-        return times.contains { $0.contains("/") } && !times.contains { $0.contains("*") }
     }
 }
