@@ -213,7 +213,8 @@ struct DaemonParts {
         (new.database, new.socket, new.listen) = (old.database, old.socket, old.listen)
         await scheduler.reload(Settings(new, account: scheduler.settings.account))
         let socketSettings = ControlSocket.Settings(new, uid: geteuid())
-        socket.reload(socketSettings)
+        // The log tells of it once it is in force: who reads that may rely on it.
+        await socket.reload(socketSettings)
         let changed = old.changes(to: new).map(\.rawValue).joined(separator: " ")
         log.notice("reloaded", metadata: ["changed": "\(changed)"])
         socketSettings.admission.warnOfUnknownNames(log)
@@ -228,42 +229,6 @@ struct DaemonParts {
         await scheduler.stop(drainTime: drainTime)
         var started = started
         try await started.stop()
-    }
-}
-
-extension ControlSocket.Settings {
-    /// Root serves all users, any other user none but itself.
-    init(_ configuration: Configuration, uid: UInt32) {
-        self.init(
-            path: configuration.socket,
-            admission: Admission(
-                owner: uid,
-                isShared: uid == 0,
-                allow: configuration.allow.compactMap(Admission.Entry.init),
-                deny: configuration.deny.compactMap(Admission.Entry.init)
-            ),
-            maxConnections: configuration.maxConnections,
-            maxConnectionsPerUser: configuration.maxConnectionsPerUser,
-            maxInFlight: configuration.maxInFlight,
-            maxInFlightPerUser: configuration.maxInFlightPerUser
-        )
-    }
-}
-
-extension Admission {
-    /// May block, for as long as the user database takes.
-    fileprivate func warnOfUnknownNames(_ log: Logger) {
-        let unknown = unknownNames()
-        for entry in unknown {
-            log.warning("allow or deny names nobody", metadata: ["entry": "\(entry)"])
-        }
-        if leavesRootAlone(unknown) {
-            let names = allow.map(\.description).joined(separator: ", ")
-            log.warning(
-                "allow names nobody at all: everyone but root is locked out",
-                metadata: ["allow": "\(names)"]
-            )
-        }
     }
 }
 

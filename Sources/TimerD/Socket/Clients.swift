@@ -72,15 +72,19 @@ final class Clients: Sendable {
         }
     }
 
-    /// Goes by other settings from now on; sends those away who may not come in by them.
-    func reload(_ settings: ControlSocket.Settings) {
-        loop.execute {
+    /// Goes by other settings; sends those away who may not come in by them.
+    ///
+    /// Returns once whoever connects is looked at by them.
+    func reload(_ settings: ControlSocket.Settings) async {
+        let reloaded = loop.submit {
             self.settings.value = settings
             self.reloads.value += 1
             self.environment.value.maxInFlight = settings.maxInFlight
             self.gate.setLimit(settings.maxInFlightPerUser)
             self.dismissDenied(by: settings.admission)
         }
+        // try?: it fails only where the loop has ended, and then nobody connects.
+        try? await reloaded.get()
     }
 
     /// Once for each user who is here, with names looked up off the loop.

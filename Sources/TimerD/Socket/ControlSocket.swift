@@ -111,11 +111,11 @@ final class ControlSocket: Sendable {
     /// How many clients are connected.
     var connectionCount: Int { clients.count }
 
-    /// Goes by other settings from now on; the path stays as it is.
+    /// Goes by other settings, and returns once they are in force; the path stays as it is.
     ///
     /// Connections that are there stay, each with the number of requests that it may have in
     /// progress.
-    func reload(_ settings: Settings) { clients.reload(settings) }
+    func reload(_ settings: Settings) async { await clients.reload(settings) }
 
     /// Stops listening, answers the requests in progress, and closes all connections.
     ///

@@ -62,7 +62,7 @@ import TimerControl
             var new = try #require(settings)
             new.maxInFlightPerUser = 3
             new.maxConnections = 1
-            server.socket.reload(new)
+            await server.socket.reload(new)
             await started.reach(3)
             #expect(try await server.connect().next()?.contains("maxConnections is 1") == true)
             gate.open()

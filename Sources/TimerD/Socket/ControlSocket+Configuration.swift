@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import TimerControl
+
+extension ControlSocket.Settings {
+    /// Root serves all users, any other user none but itself.
+    init(_ configuration: Configuration, uid: UInt32) {
+        self.init(
+            path: configuration.socket,
+            admission: Admission(
+                owner: uid,
+                isShared: uid == 0,
+                allow: configuration.allow.compactMap(Admission.Entry.init),
+                deny: configuration.deny.compactMap(Admission.Entry.init)
+            ),
+            maxConnections: configuration.maxConnections,
+            maxConnectionsPerUser: configuration.maxConnectionsPerUser,
+            maxInFlight: configuration.maxInFlight,
+            maxInFlightPerUser: configuration.maxInFlightPerUser
+        )
+    }
+}
+
+extension Admission {
+    /// May block, for as long as the user database takes.
+    func warnOfUnknownNames(_ log: Logger) {
+        let unknown = unknownNames()
+        for entry in unknown {
+            log.warning("allow or deny names nobody", metadata: ["entry": "\(entry)"])
+        }
+        if leavesRootAlone(unknown) {
+            let names = allow.map(\.description).joined(separator: ", ")
+            log.warning(
+                "allow names nobody at all: everyone but root is locked out",
+                metadata: ["allow": "\(names)"]
+            )
+        }
+    }
+}
