@@ -80,6 +80,11 @@ struct RunRequest: Sendable {
     var timeout: Duration?
     /// How it is ended when it has taken that long, and what it leaves behind when it has ended.
     var teardown = Teardown.standard
+    /// Asked just before there is a process, and then there is none if it says so.
+    var start = RunStart()
+    /// Called once if the run has taken as long as it may, and its owner may signal none of its
+    /// processes, which go on; with those.
+    var outlasted: @Sendable ([Int32]) -> Void = { _ in }
 }
 
 /// Who a process is to the kernel.

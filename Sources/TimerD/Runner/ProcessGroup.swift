@@ -104,7 +104,7 @@ struct ProcessGroup: Sendable, Hashable {
     }
 
     /// Those that have not ended; looks at every process there is, nil if that is not possible.
-    private var livingMembers: [pid_t]? {
+    var livingMembers: [pid_t]? {
         ProcessStatus.allProcesses?.filter { pid in
             guard getpgid(pid) == leader else { return false }
             // One that is there and cannot be looked at counts as living.

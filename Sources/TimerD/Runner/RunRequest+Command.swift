@@ -10,11 +10,15 @@ extension CommandRunner {
         _ settings: Settings,
         accounts: Accounts,
         clock: any WallClock,
-        started: @escaping @Sendable (_ pid: Int32) -> Void
+        started: @escaping @Sendable (_ pid: Int32) -> Void,
+        outlasted: @escaping @Sendable (_ pids: [Int32]) -> Void
     ) async -> RunResult {
         do throws(StartRefusal) {
             let owner = try await settings.owner(of: command.job, accounts)
-            return await run(settings.request(for: command, owner: owner), started: started)
+            var request = settings.request(for: command, owner: owner)
+            request.start = command.start
+            request.outlasted = outlasted
+            return await run(request, started: started)
         } catch {
             let now = clock.now().wall.microseconds
             return .notStarted(error.message, from: now, to: now)

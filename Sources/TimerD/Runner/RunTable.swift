@@ -87,6 +87,24 @@ final class RunTable: Sendable {
         return answer
     }
 
+    /// Begins to end a run that has taken as long as it may.
+    ///
+    /// `outlasted` is called where its owner could signal none of its processes, with those.
+    func timeOut(
+        _ run: Int64,
+        by teardown: Teardown,
+        _ outlasted: @escaping @Sendable ([pid_t]) -> Void
+    ) {
+        guard let group = wish(run, teardown) ?? nil else { return }
+        Task {
+            var answers = [await sendFirst(teardown.signals[0].signal, to: run, group)]
+            guard answers != [.gone] else { return }
+            answers += try await sendFurther(run, by: teardown, group)
+            guard answers.allSatisfy({ $0 == .refused }) else { return }
+            outlasted(await group.onThread(threads) { group.livingMembers ?? [] })
+        }
+    }
+
     /// The run's group; nil if it is not in progress, and nothing where it has no process yet: then
     /// it is ended once it has.
     private func wish(_ run: Int64, _ teardown: Teardown) -> ProcessGroup?? {
@@ -116,17 +134,27 @@ final class RunTable: Sendable {
     }
 
     private func tearDownFurther(_ run: Int64, by teardown: Teardown, _ group: ProcessGroup) {
+        guard teardown.signals.count > 1 else { return }
+        Task { try await sendFurther(run, by: teardown, group) }
+    }
+
+    /// Sends the signals after the first, each in its time, unless the run has ended by then; what came
+    /// of them.
+    @discardableResult
+    private func sendFurther(
+        _ run: Int64,
+        by teardown: Teardown,
+        _ group: ProcessGroup
+    ) async throws -> [SignalAnswer] {
         let steps = teardown.signals
-        guard steps.count > 1 else { return }
-        Task {
-            for (step, next) in zip(steps, steps.dropFirst()) {
-                try await Task.sleep(for: step.grace)
-                let answer = await group.onThread(threads) {
-                    self.send(next.signal, to: run, group)
-                }
-                guard answer != .gone else { return }
-            }
+        var answers: [SignalAnswer] = []
+        for (step, next) in zip(steps, steps.dropFirst()) {
+            try await Task.sleep(for: step.grace)
+            let answer = await group.onThread(threads) { self.send(next.signal, to: run, group) }
+            answers.append(answer)
+            guard answer != .gone else { break }
         }
+        return answers
     }
 
     /// On its way to its owner a process is the daemon's own, which the owner may not signal: for no

@@ -83,21 +83,26 @@ final class SpawnRunner: CommandRunner {
         _ command: CommandLookup,
         _ handles: RunHandles
     ) async throws(StartRefusal) -> SpawnedProcess {
-        let start = { @Sendable () -> Result<SpawnedProcess, Errno> in
+        let start = { @Sendable () -> Result<SpawnedProcess?, Errno> in
             Result { () throws(Errno) in
-                try SpawnedProcess(request, files: command.files, pipes: handles.pipes)
+                // Here: the thread may have been waited for.
+                guard request.start.begin() else { return nil }
+                return try SpawnedProcess(request, files: command.files, pipes: handles.pipes)
             }
         }
         // With other credentials than its own, the daemon does not wait for the exec.
         let result = request.credentials == nil ? await threads.run(start) : start()
         handles.pipes.closeCommandEnds()
+        let refusal: StartRefusal
         do throws(Errno) {
-            return try result.get()
+            if let process = try result.get() { return process }
+            refusal = .withdrawn
         } catch {
-            handles.pipes.closeOwnEnds()
-            handles.alarm?.descriptor.closeForGood()
-            throw command.refusal(error)
+            refusal = command.refusal(error)
         }
+        handles.pipes.closeOwnEnds()
+        handles.alarm?.descriptor.closeForGood()
+        throw refusal
     }
 
     private func watch(
@@ -126,7 +131,9 @@ final class SpawnRunner: CommandRunner {
                     table.noteCommand(request.run)
                     started(process.pid)
                 },
-                timedOut: { [table] in _ = table.stop(request.run, by: request.teardown) }
+                timedOut: { [table] in
+                    table.timeOut(request.run, by: request.teardown, request.outlasted)
+                }
             )
         )
         // The process is a zombie: nobody else has its number until it is reaped.

@@ -24,6 +24,8 @@ struct RunningCommand: Sendable {
     var ticket: RunSlots.Ticket?
     /// What it has written up to now.
     let output = RunOutput()
+    /// Whether it has begun.
+    let start = RunStart()
 }
 
 extension Scheduler {
@@ -55,6 +57,8 @@ extension Scheduler {
             ) { pid in
                 let process = runner.process(pid)
                 self.loop.perform { self.assumeIsolated { $0.started(command, pid, process) } }
+            } outlasted: { pids in
+                self.loop.perform { self.assumeIsolated { $0.outlasted(command, pids) } }
             }
             slots.release(for: command.job.owner.uid)
             await self.ended(command, result)
@@ -79,6 +83,13 @@ extension Scheduler {
             }
             scheduler.events.publish(event)
         }
+    }
+
+    /// The run has taken as long as it may, and what it runs goes on: its owner may not end it.
+    private func outlasted(_ command: RunningCommand, _ pids: [Int32]) {
+        guard commands[command.run] != nil, !pids.isEmpty else { return }
+        tell(of: pids, of: command.run, command.job)
+        record { try $0.recordSurvivors(pids.count, of: command.run) }
     }
 
     /// Why a run has no process that was ended before there was a place for it.
@@ -178,13 +189,14 @@ extension Scheduler {
         wait(waiting)
     }
 
-    /// Takes back the runs of `jobs` that wait for a place: nothing of a job that was ended begins.
+    /// Takes back the runs of `jobs` that have not begun, whatever they wait for: nothing of a job that
+    /// was ended begins.
     func withdrawRuns(of jobs: [StoredJob]) {
         for job in jobs where !job.state.isLive {
             for run in runs[job.id] ?? [] {
-                guard let ticket = commands[run]?.ticket, slots.isWaiting(ticket) else { continue }
+                guard let command = commands[run], command.start.withdraw() else { continue }
                 stoppedRuns.insert(run)
-                tasks[run]?.cancel()
+                if let ticket = command.ticket, slots.isWaiting(ticket) { tasks[run]?.cancel() }
             }
         }
     }
@@ -212,6 +224,7 @@ extension Scheduler {
         guard let task = tasks[run] else { return .gone }
         let teardown = commands[run]?.job.policy.run.teardown ?? .standard
         let isFirst = stoppedRuns.insert(run).inserted
+        commands[run]?.start.withdraw()
         switch await runner.kill(run.rawValue, by: teardown, asDaemon: asDaemon) {
         case .refused:
             if isFirst { stoppedRuns.remove(run) }
@@ -229,6 +242,7 @@ extension Scheduler {
     func stop(_ run: RunID, by teardown: Teardown) -> Bool {
         guard let task = tasks[run] else { return false }
         stoppedRuns.insert(run)
+        commands[run]?.start.withdraw()
         // One that waits for its place among the runs has no process, and gets none.
         if !runner.stop(run.rawValue, by: teardown) { task.cancel() }
         return true

@@ -32,6 +32,11 @@ extension JobWriter {
         try EventLog(database).insert(event)
     }
 
+    /// Records that a run in progress has processes that its timeout could not end.
+    func recordSurvivors(_ count: Int, of run: RunID) throws {
+        try database.prepare(SQL.markSurvivors).run(run, count)
+    }
+
     /// Records how a run ended, and forgets the runs of its job beyond those that are kept.
     ///
     /// `next`: what follows it, which is stored with it.
@@ -128,6 +133,7 @@ extension JobWriter.SQL {
             boot_id = (SELECT boot_id FROM daemon_state)
         WHERE id = ?1
         """
+    static let markSurvivors = "UPDATE runs SET survivors = ?2 WHERE id = ?1 AND outcome IS NULL"
     static let markFinished = """
         UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
             started_at_us = coalesce(?5, started_at_us), ended_at_us = ?6,

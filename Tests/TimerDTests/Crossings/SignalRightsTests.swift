@@ -99,6 +99,35 @@ struct SignalRightsTests {
         }
     }
 
+    @Test("A timeout that may end nothing of its run says so once, in the log and with the run")
+    func timeoutOfRaised() async throws {
+        try await with { daemon, ann, raised in
+            let job = try await daemon.begin(
+                [raised, "leader"],
+                as: ann.uid,
+                options: ["--name", "raiser", "--timeout", "1s", "--kill-after", "50ms"]
+            )
+            let pid = try #require(try await pid_t(daemon.line(in: "leader")))
+            let told = { @Sendable in
+                daemon.log.split(separator: "\n").filter { $0.contains("be ended") }
+            }
+            try await eventually("it is logged") { !told().isEmpty }
+            let run = try await daemon.runningRun(job)
+            let number = try #require(run.id)
+            for word in ["name=raiser", "job=\(job)", "run=\(number)", "pids=\(pid)"] {
+                #expect(told().first?.contains(word) == true, "\(daemon.log)")
+            }
+            while try await daemon.runningRun(job).survivors != 1 { try Task.checkCancellation() }
+            let words = try await daemon.timerctl(as: ann, "runs", job).output
+            #expect(words.contains("1 process of its group could not be ended"), "\(words)")
+            #expect(isAlive(pid))
+            #expect(try await daemon.timerctl("kill", "\(number)").status == 0)
+            let ended = try await daemon.finishedRun(job)
+            #expect(ended.outcome == .timedOut && ended.survivors == nil, "\(ended)")
+            #expect(told().count == 1, "\(daemon.log)")
+        }
+    }
+
     @Test("invalidate --kill ends a run, but not what of it has become root's")
     func invalidation() async throws {
         try await with { daemon, ann, raised in

@@ -63,6 +63,9 @@ final class RecordingRunner: CommandRunner {
         -> RunResult
     {
         let startedAt = clock.now().wall.microseconds
+        guard request.start.begin() else {
+            return .notStarted(StartRefusal.withdrawn.message, from: startedAt, to: startedAt)
+        }
         let isHolding = state.withLock { state in
             state.requests.append(request)
             return state.isHolding

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import Locks
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// Nothing begins after an answered invalidation, however far a run has come without a process.
+@Suite("Runs that are withdrawn before they begin", .timeLimit(.minutes(2)))
+struct WithdrawnRunTests {
+    /// PAM, which takes as long as a test wants.
+    private final class SlowPermission: Sendable {
+        private let asked = Locked(0)
+        private let answer = DispatchSemaphore(value: 0)
+
+        var askedCount: Int { asked.withLock { $0 } }
+
+        var accounts: Accounts {
+            Accounts(
+                find: { uid throws(StartRefusal) in
+                    Account(
+                        uid: uid,
+                        gid: uid,
+                        groups: [uid],
+                        name: "ann",
+                        home: "/",
+                        shell: "/bin/sh"
+                    )
+                },
+                permission: { _ throws(StartRefusal) in
+                    self.asked.withLock { $0 += 1 }
+                    self.answer.wait()
+                    self.answer.signal()
+                }
+            )
+        }
+
+        func say() { answer.signal() }
+    }
+
+    @Test(
+        "A run that has its place and is still at PAM does not begin once its job was ended",
+        arguments: [false, true]
+    )
+    func atPermission(kill: Bool) async throws {
+        let permission = SlowPermission()
+        try await TestScheduler.with(accounts: permission.accounts) { test in
+            let ann = Owner(uid: 1001, name: "ann")
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            definition.command = ["x"]
+            definition.retries = 3
+            let new = try NewJob(definition, owner: ann, at: test.clock.now(), zone: .utc)
+            let caller = Caller(ann, daemon: 0)
+            let job = try await test.scheduler.add([new], replace: false, caller: caller)[0].id
+            let handler = test.handler()
+            _ = try await handler.handle(.fireJob(.id(job)), from: ann).get()
+            while permission.askedCount == 0 { await Task.yield() }
+            let end = Request.invalidateJobs(InvalidateJobs(.ids([job]), kill: kill))
+            _ = try await handler.handle(end, from: ann).get()
+            permission.say()
+            let run = try #require(try await test.history(job).first)
+            #expect(test.runner.requests.isEmpty, "its command has begun")
+            #expect(run.outcome == .notStarted, "\(run)")
+            #expect(run.error == "it was ended before it began")
+            #expect(run.nextAttemptAt == nil && run.state == .done)
+        }
+    }
+
+    @Test("A command that was withdrawn has no process, and the runner's next one has")
+    func runner() async throws {
+        let folder = try TemporaryDirectory()
+        let test = try TestRunner()
+        let request = TestRunner.script("touch \(folder.path)/file")
+        #expect(request.start.withdraw())
+        let result = await test.run(request)
+        #expect(result.outcome == .notStarted("it was ended before it began"))
+        #expect(access("\(folder.path)/file", F_OK) == -1)
+        let other = TestRunner.script("touch \(folder.path)/file")
+        #expect(await test.run(other).outcome == .exited(0))
+        #expect(!other.start.withdraw(), "it has begun")
+        #expect(access("\(folder.path)/file", F_OK) == 0)
+    }
+}
