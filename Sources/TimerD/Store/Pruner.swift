@@ -103,7 +103,8 @@ struct Pruner {
                 if let job = try writer.oldestEnded(of: owner) {
                     guard try writer.remove(job, &effort), !effort.isSpent else { return false }
                 } else {
-                    try database.prepare(SQL.deleteOutput).run(owner, effort.runs)
+                    // One by one: no more goes than has to.
+                    try database.prepare(SQL.deleteOutput).run(owner)
                     guard database.changes > 0 else { break }
                     effort.spend(runs: database.changes)
                     if effort.isSpent { return false }
@@ -159,7 +160,9 @@ struct Pruner {
         let rows = try database.prepare(SQL.oldestFires).all(progress.fires, effort.rows) { row in
             (
                 id: try row.get(0, as: FireID.self), job: try row.get(1, as: JobID.self),
-                last: try row.get(2, as: Timestamp.self), isOver: try row.get(3, as: Bool.self)
+                // What cannot be read stays until its job is removed.
+                last: row.ifReadable(2) ?? Timestamp.distantFuture,
+                isOver: try row.get(3, as: Bool.self)
             )
         }
         let keptSince = moment.wall - limits.historyMaxAge
@@ -223,7 +226,7 @@ struct Pruner {
         /// Uses run_output_by_owner.
         static let deleteOutput = """
             DELETE FROM run_output WHERE rowid IN (
-                SELECT rowid FROM run_output WHERE owner_id = ?1 ORDER BY run_id LIMIT ?2)
+                SELECT rowid FROM run_output WHERE owner_id = ?1 ORDER BY run_id LIMIT 1)
             """
         static let oldestFires = """
             SELECT id, job_id, coalesce(last_date_us, wall_date_us),

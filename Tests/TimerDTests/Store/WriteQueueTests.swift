@@ -52,6 +52,32 @@ import Testing
         try await fixture.stop()
     }
 
+    @Test(
+        "A long write is committed alone, and what was written before it is told before it begins"
+    )
+    func longWrite() async throws {
+        let (fixture, queue) = (fixture, queue)
+        let outcome = try await fixture.batch {
+            fixture.submit(1)
+            fixture.submit(2)
+            queue.submit(isLong: true) { database in
+                let stored = try fixture.stored()
+                try WriteQueueFixture.insert(3)(database)
+                return (told: fixture.notes.all, stored: stored)
+            } completion: { result in
+                guard case .success(let seen) = result else { return fixture.notes.add("failed") }
+                fixture.notes.add("3 after \(seen.told) and \(seen.stored)")
+                // Not with what comes after it.
+                fixture.notes.add("\((try? fixture.stored()) ?? [])")
+            }
+            fixture.submit(4)
+        }
+        #expect(outcome.notes == ["1", "2", "3 after [\"1\", \"2\"] and [1, 2]", "[1, 2, 3]", "4"])
+        #expect(outcome.statistics.commits == 3)
+        #expect(outcome.stored == [1, 2, 3, 4])
+        try await fixture.stop()
+    }
+
     @Test("Many tasks that write at once share commits, and none is lost")
     func concurrentWriters() async throws {
         try await withThrowingTaskGroup { group in
