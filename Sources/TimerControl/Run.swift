@@ -49,6 +49,11 @@ public struct Run: Codable, Hashable, Sendable {
     /// How many processes of its group could not be ended with it: they had become another user's, or
     /// sleep where no signal reaches them; nil for none.
     public var survivors: Int?
+    /// Why the daemon cannot read all that is stored of it: it is of a newer version, or damaged; nil
+    /// where it can.
+    ///
+    /// Then the other fields say what can be read.
+    public var unread: String?
 
     public init(job: JobID, fire: FireID, state: State, fireDate: Timestamp) {
         self.job = job
@@ -67,6 +72,8 @@ public struct Run: Codable, Hashable, Sendable {
         case running
         case done
         case skipped
+        /// Its state is what cannot be read; `unread` says why.
+        case unreadable
     }
 
     public enum Wait: String, Codable, Hashable, Sendable, CaseIterable {

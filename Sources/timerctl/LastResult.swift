@@ -25,6 +25,12 @@ struct LastResult {
         case .skipped:
             word = Self.isMissed(run.reason) ? "missed" : "skipped"
             style = .yellow
+        case .unreadable:
+            word = "unreadable"
+            style = .red
+        case .done where run.unread != nil:
+            word = "unreadable"
+            style = .red
         case .done:
             let isSuccess = Self.isSuccess(run, of: definition)
             word = isSuccess ? "ok" : Self.failure(run)

@@ -10,6 +10,11 @@ struct RunSentence {
     var style: Terminal.Style?
 
     init(_ run: Run, dates: LocalDate) {
+        if let unread = run.unread {
+            text = "unreadable: \(unread)"
+            style = .red
+            return
+        }
         switch run.state {
         case .claimed:
             text = run.fireDate > dates.now ? "due \(dates.distance(run.fireDate))" : "starting"
@@ -37,6 +42,9 @@ struct RunSentence {
             text = Self.skipped(run, dates)
             style = .yellow
             return
+        case .unreadable:
+            text = "unreadable"
+            style = .red
         }
         if run.onFailure == true { text = "on failure: \(text)" }
         text += Self.circumstances(run).map { "; \($0)" }.joined()

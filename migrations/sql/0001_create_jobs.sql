@@ -206,9 +206,9 @@ CREATE INDEX fires_by_owner ON fires (owner_id, id) WHERE owner_id <> 0;
 -- a look at the fires in between.
 CREATE INDEX fires_ranges ON fires (job_id, fire_date_us) WHERE last_date_us IS NOT NULL;
 
--- What a crash may have left half done.
+-- What a crash may have left half done: all that is not known to be over, whatever a newer version calls it.
 CREATE INDEX fires_open ON fires (id)
-    WHERE state = 'claimed' OR state = 'waiting' OR state = 'running';
+    WHERE state <> 'fired' AND state <> 'done' AND state <> 'skipped' AND state <> 'forgotten';
 
 -- One attempt to carry out a fire's command.
 CREATE TABLE runs (

@@ -111,14 +111,6 @@ enum JobRow {
     }
 }
 
-extension Row {
-    /// The value in `column`; nil for what is of another type, and for NULL.
-    fileprivate borrowing func ifReadable<T: SQLReadable>(_ column: Int) -> T? {
-        // try?: it has been found that something in this row cannot be read.
-        (try? get(column, as: T?.self)) ?? nil
-    }
-}
-
 /// A row that cannot be read as what it should be.
 enum StoreError: Error, CustomStringConvertible {
     case unreadable(String)

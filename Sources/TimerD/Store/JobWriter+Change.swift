@@ -270,8 +270,8 @@ extension JobWriter {
     /// Removes what was claimed for the job's next date, and the run that was made ready for it.
     mutating func takeBack(_ job: inout StoredJob, _ unstarted: Set<FireID>) throws {
         guard let claim = job.claim else { return }
-        let state = try database.prepare(SQL.fireState).first(claim.fire) {
-            try $0.get(0, as: Run.State.self)
+        let state: Run.State?? = try database.prepare(SQL.fireState).first(claim.fire) {
+            $0.ifReadable(0)
         }
         // A running fire that is still the job's claim was prepared; only the scheduler knows
         // whether its command has been started since.

@@ -35,10 +35,14 @@ extension JobWriter {
     ///
     /// `disarmed`: jobs with a claim whose timers were taken out of the loop for this.
     mutating func followClockBack(disarmed: [StoredJob] = []) throws {
-        for var job in disarmed {
-            let date = job.fireDate
-            if try removeClaim(of: &job), let date { try advance(&job, past: date) }
-            try settleAndPut(job)
+        for job in disarmed {
+            try orHold(job) { writer, job in
+                let date = job.fireDate
+                if try writer.removeClaim(of: &job), let date {
+                    try writer.advance(&job, past: date)
+                }
+                try writer.settleAndPut(job)
+            }
         }
         try followBootBack()
         // A clock that was never set knows nothing: what is to come is kept for when it is.
@@ -49,7 +53,7 @@ extension JobWriter {
         for id in Set(ids).union(try jobsAddedAhead()).sorted() {
             guard let job = try job(id), job.state.isLive, job.unread == nil, job.clock == .wall
             else { continue }
-            try follow(job)
+            try orHold(job) { try $0.follow($1) }
         }
     }
 

@@ -34,7 +34,7 @@ extension JobWriter {
             if let unread = job.unread {
                 try hold(job, unread.reason)
             } else {
-                try settleAndPut(job)
+                try orHold(job) { try $0.settleAndPut($1) }
             }
         }
         return due.count > room
@@ -60,8 +60,10 @@ extension JobWriter {
         try markFired(begun, isWaiting: isWaiting)
         job.claim = nil
         job.fires += 1
-        try advance(&job, past: begun.job.fireDate ?? begun.firedAt)
-        try settleAndPut(job)
+        try orHold(job) { writer, job in
+            try writer.advance(&job, past: begun.job.fireDate ?? begun.firedAt)
+            try writer.settleAndPut(job)
+        }
     }
 
     /// Records that a fire which was claimed did not become one, and moves the job on.
@@ -74,15 +76,18 @@ extension JobWriter {
         let wallDate = moment.wallDate(date, on: job.clock)
         try note(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = wallDate }
         job.claim = nil
-        try advance(&job, past: date)
-        try settleAndPut(job)
+        try orHold(job) { writer, job in
+            try writer.advance(&job, past: date)
+            try writer.settleAndPut(job)
+        }
     }
 
     /// Settles again the dates of a job whose claimed date is not the one to fire any more.
     mutating func resettle(_ job: StoredJob) throws {
-        var job = job
-        try removeClaim(of: &job)
-        try settleAndPut(job)
+        try orHold(job) { writer, job in
+            try writer.removeClaim(of: &job)
+            try writer.settleAndPut(job)
+        }
     }
 
     /// Fires the job now, out of turn; a one-shot is finished by it.

@@ -78,9 +78,9 @@ extension JobWriter {
                 look.settled.insert(job.id)
                 try recover(of: job.id, into: &look.recovered)
                 // Its next date waits, where none is claimed.
-                if job.claim == nil { try settleAndPut(job) }
+                if job.claim == nil { try orHold(job) { try $0.settleAndPut($1) } }
             } else {
-                try settleAndPut(job)
+                try orHold(job) { try $0.settleAndPut($1) }
             }
         }
         look.next = rows.count == Self.heldLimit ? rows.last?.id : nil

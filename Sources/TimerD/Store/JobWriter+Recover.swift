@@ -31,22 +31,15 @@ extension JobWriter {
 
     /// The same of one job's fires, or of all.
     mutating func recover(of only: JobID?, into recovered: inout Recovered) throws {
-        let left = try database.prepare(SQL.openFires).all { row in
-            LeftFire(
-                id: try row.get(0),
-                job: try row.get(1),
-                wallDate: try row.get(2),
-                state: try row.get(3),
-                missed: try row.get(4),
-                firedAt: try row.get(5),
-                waitsFor: try row.get(6),
-                waitsUntil: try row.get(7)
-            )
-        }
-        for fire in left where only.map({ $0 == fire.job }) ?? true {
-            guard var job = try job(fire.job) else { continue }
+        for (id, owner) in try openFires() where only.map({ $0 == owner }) ?? true {
+            guard var job = try job(owner) else { continue }
             if let unread = job.unread {
                 if recovered.leftOpen.insert(job.id).inserted { try hold(job, unread.reason) }
+                continue
+            }
+            guard let fire = try leftFire(id) else {
+                recovered.leftOpen.insert(job.id)
+                try hold(job, unreadRow: try unreadRow(of: id) ?? "its fire \(id) cannot be read")
                 continue
             }
             let isClaim = job.claim?.fire == fire.id
@@ -83,10 +76,41 @@ extension JobWriter {
                 if isClaim, let date = job.fireDate {
                     job.claim = nil
                     job.fires += 1
-                    try advance(&job, past: date)
-                    try settleAndPut(job)
+                    try orHold(job) { writer, job in
+                        try writer.advance(&job, past: date)
+                        try writer.settleAndPut(job)
+                    }
                 }
             }
+        }
+    }
+
+    /// The open fires, with whose they are.
+    private func openFires() throws -> [(FireID, JobID)] {
+        try database.prepare(SQL.openFires).all { row in
+            guard let job: JobID = row.ifReadable(1) else { return nil }
+            return (try row.get(0), job)
+        }.compactMap(\.self)
+    }
+
+    /// A fire that was left open; nil if it, or a run of it, cannot be read.
+    private func leftFire(_ id: FireID) throws -> LeftFire? {
+        guard try unreadRow(of: id) == nil else { return nil }
+        do {
+            return try database.prepare(SQL.leftFire).first(id) { row in
+                LeftFire(
+                    id: id,
+                    job: try row.get(0),
+                    wallDate: try row.get(1),
+                    state: try row.get(2),
+                    missed: try row.get(3),
+                    firedAt: try row.get(4),
+                    waitsFor: try row.get(5),
+                    waitsUntil: try row.get(6)
+                )
+            }
+        } catch let error as DatabaseError where error.isUnreadableValue {
+            return nil
         }
     }
 
@@ -118,14 +142,11 @@ extension JobWriter {
     /// Notes of the claims of events that they may have been told: the clock, which has come back
     /// to before the last date that is known, says of none that it is still to come.
     func doubtClaims() throws {
-        let claims = try database.prepare(SQL.openFires).all { row in
-            (fire: try row.get(0, as: FireID.self), job: try row.get(1, as: JobID.self))
-        }
-        for claim in claims {
-            guard let job = try job(claim.job), job.unread == nil, job.definition.command == nil,
-                job.claim?.fire == claim.fire
+        for (fire, owner) in try openFires() {
+            guard let job = try job(owner), job.unread == nil, job.definition.command == nil,
+                job.claim?.fire == fire
             else { continue }
-            try doubt(claim.fire)
+            try doubt(fire)
         }
     }
 
@@ -144,7 +165,7 @@ extension JobWriter {
                 fire: fire,
                 attempt: try row.get(1),
                 isOnFailure: try row.get(2, as: Int.self) == 1,
-                process: try row.process(3)
+                process: row.process(3)
             )
         }
     }
@@ -161,9 +182,10 @@ extension JobWriter {
 }
 
 extension Row {
-    /// A run's process, from its two columns; nil where none was recorded.
-    fileprivate borrowing func process(_ column: Int) throws -> Orphan? {
-        guard let pid: Int32 = try get(column), let ticks: Int64 = try get(column + 1) else {
+    /// A run's process, from its two columns; nil where none was recorded, or what was cannot be read:
+    /// then it is looked for.
+    fileprivate borrowing func process(_ column: Int) -> Orphan? {
+        guard let pid: Int32 = ifReadable(column), let ticks: Int64 = ifReadable(column + 1) else {
             return nil
         }
         return Orphan(pid: pid, ticks: ticks)
@@ -236,8 +258,11 @@ struct LeftFire: Hashable, Sendable {
 extension JobWriter.SQL {
     /// Uses fires_open.
     static let openFires = """
-        SELECT id, job_id, wall_date_us, state, missed, fired_at_us, waits_for, waits_until_us
-        FROM fires WHERE \(RunRow.isOpen) ORDER BY id
+        SELECT id, job_id FROM fires WHERE \(RunRow.isOpen) ORDER BY id
+        """
+    static let leftFire = """
+        SELECT job_id, wall_date_us, state, missed, fired_at_us, waits_for, waits_until_us
+        FROM fires WHERE id = ?1
         """
     static let runsInProgress = """
         SELECT id, attempt, is_on_failure,

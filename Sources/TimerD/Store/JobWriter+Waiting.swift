@@ -76,7 +76,7 @@ extension JobWriter {
 
     /// The failed run as `onFailure` is told of it: as on the wire, with the job's name.
     private func failure(of fire: FireID, _ job: StoredJob) throws -> [UInt8] {
-        let run = try database.prepare(SQL.lastRun).first(fire) { try RunRow.run(from: $0).run }
+        let run = try database.prepare(SQL.lastRun).first(fire) { RunRow.run(from: $0).run }
         guard case .object(var members)? = try run.map({ try JSONValue(encoding: $0) }) else {
             return []
         }

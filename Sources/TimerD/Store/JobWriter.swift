@@ -33,7 +33,8 @@ struct JobWriter {
     var owners: Owners { Owners(database) }
 
     func job(_ id: JobID) throws -> StoredJob? {
-        try database.prepare(SQL.jobByID).first(id) { try JobRow.job(from: $0) }
+        let job = try database.prepare(SQL.jobByID).first(id) { try JobRow.job(from: $0) }
+        return try job.map { try withUnreadRows($0) }
     }
 
     func jobID(named name: String, owner: OwnerID) throws -> JobID? {
@@ -48,7 +49,7 @@ struct JobWriter {
 
     /// The job, if the caller may know of it.
     func job(_ id: JobID, for caller: Caller) throws -> StoredJob? {
-        try Queries(database).job(id, for: caller)
+        try Queries(database).job(id, for: caller).map { try withUnreadRows($0) }
     }
 
     // MARK: - Writing
@@ -84,7 +85,7 @@ struct JobWriter {
         job.claim = nil
         try database.prepare(SQL.keepTold).run(claim.fire, moment.wall)
         guard database.changes > 0 else {
-            try database.prepare(SQL.deleteFire).run(claim.fire)
+            try database.prepare(SQL.deleteClaim).run(claim.fire)
             return false
         }
         job.fires += 1
@@ -225,6 +226,10 @@ extension JobWriter {
         static let keepTold = """
             UPDATE fires SET state = 'fired', fired_at_us = ?2
             WHERE id = ?1 AND state = 'claimed' AND fired_at_us IS NOT NULL
+            """
+        /// Not one whose state is of a newer version: it stays, and is listed.
+        static let deleteClaim = """
+            DELETE FROM fires WHERE id = ?1 AND (state = 'claimed' OR state = 'running')
             """
         static let deleteFire = "DELETE FROM fires WHERE id = ?1"
         static let deleteName = "DELETE FROM job_names WHERE owner_id = ?1 AND name = ?2"

@@ -105,7 +105,7 @@ extension Queries {
 
     /// What became of a job's newest date that has come: its own command's last attempt.
     func lastRun(of job: JobID, at moment: Moment) throws -> Run? {
-        try database.prepare(SQL.lastRun).first(job, moment.wall) { try RunRow.run(from: $0).run }
+        try database.prepare(SQL.lastRun).first(job, moment.wall) { RunRow.run(from: $0).run }
     }
 }
 

@@ -132,7 +132,7 @@ struct Queries {
         let before = cursor ?? .max
         func read(_ row: borrowing Row) throws -> RunOnPage? {
             if let room, !room.takes(run: row) { return nil }
-            return try RunRow.run(from: row)
+            return RunRow.run(from: row)
         }
         if isOpen {
             return try database.prepare(SQL.openRuns).page(before, limit, owner, job) {
@@ -151,14 +151,14 @@ struct Queries {
     }
 
     func run(_ id: RunID) throws -> Run? {
-        try database.prepare(SQL.run).first(id) { try RunRow.run(from: $0).run }
+        try database.prepare(SQL.run).first(id) { RunRow.run(from: $0).run }
     }
 
     /// The same, if the caller may know of it.
     func run(_ id: RunID, for caller: Caller) throws -> Run? {
         guard let owner = try self.id(of: caller.onlyOwner) else { return try run(id) }
         return try database.prepare(SQL.runOfOwner).first(id, owner) {
-            try RunRow.run(from: $0).run
+            RunRow.run(from: $0).run
         }
     }
 

@@ -23,13 +23,45 @@ enum RunRow {
             THEN fires.waits_until_us END,
         fires.waits_for, runs.survivors
         """
-    /// Whether a fire is not over, as fires_open has it; not by IN, for which SQLite builds a table.
+    /// Whether a fire is not known to be over, as fires_open has it: one of a state that nobody knows is
+    /// open; not by IN, for which SQLite builds a table.
     static let isOpen = """
-        (fires.state = 'claimed' OR fires.state = 'waiting' OR fires.state = 'running')
+        (fires.state <> 'fired' AND fires.state <> 'done' AND fires.state <> 'skipped'
+            AND fires.state <> 'forgotten')
         """
     static let source = "fires LEFT JOIN runs ON runs.fire_id = fires.id"
 
-    static func run(from row: borrowing Row) throws -> RunOnPage {
+    /// The fire; one that this version cannot read comes with what it can, and with the reason.
+    static func run(from row: borrowing Row) -> RunOnPage {
+        do {
+            return try read(row)
+        } catch {
+            return unread(row, (error as? DatabaseError)?.message ?? "\(error)")
+        }
+    }
+
+    /// What can be read of a row that cannot: enough to say which fire it is, and when it was due.
+    private static func unread(_ row: borrowing Row, _ reason: String) -> RunOnPage {
+        var run = Run(
+            job: row.ifReadable(1) ?? JobID(rawValue: 0),
+            fire: row.ifReadable(0) ?? FireID(rawValue: 0),
+            state: row.ifReadable(3) ?? .unreadable,
+            fireDate: row.ifReadable(2) ?? .distantPast
+        )
+        run.unread = reason
+        run.reason = row.ifReadable(4)
+        run.through = row.ifReadable(7)
+        run.firedAt = row.ifReadable(8)
+        run.id = row.ifReadable(9)
+        run.attempt = row.ifReadable(10)
+        run.outcome = row.ifReadable(11)
+        run.error = row.ifReadable(13)
+        run.startedAt = row.ifReadable(14)
+        run.endedAt = row.ifReadable(15)
+        return RunOnPage(run: run, cursor: row.ifReadable(23) ?? run.fire.rawValue)
+    }
+
+    private static func read(_ row: borrowing Row) throws -> RunOnPage {
         var run = Run(
             job: try row.get(1),
             fire: try row.get(0),
@@ -53,12 +85,12 @@ enum RunRow {
         run.userTime = try row.seconds(16)
         run.systemTime = try row.seconds(17)
         run.peakMemory = try row.get(18)
+        run.survivors = try row.get(22)
         run.onFailure = try row.count(19, above: 0) == nil ? nil : true
         run.nextAttemptAt = try row.get(20)
         if run.outcome != nil {
             // The fire may wait for its next attempt; this one is over.
             run.state = .done
-            run.survivors = try row.get(22)
         } else if run.state == .running, run.startedAt == nil {
             // Or it starts at this moment.
             run.state = .waiting

@@ -157,15 +157,19 @@ struct Row: ~Copyable {
         guard let value = T.read(handle, Int32(column)) else {
             let name = sqlite3_column_name(handle, Int32(column)).map(String.init(cString:)) ?? "?"
             let type = Self.typeName(sqlite3_column_type(handle, Int32(column)))
+            let word = String.read(handle, Int32(column)).map { ": '\($0.prefix(40))'" } ?? ""
             throw DatabaseError(
                 code: SQLITE_MISMATCH,
-                message: "column \(column) ('\(name)') holds \(type), not \(T.self)",
+                message: "column \(column) ('\(name)') holds \(type), not \(T.self)\(word)",
                 sql: sql,
                 path: path
             )
         }
         return value
     }
+
+    /// The value in `column`; nil for what is of another type, and for NULL.
+    func ifReadable<T: SQLReadable>(_ column: Int) -> T? { (T?).read(handle, Int32(column)) ?? nil }
 
     /// The bytes of a text or a blob in `column`, from 0; 0 for NULL.
     func byteCount(_ column: Int) -> Int { Int(sqlite3_column_bytes(handle, Int32(column))) }

@@ -105,6 +105,8 @@ struct TimelinePicture {
         }
         switch run.state {
         case .claimed: return
+        // Whatever became of it, nobody can say that it went well.
+        case .unreadable: mark(run.fireDate, .failed)
         // Its fire is kept longer than how it ended.
         case .done where run.outcome == nil: mark(run.firedAt ?? run.fireDate, .forgotten)
         case .fired: mark(run.firedAt ?? run.fireDate, .ran)

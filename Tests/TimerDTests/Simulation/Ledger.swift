@@ -147,6 +147,7 @@ struct Ledger {
             if row.id != stored.claim?.fire { fail(row, "is claimed by nobody") }
         case .waiting: fail(row, "waits")
         case .running: fail(row, "runs")
+        case .unreadable: fail(row, "cannot be read")
         case .fired, .done: break
         case .skipped:
             if row.reason == nil { fail(row, "has no reason") }

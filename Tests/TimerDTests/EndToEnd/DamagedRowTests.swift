@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// Rows of fires and runs that a daemon cannot read, after a kill -9: of a newer version, or of a bad disk.
+@Suite("Damaged rows", .timeLimit(.minutes(5)))
+struct DamagedRowTests {
+    struct Damage: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        /// `JOB` stands for the job's number.
+        var sql: String
+        var repair: String
+        /// What is told of the row.
+        var word: String
+    }
+
+    static let ofOpenFire = "WHERE job_id = JOB AND (state = 'running' OR state = 'dormant')"
+    /// What is open of a job with a run in progress: it cannot be settled.
+    static let openDamages = [
+        Damage(
+            testDescription: "an unknown state",
+            sql: "UPDATE fires SET state = 'dormant' \(ofOpenFire)",
+            repair: "UPDATE fires SET state = 'running' \(ofOpenFire)",
+            word: "'dormant'"
+        ),
+        Damage(
+            testDescription: "an unknown reason",
+            sql: "UPDATE fires SET reason = 'moon' \(ofOpenFire)",
+            repair: "UPDATE fires SET reason = 'manual' \(ofOpenFire)",
+            word: "'moon'"
+        ),
+        Damage(
+            testDescription: "an unknown outcome",
+            sql: "UPDATE runs SET outcome = 'vanished' WHERE job_id = JOB",
+            repair: "UPDATE runs SET outcome = NULL WHERE job_id = JOB",
+            word: "'vanished'"
+        ),
+        Damage(
+            testDescription: "a number that is a text",
+            sql: "UPDATE runs SET attempt = 'first' WHERE job_id = JOB",
+            repair: "UPDATE runs SET attempt = 1 WHERE job_id = JOB",
+            word: "'first'"
+        ),
+        Damage(
+            testDescription: "a date that is a text",
+            sql: "UPDATE fires SET wall_date_us = 'today' \(ofOpenFire)",
+            repair: "UPDATE fires SET wall_date_us = fire_date_us \(ofOpenFire)",
+            word: "'today'"
+        ),
+    ]
+    /// What is over: it is nobody's business but of who lists it.
+    static let closedDamages = [
+        Damage(
+            testDescription: "an unknown reason",
+            sql: "UPDATE fires SET reason = 'moon' WHERE job_id = JOB AND state = 'done'",
+            repair: "",
+            word: "'moon'"
+        ),
+        Damage(
+            testDescription: "an unknown outcome",
+            sql: "UPDATE runs SET outcome = 'vanished' WHERE job_id = JOB",
+            repair: "",
+            word: "'vanished'"
+        ),
+        Damage(
+            testDescription: "a status that no process has",
+            sql: "UPDATE runs SET code = 5000000000 WHERE job_id = JOB",
+            repair: "",
+            word: "holds an integer, not Optional<Int32>"
+        ),
+    ]
+
+    /// Writes as a bad disk does, past the types and the checks of the schema.
+    private static func damage(_ daemon: DaemonProcess, _ sql: String, _ job: String) throws {
+        var schemas: [String: String] = [:]
+        func execute(_ statements: String) throws {
+            var handle: OpaquePointer?
+            defer { sqlite3_close(handle) }
+            try #require(sqlite3_open(daemon.database, &handle) == SQLITE_OK)
+            var message: UnsafeMutablePointer<CChar>?
+            let code = sqlite3_exec(handle, statements, nil, nil, &message)
+            try #require(code == SQLITE_OK, "\(message.map { String(cString: $0) } ?? ""): \(sql)")
+        }
+        let set = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = "
+        for table in ["fires", "runs"] {
+            let database = try Database(path: daemon.database, mode: .readOnly)
+            schemas[table] = try database.prepare(
+                "SELECT sql FROM sqlite_schema WHERE name = ?1"
+            ).value(table)
+            database.close()
+            try execute("\(set) replace(sql, ') STRICT', ')') WHERE name = '\(table)'")
+        }
+        try execute(
+            "PRAGMA ignore_check_constraints = ON; "
+                + sql.replacingOccurrences(of: "JOB", with: job)
+        )
+        for (table, schema) in schemas {
+            let words = schema.replacingOccurrences(of: "'", with: "''")
+            try execute("\(set) '\(words)' WHERE name = '\(table)'")
+        }
+    }
+
+    private static func job(_ daemon: DaemonProcess, _ id: String) async throws -> Job {
+        let text = try await daemon.timerctl("show", id, "--json").output
+        return try JSONDecoder().decode(Job.self, from: Data(text.utf8))
+    }
+
+    private static func add(_ daemon: DaemonProcess, _ words: String...) async throws -> String {
+        let added = try await daemon.timerctl(["add"] + words)
+        try #require(added.status == 0, "\(added.errors)")
+        return added.output.trimmingCharacters(in: .newlines)
+    }
+
+    @Test(
+        "A run in progress that cannot be read holds its own job; once it can be, both go on",
+        arguments: openDamages
+    )
+    func inProgress(damage: Damage) async throws {
+        try await DaemonProcess.with { daemon in
+            let bad = try await Self.add(
+                daemon,
+                "--every",
+                "1h",
+                "--name",
+                "bad",
+                "--",
+                "sleep",
+                "1000"
+            )
+            try await daemon.timerctl("fire", bad)
+            #expect(try await daemon.runningRun(bad).reason == .manual)
+            let good = try await Self.add(daemon, "--every", "50ms", "--name", "good")
+            await daemon.end(SIGKILL)
+            try Self.damage(daemon, damage.sql, bad)
+            try await daemon.start()
+
+            let held = try #require(try await Self.job(daemon, bad).held)
+            #expect(held.contains(damage.word), "\(held)")
+            let listed = try await daemon.runs([bad])
+            #expect(listed.first?.unread?.contains(damage.word) == true, "\(listed)")
+            #expect(try await daemon.runs([]).contains { $0.unread != nil })
+            if let run = listed.first?.id {
+                let got = try await daemon.timerctl("logs", "--run", "\(run)")
+                #expect(got.status == 0, "\(got.errors)")
+            }
+            let words = try await daemon.timerctl("runs", bad).output
+            #expect(words.contains("unreadable: ") && words.contains(damage.word), "\(words)")
+            let doctor = try await daemon.timerctl("doctor").output
+            #expect(doctor.contains("bad") && doctor.contains(damage.word), "\(doctor)")
+            #expect(daemon.log.contains("a job is held"))
+
+            let seen = try await Self.job(daemon, good)
+            #expect(seen.held == nil)
+            while try await Self.job(daemon, good).fires <= seen.fires + 2 {
+                try Task.checkCancellation()
+            }
+            // Once more, and with another job beside it.
+            await daemon.end(SIGKILL)
+            try await daemon.start()
+            #expect(try await Self.job(daemon, bad).held == held)
+
+            await daemon.end(SIGKILL)
+            try Self.damage(daemon, damage.repair, bad)
+            try await daemon.start()
+            while try await Self.job(daemon, bad).held != nil {
+                try Task.checkCancellation()
+                kill(daemon.pid, SIGHUP)
+            }
+            #expect(try await daemon.finishedRun(bad).outcome == .interrupted)
+            try await daemon.timerctl("fire", bad)
+            #expect(try await daemon.runningRun(bad).state == .running)
+            try await daemon.timerctl("invalidate", "--kill", bad)
+            #expect(try await daemon.finishedRun(bad).outcome == .signalled)
+        }
+    }
+
+    @Test("It can be ended, and is not listed as open any more")
+    func ended() async throws {
+        try await DaemonProcess.with { daemon in
+            let bad = try await Self.add(daemon, "--every", "1h", "--", "sleep", "1000")
+            try await daemon.timerctl("fire", bad)
+            let run = try await daemon.runningRun(bad)
+            await daemon.end(SIGKILL)
+            try Self.damage(daemon, Self.openDamages[0].sql, bad)
+            try await daemon.start()
+            #expect(try await daemon.timerctl("invalidate", bad).status == 0)
+            #expect(try await Self.job(daemon, bad).state == .invalidated)
+            let left = try await daemon.runs([bad])
+            #expect(left.contains { $0.fire == run.fire && $0.unread == nil }, "\(left)")
+            let doctor = try await daemon.timerctl("doctor").output
+            #expect(!doctor.contains("dormant"), "\(doctor)")
+        }
+    }
+
+    @Test(
+        "A run that is over and cannot be read is listed, and its job goes on",
+        arguments: closedDamages
+    )
+    func over(damage: Damage) async throws {
+        try await DaemonProcess.with { daemon in
+            let job = try await Self.add(daemon, "--every", "1h", "--", "true")
+            try await daemon.timerctl("fire", job)
+            #expect(try await daemon.finishedRun(job).status == 0)
+            await daemon.end(SIGKILL)
+            try Self.damage(daemon, damage.sql, job)
+            try await daemon.start()
+            #expect(try await Self.job(daemon, job).held == nil)
+            for words in [[job], []] {
+                let listed = try await daemon.runs(words)
+                #expect(listed.first?.unread?.contains(damage.word) == true, "\(listed)")
+            }
+            try await daemon.timerctl("fire", job)
+            #expect(try await daemon.finishedRun(job).status == 0)
+            #expect(try await daemon.runs([job]).count == 2)
+        }
+    }
+
+    @Test("A date that is claimed and cannot be read holds its own job, and is not thrown away")
+    func claim() async throws {
+        try await DaemonProcess.with { daemon in
+            let bad = try await Self.add(daemon, "--every", "5s", "--name", "bad")
+            let good = try await Self.add(daemon, "--every", "50ms")
+            await daemon.end(SIGKILL)
+            try Self.damage(
+                daemon,
+                "UPDATE fires SET state = 'dormant' WHERE job_id = JOB AND state = 'claimed'",
+                bad
+            )
+            try await daemon.start()
+            #expect(try await Self.job(daemon, bad).held?.contains("'dormant'") == true)
+            let fires = try await Self.job(daemon, good).fires
+            while try await Self.job(daemon, good).fires <= fires + 2 {
+                try Task.checkCancellation()
+            }
+            let listed = try await daemon.runs([bad])
+            #expect(listed.first?.state == .unreadable, "\(listed)")
+            await daemon.end(SIGKILL)
+            try Self.damage(
+                daemon,
+                "UPDATE fires SET state = 'claimed' WHERE job_id = JOB AND state = 'dormant'",
+                bad
+            )
+            try await daemon.start()
+            while try await Self.job(daemon, bad).fires == 0 {
+                try Task.checkCancellation()
+                kill(daemon.pid, SIGHUP)
+            }
+        }
+    }
+
+    @Test(
+        "A zone's file that is removed while the daemon runs holds its own job, also after a kill -9"
+    )
+    func zone() async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            let zones = daemon.folder + "/zones"
+            let file = zones + "/Moon"
+            try FileManager.default.createDirectory(
+                atPath: zones,
+                withIntermediateDirectories: true
+            )
+            func place() throws {
+                // The bytes: the file may be a link to one that is not here.
+                let bytes = FileManager.default.contents(atPath: "/usr/share/zoneinfo/UTC")
+                try #require(bytes).write(to: URL(fileURLWithPath: file))
+            }
+            try place()
+            let environment = ["env", "TZDIR=\(zones)"]
+            try await daemon.start(through: environment)
+            // Its dates are further apart than a window is long: each is read again from its row.
+            let added = try await Tool.run(
+                environment + [
+                    "TIMERD_SOCKET=\(daemon.socket)", DaemonProcess.programs + "/timerctl", "add",
+                    "--cron", "*/10 * * * * *", "--tz", "Moon",
+                ]
+            )
+            let bad = added.trimmingCharacters(in: .newlines)
+            let good = try await Self.add(daemon, "--every", "50ms")
+            try FileManager.default.removeItem(atPath: file)
+            while try await Self.job(daemon, bad).held == nil { try Task.checkCancellation() }
+            func requireHeld() async throws {
+                let held = try await Self.job(daemon, bad).held
+                #expect(held?.contains("zone 'Moon' is unknown") == true, "\(held ?? "")")
+                #expect(try await daemon.timerctl("list").output.contains("held"))
+                #expect(try await daemon.timerctl("doctor").output.contains("Moon"))
+                let fires = try await Self.job(daemon, good).fires
+                while try await Self.job(daemon, good).fires <= fires + 2 {
+                    try Task.checkCancellation()
+                }
+            }
+            try await requireHeld()
+            await daemon.end(SIGKILL)
+            try await daemon.start(through: environment)
+            try await requireHeld()
+            try place()
+            while try await Self.job(daemon, bad).held != nil {
+                try Task.checkCancellation()
+                kill(daemon.pid, SIGHUP)
+            }
+            let fires = try await Self.job(daemon, bad).fires
+            while try await Self.job(daemon, bad).fires == fires { try Task.checkCancellation() }
+        }
+    }
+}
