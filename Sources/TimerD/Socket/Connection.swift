@@ -34,33 +34,18 @@ final class Connection: ChannelDuplexHandler {
     /// How many requests are started before the loop serves others; one or two milliseconds' work.
     private static let requestsPerTurn = 64
 
-    /// The request that is next.
-    enum Head {
-        /// One that is long to read.
-        case line([UInt8])
-        /// `checked`: what was made of it off the loop.
-        case request(RequestEnvelope, ReplyQueue.Ticket, checked: CheckedRequest?)
-    }
-
-    /// Whether the head may begin.
-    enum Place {
-        case none
-        case waiting
-        case held
-    }
-
     let peer: Peer
     let user: RequestGate.User
     let environment: Environment
     var context: ChannelHandlerContext?
-    private var lines = LineDecoder(limit: Limits.line)
+    var lines = LineDecoder(limit: Limits.line)
     var head: (next: Head, load: RequestLoad?)?
     var place = Place.none
     /// That of the line which has come in part.
     var inputPlace = Place.none
     /// Requests of a batch that have not been started, and how many bytes of the line each has.
     var backlog: Deque<(envelope: RequestEnvelope, ticket: ReplyQueue.Ticket)> = []
-    private var backlogShare = 0
+    var backlogShare = 0
     var replies = ReplyQueue()
     var inFlight = 0
     /// Those requests in progress that nobody misses once the client is gone.
@@ -75,7 +60,7 @@ final class Connection: ChannelDuplexHandler {
     private var isYielding = false
     /// Whether the request before the head is read or checked off the loop.
     var isChecking = false
-    private var isInputEnded = false
+    var isInputEnded = false
     var isStopping = false
     /// Why its user may not be here any more, where that is why it ends.
     var dismissal: ControlError?
@@ -199,53 +184,6 @@ extension Connection {
         }
     }
 
-    /// Whether the head has all that it needs to begin; if it waits, it comes back by itself.
-    private func mayBegin(_ load: RequestLoad?) -> Bool {
-        guard let load else { return true }
-        guard !wouldOvertake else { return false }
-        switch place {
-        case .held: return true
-        case .waiting: return false
-        case .none: break
-        }
-        // What is only refused needs no place.
-        if isStopping { return true }
-        let held = heldBytes
-        guard inFlight < environment.maxInFlight,
-            held == 0 || held + load.bytes <= Self.heldLimit
-        else { return false }
-        guard environment.gate.take(load, for: user, self) else {
-            place = .waiting
-            return false
-        }
-        hold(load)
-        return true
-    }
-
-    /// Whether the head could take effect before a request that came before it on this connection.
-    private var wouldOvertake: Bool {
-        guard case .request(let envelope, _, _)? = head?.0,
-            case .success(let request) = envelope.request
-        else { return false }
-        switch RequestWay(of: request) {
-        case .brief: return inProgress[.long, default: 0] > 0
-        case .long: return inProgress[.brief, default: 0] > 0
-        case .waiting: return false
-        }
-    }
-
-    private func leaveHead() {
-        if let load = head?.load {
-            switch place {
-            case .none: break
-            case .waiting: environment.gate.cancel(self, load.kind, of: user)
-            case .held: release(load)
-            }
-        }
-        head = nil
-        place = .none
-    }
-
     /// Goes on once the loop has served the other connections.
     private func yield() {
         guard !isYielding, let context else { return }
@@ -254,54 +192,6 @@ extension Connection {
         context.eventLoop.assumeIsolated().scheduleTask(in: .microseconds(100)) {
             self.isYielding = false
             self.advance()
-        }
-    }
-
-    /// The next request in the order of the bytes; nil until more of them come.
-    private func nextHead() -> (Head, RequestLoad?)? {
-        if let (envelope, ticket) = backlog.popFirst() {
-            if backlog.isEmpty { output.backlog = 0 }
-            return (.request(envelope, ticket, checked: nil), load(of: envelope, backlogShare))
-        }
-        guard let line = lines.next() ?? (isInputEnded ? lines.finish() : nil) else { return nil }
-        switch line {
-        case .tooLong:
-            let error = ControlError(
-                .limitReached,
-                "a line has more than \(Limits.line) bytes; the rest is left out"
-            )
-            return take(.failure(error), lineBytes: 0)
-        case .line(let bytes):
-            if let load = RequestLoad(readingLineOf: bytes.count) { return (.line(bytes), load) }
-            return take(RequestLine.read(bytes), lineBytes: bytes.count)
-        }
-    }
-
-    /// Makes places for the replies to a line; its first request.
-    func take(
-        _ line: Result<RequestLine, ControlError>,
-        lineBytes: Int
-    ) -> (Head, RequestLoad?)? {
-        switch line {
-        case .success(.batch(let envelopes)):
-            let tickets = replies.addBatch(of: envelopes.count)
-            backlog = Deque(zip(envelopes, tickets).map { (envelope: $0, ticket: $1) })
-            backlogShare = lineBytes / max(envelopes.count, 1)
-            return nextHead()
-        case .success(.single(let envelope)):
-            let head = Head.request(envelope, replies.addLine(), checked: nil)
-            return (head, load(of: envelope, lineBytes))
-        case .failure(let error):
-            let envelope = RequestEnvelope(id: .null, request: .failure(error))
-            return (.request(envelope, replies.addLine(), checked: nil), nil)
-        }
-    }
-
-    /// Nil for what needs no place.
-    private func load(of envelope: RequestEnvelope, _ lineBytes: Int) -> RequestLoad? {
-        switch envelope.request {
-        case .failure, .success(.subscribe): nil
-        case .success(let request): RequestLoad(of: request, lineBytes: lineBytes)
         }
     }
 

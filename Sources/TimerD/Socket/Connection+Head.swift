@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DequeModule
+import NIOCore
+import TimerControl
+
+/// The request that is next on a connection: what it is, and whether it may begin.
+extension Connection {
+    /// The request that is next.
+    enum Head {
+        /// One that is long to read.
+        case line([UInt8])
+        /// `checked`: what was made of it off the loop.
+        case request(RequestEnvelope, ReplyQueue.Ticket, checked: CheckedRequest?)
+    }
+
+    /// Whether the head may begin.
+    enum Place {
+        case none
+        case waiting
+        case held
+    }
+
+    /// Whether the head has all that it needs to begin; if it waits, it comes back by itself.
+    func mayBegin(_ load: RequestLoad?) -> Bool {
+        guard let load else { return true }
+        guard !wouldOvertake else { return false }
+        switch place {
+        case .held: return true
+        case .waiting: return false
+        case .none: break
+        }
+        // What is only refused needs no place.
+        if isStopping { return true }
+        let held = heldBytes
+        guard inFlight < environment.maxInFlight,
+            held == 0 || held + load.bytes <= Self.heldLimit
+        else { return false }
+        guard environment.gate.take(load, for: user, self) else {
+            place = .waiting
+            return false
+        }
+        hold(load)
+        return true
+    }
+
+    /// Whether the head could take effect before a request that came before it on this connection.
+    private var wouldOvertake: Bool {
+        guard case .request(let envelope, _, _)? = head?.0,
+            case .success(let request) = envelope.request
+        else { return false }
+        switch RequestWay(of: request) {
+        case .brief: return inProgress[.long, default: 0] > 0
+        case .long: return inProgress[.brief, default: 0] > 0
+        case .waiting: return false
+        }
+    }
+
+    func leaveHead() {
+        if let load = head?.load {
+            switch place {
+            case .none: break
+            case .waiting: environment.gate.cancel(self, load.kind, of: user)
+            case .held: release(load)
+            }
+        }
+        head = nil
+        place = .none
+    }
+
+    /// The next request in the order of the bytes; nil until more of them come.
+    func nextHead() -> (Head, RequestLoad?)? {
+        if let (envelope, ticket) = backlog.popFirst() {
+            if backlog.isEmpty { output.backlog = 0 }
+            return (.request(envelope, ticket, checked: nil), load(of: envelope, backlogShare))
+        }
+        guard let line = lines.next() ?? (isInputEnded ? lines.finish() : nil) else { return nil }
+        switch line {
+        case .tooLong:
+            let error = ControlError(
+                .limitReached,
+                "a line has more than \(Limits.line) bytes; the rest is left out"
+            )
+            return take(.failure(error), lineBytes: 0)
+        case .line(let bytes):
+            if let load = RequestLoad(readingLineOf: bytes.count) { return (.line(bytes), load) }
+            return take(RequestLine.read(bytes), lineBytes: bytes.count)
+        }
+    }
+
+    /// Makes places for the replies to a line; its first request.
+    func take(
+        _ line: Result<RequestLine, ControlError>,
+        lineBytes: Int
+    ) -> (Head, RequestLoad?)? {
+        switch line {
+        case .success(.batch(let envelopes)):
+            let tickets = replies.addBatch(of: envelopes.count)
+            backlog = Deque(zip(envelopes, tickets).map { (envelope: $0, ticket: $1) })
+            backlogShare = lineBytes / max(envelopes.count, 1)
+            return nextHead()
+        case .success(.single(let envelope)):
+            let head = Head.request(envelope, replies.addLine(), checked: nil)
+            return (head, load(of: envelope, lineBytes))
+        case .failure(let error):
+            let envelope = RequestEnvelope(id: .null, request: .failure(error))
+            return (.request(envelope, replies.addLine(), checked: nil), nil)
+        }
+    }
+
+    /// Nil for what needs no place.
+    private func load(of envelope: RequestEnvelope, _ lineBytes: Int) -> RequestLoad? {
+        switch envelope.request {
+        case .failure, .success(.subscribe): nil
+        case .success(let request): RequestLoad(of: request, lineBytes: lineBytes)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is handed to the store's thread, from any other.
+extension WriteQueue {
+    /// Queues a command; `completion` is called when it is durable, or has failed and is undone.
+    ///
+    /// `isLong`: it is committed by itself, and what was written before it is not kept waiting for that.
+    nonisolated func submit<T: Sendable>(
+        isLong: Bool = false,
+        _ body: @escaping @Sendable (Database) throws -> T,
+        completion: @escaping @Sendable (Result<T, any Error>) -> Void
+    ) {
+        let command = WriteCommand(body, completion: completion)
+        let isQueued = thread.perform {
+            self.assumeIsolated { queue in
+                if isLong { queue.finishBatch() }
+                queue.run(command)
+                if isLong { queue.finishBatch() }
+            }
+        }
+        if !isQueued { completion(.failure(closedError)) }
+    }
+
+    /// Queues a command, before it suspends, and returns when it is durable.
+    ///
+    /// It runs on its caller's executor: calls made in some order by one actor, or one thread, are
+    /// queued in that order. A cancelled task waits all the same, for the write is on its way.
+    nonisolated(nonsending) func write<T: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> T
+    ) async throws -> T {
+        try await withCheckedThrowingContinuation { continuation in
+            submit(body) { continuation.resume(with: $0) }
+        }
+    }
+
+    /// Queues a record, and calls `durable` when it is stored.
+    ///
+    /// `body` runs again, in a later transaction, each time that it or the commit failed. With a
+    /// `delay` the record wakes no disk for itself: it shares the next commit, or is stored at the
+    /// latest after that time.
+    nonisolated func record(
+        within delay: Duration = .zero,
+        _ body: @escaping @Sendable (Database) throws -> Void,
+        durable: (@Sendable () -> Void)? = nil
+    ) {
+        let record = WriteRecord(body: body, durable: durable)
+        let work: @Sendable () -> Void = { self.assumeIsolated { $0.run(record) } }
+        if delay > .zero {
+            thread.performDeferred(within: delay, work)
+        } else {
+            thread.perform(work)
+        }
+    }
+
+    /// Returns when everything submitted before is durable, or has failed.
+    ///
+    /// - Throws: if a record submitted before is not.
+    nonisolated(nonsending) func barrier() async throws {
+        try await write { _ in }
+    }
+
+    /// Commits what is queued, tries what is held once more, checkpoints and closes the database.
+    ///
+    /// Commands submitted later fail, and records are dropped. Called twice, it does nothing the
+    /// second time.
+    ///
+    /// - Throws: why a record could not be stored, and is lost with this process.
+    nonisolated(nonsending) func close() async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            let isQueued = thread.perform {
+                continuation.resume(with: self.assumeIsolated { $0.closeDatabase() })
+            }
+            if !isQueued { continuation.resume() }
+        }
+    }
+}
