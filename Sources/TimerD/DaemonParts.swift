@@ -253,7 +253,7 @@ extension Store {
     func events(after scheduler: Scheduler) -> EventSource {
         { [reader] after, owner, limit in
             // A page that lacks what is not stored yet would be taken for all that there is.
-            try await scheduler.store.barrier()
+            if scheduler.pending.areTold(to: owner) { try await scheduler.store.barrier() }
             return try await reader.read { database in
                 let log = EventLog(database)
                 let id = try Queries(database).id(of: owner)

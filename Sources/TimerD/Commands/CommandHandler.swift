@@ -113,10 +113,13 @@ struct CommandHandler: Sendable {
         }
     }
 
-    /// Reads what is stored, with all that was asked for before this.
-    func read<T: Sendable>(_ body: @escaping @Sendable (Queries) throws -> T) async throws -> T {
+    /// Reads what is stored, with all that `caller` has asked for or may have heard of before this.
+    func read<T: Sendable>(
+        for caller: Caller,
+        _ body: @escaping @Sendable (Queries) throws -> T
+    ) async throws -> T {
         try Task.checkCancellation()
-        await scheduler.settle()
+        await scheduler.settle(for: caller)
         // Whoever asked may be gone by now.
         try Task.checkCancellation()
         return try await reader.read { try body(Queries($0)) }

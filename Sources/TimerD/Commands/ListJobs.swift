@@ -8,7 +8,7 @@ extension CommandHandler {
     func listJobs(_ filter: ListJobs, _ caller: Caller) async throws -> Answer {
         let limit = filter.limit ?? 100
         let moment = clock.now()
-        let page = try await read { queries in
+        let page = try await read(for: caller) { queries in
             let owner = try queries.owner(meant: filter.owner, caller)
             let room = PageRoom()
             let jobs =
@@ -51,12 +51,12 @@ extension CommandHandler {
     func job(_ reference: JobReference, _ caller: Caller) async throws -> StoredJob {
         switch reference {
         case .id(let id):
-            guard let job = try await read({ try $0.job(id, for: caller) }) else {
+            guard let job = try await read(for: caller, { try $0.job(id, for: caller) }) else {
                 throw ControlError.noJob(id)
             }
             return job
         case .name(let name):
-            let found = try await read { queries in
+            let found = try await read(for: caller) { queries in
                 let own = try Owners(queries.database).id(of: caller.owner)
                 return try queries.jobID(named: name, owner: own).flatMap { try queries.job($0) }
             }

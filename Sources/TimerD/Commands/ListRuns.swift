@@ -11,7 +11,7 @@ extension CommandHandler {
         if let reference = filter.job.map(JobReference.id) ?? filter.name.map(JobReference.name) {
             job = try await self.job(reference, caller).id
         }
-        let (runs, isFull) = try await read { [job] queries in
+        let (runs, isFull) = try await read(for: caller) { [job] queries in
             let room = PageRoom()
             let runs = try queries.runs(
                 of: job,
@@ -58,7 +58,7 @@ extension CommandHandler {
     ///
     /// - Throws: `notFound`, for one that belongs to somebody else as well.
     func run(_ id: RunID, _ caller: Caller) async throws -> Run {
-        guard let run = try await read({ try $0.run(id, for: caller) }) else {
+        guard let run = try await read(for: caller, { try $0.run(id, for: caller) }) else {
             throw ControlError.noRun(id)
         }
         return run

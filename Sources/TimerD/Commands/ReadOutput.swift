@@ -20,7 +20,9 @@ extension CommandHandler {
                     return OutputReply(id, output.captured, after: after, running: true)
                 }
             }
-            let (run, output) = try await read { (try $0.run(id), try $0.output(of: id)) }
+            let (run, output) = try await read(for: caller) {
+                (try $0.run(id), try $0.output(of: id))
+            }
             guard let run else { throw ControlError.noRun(id) }
             let isOver = run.outcome != nil
             if isOver || request.wait != true {

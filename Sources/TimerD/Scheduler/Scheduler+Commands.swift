@@ -17,7 +17,8 @@ extension Scheduler {
                     scheduler.armed.unstartedFires(of: .name(name), caller: caller)
                 }
             )
-            return try await scheduler.write(isLong: jobs.count > Self.longWrite) { writer in
+            return try await scheduler.write(isLong: jobs.count > Self.longWrite, of: caller.uid) {
+                writer in
                 try writer.add(jobs, replace: replace, limit: limit, unstarted: unstarted)
             } durable: { scheduler, added in
                 // Before anything else is known of them, as that they have ended.
@@ -36,7 +37,10 @@ extension Scheduler {
             let unstarted = Set(
                 scheduler.armed.unstartedFires(of: changes.touched, caller: caller)
             )
-            return try await scheduler.write(isLong: changes.count > Self.longWrite) { writer in
+            return try await scheduler.write(
+                isLong: changes.count > Self.longWrite,
+                of: caller.uid
+            ) { writer in
                 try writer.apply(changes, limit: limit, caller: caller, unstarted: unstarted)
             }
         }
@@ -46,7 +50,7 @@ extension Scheduler {
     func tryOut(_ changes: JobChanges, caller: Caller) async throws -> AppliedChanges {
         try requireRunning()
         // What was asked for before is to be seen.
-        await settle()
+        await settle(for: caller)
         let moment = clock.now()
         let trial = DryRun(
             changes: changes,
@@ -76,7 +80,8 @@ extension Scheduler {
             if case .invalidate = change, let word = selection.word(of: caller) {
                 busy = scheduler.busy[word]
             }
-            return try await scheduler.write(isLong: selection.isLong) { [busy] writer in
+            let isLong = selection.isLong
+            return try await scheduler.write(isLong: isLong, of: caller.uid) { [busy] writer in
                 try writer.change(
                     selection,
                     change,
@@ -97,7 +102,7 @@ extension Scheduler {
                 scheduler.armed.unstartedFires(of: selection, caller: caller)
             )
             let busy = scheduler.busyJobs(reference, caller: caller)
-            let fired = try await scheduler.write { writer in
+            let fired = try await scheduler.write(of: caller.uid) { writer in
                 let id = try writer.resolve(reference, caller: caller)
                 return try writer.fireNow(
                     id,

@@ -35,8 +35,14 @@ extension Scheduler {
         for notice in notices {
             number(notice.event) { scheduler, event in
                 // The store first: who asks it for what has been published finds it there.
+                let pending = scheduler.pending
+                let write =
+                    event.owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common
+                pending.begin(write)
                 scheduler.store.record(within: .milliseconds(50)) { database in
                     try EventLog(database).insert(event, fromOutbox: notice.outbox)
+                } durable: {
+                    pending.end(write)
                 }
                 scheduler.events.publish(event)
             }

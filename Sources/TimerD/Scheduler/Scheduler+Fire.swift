@@ -56,7 +56,7 @@ extension Scheduler {
     ) {
         armed.remove(entry.job.id)
         let job = entry.job
-        record(share: entry.share) { writer in
+        record(about: entry.job.owner, share: entry.share) { writer in
             if entry.hasWaited { writer.missedFor = .overload }
             try body(&writer, job)
         }
@@ -122,7 +122,7 @@ extension Scheduler {
             for fire in waitingFires[id] ?? [] where waiting[fire]?.isStarting == false {
                 guard waiting[fire]?.cause != .onFailure else { continue }
                 forgetWaiting(fire)
-                record { try $0.giveUp(fire) }
+                record(about: run.job.owner) { try $0.giveUp(fire) }
             }
             wait(run)
             for old in runs[id, default: []].subtracting(onFailureRuns) {
@@ -140,7 +140,7 @@ extension Scheduler {
         let id = entry.job.id
         armed.setStage(.preparing(isDue: isDue), of: id)
         if !isDue { arm(id) }
-        record(share: entry.share) {
+        record(about: entry.job.owner, share: entry.share) {
             try $0.prepareRun(of: id, fire: fire, attempt: 1)
         } durable: { scheduler, run in
             guard case .preparing(let isDue) = scheduler.armed[id]?.stage,
@@ -223,7 +223,7 @@ extension Scheduler {
                 firedAt: moment.wall,
                 events: [event]
             )
-            scheduler.record(share: share, write(begun))
+            scheduler.record(about: job.owner, share: share, write(begun))
             scheduler.events.publish(event)
         }
         return moment.wall
@@ -247,7 +247,7 @@ extension Scheduler {
             firedAt: moment.wall,
             events: [fireEvent(job, claim, at: moment)]
         )
-        record(share: share) { try write(&$0, begun) }
+        record(about: job.owner, share: share) { try write(&$0, begun) }
         return moment.wall
     }
 

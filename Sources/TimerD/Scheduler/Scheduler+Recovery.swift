@@ -101,7 +101,7 @@ extension Scheduler {
             survivors: survivors
         )
         counters.countRun(.interrupted, of: left.job)
-        record {
+        record(about: left.job.owner) {
             try $0.recordFinished(left.run, of: left.job, ended, next: next)
         } durable: { scheduler, _ in
             scheduler.outputs.end(left.run)
@@ -132,6 +132,11 @@ extension Scheduler {
     func settle() async {
         // try?: whoever asks reads what is stored; that more could not be is told elsewhere.
         try? await store.barrier()
+    }
+
+    /// The same for what `caller` may have heard of: another's changes keep nobody who reads.
+    func settle(for caller: Caller) async {
+        if pending.concern(caller) { await settle() }
     }
 
     // MARK: - The end

@@ -78,7 +78,7 @@ extension Scheduler {
         event.run = command.run
         event.attempt = command.attempt
         number(event) { scheduler, event in
-            scheduler.record { writer in
+            scheduler.record(about: command.job.owner) { writer in
                 try writer.recordStarted(command.run, pid, process, at: now, event)
             }
             scheduler.events.publish(event)
@@ -166,7 +166,7 @@ extension Scheduler {
             )
         }
         let moment = clock.now()
-        record { [next] in
+        record(about: command.job.owner) { [next] in
             try $0.recordFinished(command.run, of: command.job, ended, next: next)
         } durable: { scheduler, _ in
             scheduler.outputs.end(command.run)

@@ -20,6 +20,7 @@ actor Scheduler {
     let clock: any WallClock
     let store: WriteQueue
     let dryRuns: DryRuns
+    nonisolated let pending = PendingWrites()
     let runner: any CommandRunner
     let accounts: Accounts
     /// The threads on which runs are prepared and waited for; nil for those of the process.
@@ -132,20 +133,25 @@ actor Scheduler {
     /// The write takes its place in the store's queue before this suspends. `durable` is called here
     /// in the order of the store, after the outcome has been armed: who awaits this may be
     /// overtaken by what the store says later, for a continuation goes by way of the pool. `isLong`:
-    /// what others have written is not to wait for its end.
+    /// what others have written is not to wait for its end. `user`: who asked for it; nil where reads
+    /// of all users are to see it.
     func write<T: Sendable>(
         isLong: Bool = false,
+        of user: UInt32? = nil,
         _ body: @escaping @Sendable (inout JobWriter) throws -> T,
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) async throws -> T {
         let beginWrite = beginsWrite()
-        let (store, loop) = (store, loop)
+        let (store, loop, pending) = (store, loop, pending)
+        let write = user.map { PendingWrites.Write.command(of: $0) } ?? .common
+        pending.begin(write)
         return try await withCheckedThrowingContinuation { continuation in
             store.submit(isLong: isLong) { database in
                 var writer = try beginWrite(database)
                 let value = try body(&writer)
                 return (value, writer.outcome)
             } completion: { result in
+                pending.end(write)
                 loop.perform {
                     self.assumeIsolated { scheduler in
                         if case .success((let value, let outcome)) = result {
@@ -161,9 +167,11 @@ actor Scheduler {
 
     /// Tells the store what has happened: it is written as soon as the store can, in order.
     ///
-    /// `durable` is called here once it is stored, after its outcome has been armed. `share`: the user
-    /// in whose share it counts, as a fire of theirs.
+    /// `durable` is called here once it is stored, after its outcome has been armed. `owner`: of
+    /// the job that it is about; nil where that is of many. `share`: the user in whose share it
+    /// counts, as a fire of theirs.
     func record<T: Sendable>(
+        about owner: Owner? = nil,
         share: UInt32? = nil,
         _ body: @escaping @Sendable (inout JobWriter) throws -> T,
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
@@ -171,6 +179,9 @@ actor Scheduler {
         let beginWrite = beginsWrite()
         let written = Locked<(value: T, outcome: StoreOutcome)?>(nil)
         let log = log
+        let pending = pending
+        let write = owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common
+        pending.begin(write)
         store.record { database in
             do {
                 let result = try database.savepoint {
@@ -183,6 +194,7 @@ actor Scheduler {
                 log.critical("a record was dropped", metadata: ["error": "\(error)"])
             }
         } durable: { [self] in
+            pending.end(write)
             loop.perform {
                 self.assumeIsolated { scheduler in
                     if let share { scheduler.fireStored(of: share) }

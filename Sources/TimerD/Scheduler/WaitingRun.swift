@@ -96,7 +96,7 @@ extension Scheduler {
         run.timer?.invalidate()
         waiting[fire]?.timer = nil
         waiting[fire]?.isStarting = true
-        record {
+        record(about: run.job.owner) {
             try $0.beginWaiting(run)
         } durable: { scheduler, begun in
             scheduler.forgetWaiting(fire)
@@ -105,7 +105,7 @@ extension Scheduler {
                 return
             }
             guard !scheduler.isStopping else {
-                scheduler.record { try $0.waitAgain(run, begun.run) }
+                scheduler.record(about: run.job.owner) { try $0.waitAgain(run, begun.run) }
                 return
             }
             scheduler.start(

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("What a read waits for", .timeLimit(.minutes(1))) struct PendingWritesTests {
+    private static let ann = Caller(uid: 70_001, isAdministrator: false)
+    private static let ben = Caller(uid: 70_002, isAdministrator: false)
+    private static let root = Caller(uid: 0, isAdministrator: true)
+
+    @Test("A user waits for his own, an administrator for what has happened to anybody")
+    func callers() {
+        let pending = PendingWrites()
+        func waiting() -> [Bool] { [Self.ann, Self.ben, Self.root].map(pending.concern) }
+        func told() -> [Bool] {
+            [Self.ann, Self.ben].map { pending.areTold(to: $0.owner) } + [pending.areTold(to: nil)]
+        }
+        for (write, waits, isTold) in [
+            (
+                PendingWrites.Write.command(of: 70_001), [true, false, false],
+                [false, false, false]
+            ),
+            (.record(about: 70_001), [true, false, true], [true, false, true]),
+            (.common, [true, true, true], [true, true, true]),
+        ] {
+            pending.begin(write)
+            pending.begin(write)
+            pending.end(write)
+            #expect(waiting() == waits)
+            #expect(told() == isTold)
+            pending.end(write)
+            #expect(waiting() == [false, false, false])
+            #expect(told() == [false, false, false])
+        }
+    }
+
+    /// The store does not come to the change while the gate is shut; a read that waited for it would
+    /// run into the limit of this suite.
+    @Test("A list is read beside another user's change, and after one's own")
+    func lists() async throws {
+        try await TestScheduler.with { test in
+            let (handler, pending) = (test.handler(), test.scheduler.pending)
+            let gate = DispatchSemaphore(value: 0)
+            test.store.thread.perform { gate.wait() }
+            let definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            let add = Request.addJobs(AddJobs(definition))
+            let adding = Task { await handler.handle(add, from: Self.ann.uid) }
+            while !pending.concern(Self.ann) { await Task.yield() }
+            let bens = await handler.handle(.listJobs(ListJobs()), from: Self.ben.uid)
+            let roots = await handler.handle(.listJobs(ListJobs()), from: 0)
+            let own = Task { await handler.handle(.listJobs(ListJobs()), from: Self.ann.uid) }
+            gate.signal()
+            for list in [bens, roots] {
+                #expect((try list.get() as? JobsReply)?.jobs.isEmpty == true)
+            }
+            _ = try await adding.value.get()
+            #expect((try await own.value.get() as? JobsReply)?.jobs.count == 1)
+        }
+    }
+}
