@@ -30,8 +30,8 @@ extension ControlClient {
     }
 
     @discardableResult
-    public func invalidateJobs(_ jobs: JobSelection, kill: Bool = false) async throws -> [Job] {
-        try await call(.invalidateJobs(InvalidateJobs(jobs, kill: kill)), as: JobsReply.self).jobs
+    public func invalidateJobs(_ jobs: JobSelection, kill: Bool = false) async throws -> JobsReply {
+        try await call(.invalidateJobs(InvalidateJobs(jobs, kill: kill)))
     }
 
     @discardableResult
@@ -46,17 +46,17 @@ extension ControlClient {
     }
 
     @discardableResult
-    public func skipJobs(_ request: SkipJobs) async throws -> [Job] {
-        try await call(.skipJobs(request), as: JobsReply.self).jobs
+    public func skipJobs(_ request: SkipJobs) async throws -> JobsReply {
+        try await call(.skipJobs(request))
     }
 
-    public func pauseJobs(_ jobs: JobSelection) async throws -> [Job] {
-        try await call(.pauseJobs(jobs), as: JobsReply.self).jobs
+    public func pauseJobs(_ jobs: JobSelection) async throws -> JobsReply {
+        try await call(.pauseJobs(jobs))
     }
 
     @discardableResult
-    public func resumeJobs(_ jobs: JobSelection) async throws -> [Job] {
-        try await call(.resumeJobs(jobs), as: JobsReply.self).jobs
+    public func resumeJobs(_ jobs: JobSelection) async throws -> JobsReply {
+        try await call(.resumeJobs(jobs))
     }
 
     /// One page; its `cursor` goes into the request for the next.

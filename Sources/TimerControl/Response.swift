@@ -19,10 +19,13 @@ public struct JobsReply: Codable, Hashable, Sendable {
     public var jobs: [Job]
     /// To be given with the next request; nil on the last page.
     public var cursor: JobCursor?
+    /// Jobs that were changed as well and for which the reply has no room; nil where it has.
+    public var others: [JobID]?
 
-    public init(jobs: [Job], cursor: JobCursor? = nil) {
+    public init(jobs: [Job], cursor: JobCursor? = nil, others: [JobID]? = nil) {
         self.jobs = jobs
         self.cursor = cursor
+        self.others = others
     }
 }
 
@@ -32,8 +35,16 @@ public struct ApplyReply: Codable, Hashable, Sendable {
     /// Of a job whose schedule changed, the one that took its place.
     public var changed: [Job]
     public var added: [Job]
+    /// Jobs that were invalidated as well and for which the reply has no room; nil where it has.
+    public var others: [JobID]?
 
-    public init(invalidated: [Job], changed: [Job], added: [Job]) {
+    public init(
+        invalidated: [Job],
+        changed: [Job],
+        added: [Job],
+        others: [JobID]? = nil
+    ) {
+        self.others = others
         self.invalidated = invalidated
         self.changed = changed
         self.added = added

@@ -105,8 +105,13 @@ struct Daemon {
     ) async throws {
         try await forEach(jobs.selections, common) { daemon, selection in
             let answer = try await daemon.ask(request(selection), for: JobsReply.self)
-            if common.json { return try Output.write(answer.jsonLines("jobs")) }
+            let others = answer.value.others ?? []
+            if common.json {
+                let lines = others.map { "{\"id\":\($0)}\n" }.joined()
+                return try Output.write(answer.jsonLines("jobs") + lines)
+            }
             try Output.write(answer.value.jobs.map { sentence($0) + "\n" }.joined())
+            try Output.write(others.map { "job \($0): changed too\n" }.joined())
             if answer.value.jobs.isEmpty, let tag = jobs.tag {
                 Output.tell("no live job has the tag '\(tag)'")
             }

@@ -32,9 +32,10 @@ extension CommandHandler {
             try await request.dryRun
             ? scheduler.tryOut(changes, caller: caller) : scheduler.apply(changes, caller: caller)
         return ApplyReply(
-            invalidated: view(applied.invalidated),
+            invalidated: view(Array(applied.invalidated.jobs.prefix(applied.invalidated.told))),
             changed: view(applied.changed),
-            added: view(applied.added)
+            added: view(applied.added),
+            others: applied.invalidated.untold
         )
     }
 

@@ -6,25 +6,28 @@ import TimerControl
 extension CommandHandler {
     /// `job.invalidate`: for good; their runs too, where that is asked for.
     func invalidateJobs(_ request: InvalidateJobs, _ caller: Caller) async throws -> Answer {
-        let jobs = try await scheduler.change(request.jobs, .invalidate, caller: caller)
+        let changed = try await scheduler.change(request.jobs, .invalidate, caller: caller)
         if request.kill {
-            await scheduler.endRuns(of: jobs)
+            await scheduler.endRuns(of: changed.jobs)
             if case .owner(let words) = request.jobs {
                 await scheduler.endRuns(ofOwner: words, caller: caller)
             }
         } else {
-            await scheduler.withdrawRuns(of: jobs)
+            await scheduler.withdrawRuns(of: changed.jobs)
         }
-        return JobsReply(jobs: view(jobs))
+        return reply(changed)
     }
 
     /// `job.pause`, `job.resume`, `job.skip`: all that are named, or none.
     func changeJobs(_ selection: JobSelection, _ change: JobChange, _ caller: Caller) async throws
         -> Answer
     {
-        JobsReply(
-            jobs: view(try await scheduler.change(selection, change, caller: caller))
-        )
+        reply(try await scheduler.change(selection, change, caller: caller))
+    }
+
+    /// Those that there is room for; of the others the numbers alone.
+    private func reply(_ changed: ChangedJobs) -> JobsReply {
+        JobsReply(jobs: view(Array(changed.jobs.prefix(changed.told))), others: changed.untold)
     }
 
     /// `job.setFireDate`: a one-shot and a grid move as a whole, else the next fire alone.
@@ -39,7 +42,7 @@ extension CommandHandler {
             .setFireDate(date),
             caller: caller
         )
-        guard let job = view(jobs).first else { throw ControlError.vanished }
+        guard let job = view(jobs.jobs).first else { throw ControlError.vanished }
         return JobReply(job: job, notes: note.map { [$0] })
     }
 

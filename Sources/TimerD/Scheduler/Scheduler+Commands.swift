@@ -70,7 +70,7 @@ extension Scheduler {
     ///
     /// No fire of them begins from here to the answer; after an invalidation, none ever.
     func change(_ selection: JobSelection, _ change: JobChange, caller: Caller) async throws
-        -> [StoredJob]
+        -> ChangedJobs
     {
         try await holding([selection], caller: caller) { scheduler in
             let unstarted = Set(
@@ -89,7 +89,6 @@ extension Scheduler {
                     unstarted: unstarted,
                     busy: busy
                 )
-                return writer.outcome.jobs
             }
         }
     }

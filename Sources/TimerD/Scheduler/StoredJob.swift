@@ -34,6 +34,8 @@ struct StoredJob: Sendable {
     ///
     /// Then schedule, definition and policy say nothing, but for the name.
     var unread: Unread?
+    /// What its definition and userInfo take as they are stored; 0 for one that was not read.
+    var storedBytes = 0
 
     /// Whether it fires no date for now, whatever its state.
     var isHeld: Bool { held != nil || unread != nil }

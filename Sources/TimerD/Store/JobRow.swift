@@ -53,7 +53,8 @@ enum JobRow {
                 endReason: try row.get(9),
                 definition: definition,
                 policy: policy,
-                held: try row.get(17)
+                held: try row.get(17),
+                storedBytes: row.byteCount(11) + row.byteCount(12)
             )
         } catch let error as ControlError {
             return unread(id, row, error.message)
@@ -106,7 +107,8 @@ enum JobRow {
                 movedFrom: row.ifReadable(13),
                 dueDate: row.ifReadable(19),
                 uncut: row.ifReadable(14) ?? 0
-            )
+            ),
+            storedBytes: row.byteCount(11) + row.byteCount(12)
         )
     }
 }

@@ -16,7 +16,7 @@ struct JobChanges: Sendable {
 
 /// What became of them, in the same order.
 struct AppliedChanges: Sendable {
-    var invalidated: [StoredJob] = []
+    var invalidated = ChangedJobs()
     var changed: [StoredJob] = []
     var added: [StoredJob] = []
 }
@@ -34,9 +34,12 @@ extension JobWriter {
         unstarted: Set<FireID>
     ) throws -> AppliedChanges {
         var applied = AppliedChanges()
-        let before = outcome.jobs.count
-        try change(.ids(changes.invalidate), .invalidate, caller: caller, unstarted: unstarted)
-        applied.invalidated = Array(outcome.jobs[before...])
+        applied.invalidated = try change(
+            .ids(changes.invalidate),
+            .invalidate,
+            caller: caller,
+            unstarted: unstarted
+        )
         let own = try owners.id(of: caller.owner)
         applied.changed = try requiringSpace(for: caller.owner, own) { writer in
             try changes.change.map { id, new in

@@ -14,6 +14,30 @@ enum JobChange: Sendable {
     case skip(Int)
 }
 
+/// What a change of many jobs came to.
+struct ChangedJobs: Sendable {
+    /// All of them, as they stand.
+    var jobs: [StoredJob] = []
+    /// How many of them, from the first on, a reply has room for: `PageRoom.limit` bytes of them.
+    var told = 0
+
+    /// The others.
+    var untold: [JobID]? { jobs.count > told ? jobs.dropFirst(told).map(\.id) : nil }
+}
+
+extension StoredJob {
+    /// Lets go of what its user may have filled with anything, unless a fire is to come of it: of
+    /// thousands of jobs that are changed together that is more than may be held.
+    fileprivate mutating func shedWords() {
+        guard claim == nil else { return }
+        definition.userInfo = nil
+        definition.command = nil
+        definition.env = nil
+        definition.onFailure = nil
+        unread?.definition = ""
+    }
+}
+
 /// Who asks: what is visible and changeable depends on it.
 struct Caller: Hashable, Sendable {
     var owner: Owner
@@ -41,7 +65,8 @@ struct Caller: Hashable, Sendable {
 }
 
 extension JobWriter {
-    /// Applies `change` to each job of `selection`, all or none.
+    /// Applies `change` to each job of `selection`, all or none; what there is no room to tell of is not
+    /// held either.
     ///
     /// `unstarted`: fires whose run is stored as running and has not been started. `busy`: the jobs of
     /// which a fire is in progress; an invalidation by tag or name takes them even if they have finished.
@@ -52,11 +77,20 @@ extension JobWriter {
         caller: Caller,
         unstarted: Set<FireID>,
         busy: Set<JobID> = []
-    ) throws {
+    ) throws -> ChangedJobs {
+        let (first, room) = (outcome.jobs.count, PageRoom())
+        var changed = ChangedJobs()
         for id in try resolve(selection, caller: caller, busy: busy) {
             guard let job = try job(id, for: caller) else { throw ControlError.noJob(id) }
             try apply(change, to: job, unstarted: unstarted)
+            if room.takes(job: job) {
+                changed.told += 1
+            } else if let last = outcome.jobs.indices.last {
+                outcome.jobs[last].shedWords()
+            }
         }
+        changed.jobs = Array(outcome.jobs[first...])
+        return changed
     }
 
     /// The id of a job that the caller may know of; by name, root has its own jobs alone.

@@ -41,6 +41,9 @@ extension PageRoom {
         takes((hasLast ? 2 : 1) * Self.job + row.byteCount(11) + row.byteCount(12))
     }
 
+    /// Whether a job that has been read fits.
+    func takes(job: StoredJob) -> Bool { takes(Self.job + job.storedBytes) }
+
     /// Whether a row of `RunRow.columns` fits.
     func takes(run row: borrowing Row) -> Bool { takes(Self.fixed + row.byteCount(13)) }
 

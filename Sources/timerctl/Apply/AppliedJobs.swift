@@ -78,11 +78,19 @@ struct AppliedJobs {
         } catch {
             throw Failure(answering: error)
         }
-        return ["invalidated", "changed", "added"].map { action in
-            guard case .array(let jobs) = answer.json[action] else { return "" }
-            return jobs.map { job in
-                JSONValue.object(["action": .string(action), "job": job]).jsonText + "\n"
-            }.joined()
+        return lines("invalidated", answer.json["invalidated"])
+            + lines("invalidated", answer.json["others"]) { .object(["id": $0]) }
+            + lines("changed", answer.json["changed"]) + lines("added", answer.json["added"])
+    }
+
+    private func lines(
+        _ action: String,
+        _ jobs: JSONValue?,
+        _ job: (JSONValue) -> JSONValue = { $0 }
+    ) -> String {
+        guard case .array(let jobs) = jobs else { return "" }
+        return jobs.map {
+            JSONValue.object(["action": .string(action), "job": job($0)]).jsonText + "\n"
         }.joined()
     }
 }

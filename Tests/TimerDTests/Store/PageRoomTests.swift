@@ -79,6 +79,73 @@ import TimerControl
         }
     }
 
+    @Test("A change of many jobs tells of those that have room, and the numbers of the rest")
+    func changes() async throws {
+        try await TestScheduler.with { test in
+            let info = JSONValue.string(String(repeating: "x", count: 60_000))
+            var ids: [JobID] = []
+            for _ in 0..<12 {
+                let job = try await test.add(ScheduleWords(in: "2s")) {
+                    ($0.userInfo, $0.tags) = (info, ["many"])
+                }
+                ids.append(job.id)
+            }
+            func told(_ answer: any Encodable) throws -> [JobID] {
+                let reply = try #require(answer as? JobsReply)
+                #expect(reply.jobs.count == 4, "4 of 60 KB are less than 256 KiB")
+                #expect(reply.jobs.allSatisfy { $0.definition.userInfo == info })
+                #expect(try JSONValue(encoding: reply).jsonBytes.count < PageRoom.limit + 1000)
+                return reply.jobs.map(\.id) + (reply.others ?? [])
+            }
+            let (handler, root) = (test.handler(), TestScheduler.root)
+            #expect(try told(await handler.changeJobs(.tag("many"), .pause, root)) == ids)
+            #expect(try told(await handler.changeJobs(.tag("many"), .resume, root)) == ids)
+            #expect(try told(await handler.changeJobs(.ids(ids), .pause, root)) == ids)
+            let end = InvalidateJobs(.tag("many"))
+            #expect(try told(await handler.invalidateJobs(end, root)) == ids)
+        }
+    }
+
+    @Test("What there was no room to tell of fires as it was added")
+    func untoldFires() async throws {
+        try await TestScheduler.with { test in
+            let info = JSONValue.string(String(repeating: "x", count: 60_000))
+            for _ in 0..<12 {
+                try await test.add(ScheduleWords(in: "2s")) {
+                    ($0.userInfo, $0.tags) = (info, ["many"])
+                }
+            }
+            for change in [JobChange.pause, .resume] {
+                _ = try await test.handler().changeJobs(.tag("many"), change, TestScheduler.root)
+            }
+            try await test.advance(by: .seconds(5))
+            let fired = test.sink.all(.fireFired)
+            #expect(fired.count == 12)
+            #expect(fired.allSatisfy { $0.userInfo == info })
+        }
+    }
+
+    @Test("What `apply` invalidates is told the same way")
+    func applied() async throws {
+        try await TestScheduler.with { test in
+            var ids: [JobID] = []
+            for _ in 0..<12 {
+                let job = try await test.add(ScheduleWords(in: "1h")) {
+                    $0.userInfo = .string(String(repeating: "x", count: 60_000))
+                }
+                ids.append(job.id)
+            }
+            for isDryRun in [true, false] {
+                var request = ApplyJobs(invalidate: ids)
+                request.dryRun = isDryRun
+                let answer = try await test.handler().applyJobs(request, TestScheduler.root)
+                let reply = try #require(answer as? ApplyReply)
+                #expect(reply.invalidated.count == 4)
+                #expect(reply.invalidated.map(\.id) + (reply.others ?? []) == ids)
+            }
+        }
+    }
+
     @Test("A page of events ends by its bytes too, and says whether it was the last")
     func events() async throws {
         try await TestScheduler.with { test in

@@ -149,7 +149,7 @@ private struct Hand {
     private mutating func invalidate() async throws {
         guard let job = pick() else { return }
         promises.willChange(job)
-        for job in try await client.invalidateJobs(.ids([job])) { promises.changed(job) }
+        for job in try await client.invalidateJobs(.ids([job])).jobs { promises.changed(job) }
     }
 
     private mutating func pauseOrResume() async throws {
@@ -158,7 +158,7 @@ private struct Hand {
         let changed =
             dice.isTrue(0.4)
             ? try await client.pauseJobs(.ids([job])) : try await client.resumeJobs(.ids([job]))
-        for job in changed { promises.changed(job) }
+        for job in changed.jobs { promises.changed(job) }
     }
 
     private mutating func move() async throws {
@@ -181,6 +181,7 @@ private struct Hand {
     private mutating func skip() async throws {
         guard let job = pick() else { return }
         promises.willChange(job)
-        for job in try await client.skipJobs(SkipJobs(jobs: .ids([job]))) { promises.changed(job) }
+        let skipped = try await client.skipJobs(SkipJobs(jobs: .ids([job]))).jobs
+        for job in skipped { promises.changed(job) }
     }
 }
