@@ -102,7 +102,7 @@ let package = Package(
         .executableTarget(
             name: "TimerDMain",
             dependencies: [
-                "Locks", "TimerControl", "TimerD",
+                "CLinux", "Locks", "TimerControl", "TimerD",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -90,6 +90,7 @@ struct TimerDMain: AsyncParsableCommand {
     }
 
     func run() async throws {
+        MemoryReturn.begin()
         let configuration: Configuration
         do throws(SettingError) {
             configuration = try await read()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
 import Logging
 import NIOCore
 
@@ -11,6 +12,10 @@ struct ConnectionOutput {
     var backlog = 0
     /// Written, and not taken by the socket.
     var unsent = 0
+    /// The lines of which the socket has not taken all, in order: each is held whole until then.
+    private var lines: Deque<Int> = []
+    /// The bytes of those lines.
+    private(set) var kept = 0
     /// All that was ever written, and all that ever came.
     var written = 0
     var received = 0
@@ -23,11 +28,30 @@ struct ConnectionOutput {
     var hasMarker = false
     /// Whether the gate knows that something is held.
     var isNoted = false
+
+    mutating func add(_ count: Int) {
+        hasUnflushed = true
+        unsent += count
+        written += count
+        lines.append(count)
+        kept += count
+    }
+
+    /// The socket has left `rest` bytes of all that was written.
+    mutating func left(_ rest: Int) {
+        unsent = rest
+        while let first = lines.first, kept - first >= rest {
+            kept -= first
+            lines.removeFirst()
+        }
+    }
 }
 
 extension Connection {
     /// Replies that are being made, and those that wait for one before them or for the client.
-    var heldBytes: Int { output.reserved + replies.heldBytes + output.unsent }
+    ///
+    /// A line counts whole until its last byte has left: so long is its memory taken.
+    var heldBytes: Int { output.reserved + replies.heldBytes + output.kept }
 
     /// Has the place that the head needs.
     func hold(_ load: RequestLoad) {
@@ -54,9 +78,7 @@ extension Connection {
     }
 
     func write(_ line: ByteBuffer) {
-        output.hasUnflushed = true
-        output.unsent += line.readableBytes
-        output.written += line.readableBytes
+        output.add(line.readableBytes)
         context?.write(wrapOutboundOut(line), promise: nil)
     }
 
@@ -110,7 +132,7 @@ extension Connection {
 
     private func lookAtOutput() {
         guard !isGone, let context else { return }
-        output.unsent = bufferedBytes
+        output.left(bufferedBytes)
         noteHolding()
         guard output.unsent > 0, !output.hasMarker else { return }
         output.hasMarker = true

@@ -35,6 +35,8 @@ struct RequestTurns<Waiter: Hashable> {
     }
 
     private var uses: [UInt32: Use] = [:]
+    /// What all users' connections hold together.
+    private var heldBytes = 0
     private var lines: [Line] = Array(repeating: Line(), count: RequestLoad.Kind.allCases.count)
     private(set) var waitingCount = 0
     /// How many requests of a user may be in progress, over all connections.
@@ -48,6 +50,10 @@ struct RequestTurns<Waiter: Hashable> {
     }
 
     static var bytesPerUser: Int { 16 << 20 }
+    /// How much all users' connections may hold together: where several hold much, each has its share
+    /// of this, but never less than `leastBytes`.
+    static var bytesOfAll: Int { 24 << 20 }
+    static var leastBytes: Int { 2 << 20 }
     /// What only small requests may take beyond it, so that a user who has many long replies on
     /// their way can still look after his jobs.
     static var smallBytes: Int { 4 << 20 }
@@ -74,7 +80,10 @@ struct RequestTurns<Waiter: Hashable> {
     }
 
     /// A user's connections hold so many bytes more, or fewer.
-    mutating func hold(_ bytes: Int, of uid: UInt32) { change(uid) { $0.bytes += bytes } }
+    mutating func hold(_ bytes: Int, of uid: UInt32) {
+        heldBytes += bytes
+        change(uid) { $0.bytes += bytes }
+    }
 
     /// Gives a place to the next whose turn it is, and says who has it; nil where all have to wait.
     mutating func next() -> Waiter? {
@@ -123,11 +132,20 @@ struct RequestTurns<Waiter: Hashable> {
 
     private func hasBytes(for load: RequestLoad, _ uid: UInt32) -> Bool {
         let held = uses[uid]?.bytes ?? 0
+        let bytesPerUser = share(of: uid)
         // Lines and what is read from them wait for other requests: half of it is never theirs.
         let limit =
             load.kind == .bulk || load.kind == .input
             ? bytesPerUser / 2 : bytesPerUser + (load.bytes <= Self.small ? Self.smallBytes : 0)
         return held == 0 || held + load.bytes <= limit
+    }
+
+    /// How much a user's connections may hold beside those of the others.
+    private func share(of uid: UInt32) -> Int {
+        // Alone there is nothing to count.
+        guard heldBytes - (uses[uid]?.bytes ?? 0) > 0 else { return bytesPerUser }
+        let holders = uses.count { $0.key != uid && $0.value.bytes > 0 } + 1
+        return min(bytesPerUser, max(Self.leastBytes, Self.bytesOfAll / holders))
     }
 
     /// Whether there is a place; what is larger than all places has one once it is alone.
@@ -174,6 +192,7 @@ struct RequestTurns<Waiter: Hashable> {
 
     private mutating func begin(_ load: RequestLoad, _ user: User) {
         lines[load.kind.rawValue].used += load.units
+        heldBytes += load.bytes
         change(user.uid) {
             $0.bytes += load.bytes
             if load.kind.isRequest { $0.requests += 1 }

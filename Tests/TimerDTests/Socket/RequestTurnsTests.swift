@@ -120,6 +120,24 @@ import Testing
         #expect(!turns.isShortOfBytes(1001))
     }
 
+    @Test("Where several users hold much, each has a share of what all may hold, and never nothing")
+    func share() {
+        var turns = Turns(requestsPerUser: 1000)
+        let load = RequestLoad(kind: .light, bytes: 1 << 20)
+        let begun = (1001...1014 as ClosedRange<UInt32>).map { uid in
+            let user = Turns.User(uid: uid, isAdministrator: false)
+            return (0..<20).count { turns.take(load, for: user, "\(uid): \($0)") }
+        }
+        #expect(begun == [16, 12, 8, 6, 4, 4, 3, 3, 2, 2, 2, 2, 2, 2])
+        for (uid, count) in zip(1002...1014 as ClosedRange<UInt32>, begun.dropFirst()) {
+            turns.hold(-count << 20, of: uid)
+        }
+        turns.hold(-1 << 20, of: 1001)
+        var next: [String] = []
+        while let waiter = turns.next() { next.append(waiter) }
+        #expect(next.contains("1001: 16"), "whoever is alone again has all that one may hold")
+    }
+
     @Test("Who goes away frees its place in the line")
     func cancel() {
         var turns = Turns(requestsPerUser: 1000)
