@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
-import NIOPosix
 import TimerControl
 
 /// What takes longer than the loop may be kept: long lines, and long lists of jobs.
@@ -70,7 +69,7 @@ extension Connection {
         isChecking = true
         let connection = NIOLoopBound(self, eventLoop: environment.gate.loop)
         let gate = environment.gate
-        NIOThreadPool.singleton.submit { _ in
+        CheckThreads.submit {
             let value = body()
             gate.onLoop {
                 connection.value.isChecking = false

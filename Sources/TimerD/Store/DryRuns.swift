@@ -22,7 +22,10 @@ actor DryRuns {
             await before?.value
             let thread = StoreThread(name: "timerd-dry-run")
             let result = await withCheckedContinuation { continuation in
-                thread.perform { continuation.resume(returning: Result { try trial.run(path) }) }
+                thread.perform {
+                    ThreadPriority.giveWay()
+                    continuation.resume(returning: Result { try trial.run(path) })
+                }
             }
             await thread.stop()
             return result
