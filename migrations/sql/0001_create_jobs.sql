@@ -81,6 +81,10 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_waiting ON jobs (clock, due_us)
     WHERE state = 'scheduled' AND claim_id IS NULL AND held IS NULL;
 
+-- The same of one user, whose turn it is: read only while somebody has more due than the window holds.
+CREATE INDEX jobs_waiting_by_owner ON jobs (owner_id, clock, due_us)
+    WHERE state = 'scheduled' AND claim_id IS NULL AND held IS NULL;
+
 -- One user's jobs in the order of a list, without a look at those of others. Neither column ever
 -- changes, so only adding a job writes it.
 CREATE INDEX jobs_by_owner ON jobs (owner_id, id);

@@ -9,16 +9,18 @@ import TimerControl
 struct ArmedJobs: Sendable {
     private var jobs: [JobID: ArmedJob] = [:]
     private var byWord = OwnedIndex()
-    private var byOwner: [OwnerID: Int] = [:]
+    private var byOwner: [OwnerID: Set<JobID>] = [:]
     /// How many of them have a timer in the loop.
     private(set) var timers = 0
 
     var count: Int { jobs.count }
 
     /// How many of one user are armed, for those who have any.
-    var counts: [OwnerID: Int] { byOwner }
+    var counts: [OwnerID: Int] { byOwner.mapValues(\.count) }
 
-    func count(of owner: OwnerID) -> Int { byOwner[owner] ?? 0 }
+    func count(of owner: OwnerID) -> Int { byOwner[owner]?.count ?? 0 }
+
+    func ids(of owner: OwnerID) -> Set<JobID> { byOwner[owner] ?? [] }
 
     /// All of them: for what concerns all, such as a step of the clock.
     var all: some Sequence<ArmedJob> { jobs.values }
@@ -27,12 +29,15 @@ struct ArmedJobs: Sendable {
 
     /// Those that `selection` of `caller` names.
     ///
-    /// - Complexity: that of the answer, whatever is armed; for a whole user, of what is armed.
+    /// - Complexity: that of the answer, whatever is armed; for a whole user, also that of how many users
+    ///   have something armed.
     func ids(of selection: JobSelection, caller: Caller) -> [JobID] {
         if case .owner(let words) = selection {
-            return jobs.values.lazy.filter { entry in
-                entry.job.owner.isMeant(by: words) && caller.owns(entry.job)
-            }.map(\.job.id)
+            return byOwner.values.filter { own in
+                // One stands for all: they have the same owner.
+                guard let job = own.first.flatMap({ jobs[$0]?.job }) else { return false }
+                return job.owner.isMeant(by: words) && caller.owns(job)
+            }.flatMap(\.self)
         }
         guard case .ids(let ids) = selection else {
             return selection.word(of: caller).map { Array(byWord[$0]) } ?? []
@@ -51,7 +56,7 @@ struct ArmedJobs: Sendable {
         jobs[entry.job.id] = entry
         if let name = entry.job.ownedName { byWord.insert(entry.job.id, as: name) }
         for tag in entry.job.ownedTags { byWord.insert(entry.job.id, as: tag) }
-        byOwner[entry.job.ownerID, default: 0] += 1
+        byOwner[entry.job.ownerID, default: []].insert(entry.job.id)
         if entry.timer != nil { timers += 1 }
     }
 
@@ -61,8 +66,8 @@ struct ArmedJobs: Sendable {
         guard let entry = jobs.removeValue(forKey: id) else { return nil }
         if let name = entry.job.ownedName { byWord.remove(id, as: name) }
         for tag in entry.job.ownedTags { byWord.remove(id, as: tag) }
-        let rest = count(of: entry.job.ownerID) - 1
-        byOwner[entry.job.ownerID] = rest > 0 ? rest : nil
+        byOwner[entry.job.ownerID]?.remove(id)
+        if byOwner[entry.job.ownerID]?.isEmpty == true { byOwner[entry.job.ownerID] = nil }
         if entry.timer != nil { timers -= 1 }
         return entry
     }

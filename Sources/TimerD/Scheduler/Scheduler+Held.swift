@@ -155,7 +155,7 @@ extension Scheduler {
     /// Holds all live jobs of an owner, in pieces; none of them begins a fire from here on.
     private func hold(_ known: KnownOwner, _ reason: String) async {
         holds.hold(known.owner)
-        let own = armed.all.filter { $0.job.owner == known.owner }
+        let own = armed.ids(of: known.id).compactMap { armed[$0] }
         for entry in own { armed.stopTimer(of: entry.job.id) }
         let unstarted = Set(own.compactMap(\.unstartedFire))
         var cursor: JobID? = JobID(rawValue: 0)

@@ -5,33 +5,35 @@ import TimerControl
 
 /// When the next jobs are loaded, and what a step of the clock does to those that are.
 extension Scheduler {
+    func loadWindowIfDue() {
+        if window.isLoadDue(now: clock.now().elapsed, armed: { armed.count(of: $0) }) {
+            loadWindow()
+        }
+    }
+
     /// Loads what is due in the coming window; nothing if a load is under way.
     func loadWindow() {
         guard !window.isLoading, isRecovered, !isStopping else { return }
         window.beginLoad(now: clock.now().elapsed)
         let beginWrite = beginsWrite()
-        let room = max(Window.capacity - armed.count, 0)
+        let load = window.load(armed: armed.counts)
         store.submit { database in
             var writer = try beginWrite(database)
-            let isCrowded = try writer.loadWindow(room: room)
-            return (writer.outcome, isCrowded, try writer.nextWaiting())
+            let rest = try writer.loadWindow(load)
+            return (writer.outcome, rest)
         } completion: { [self] result in
             loop.perform { self.assumeIsolated { $0.windowLoaded(result) } }
         }
     }
 
-    private func windowLoaded(_ result: Result<(StoreOutcome, Bool, Timestamp?), any Error>) {
-        let moment = clock.now()
+    private func windowLoaded(_ result: Result<(StoreOutcome, WindowRest), any Error>) {
         switch result {
         case .failure:
             // The store has told of its trouble; the load is tried again.
-            window.loadFailed(now: moment.elapsed)
+            window.loadFailed(now: clock.now().elapsed)
             announceLoadDate()
-        case .success((let outcome, let isCrowded, let next)):
-            let last = outcome.jobs.compactMap { job in
-                job.dueDate.map { moment.elapsedDate($0, on: job.clock) }
-            }.max()
-            window.loaded(upTo: isCrowded ? last ?? moment.elapsed : nil, nextWaiting: next)
+        case .success((let outcome, let rest)):
+            window.loaded(rest)
             apply(outcome)
         }
     }
@@ -41,7 +43,7 @@ extension Scheduler {
         pruneIfDue()
         tieUntied()
         lookAtHeldIfDue()
-        if window.isLoadDue(now: clock.now().elapsed, armed: armed.count) { loadWindow() }
+        loadWindowIfDue()
         announceLoadDate()
     }
 

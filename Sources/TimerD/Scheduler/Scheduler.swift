@@ -213,14 +213,15 @@ actor Scheduler {
     func beginsWrite() -> @Sendable (Database) throws -> JobWriter {
         let moment = clock.now()
         window.extend(now: moment.elapsed)
-        let horizon = window.horizon
+        let horizons = window.horizons
         let runsKept = settings.runsKept
         let maxBytes = settings.retention.maxBytesPerUser
         let keepsMoment = moment.elapsed - keptMoment >= .seconds(1)
         if keepsMoment { keptMoment = moment.elapsed }
         return { database in
             if keepsMoment { try DaemonState.write(moment, to: database) }
-            var writer = JobWriter(database, at: moment, horizon: horizon, runsKept: runsKept)
+            var writer = JobWriter(database, at: moment, horizon: horizons.all, runsKept: runsKept)
+            writer.horizons = horizons
             writer.maxBytes = maxBytes
             return writer
         }
@@ -238,7 +239,7 @@ actor Scheduler {
             retention.isOverfull(now: clock.now().elapsed)
             pruneIfDue()
         }
-        if window.isLoadDue(now: clock.now().elapsed, armed: armed.count) { loadWindow() }
+        loadWindowIfDue()
         announceLoadDate()
     }
 
@@ -254,7 +255,7 @@ actor Scheduler {
             armed.insert(ArmedJob(job: job, since: before))
             arm(job.id)
         } else if let date = job.dueDate {
-            window.waits(for: clock.now().elapsedDate(date, on: job.clock))
+            window.waits(for: clock.now().elapsedDate(date, on: job.clock), of: job.ownerID)
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Schedules
+import TimerControl
 
 /// Which of the waiting jobs are in the scheduler's hands, and when to load more; pure.
 ///
@@ -15,18 +16,31 @@ struct Window: Hashable, Sendable {
     static let lead = TimeSpan.seconds(3)
     /// The longest time between two loads while something waits: each keeps how far the clocks have come.
     static let rhythm = TimeSpan.seconds(3600)
-    /// How many jobs a load fills it up to.
+    /// How many jobs loads fill it up to, over all users.
     static let capacity = 4096
+    /// How many of each user it holds at least, however many users are crowded.
+    static let reserve = 64
     /// How long to wait with the next load after one that failed.
     static let retryDelay = TimeSpan.seconds(1)
 
+    /// What it holds of a user who has more jobs that are due than places for them.
+    struct Part: Hashable, Sendable {
+        /// The first date that was left out, in elapsed time: what is due before it is claimed.
+        var horizon: Timestamp
+        /// How many jobs it is filled up to.
+        var places: Int
+        /// Whether there are places left, and more is to be loaded at once.
+        var isFilling: Bool
+    }
+
     private(set) var horizon: Timestamp
-    /// The first date of those that wait; perhaps too early, never too late.
+    /// The first date of those that wait, without those of crowded users; perhaps too early, never too
+    /// late.
     ///
     /// Nil for none.
     private(set) var nextWaiting: Timestamp?
-    /// Whether the last load left out jobs that are due before its horizon.
-    private(set) var isCrowded = false
+    /// The crowded users: of whom the last load left out jobs that are due before its horizon.
+    private(set) var parts: [OwnerID: Part] = [:]
     private(set) var isLoading = false
     private var lastLoad: Timestamp
     private var retryDate: Timestamp?
@@ -41,26 +55,54 @@ struct Window: Hashable, Sendable {
     }
 
     /// The first date of those that wait; nil for none, and while nothing was loaded yet.
-    var firstKnown: Timestamp? { horizon > .distantPast ? nextWaiting : nil }
+    var firstKnown: Timestamp? {
+        guard horizon > .distantPast else { return nil }
+        return ([nextWaiting] + parts.values.map(\.horizon)).compactMap(\.self).min()
+    }
 
     /// When to load, by elapsed time; nil while nothing waits or a load is under way.
     var loadDate: Timestamp? {
-        guard !isLoading, !isCrowded, let nextWaiting else { return nil }
+        guard !isLoading, let nextWaiting else { return nil }
         let date = min(nextWaiting - Self.lead, lastLoad + Self.rhythm)
         return max(date, retryDate ?? .distantPast)
     }
 
-    /// Whether a load is due, at `now` and with `armed` jobs in the loop.
-    func isLoadDue(now: Timestamp, armed: Int) -> Bool {
-        if isCrowded, !isLoading { return armed <= Self.capacity / 2 }
-        return loadDate.map { $0 <= now } ?? false
+    /// How many places of it each of so many users has, of whom not all is loaded.
+    static func places(for users: Int) -> Int { max(reserve, capacity / max(users, 1)) }
+
+    /// How far it reaches, for whose jobs.
+    var horizons: Horizons { Horizons(all: horizon, crowded: parts.mapValues(\.horizon)) }
+
+    /// Whether a load is due at `now`; `armed` tells how many jobs of a user are in the loop.
+    ///
+    /// A crowded user's next jobs are loaded once half of the places are free.
+    func isLoadDue(now: Timestamp, armed: (OwnerID) -> Int) -> Bool {
+        guard !isLoading, retryDate.map({ $0 <= now }) ?? true else { return false }
+        if let loadDate, loadDate <= now { return true }
+        return parts.contains { rests($0.value, armed: armed($0.key)) == false }
+    }
+
+    /// What is to be loaded now, with so many jobs of each user in the loop.
+    func load(armed: [OwnerID: Int]) -> WindowLoad {
+        let resting = parts.filter { rests($0.value, armed: armed[$0.key] ?? 0) }
+        return WindowLoad(
+            room: max(Self.capacity - armed.values.reduce(0, +), 0),
+            armed: armed,
+            resting: resting,
+            filling: Set(parts.keys).subtracting(resting.keys)
+        )
+    }
+
+    private func rests(_ part: Part, armed: Int) -> Bool {
+        !part.isFilling && armed > part.places / 2
     }
 
     /// Moves the horizon on where that needs no load: nothing waits before the new one.
     mutating func extend(now: Timestamp) {
         let reached = now + Self.span
-        guard !isLoading, !isCrowded, reached > horizon, nextWaiting.map({ $0 >= reached }) ?? true
-        else { return }
+        guard !isLoading, reached > horizon, nextWaiting.map({ $0 >= reached }) ?? true else {
+            return
+        }
         horizon = reached
     }
 
@@ -72,17 +114,12 @@ struct Window: Hashable, Sendable {
         horizon = max(horizon, now + Self.span)
     }
 
-    /// Ends a load that went well.
-    ///
-    /// - Parameters:
-    ///   - last: the last date that was loaded, where there was no room for all.
-    ///   - next: the first date that still waits.
-    mutating func loaded(upTo last: Timestamp?, nextWaiting next: Timestamp?) {
+    /// Ends a load that went well, and left out `rest`.
+    mutating func loaded(_ rest: WindowRest) {
         isLoading = false
-        isCrowded = last != nil
-        if let last { horizon = min(horizon, last) }
-        nextWaiting = next
-        if let steppedAt { waits(for: steppedAt) }
+        parts = rest.parts
+        nextWaiting = rest.nextWaiting
+        if let steppedAt { clockStepped(now: steppedAt) }
         steppedAt = nil
     }
 
@@ -96,12 +133,29 @@ struct Window: Hashable, Sendable {
 
     /// The wall clock was stepped: any job may be due now, whatever a load says that began before.
     mutating func clockStepped(now: Timestamp) {
-        waits(for: now)
+        nextWaiting = min(nextWaiting ?? now, now)
+        for owner in parts.keys { parts[owner]?.isFilling = true }
         if isLoading { steppedAt = now }
     }
 
-    /// Takes note of a job that waits for `date`.
-    mutating func waits(for date: Timestamp) {
+    /// Takes note of a job of `owner` that waits for `date`.
+    ///
+    /// What a crowded user's jobs wait for is known to the store, which is asked in the user's turn.
+    mutating func waits(for date: Timestamp, of owner: OwnerID) {
+        guard parts[owner] == nil else { return }
         nextWaiting = min(nextWaiting ?? date, date)
+    }
+}
+
+/// How far a window reaches: what is due before is claimed as it is written.
+struct Horizons: Hashable, Sendable {
+    /// For the jobs of all users but the crowded ones, in elapsed time.
+    var all: Timestamp
+    var crowded: [OwnerID: Timestamp] = [:]
+
+    /// For the jobs of `owner`.
+    subscript(owner: OwnerID) -> Timestamp {
+        guard !crowded.isEmpty, let own = crowded[owner] else { return all }
+        return min(own, all)
     }
 }

@@ -147,7 +147,7 @@ extension JobWriter {
         let date = job.wallFireDate(at: moment)
         try note(.jobAdded, job) { $0.fireDate = date }
         guard state == .scheduled, let due = job.dueDate,
-            due < moment.date(ofElapsed: horizon, on: job.clock)
+            due < moment.date(ofElapsed: horizons[job.ownerID], on: job.clock)
         else {
             // The row's due date hangs on its id where there is jitter.
             if job.dueDate == job.fireDate { outcome.jobs.append(job) } else { try put(job) }

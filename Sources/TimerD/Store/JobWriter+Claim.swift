@@ -16,7 +16,8 @@ extension JobWriter {
 
     private mutating func settle(_ job: inout StoredJob) throws {
         while job.state == .scheduled, !job.isHeld, job.claim == nil, let date = job.fireDate,
-            let due = job.dueDate, due < moment.date(ofElapsed: horizon, on: job.clock)
+            let due = job.dueDate,
+            due < moment.date(ofElapsed: horizons[job.ownerID], on: job.clock)
         {
             let now = moment.reading(of: job.clock)
             guard due <= now else {

@@ -15,42 +15,6 @@ struct BegunFire: Sendable {
 }
 
 extension JobWriter {
-    /// Loads what is due before the horizon, soonest first, and claims it; at most `room` jobs.
-    ///
-    /// - Returns: whether more was due than there was room for.
-    mutating func loadWindow(room: Int) throws -> Bool {
-        var due: [(wallDate: Timestamp, id: JobID)] = []
-        for clock in [ScheduleClock.wall, .elapsed] {
-            let end = moment.date(ofElapsed: horizon, on: clock)
-            let select = try database.prepare(SQL.waitingJobs)
-            try select.forEach(clock, end, room + 1) { row in
-                let date: Timestamp = try row.get(1)
-                due.append((moment.wallDate(date, on: clock), try row.get(0)))
-            }
-        }
-        due.sort { ($0.wallDate, $0.id) < ($1.wallDate, $1.id) }
-        for (_, id) in due.prefix(room) {
-            guard let job = try job(id) else { continue }
-            if let unread = job.unread {
-                try hold(job, unread.reason)
-            } else {
-                try orHold(job) { try $0.settleAndPut($1) }
-            }
-        }
-        return due.count > room
-    }
-
-    /// The first date of all jobs that wait for a window, in elapsed time; nil for none.
-    func nextWaiting() throws -> Timestamp? {
-        let select = try database.prepare(SQL.nextWaiting)
-        let dates = try [ScheduleClock.wall, .elapsed].compactMap { clock in
-            try select.first(clock) { row in
-                moment.elapsedDate(try row.get(0), on: clock)
-            }
-        }
-        return dates.min()
-    }
-
     /// Records a fire that has begun by its schedule, and moves the job on.
     ///
     /// `isWaiting`: its command comes once a run in progress has ended.
@@ -197,28 +161,7 @@ struct BusyJob: Hashable, Sendable {
     }
 }
 
-extension Moment {
-    /// Elapsed time when `clock` shows `date`.
-    func elapsedDate(_ date: Timestamp, on clock: ScheduleClock) -> Timestamp {
-        clock == .wall ? date - shift : date
-    }
-}
-
 extension JobWriter.SQL {
-    /// Uses jobs_waiting.
-    static let waitingJobs = """
-        SELECT id, due_us FROM jobs
-        WHERE clock = ?1 AND due_us < ?2 AND state = 'scheduled' AND claim_id IS NULL
-            AND held IS NULL
-        ORDER BY due_us LIMIT ?3
-        """
-    /// Uses jobs_waiting.
-    static let nextWaiting = """
-        SELECT due_us FROM jobs
-        WHERE clock = ?1 AND due_us IS NOT NULL AND state = 'scheduled' AND claim_id IS NULL
-            AND held IS NULL
-        ORDER BY due_us LIMIT 1
-        """
     /// Where this waits for the event's number, the run may begin first, and be over.
     static let markFired = """
         UPDATE fires SET state = CASE state WHEN 'claimed' THEN ?2 ELSE state END,

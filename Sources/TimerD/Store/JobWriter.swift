@@ -6,12 +6,12 @@ import TimerControl
 /// What one write does to jobs and fires: made inside the write, at one moment, and thrown away.
 ///
 /// It keeps one promise for all who use it: each scheduled job that it touches and that is due
-/// before `horizon` leaves with a claim, so whatever the window covers is in the scheduler's hands.
+/// before its owner's horizon leaves with a claim, so whatever the window covers is in the scheduler's hands.
 struct JobWriter {
     let database: Database
     let moment: Moment
-    /// The end of the window, in elapsed time.
-    let horizon: Timestamp
+    /// The end of the window, in elapsed time, for whose jobs it is.
+    var horizons: Horizons
     /// How many rows the history of a job keeps; nil where this write cuts none.
     let runsKept: Int?
     /// How much of one user may be stored; nil for any amount.
@@ -24,7 +24,7 @@ struct JobWriter {
     init(_ database: Database, at moment: Moment, horizon: Timestamp, runsKept: Int? = nil) {
         self.database = database
         self.moment = moment
-        self.horizon = horizon
+        horizons = Horizons(all: horizon)
         self.runsKept = runsKept
     }
 

@@ -68,6 +68,10 @@ struct ArmedJobsTests {
         #expect(ids(.name("backup"), Self.ben) == [3])
         #expect(ids(.tag("night"), Self.ann) == [1, 2])
         #expect(ids(.tag("disk"), Self.ben) == [])
+        #expect(ids(.owner("1001"), Self.ann) == [1, 2])
+        #expect(ids(.owner("1001"), Self.ben) == [])
+        #expect(ids(.owner("1002"), TestScheduler.root) == [3])
+        #expect(armed.ids(of: OwnerID(rawValue: 1001)).map(\.rawValue).sorted() == [1, 2])
         #expect(ids(.name("backup"), TestScheduler.root) == [], "by name, root has its own alone")
         #expect(ids(.ids([1, 3].map(JobID.init)), Self.ann) == [1])
         #expect(ids(.ids([1, 3].map(JobID.init)), TestScheduler.root) == [1, 3])
@@ -174,7 +178,7 @@ struct NamesBesideArmedJobsTests {
     }
 
     /// What costs as much as there are armed jobs is for what concerns them all: a step of the clock,
-    /// the daemon's end, a user who is gone, and what an administrator asks of all.
+    /// the daemon's end, and what an administrator asks of all.
     @Test("Only what concerns all armed jobs looks at all of them")
     func looksAtAll() throws {
         let folder = Repository.folder.appending(path: "Sources/TimerD").path
@@ -188,7 +192,6 @@ struct NamesBesideArmedJobsTests {
         #expect(
             looks == [
                 "Commands/StatusReport.swift": 1,
-                "Scheduler/Scheduler+Held.swift": 1,
                 "Scheduler/Scheduler+Recovery.swift": 2,
                 "Scheduler/Scheduler+Window.swift": 3,
             ]

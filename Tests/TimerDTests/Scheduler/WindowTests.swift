@@ -2,6 +2,7 @@
 
 import Schedules
 import Testing
+import TimerControl
 
 @testable import TimerD
 
@@ -11,24 +12,31 @@ struct WindowTests {
         Timestamp(microseconds: second * 1_000_000)
     }
 
-    /// A window that was loaded at second 100 and found `next` waiting.
-    static func loaded(upTo last: Int64? = nil, next: Int64?) -> Window {
+    static let (ann, ben) = (OwnerID(rawValue: 1001), OwnerID(rawValue: 1002))
+
+    /// A window that was loaded at second 100 and found `next` waiting, and of `ann` what comes from
+    /// `crowded` on, beyond a hundred places.
+    static func loaded(next: Int64?, crowded: Int64? = nil, isFilling: Bool = false) -> Window {
         var window = Window(now: second(100))
         window.beginLoad(now: second(100))
-        window.loaded(upTo: last.map(second), nextWaiting: next.map(second))
+        var rest = WindowRest(nextWaiting: next.map(second))
+        rest.parts[ann] = crowded.map {
+            Window.Part(horizon: second($0), places: 100, isFilling: isFilling)
+        }
+        window.loaded(rest)
         return window
     }
 
     @Test("A new window is loaded at once")
     func startsWithLoad() {
-        #expect(Window(now: Self.second(100)).isLoadDue(now: Self.second(100), armed: 0))
+        #expect(Window(now: Self.second(100)).isLoadDue(now: Self.second(100)) { _ in 0 })
     }
 
     @Test("With nothing waiting there is no date to wake at")
     func nothingWaits() {
         let window = Self.loaded(next: nil)
         #expect(window.loadDate == nil)
-        #expect(!window.isLoadDue(now: Self.second(1_000_000), armed: 0))
+        #expect(!window.isLoadDue(now: Self.second(1_000_000)) { _ in 0 })
     }
 
     @Test("The next load comes ahead of the first date that waits")
@@ -55,10 +63,10 @@ struct WindowTests {
         var window = Self.loaded(next: nil)
         window.beginLoad(now: Self.second(200))
         window.clockStepped(now: Self.second(201))
-        window.loaded(upTo: nil, nextWaiting: Self.second(500))
-        #expect(window.isLoadDue(now: Self.second(201), armed: 0))
+        window.loaded(WindowRest(nextWaiting: Self.second(500)))
+        #expect(window.isLoadDue(now: Self.second(201)) { _ in 0 })
         window.beginLoad(now: Self.second(201))
-        window.loaded(upTo: nil, nextWaiting: Self.second(500))
+        window.loaded(WindowRest(nextWaiting: Self.second(500)))
         #expect(window.loadDate == Self.second(497))
     }
 
@@ -74,19 +82,49 @@ struct WindowTests {
     @Test("A job that turns out to wait is loaded for ahead of its date")
     func waits() {
         var window = Self.loaded(next: 500)
-        window.waits(for: Self.second(400))
+        window.waits(for: Self.second(400), of: Self.ben)
         #expect(window.loadDate == Self.second(397))
-        window.waits(for: Self.second(450))
+        window.waits(for: Self.second(450), of: Self.ben)
         #expect(window.loadDate == Self.second(397))
     }
 
-    @Test("A crowded window reaches as far as it was filled, and is filled again once half empty")
+    @Test("For a crowded user it reaches as far as it was filled, for all others as far as ever")
     func crowded() {
-        let window = Self.loaded(upTo: 103, next: 103)
-        #expect(window.horizon == Self.second(103))
-        #expect(window.loadDate == nil, "the clock has nothing to do with it")
-        #expect(!window.isLoadDue(now: Self.second(103), armed: Window.capacity))
-        #expect(window.isLoadDue(now: Self.second(100), armed: Window.capacity / 2))
+        var window = Self.loaded(next: 500, crowded: 103)
+        #expect(window.horizons[Self.ann] == Self.second(103))
+        #expect(window.horizons[Self.ben] == Self.second(106))
+        window.extend(now: Self.second(300))
+        #expect(window.horizons[Self.ann] == Self.second(103))
+        #expect(window.horizons[Self.ben] == Self.second(306))
+        #expect(window.loadDate == Self.second(497), "what waits of others tells when to load")
+        window.waits(for: Self.second(104), of: Self.ann)
+        #expect(window.loadDate == Self.second(497), "the clock has nothing to do with it")
+        #expect(window.firstKnown == Self.second(103))
+    }
+
+    @Test("A crowded user's jobs are loaded once half of the places are free, or at once")
+    func refills() {
+        let window = Self.loaded(next: nil, crowded: 103)
+        #expect(!window.isLoadDue(now: Self.second(200)) { _ in 51 })
+        #expect(window.isLoadDue(now: Self.second(100)) { $0 == Self.ann ? 50 : 1000 })
+        #expect(window.load(armed: [Self.ann: 51]).resting.keys.contains(Self.ann))
+        #expect(window.load(armed: [Self.ann: 50]).filling == [Self.ann])
+        let filling = Self.loaded(next: nil, crowded: 103, isFilling: true)
+        #expect(filling.isLoadDue(now: Self.second(100)) { _ in 51 })
+    }
+
+    @Test("A step of the clock has the jobs of crowded users looked at, too")
+    func steppedWhileCrowded() {
+        var window = Self.loaded(next: nil, crowded: 103)
+        window.clockStepped(now: Self.second(101))
+        #expect(window.load(armed: [Self.ann: 100]).filling == [Self.ann])
+    }
+
+    @Test("However many users are crowded, each has some places")
+    func places() {
+        #expect(Window.places(for: 0) == Window.capacity)
+        #expect(Window.places(for: 2) == Window.capacity / 2)
+        #expect(Window.places(for: 10_000) == Window.reserve)
     }
 
     @Test("A load that failed is tried again a little later, not at once")
@@ -94,7 +132,7 @@ struct WindowTests {
         var window = Self.loaded(next: nil)
         window.beginLoad(now: Self.second(200))
         window.loadFailed(now: Self.second(200))
-        #expect(!window.isLoadDue(now: Self.second(200), armed: 0))
+        #expect(!window.isLoadDue(now: Self.second(200)) { _ in 0 })
         #expect(window.loadDate == Self.second(201))
     }
 }

@@ -97,6 +97,18 @@ import Testing
                     "SEARCH jobs USING COVERING INDEX jobs_waiting (clock=? AND due_us>?)"
                 ),
                 (
+                    JobWriter.SQL.waitingJobsOfOwner,
+                    "SEARCH jobs USING INDEX jobs_waiting_by_owner (owner_id=? AND clock=? AND due_us<?)"
+                ),
+                (
+                    JobWriter.SQL.nextWaitingOfOwner,
+                    "SEARCH jobs USING INDEX jobs_waiting_by_owner (owner_id=? AND clock=? AND due_us>?)"
+                ),
+                (
+                    JobWriter.SQL.nextWaitingOwner,
+                    "SEARCH jobs USING INDEX jobs_waiting_by_owner (owner_id>?)"
+                ),
+                (
                     Queries.SQL.waitingThen,
                     "SEARCH jobs USING INDEX jobs_waiting (clock=? AND due_us=? AND rowid>?)"
                 ),

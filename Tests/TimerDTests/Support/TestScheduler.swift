@@ -215,6 +215,16 @@ final class TestScheduler: Sendable {
         return try await scheduler.add([job], replace: false, caller: Self.root)[0]
     }
 
+    /// Adds jobs of another user than root, in one request.
+    @discardableResult
+    func add(_ words: [ScheduleWords], of uid: UInt32) async throws -> [StoredJob] {
+        let jobs = try words.map {
+            try NewJob(JobDefinition(schedule: $0), owner: uid, at: clock.now(), zone: .utc)
+        }
+        let caller = Caller(uid: uid, isAdministrator: false)
+        return try await scheduler.add(jobs, replace: false, caller: caller)
+    }
+
     /// What answers requests on a daemon that runs as `uid`.
     func handler(uid: UInt32 = 0) -> CommandHandler {
         CommandHandler(

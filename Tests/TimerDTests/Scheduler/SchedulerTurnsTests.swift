@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// One user's jobs beside those of another who has too many, in virtual time.
+@Suite("Turns of users", .timeLimit(.minutes(2)))
+struct SchedulerTurnsTests {
+    static let (ann, ben): (UInt32, UInt32) = (1001, 1002)
+
+    @Test("Who overloads loses dates, and is told which and why; a quiet user loses none")
+    func overload() async throws {
+        try await TestScheduler.with(keeping: .all) { test in
+            await test.scheduler.limitFires(FireTurns.Limits(perSecond: 100, burst: 10))
+            let his = try await test.add([ScheduleWords(every: "100ms")], of: Self.ben)[0]
+            let hers = try await test.add(
+                Array(repeating: ScheduleWords(every: "10ms"), count: 20),
+                of: Self.ann
+            )
+            try await test.advance(by: .seconds(5))
+            let quiet = try await test.history(his.id).filter { $0.state != .claimed }
+            #expect(quiet.count == 50)
+            #expect(quiet.allSatisfy { $0.state == .fired && $0.firedAt == $0.fireDate })
+            var (fired, lost) = (0, 0)
+            for job in hers {
+                for run in try await test.history(job.id) {
+                    if run.state == .fired { fired += 1 }
+                    guard run.state == .skipped else { continue }
+                    #expect(run.reason == .overload)
+                    lost += run.dates ?? 1
+                }
+            }
+            #expect((450...515).contains(fired), "the share of 5 s, and the burst: \(fired)")
+            #expect(lost > 8000, "of 10,000 dates, all but those that fired: \(lost)")
+            let told = test.sink.all(.fireSkipped)
+            #expect(told.allSatisfy { $0.reason == FireReason.overload.rawValue })
+            #expect(told.allSatisfy { $0.owner?.uid == Self.ann })
+            #expect(told.reduce(0) { $0 + ($1.dates ?? 1) } == lost)
+            let last = try await test.store.reader.read { [moment = test.clock.now()] in
+                try Queries($0).lastRun(of: hers[0].id, at: moment)
+            }
+            #expect(last?.reason == .overload, "what show tells of it")
+        }
+    }
+
+    @Test("A quiet user's jobs are in the window in time, though another has more than it holds")
+    func window() async throws {
+        try await TestScheduler.with(keeping: .all) { test in
+            await test.scheduler.limitFires(FireTurns.Limits(perSecond: 50, burst: 10))
+            // Armed as they are added, and due again and again.
+            try await test.add(
+                Array(repeating: ScheduleWords(every: "2s"), count: Window.capacity + 100),
+                of: Self.ann
+            )
+            let once = try await test.add([ScheduleWords(in: "10s")], of: Self.ben)[0]
+            let his = try await test.add([ScheduleWords(every: "7s")], of: Self.ben)[0]
+            // Of hers, one that waits for a window that has no place for it.
+            try await test.add([ScheduleWords(every: "8s")], of: Self.ann)
+            try await test.advance(by: .seconds(30))
+            #expect(test.fired(once.id) == [10])
+            #expect(test.fired(his.id) == [7, 14, 21, 28])
+            let runs = try await test.history(his.id) + test.history(once.id)
+            #expect(runs.filter { $0.state == .fired }.allSatisfy { $0.firedAt == $0.fireDate })
+        }
+    }
+
+    @Test("After a time down, thousands of one user's due jobs do not come before another's")
+    func start() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(
+                Array(repeating: ScheduleWords(every: "1h"), count: Window.capacity + 100),
+                of: Self.ann
+            )
+            let his = try await test.add([ScheduleWords(every: "61m")], of: Self.ben)[0]
+            let after = try await test.crashedAndDown(for: .minutes(62))
+            let (isArmed, hers) = await after.loop.ask { [scheduler = after.scheduler] in
+                scheduler.assumeIsolated { scheduler in
+                    let armed = scheduler.armed
+                    return (armed[his.id] != nil, armed.count - (armed[his.id] == nil ? 0 : 1))
+                }
+            }
+            #expect(isArmed, "it was the last of all to be due")
+            #expect(hers == Window.capacity, "the places that nobody else needs are hers")
+            try await after.advance(by: .seconds(1))
+            #expect(after.sink.all(.fireFired).count == Window.capacity + 101)
+            try await after.close()
+        }
+    }
+}
+
+extension Scheduler {
+    /// Bounds the fires of users more than a setting would, so that a few jobs are too many.
+    func limitFires(_ limits: FireTurns.Limits) { turns.limits = limits }
+}
