@@ -14,30 +14,6 @@ enum JobChange: Sendable {
     case skip(Int)
 }
 
-/// What a change of many jobs came to.
-struct ChangedJobs: Sendable {
-    /// All of them, as they stand.
-    var jobs: [StoredJob] = []
-    /// How many of them, from the first on, a reply has room for: `PageRoom.limit` bytes of them.
-    var told = 0
-
-    /// The others.
-    var untold: [JobID]? { jobs.count > told ? jobs.dropFirst(told).map(\.id) : nil }
-}
-
-extension StoredJob {
-    /// Lets go of what its user may have filled with anything, unless a fire is to come of it: of
-    /// thousands of jobs that are changed together that is more than may be held.
-    fileprivate mutating func shedWords() {
-        guard claim == nil else { return }
-        definition.userInfo = nil
-        definition.command = nil
-        definition.env = nil
-        definition.onFailure = nil
-        unread?.definition = ""
-    }
-}
-
 /// Who asks: what is visible and changeable depends on it.
 struct Caller: Hashable, Sendable {
     var owner: Owner
