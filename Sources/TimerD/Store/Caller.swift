@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// Who asks: what is visible and changeable depends on it.
+struct Caller: Hashable, Sendable {
+    var owner: Owner
+    /// Root, and the daemon's own user.
+    var isAdministrator: Bool
+    /// The connection that the request came by.
+    var life: ConnectionLife?
+
+    init(_ owner: Owner, isAdministrator: Bool) {
+        self.owner = owner
+        self.isAdministrator = isAdministrator
+    }
+
+    /// A peer of a daemon that runs as `daemon`.
+    init(_ owner: Owner, daemon: UInt32) {
+        self.init(owner, isAdministrator: owner.uid == 0 || owner.uid == daemon)
+    }
+
+    var uid: UInt32 { owner.uid }
+
+    /// The only owner whose jobs the caller may know of; nil for all.
+    var onlyOwner: Owner? { isAdministrator ? nil : owner }
+
+    func owns(_ job: StoredJob) -> Bool { isAdministrator || job.owner == owner }
+}
