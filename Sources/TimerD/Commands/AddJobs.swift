@@ -192,8 +192,14 @@ extension NewJob {
         self.policy = policy
         self.notes = resolved.notes
         self.clock = resolved.clock
+        var definition = definition
+        definition.until = policy.until?.rfc3339
         self.definition = definition
-        self.definition.until = policy.until?.rfc3339
+        do {
+            self.text = try StoredDefinition(definition)
+        } catch {
+            throw ControlError(.invalidParams, "\(error)")
+        }
         // Only a length of time is elapsed; its dates were made from the wall clock's now.
         self.firstFireDate = resolved.firstFireDate.map {
             moment.date(ofWall: $0, on: resolved.clock)

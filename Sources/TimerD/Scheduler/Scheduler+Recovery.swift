@@ -151,10 +151,12 @@ extension Scheduler {
         turnTimer?.invalidate()
         // What was asked for before may still begin a run.
         await settle()
+        takeAll()
         await drain(drainTime)
         do {
             // What was under way before has its numbers then, and none is given after it.
             await settle()
+            takeAll()
             let numbersUsed = numbers.next
             try await write { writer in
                 try writer.releaseClaims(unstarted: unstarted)

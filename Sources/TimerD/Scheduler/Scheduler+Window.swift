@@ -33,8 +33,7 @@ extension Scheduler {
             window.loadFailed(now: clock.now().elapsed)
             announceLoadDate()
         case .success((let outcome, let rest)):
-            window.loaded(rest)
-            apply(outcome)
+            take(outcome) { $0.window.loaded(rest) }
         }
     }
 

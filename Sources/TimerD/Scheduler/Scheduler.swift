@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
 import Locks
 import Logging
 import Schedules
@@ -39,6 +40,8 @@ actor Scheduler {
     var armed = ArmedJobs()
     var window: Window
     var turns: FireTurns
+    /// What the store has said and is not taken over yet, in its order.
+    var said: Deque<SaidByStore> = []
     /// Set while turns are to be taken later than at once.
     var turnTimer: (any ArmedTimer)?
     /// When turns are taken next, in elapsed time; nil while that is not seen to.
@@ -154,11 +157,14 @@ actor Scheduler {
                 pending.end(write)
                 loop.perform {
                     self.assumeIsolated { scheduler in
-                        if case .success((let value, let outcome)) = result {
-                            scheduler.apply(outcome)
-                            durable(scheduler, value)
+                        switch result {
+                        case .success((let value, let outcome)):
+                            scheduler.take(outcome) { scheduler in
+                                durable(scheduler, value)
+                                continuation.resume(returning: value)
+                            }
+                        case .failure(let error): continuation.resume(throwing: error)
                         }
-                        continuation.resume(with: result.map(\.0))
                     }
                 }
             }
@@ -199,8 +205,7 @@ actor Scheduler {
                 self.assumeIsolated { scheduler in
                     if let share { scheduler.fireStored(of: share) }
                     guard let (value, outcome) = written.withLock({ $0 }) else { return }
-                    scheduler.apply(outcome)
-                    durable(scheduler, value)
+                    scheduler.take(outcome) { durable($0, value) }
                 }
             }
         }
@@ -227,37 +232,7 @@ actor Scheduler {
         }
     }
 
-    // MARK: - What the store says
-
-    /// Takes over the jobs as the store left them, and tells the watchers what has changed.
-    func apply(_ outcome: StoreOutcome) {
-        for job in outcome.jobs { take(job) }
-        counters.countSkipped(outcome.notices)
-        tell(outcome.notices)
-        noteHeld(outcome.notices)
-        if outcome.isOverfull {
-            retention.isOverfull(now: clock.now().elapsed)
-            pruneIfDue()
-        }
-        loadWindowIfDue()
-        announceLoadDate()
-    }
-
-    private func take(_ job: StoredJob) {
-        armed.stopTimer(of: job.id)
-        let before = armed.remove(job.id)
-        if !job.state.isLive, job.definition.whilePid != nil {
-            targets.forget(job.id)
-            untied[job.id] = nil
-        }
-        guard job.state == .scheduled, !job.isHeld, !isStopping else { return }
-        if job.claim != nil {
-            armed.insert(ArmedJob(job: job, since: before))
-            arm(job.id)
-        } else if let date = job.dueDate {
-            window.waits(for: clock.now().elapsedDate(date, on: job.clock), of: job.ownerID)
-        }
-    }
+    // MARK: - Timers
 
     /// Installs the timer of a job that has none, for what comes next in its fire; unless a change of
     /// the job is under way, which does so when it is over.

@@ -10,7 +10,9 @@ struct NewJob: Sendable {
     var schedule: Schedule
     /// On the job's clock.
     var firstFireDate: Timestamp?
-    var definition: JobDefinition
+    let definition: JobDefinition
+    /// The definition as it is stored, made ahead of the write, which others' writes wait for.
+    let text: StoredDefinition
     var policy: JobPolicy
     /// The process that its life is tied to.
     var process: Orphan?
@@ -22,6 +24,20 @@ struct NewJob: Sendable {
     func firstFireDate(at moment: Moment) -> Timestamp? {
         guard clock == .wall, let first = firstFireDate else { return firstFireDate }
         return min(first, schedule.nextFireDate(after: moment.wall) ?? first)
+    }
+}
+
+/// A definition as two columns of text.
+struct StoredDefinition: Sendable {
+    /// Without userInfo.
+    var definition: String
+    var userInfo: String?
+
+    init(_ definition: JobDefinition) throws {
+        var kept = definition
+        kept.userInfo = nil
+        self.definition = try JSONText.encode(kept)
+        userInfo = definition.userInfo?.jsonText
     }
 }
 
@@ -124,7 +140,7 @@ extension JobWriter {
         let id = JobID(rawValue: database.lastInsertRowID)
         if new.definition.isTied { try insertTarget(of: id, new.process) }
         if case .reboot = new.schedule { try database.prepare(SQL.insertBootJob).run(id) }
-        try insertDefinition(new.definition, of: id, owner: owner)
+        try insertDefinition(new, of: id, owner: owner)
         try count(leaving: nil, entering: state)
         let job = StoredJob(
             id: id,
@@ -157,13 +173,12 @@ extension JobWriter {
     }
 
     /// Writes what the job is from now on; its name stays.
-    func updateDefinition(of job: StoredJob, to definition: JobDefinition) throws {
-        var kept = definition
-        kept.userInfo = nil
+    func updateDefinition(of job: StoredJob, to new: NewJob) throws {
+        let definition = new.definition
         try database.prepare(SQL.updateDefinition).run(
             job.id,
-            try JSONText.encode(kept),
-            definition.userInfo?.jsonText
+            new.text.definition,
+            new.text.userInfo
         )
         for tag in job.definition.tags ?? [] {
             try database.prepare(SQL.deleteTag).run(job.ownerID, tag, job.id)
@@ -173,17 +188,14 @@ extension JobWriter {
         }
     }
 
-    private func insertDefinition(_ definition: JobDefinition, of id: JobID, owner: OwnerID)
-        throws
-    {
-        var kept = definition
-        kept.userInfo = nil
+    private func insertDefinition(_ new: NewJob, of id: JobID, owner: OwnerID) throws {
+        let definition = new.definition
         try database.prepare(SQL.insertDefinition).run(
             id,
             moment.wall,
             definition.name,
-            try JSONText.encode(kept),
-            definition.userInfo?.jsonText,
+            new.text.definition,
+            new.text.userInfo,
             owner
         )
         if let name = definition.name {

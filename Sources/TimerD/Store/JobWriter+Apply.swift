@@ -68,7 +68,7 @@ extension JobWriter {
             return try replace(job, with: new, unstarted)
         }
         try takeBack(&job, unstarted)
-        try updateDefinition(of: job, to: new.definition)
+        try updateDefinition(of: job, to: new)
         let isPaused =
             new.definition.paused
             ?? (job.definition.paused == true ? false : job.state == .paused)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import Schedules
 import Testing
 import TimerControl
@@ -64,6 +65,53 @@ struct SchedulerTurnsTests {
             #expect(test.fired(his.id) == [7, 14, 21, 28])
             let runs = try await test.history(his.id) + test.history(once.id)
             #expect(runs.filter { $0.state == .fired }.allSatisfy { $0.firedAt == $0.fireDate })
+        }
+    }
+
+    /// What has happened, in order, on any thread.
+    final class Steps: Sendable {
+        private let steps = Locked<[String]>([])
+        var all: [String] { steps.withLock { $0 } }
+        func note(_ step: String) { steps.withLock { $0.append(step) } }
+    }
+
+    @Test("What a request of many jobs adds is armed in slices, and all of it when it is answered")
+    func slices() async throws {
+        try await TestScheduler.with { test in
+            let jobs = try await test.add(
+                Array(repeating: ScheduleWords(every: "5s"), count: 1000),
+                of: Self.ann
+            )
+            #expect(test.loop.timerCount == 1000, "it is answered")
+            #expect(test.loop.mostInstalled <= SaidByStore.slice)
+            let added = test.sink.all(.jobAdded).map(\.job)
+            #expect(added == jobs.map(\.id), "it is told, in order")
+        }
+    }
+
+    @Test("What the store says after a write of many jobs is taken over after it")
+    func order() async throws {
+        try await TestScheduler.with { test in
+            let steps = Steps()
+            var many = StoreOutcome()
+            many.jobs = try (1...200).map { try ArmedJobsTests.job($0) }
+            var one = StoreOutcome()
+            var last = try #require(many.jobs.last)
+            last.claim = nil
+            last.state = .invalidated
+            one.jobs = [last]
+            let armed = await test.loop.ask { [scheduler = test.scheduler, many, one] in
+                scheduler.assumeIsolated { scheduler in
+                    scheduler.take(many) { _ in steps.note("many") }
+                    scheduler.take(one) { _ in steps.note("one") }
+                    steps.note("the thread is free")
+                    return scheduler.armed.count
+                }
+            }
+            #expect(armed == SaidByStore.slice)
+            try await test.settle()
+            #expect(steps.all == ["the thread is free", "many", "one"])
+            #expect(test.loop.timerCount == 199, "the last one has ended")
         }
     }
 

@@ -37,6 +37,9 @@ final class VirtualTimerLoop: TimerLoop {
         var timers: [Int: Timer] = [:]
         var lastNumber = 0
         var performed = 0
+        /// How many timers were installed by the work that runs, and by any one at most.
+        var installed = 0
+        var mostInstalled = 0
     }
 
     private let thread = RunLoopThread(name: "virtual")
@@ -55,7 +58,10 @@ final class VirtualTimerLoop: TimerLoop {
 
     func perform(_ work: @escaping @Sendable () -> Void) {
         state.withLock { $0.performed += 1 }
-        thread.perform(work)
+        thread.perform { [self] in
+            state.withLock { $0.installed = 0 }
+            work()
+        }
     }
 
     func arm(_ job: JobID, at date: Timestamp, tolerance: TimeSpan, for scheduler: Scheduler)
@@ -79,6 +85,8 @@ final class VirtualTimerLoop: TimerLoop {
     ) -> Timer {
         state.withLock { state in
             state.lastNumber += 1
+            state.installed += 1
+            state.mostInstalled = max(state.mostInstalled, state.installed)
             let timer = Timer(date, state.lastNumber, scheduler, self, body)
             state.timers[timer.number] = timer
             return timer
@@ -98,6 +106,9 @@ final class VirtualTimerLoop: TimerLoop {
     var armedNumbers: [Int] { state.withLock { $0.timers.keys.sorted() } }
     /// How many timers it was given so far.
     var timersMade: Int { state.withLock { $0.lastNumber } }
+
+    /// How many were installed at most without a pause in which a timer might have fired.
+    var mostInstalled: Int { state.withLock { $0.mostInstalled } }
 
     /// When the next timer is due.
     var firstDate: Timestamp? {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DequeModule
+import Schedules
+import TimerControl
+
+/// What the store said of one write, and how much of it is still to be taken over.
+struct SaidByStore: Sendable {
+    /// How many jobs and notices are taken over before the thread goes on with what is due.
+    static let slice = 64
+
+    var begin: @Sendable (isolated Scheduler) -> Void
+    var outcome: StoreOutcome
+    var finish: @Sendable (isolated Scheduler) -> Void
+    /// How many of its notices were told, and of its jobs taken over.
+    var told = 0
+    var taken = 0
+
+    var count: Int { outcome.notices.count + outcome.jobs.count }
+}
+
+/// How the scheduler takes over what the store has written: in the order of the store, and a slice at a
+/// time, so that no write of many jobs keeps a fire waiting.
+extension Scheduler {
+    /// Takes over the jobs as a write left them, tells the watchers what has changed, and calls `finish`
+    /// once all of it is armed.
+    ///
+    /// It waits for what the store has said before; `begin` is called as its turn comes.
+    func take(
+        _ outcome: StoreOutcome,
+        begin: @escaping @Sendable (isolated Scheduler) -> Void = { _ in },
+        finish: @escaping @Sendable (isolated Scheduler) -> Void = { _ in }
+    ) {
+        let isAlone = said.isEmpty
+        said.append(SaidByStore(begin: begin, outcome: outcome, finish: finish))
+        // Else a slice is on its way already.
+        if isAlone { takeSlice() }
+    }
+
+    /// Takes over all that the store has said, at once.
+    func takeAll() {
+        while !said.isEmpty { takeSome() }
+    }
+
+    /// Takes over a slice; what is due goes ahead of the next one.
+    private func takeSlice() {
+        takeSome()
+        guard !said.isEmpty else { return }
+        loop.perform { self.assumeIsolated { $0.takeSlice() } }
+    }
+
+    private func takeSome() {
+        var room = SaidByStore.slice
+        while room > 0, !said.isEmpty {
+            room -= max(1, takeSome(room))
+        }
+        loadWindowIfDue()
+        announceLoadDate()
+    }
+
+    /// Takes over so much of what comes first; returns how much that was.
+    private func takeSome(_ room: Int) -> Int {
+        let first = said[0]
+        if first.told == 0, first.taken == 0 { first.begin(self) }
+        // Told first: no job that is new begins to fire before that is known.
+        let notices = first.outcome.notices.dropFirst(first.told).prefix(room)
+        let jobs = first.outcome.jobs.dropFirst(first.taken).prefix(room - notices.count)
+        said[0].told += notices.count
+        said[0].taken += jobs.count
+        counters.countSkipped(Array(notices))
+        tell(Array(notices))
+        noteHeld(Array(notices))
+        for job in jobs { take(job) }
+        let count = notices.count + jobs.count
+        guard first.told + first.taken + count == first.count else { return count }
+        said.removeFirst()
+        if first.outcome.isOverfull {
+            retention.isOverfull(now: clock.now().elapsed)
+            pruneIfDue()
+        }
+        first.finish(self)
+        return count
+    }
+
+    private func take(_ job: StoredJob) {
+        armed.stopTimer(of: job.id)
+        let before = armed.remove(job.id)
+        if !job.state.isLive, job.definition.whilePid != nil {
+            targets.forget(job.id)
+            untied[job.id] = nil
+        }
+        guard job.state == .scheduled, !job.isHeld, !isStopping else { return }
+        if job.claim != nil {
+            armed.insert(ArmedJob(job: job, since: before))
+            arm(job.id)
+        } else if let date = job.dueDate {
+            window.waits(for: clock.now().elapsedDate(date, on: job.clock), of: job.ownerID)
+        }
+    }
+}
