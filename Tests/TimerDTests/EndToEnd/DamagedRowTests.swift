@@ -284,7 +284,10 @@ struct DamagedRowTests {
             let bad = added.trimmingCharacters(in: .newlines)
             let good = try await Self.add(daemon, "--every", "50ms")
             try FileManager.default.removeItem(atPath: file)
-            while try await Self.job(daemon, bad).held == nil { try Task.checkCancellation() }
+            // When it is due: until then nobody but who shows it knows.
+            try await eventually("it is held", within: .seconds(60)) {
+                daemon.log.contains("a job is held")
+            }
             func requireHeld() async throws {
                 let held = try await Self.job(daemon, bad).held
                 #expect(held?.contains("zone 'Moon' is unknown") == true, "\(held ?? "")")
