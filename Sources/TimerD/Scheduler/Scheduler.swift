@@ -159,10 +159,11 @@ actor Scheduler {
                     self.assumeIsolated { scheduler in
                         switch result {
                         case .success((let value, let outcome)):
-                            scheduler.take(outcome) { scheduler in
+                            let finish: @Sendable (isolated Scheduler) -> Void = { scheduler in
                                 durable(scheduler, value)
                                 continuation.resume(returning: value)
                             }
+                            scheduler.take(outcome, finish: finish)
                         case .failure(let error): continuation.resume(throwing: error)
                         }
                     }
@@ -205,7 +206,7 @@ actor Scheduler {
                 self.assumeIsolated { scheduler in
                     if let share { scheduler.fireStored(of: share) }
                     guard let (value, outcome) = written.withLock({ $0 }) else { return }
-                    scheduler.take(outcome) { durable($0, value) }
+                    scheduler.take(outcome, finish: { durable($0, value) })
                 }
             }
         }

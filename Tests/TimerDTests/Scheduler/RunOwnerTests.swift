@@ -31,7 +31,7 @@ struct RunOwnerTests {
 
     @Test("A command runs as its job's owner, with the job's limits")
     func owner() async throws {
-        try await TestScheduler.with { test in
+        try await TestScheduler.with(accounts: Accounts()) { test in
             let nobody = try Account.find(uid: 65_534)
             _ = try await fire(test, owner: 65_534) {
                 $0.timeout = "1min"

@@ -102,8 +102,8 @@ struct SchedulerTurnsTests {
             one.jobs = [last]
             let armed = await test.loop.ask { [scheduler = test.scheduler, many, one] in
                 scheduler.assumeIsolated { scheduler in
-                    scheduler.take(many) { _ in steps.note("many") }
-                    scheduler.take(one) { _ in steps.note("one") }
+                    scheduler.take(many, finish: { _ in steps.note("many") })
+                    scheduler.take(one, finish: { _ in steps.note("one") })
                     steps.note("the thread is free")
                     return scheduler.armed.count
                 }

@@ -52,7 +52,7 @@ final class TestScheduler: Sendable {
         machine: VirtualClock.Machine = VirtualClock.Machine(wall: start),
         log: Logger = Logger(label: "test"),
         keeping: Keeping = Keeping(),
-        accounts: Accounts = Accounts(),
+        accounts: Accounts = .nobody,
         publisher: (@Sendable (DaemonState) -> any EventPublisher)? = nil
     ) async throws {
         self.folder = folder
@@ -106,7 +106,7 @@ final class TestScheduler: Sendable {
     /// Runs `body` with a scheduler on a new database, and removes both.
     static func with(
         keeping: Keeping = Keeping(),
-        accounts: Accounts = Accounts(),
+        accounts: Accounts = .nobody,
         _ body: (TestScheduler) async throws -> Void
     ) async throws {
         let folder = "/tmp/timerd-test-\(UUID().uuidString)"
@@ -261,5 +261,12 @@ final class TestScheduler: Sendable {
         sink.all(.fireFired).filter { $0.job == id }.map {
             (($0.fireDate ?? .distantPast) - Self.start).microseconds / 1_000_000
         }
+    }
+}
+
+extension Accounts {
+    /// Those of a machine without users, whatever users this one has.
+    static var nobody: Accounts {
+        Accounts(find: { uid throws(StartRefusal) in throw .noUser(uid) })
     }
 }
