@@ -31,9 +31,11 @@ public import Foundation
 /// The run loop runs in its default mode. Whoever runs it in another mode, inside work or inside a
 /// callout, gets the timers of that mode; the queue waits until the work that does so has ended.
 ///
-/// The thread lives until ``stop()``, or until the last reference to this object is gone. Timers
-/// do not keep it alive.
-public final class RunLoopThread: SerialExecutor {
+/// The thread lives until ``stop()``. When the last reference to this object is gone, it lives on
+/// until the last of its timers is invalid: a timer that nobody holds, on a thread that nobody
+/// holds, fires all the same, as with a run loop. Timers whose target is gone by then do not keep
+/// it.
+public final class RunLoopThread: SerialExecutor, TimerHost {
     /// What the thread itself keeps alive.
     let loop: ThreadLoop
 
@@ -45,7 +47,7 @@ public final class RunLoopThread: SerialExecutor {
     }
 
     deinit {
-        loop.stop()
+        loop.abandon()
     }
 
     /// Whether the caller is on the thread.
@@ -55,10 +57,21 @@ public final class RunLoopThread: SerialExecutor {
 
     /// Runs `work` on the thread, soon, and returns at once; also when called on the thread.
     ///
-    /// Wakes the loop, which `RunLoop.perform` alone does not do on Linux. After ``stop()``, see
-    /// there.
-    public func perform(_ work: @escaping @Sendable () -> Void) {
-        loop.perform(work)
+    /// Wakes the loop, which `RunLoop.perform` alone does not do on Linux.
+    ///
+    /// - Returns: false after ``stop()``; `work` is not run then.
+    @discardableResult public func perform(_ work: @escaping @Sendable () -> Void) -> Bool {
+        loop.enqueue(.perform(work), isOptional: true)
+    }
+
+    /// Schedules `timer` on the thread in the default mode; see ``add(_:forModes:)``.
+    public func add(_ timer: WeakTimer) {
+        timer.schedule(on: loop, modes: [.default])
+    }
+
+    /// Schedules `timer` on the thread in `mode`; see ``add(_:forModes:)``.
+    public func add(_ timer: WeakTimer, forMode mode: RunLoop.Mode) {
+        timer.schedule(on: loop, modes: [mode])
     }
 
     /// Schedules `timer` on the thread, from any thread; it calls out there and nowhere else.
@@ -68,24 +81,25 @@ public final class RunLoopThread: SerialExecutor {
     /// one that is invalid stays so. A stopped thread invalidates what it is given.
     ///
     /// - Parameters:
-    ///   - timer: Not yet added to another thread.
+    ///   - timer: Not yet added to another thread or queue.
     ///   - modes: The modes of the run loop in which the timer fires.
-    /// - Precondition: The timer has not been added to another thread.
-    public func add(_ timer: WeakTimer, forModes modes: [RunLoop.Mode] = [.default]) {
+    /// - Precondition: The timer has not been added elsewhere.
+    public func add(_ timer: WeakTimer, forModes modes: [RunLoop.Mode]) {
         timer.schedule(on: loop, modes: modes)
     }
 
     /// Ends the loop and the thread, from any thread, and returns at once; idempotent.
     ///
-    /// What was enqueued before still runs. Then every timer of the thread is invalidated. What
-    /// comes after that is not lost, since an actor on this executor may have a job left: it runs
-    /// in order, one at a time, on a thread made for it, without a run loop.
+    /// What was enqueued before still runs. Then every timer of the thread is invalidated, and the
+    /// thread ends. Work given to ``perform(_:)`` afterwards is refused, so work that feeds itself
+    /// ends too. Jobs of actors on this executor are never lost: those that come afterwards run in
+    /// order, one at a time, on a thread made for them, without a run loop.
     public func stop() {
         loop.stop()
     }
 
-    /// Returns when the thread has ended after ``stop()``: no timer is valid any more, and the
-    /// queue is empty.
+    /// Returns when the thread has ended, after ``stop()``: no timer is valid any more, and what
+    /// was enqueued before has run.
     public func waitUntilStopped() async {
         await loop.waitUntilStopped()
     }

@@ -1,20 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 @preconcurrency import CoreFoundation
+import Foundation
 import Glibc
 import Locks
 import Synchronization
 
 /// The loop behind a `RunLoopThread`: its queue of work, its timers, its life.
 ///
-/// Its thread keeps it alive; the `RunLoopThread` that the user holds is apart, so that dropping
-/// that one can end the loop.
-final class ThreadLoop: Sendable {
+/// Its thread keeps it alive; the `RunLoopThread` that the user holds is apart, so that the loop is
+/// told when nobody holds that one any more.
+final class ThreadLoop: TimerLoop {
     /// One thing to do on the thread.
     enum Work: Sendable {
         case perform(@Sendable () -> Void)
         /// The thread's handle comes along, so that it outlives the job that runs on it.
         case run(UnownedJob, on: RunLoopThread)
+    }
+
+    /// The timers by mode, and what decides whether the loop may end.
+    private struct Timers {
+        /// nil once the loop has ended.
+        var modes: [RunLoop.Mode: ModeTimers]? = [:]
+        var validCount = 0
+        /// Nobody holds the thread: it ends with its last timer.
+        var isAbandoned = false
+
+        var isUseless: Bool { isAbandoned && validCount == 0 }
     }
 
     private enum Phase {
@@ -48,14 +60,14 @@ final class ThreadLoop: Sendable {
     /// What the caller of `enqueue` has to do so that the queue is looked at.
     private enum Summons {
         case none
+        case refusal
         case wake(CFRunLoop, CFRunLoopSource)
         case startThread
     }
 
     private let name: String
     private let state = Locked(State())
-    /// The timers to invalidate when the loop ends; nil once it has.
-    private let timers = Locked<[ObjectIdentifier: WeakTimer]?>([:])
+    private let timers = Locked(Timers())
     /// The thread that works for this loop at the moment, or 0.
     private let owner = Atomic<pthread_t>(0)
 
@@ -73,8 +85,14 @@ final class ThreadLoop: Sendable {
     ///
     /// The run loop is woken only by the first work since it last looked, and never while it is
     /// at work on the queue: then it looks again by itself.
-    func enqueue(_ work: Work) {
+    ///
+    /// - Parameters:
+    ///   - work: Freed when it has run, or is refused.
+    ///   - isOptional: Refused once a stop has been asked for.
+    /// - Returns: false if it was refused.
+    @discardableResult func enqueue(_ work: Work, isOptional: Bool = false) -> Bool {
         let summons = state.withLock { state -> Summons in
+            if isOptional, state.isStopRequested { return .refusal }
             state.queue.append(work)
             guard !state.isAttended else { return .none }
             state.isAttended = true
@@ -87,12 +105,15 @@ final class ThreadLoop: Sendable {
         switch summons {
         case .none:
             break
+        case .refusal:
+            return false
         case .wake(let loop, let source):
             CFRunLoopSourceSignal(source)
             CFRunLoopWakeUp(loop)
         case .startThread:
             DetachedThread.start(named: name) { self.runRest() }
         }
+        return true
     }
 
     func perform(_ work: @escaping @Sendable () -> Void) {
@@ -114,35 +135,50 @@ final class ThreadLoop: Sendable {
         while !state.withLock({ $0.isStopping }) {
             CFRunLoopRun()
         }
-        for timer in (timers.withLock { $0.take() } ?? [:]).values {
-            timer.invalidate()
+        let modes = timers.withLock { $0.modes.take() ?? [:] }
+        for timers in modes.values {
+            timers.close()
         }
-        CFRunLoopSourceInvalidate(source)
-        runRest()
+        // The run loop has none of their alarms now.
+        withExtendedLifetime(modes) { CFRunLoopSourceInvalidate(source) }
+        end()
     }
 
-    /// Runs the queue until it is empty: the thread's last act, and all that a late one does.
-    private func runRest() {
-        owner.store(pthread_self(), ordering: .relaxed)
-        while let work = takeRest() {
-            run(work)
-        }
-        let waiters = state.withLock { state in
+    /// Runs what is in the queue now, and ends the thread.
+    ///
+    /// It does not wait for the queue to be empty, since an actor that feeds itself never lets it
+    /// be: a late thread runs the rest.
+    private func end() {
+        run(state.withLock { $0.takeQueue() })
+        let (waiters, hasRest) = state.withLock { state in
             defer { state.waiters = [] }
-            return state.waiters
+            state.phase = .ended
+            state.isAttended = !state.queue.isEmpty
+            // Before the lock is gone: then a late thread may write its own id here.
+            owner.store(0, ordering: .relaxed)
+            return (state.waiters, state.isAttended)
+        }
+        if hasRest {
+            DetachedThread.start(named: name) { self.runRest() }
         }
         for waiter in waiters {
             waiter.resume()
         }
     }
 
-    /// Takes what is in the queue, or ends the loop if there is nothing, and returns nil.
+    /// Runs the queue until it is empty: all that a late thread does.
+    private func runRest() {
+        owner.store(pthread_self(), ordering: .relaxed)
+        while let work = takeRest() {
+            run(work)
+        }
+    }
+
+    /// Takes what is in the queue; nil, and nobody attends to it, if there is nothing.
     private func takeRest() -> [Work]? {
         state.withLock { state in
             guard state.queue.isEmpty else { return state.takeQueue() }
-            state.phase = .ended
             state.isAttended = false
-            // Before the lock is gone: then a late thread may write its own id here.
             owner.store(0, ordering: .relaxed)
             return nil
         }
@@ -156,6 +192,25 @@ final class ThreadLoop: Sendable {
         }
         if isFirst {
             perform { self.state.withLock { $0.isStopping = true } }
+        }
+    }
+
+    /// Told when nobody holds the thread any more: the loop ends with its last valid timer.
+    ///
+    /// What is in the queue runs first. Timers whose target has gone with the thread, as those of
+    /// an actor that holds its thread, are not waited for.
+    func abandon() {
+        perform {
+            for timers in self.timers.withLock({ $0.modes ?? [:] }).values {
+                timers.endTargetless()
+            }
+            let isUseless = self.timers.withLock { timers in
+                timers.isAbandoned = true
+                return timers.isUseless
+            }
+            if isUseless {
+                self.stop()
+            }
         }
     }
 
@@ -221,18 +276,23 @@ final class ThreadLoop: Sendable {
 
     // MARK: Timers
 
-    /// Keeps `timer` until it is forgotten, as a run loop does.
-    ///
-    /// - Returns: false if the loop has ended and takes no timer any more.
-    func keep(_ timer: WeakTimer) -> Bool {
+    func timers(in mode: RunLoop.Mode) -> ModeTimers? {
         timers.withLock { timers in
-            timers?[ObjectIdentifier(timer)] = timer
-            return timers != nil
+            if let known = timers.modes?[mode] { return known }
+            guard timers.modes != nil else { return nil }
+            let made = ModeTimers(alarm: RunLoopAlarm(mode: mode))
+            timers.modes?[mode] = made
+            return made
         }
     }
 
-    func forget(_ timer: WeakTimer) {
-        // The value goes out of the lock alive: its end may run code of the user.
-        _ = timers.withLock { $0?.removeValue(forKey: ObjectIdentifier(timer)) }
+    func countValid(_ change: Int) {
+        let isUseless = timers.withLock { timers in
+            timers.validCount += change
+            return timers.isUseless
+        }
+        if isUseless {
+            stop()
+        }
     }
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@preconcurrency import CoreFoundation
 public import Foundation
 import Locks
 
-/// A timer on a ``RunLoopThread`` that holds its target weakly and is freed.
+/// A timer on a thread or queue that holds its target weakly and is freed.
 ///
 /// ```swift
 /// let thread = RunLoopThread(name: "timers")
@@ -15,6 +14,10 @@ import Locks
 /// thread.add(timer)
 /// // cache gone: the timer invalidates itself, at the latest when it is due next.
 /// ```
+///
+/// **Where.** A timer calls out where it is added: on a ``RunLoopThread``, or on a queue by a
+/// ``TimerQueue``. Those that `scheduledTimer` makes without saying where belong to the main actor.
+/// Below, "thread" means the queue too.
 ///
 /// **Clock.** Fire dates are wall dates. A date is turned into a distance from now when the timer
 /// is added or its date is set; from then on CLOCK_MONOTONIC counts. A step of the wall clock
@@ -31,8 +34,11 @@ import Locks
 /// only, never two at a time.
 ///
 /// **Life.** An added timer is kept by its thread until it is invalid; one not yet added is kept
-/// by whoever holds it. An invalid timer has let go of its target, its action and all that the
-/// action held.
+/// by whoever holds it. An invalid timer lets go of its target, its action, all that the action
+/// held, and its ``userInfo``.
+///
+/// **Cost.** The timers of a thread are in a heap: adding, moving, firing and invalidating one
+/// among n costs O(log n).
 public final class WeakTimer: Sendable {
     /// The distance between fire dates in seconds; 0 for a timer that does not repeat.
     ///
@@ -41,9 +47,6 @@ public final class WeakTimer: Sendable {
 
     /// Whether the timer fires again and again; else it is invalid after its first callout.
     public let repeats: Bool
-
-    /// Whatever the creator attached; freed with the timer object.
-    public let userInfo: (any Sendable)?
 
     let state: Locked<WeakTimerState>
 
@@ -64,13 +67,16 @@ public final class WeakTimer: Sendable {
         tolerance: TimeInterval = 0,
         userInfo: (any Sendable)? = nil,
         target: Target,
-        action: @escaping @Sendable (Target, WeakTimer) -> Void
+        action: sending @escaping (Target, WeakTimer) -> Void
     ) {
-        self.init(fireDate, interval, repeats, tolerance, userInfo) { [weak target] timer in
+        let callout = Callout { [weak target] timer in
             guard let target else { return false }
             action(target, timer)
             return true
+        } hasTarget: { [weak target] in
+            target != nil
         }
+        self.init(fireDate, interval, repeats, tolerance, userInfo, callout)
     }
 
     /// A timer that calls `block`, until it is invalidated.
@@ -81,40 +87,51 @@ public final class WeakTimer: Sendable {
     ///   - repeats: Whether it fires again and again.
     ///   - tolerance: See ``tolerance``.
     ///   - userInfo: See ``userInfo``.
-    ///   - block: Called on the timer's thread. Holds strongly what it captures.
+    ///   - block: Called on the timer's thread. Holds strongly what it captures, Sendable or not:
+    ///     what is not belongs to the timer alone from here on.
     public convenience init(
         fireDate: Date,
         interval: TimeInterval = 0,
         repeats: Bool = false,
         tolerance: TimeInterval = 0,
         userInfo: (any Sendable)? = nil,
-        block: @escaping @Sendable (WeakTimer) -> Void
+        block: sending @escaping (WeakTimer) -> Void
     ) {
-        self.init(fireDate, interval, repeats, tolerance, userInfo) { timer in
+        let callout = Callout { timer in
             block(timer)
             return true
+        } hasTarget: {
+            true
         }
+        self.init(fireDate, interval, repeats, tolerance, userInfo, callout)
     }
 
-    private init(
+    init(
         _ fireDate: Date,
         _ interval: TimeInterval,
         _ repeats: Bool,
         _ tolerance: TimeInterval,
         _ userInfo: (any Sendable)?,
-        callout: @escaping @Sendable (WeakTimer) -> Bool
+        _ callout: Callout
     ) {
         let state = WeakTimerState(
             fireDate: fireDate,
             interval: repeats ? Int64(nanosecondsIn: interval) : nil,
-            tolerance: Int64(nanosecondsIn: tolerance)
+            tolerance: Int64(nanosecondsIn: tolerance),
+            userInfo: userInfo,
+            callout: callout
         )
         self.interval = Double(state.rhythm.interval ?? 0) / 1e9
         self.repeats = repeats
-        self.userInfo = userInfo
         self.state = Locked(state)
-        let proxy = WeakTimerProxy(timer: self, callout: callout)
-        self.state.withLock { $0.proxy = proxy }
+    }
+
+    /// Whatever the creator attached; nil in an invalid timer.
+    ///
+    /// An invalid timer lets go of it, so a userInfo may hold the one who holds the timer. The
+    /// callout that is running when the timer is invalidated still finds it.
+    public var userInfo: (any Sendable)? {
+        state.withLock { $0.userInfo }
     }
 
     /// The date at which the timer fires next; in a callout, the date that it is called for.
@@ -174,111 +191,13 @@ public final class WeakTimer: Sendable {
     /// When it has returned, ``isValid`` is false and no callout begins any more. On the timer's
     /// own thread that is all there is to know. From another thread, a callout that has begun
     /// already may still be running, or be about to take its first step: work that is given to
-    /// ``RunLoopThread/perform(_:)`` afterwards comes after it. Target and action are let go of on
-    /// the timer's thread.
+    /// ``RunLoopThread/perform(_:)`` afterwards comes after it.
+    ///
+    /// Target, action and userInfo are let go of: on the timer's thread, at the end of the callout
+    /// if one is running; at once and here, if the timer was never added.
     public func invalidate() {
-        let (wasValid, loop) = state.withLock { state in
-            defer { state.isValid = false }
-            return (state.isValid, state.loop)
-        }
-        guard wasValid else { return }
-        if let loop, !loop.isCurrent {
-            loop.perform { self.retire() }
-        } else {
-            retire()
-        }
-    }
-
-    // MARK: On the timer's thread
-
-    /// Called by the alarm when it rings, which uses it up, whatever comes of it.
-    func ring() {
-        state.withLock { $0.alarm = nil }
-        callOut(isDue: true)
-    }
-
-    /// - Parameter isDue: False for a callout by hand, which leaves the rhythm alone.
-    private func callOut(isDue: Bool) {
-        let proxy = state.withLock { $0.beginCallout(isDue: isDue, now: .now) }
-        guard let proxy else {
-            arm()  // an alarm that was too early, or came during a callout
-            return
-        }
-        let isTargetAlive = proxy.callOut(self)
-        let goesOn = state.withLock { state in
-            state.endCallout(isDue: isDue, now: .now) && isTargetAlive
-        }
-        if goesOn {
-            arm()
-        } else {
-            invalidate()
-        }
-    }
-
-    /// Sets the alarm for the date that comes next; soon, if this is not the timer's thread.
-    private func arm() {
-        guard let loop = state.withLock({ $0.loop }) else { return }
-        guard loop.isCurrent else {
-            loop.perform { self.arm() }
-            return
-        }
-        guard let next = state.withLock({ $0.nextAlarm() }) else { return }
-        // Half a microsecond makes up for what the two clocks and CFAbsoluteTime round away: an
-        // alarm that is early by that has to be set twice.
-        let date = next.wakeUp.date.timeIntervalSinceReferenceDate + 0.5e-6
-        if let alarm = next.alarm {
-            CFRunLoopTimerSetNextFireDate(alarm, date)
-        } else if loop.keep(self) {
-            let alarm = next.proxy.makeAlarm(at: date)
-            for mode in next.modes {
-                CFRunLoopAddTimer(CFRunLoopGetCurrent(), alarm, mode.name)
-            }
-            state.withLock { $0.alarm = alarm }
-        } else {
-            invalidate()
-        }
-    }
-
-    /// Takes an invalid timer out of its loop.
-    private func retire() {
-        let (alarm, proxy, loop) = state.withLock { $0.retire() }
-        // The proxy goes last: what it holds may run code of the user as it is freed, and
-        // CoreFoundation invalidates under a lock.
-        withExtendedLifetime(proxy) {
-            if let alarm {
-                CFRunLoopTimerInvalidate(alarm)
-            }
-            loop?.forget(self)
-        }
-    }
-
-    /// Adds the timer to `loop`; see ``RunLoopThread/add(_:forModes:)``.
-    func schedule(on loop: ThreadLoop, modes: [RunLoop.Mode]) {
-        guard state.withLock({ $0.schedule(on: loop, modes: modes) }) else { return }
-        if loop.isCurrent {
-            install()
-        } else {
-            loop.perform { self.install() }
-        }
-    }
-
-    /// Arms the timer in all its modes.
-    private func install() {
-        let alarm = state.withLock { $0.alarm.take() }
-        if let alarm {
-            CFRunLoopTimerInvalidate(alarm)  // armed in fewer modes
-        }
-        arm()
-    }
-}
-
-extension RunLoop.Mode {
-    /// The mode as CoreFoundation knows it, which tells the common modes by address.
-    fileprivate var name: CFRunLoopMode? {
-        switch self {
-        case .default: kCFRunLoopDefaultMode
-        case .common: kCFRunLoopCommonModes
-        default: CFStringCreateWithCString(nil, rawValue, CFStringBuiltInEncodings.UTF8.rawValue)
+        if isValid {
+            end()
         }
     }
 }

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@preconcurrency import CoreFoundation
 import Foundation
 
 /// Where a ``WeakTimer`` stands, and what may come next: decided here, under the timer's lock, and
 /// carried out by the timer when it has let go of the lock.
 struct WeakTimerState {
-    /// What it takes to arm a timer.
-    struct NextAlarm {
-        let wakeUp: MonotonicTime
-        /// nil if none is armed.
-        let alarm: CFRunLoopTimer?
-        let proxy: WeakTimerProxy
-        let modes: [RunLoop.Mode]
+    /// Where a timer is armed, or can be.
+    struct Place {
+        let timers: ModeTimers
+        /// nil while it is not armed there.
+        var handle: TimerHeap<WeakTimer>.Handle?
+    }
+
+    /// What an invalid timer lets go of; freed by whoever gets it, outside the lock.
+    struct Remains {
+        let places: [Place]
+        let callout: Callout?
+        let userInfo: (any Sendable)?
+        /// nil unless the loop counts the timer.
+        let loop: (any TimerLoop)?
     }
 
     private(set) var fireDate: Date
@@ -24,37 +30,58 @@ struct WeakTimerState {
     private(set) var rhythm: Rhythm
     var isValid = true
     /// nil until the timer is added, and again when it is out of its loop.
-    private(set) var loop: ThreadLoop?
-    private var modes: [RunLoop.Mode] = []
-    /// In the run loop's list until it rings; only the timer's thread changes it.
-    var alarm: CFRunLoopTimer?
-    /// nil in an invalid timer.
-    var proxy: WeakTimerProxy?
+    private(set) var loop: (any TimerLoop)?
+    /// The modes it was added for; only the timer's thread changes them and their handles.
+    var places: [Place] = []
+    /// Whether the loop counts it among its valid timers.
+    private var isCounted = false
+    /// nil in an invalid timer, as soon as it is not calling out.
+    private(set) var callout: Callout?
+    private var info: (any Sendable)?
     private var isCallingOut = false
     /// The fire date was set during the callout that is running.
     private var isMoved = false
 
-    init(fireDate: Date, interval: Int64?, tolerance: Int64) {
+    init(
+        fireDate: Date,
+        interval: Int64?,
+        tolerance: Int64,
+        userInfo: (any Sendable)?,
+        callout: Callout
+    ) {
         self.fireDate = fireDate
         self.tolerance = max(0, tolerance)
+        self.info = userInfo
+        self.callout = callout
         rhythm = Rhythm(due: MonotonicTime(nanoseconds: 0), interval: interval)
     }
+
+    /// nil in an invalid timer, but for the callout that is running.
+    var userInfo: (any Sendable)? { isValid || isCallingOut ? info : nil }
 
     /// Notes where the timer belongs.
     ///
     /// - Returns: false for an invalid timer, which stays out.
-    mutating func schedule(on loop: ThreadLoop, modes: [RunLoop.Mode]) -> Bool {
+    mutating func schedule(on loop: any TimerLoop) -> Bool {
         guard isValid else { return false }
         // Two loops would call out on two threads, and the actor behind the target is on one.
         precondition(
             self.loop == nil || self.loop === loop,
-            "a timer that has been added to one run loop thread cannot be added to another"
+            "a timer that has been added to one thread or queue cannot be added to another"
         )
         if self.loop == nil {
             self.loop = loop
             rhythm.move(to: MonotonicTime(fireDate))
         }
-        self.modes += modes.filter { !self.modes.contains($0) }
+        return true
+    }
+
+    /// Notes that the loop counts the timer.
+    ///
+    /// - Returns: Whether it has to: not for an invalid timer, nor twice.
+    mutating func count() -> Bool {
+        guard isValid, !isCounted else { return false }
+        isCounted = true
         return true
     }
 
@@ -70,23 +97,24 @@ struct WeakTimerState {
     /// - Parameters:
     ///   - isDue: Whether the callout is for a date; else it is by hand.
     ///   - now: Read by the caller just before.
-    /// - Returns: Whom to call, or nil.
-    mutating func beginCallout(isDue: Bool, now: MonotonicTime) -> WeakTimerProxy? {
-        guard isValid, !isCallingOut, let proxy else { return nil }
+    /// - Returns: What to call, or nil.
+    mutating func beginCallout(isDue: Bool, now: MonotonicTime) -> Callout? {
+        guard isValid, !isCallingOut, let callout else { return nil }
         if isDue {
             guard let moved = rhythm.begin(at: now) else { return nil }
             fireDate += Double(moved) / 1e9
         }
         isCallingOut = true
         isMoved = false
-        return proxy
+        return callout
     }
 
     /// Ends the callout, and finds the next date.
     ///
-    /// - Returns: Whether the timer fires again, if it is still valid.
+    /// - Returns: Whether the timer fires again, if its target is still there.
     mutating func endCallout(isDue: Bool, now: MonotonicTime) -> Bool {
         isCallingOut = false
+        guard isValid else { return false }
         if isMoved { return true }
         guard isDue else { return rhythm.interval != nil }
         guard rhythm.end(at: now) else { return false }
@@ -94,25 +122,30 @@ struct WeakTimerState {
         return true
     }
 
-    /// nil while there is nothing to arm: the end of a callout looks again.
-    func nextAlarm() -> NextAlarm? {
-        guard isValid, !isCallingOut, let proxy else { return nil }
-        return NextAlarm(
-            wakeUp: rhythm.wakeUp(tolerance: tolerance),
-            alarm: alarm,
-            proxy: proxy,
-            modes: modes
-        )
+    /// When and where to ring next; nil while there is nothing to arm: the end of a callout looks
+    /// again.
+    func nextAlarm() -> (wakeUp: MonotonicTime, places: [Place])? {
+        guard isValid, !isCallingOut else { return nil }
+        return (rhythm.wakeUp(tolerance: tolerance), places)
     }
 
-    /// Lets go of all that an invalid timer must not hold, and hands it to the caller, who frees it
-    /// outside the lock.
-    mutating func retire() -> (CFRunLoopTimer?, WeakTimerProxy?, ThreadLoop?) {
+    /// Lets go of all that an invalid timer must not hold.
+    ///
+    /// - Returns: nil during a callout, whose end asks again.
+    mutating func retire() -> Remains? {
+        guard !isValid, !isCallingOut else { return nil }
         defer {
-            alarm = nil
-            proxy = nil
+            places = []
+            callout = nil
+            info = nil
             loop = nil
+            isCounted = false
         }
-        return (alarm, proxy, loop)
+        return Remains(
+            places: places,
+            callout: callout,
+            userInfo: info,
+            loop: isCounted ? loop : nil
+        )
     }
 }

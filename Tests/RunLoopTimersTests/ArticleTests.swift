@@ -12,6 +12,37 @@ struct ArticleTests {
         func purge() { purges.note(.now) }
     }
 
+    @MainActor final class Clock {
+        private(set) var ticks = 0
+
+        func start() {
+            WeakTimer.scheduledTimer(timeInterval: 1, target: self, repeats: true) { clock, timer in
+                clock.ticks += 1
+            }
+        }
+    }
+
+    @Test("A timer of the main actor calls a target of the main actor")
+    @MainActor func mainActor() async {
+        let clock = Clock()
+        clock.start()
+        await eventually("it ticks") { clock.ticks > 0 }
+    }
+
+    @Test("A timer is scheduled on a queue")
+    func queue() async {
+        let board = Log<String>()
+        schedule(on: DispatchQueue(label: "test"), board)
+        await eventually("it is noted") { board.all == ["still here"] }
+    }
+
+    private func schedule(on queue: DispatchQueue, _ board: Log<String>) {
+        let timers = TimerQueue(queue)
+        WeakTimer.scheduledTimer(withTimeInterval: 1, repeats: true, on: timers) { timer in
+            board.note("still here")
+        }
+    }
+
     private func purging(_ cache: Cache) -> (thread: RunLoopThread, timer: WeakTimer) {
         let thread = RunLoopThread(name: "timers")
         let timer = WeakTimer(fireDate: .now + 5, interval: 5, repeats: true, target: cache) {

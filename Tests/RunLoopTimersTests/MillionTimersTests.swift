@@ -31,7 +31,7 @@ struct MillionTimersTests {
             for batch in 1...count / 1000 {
                 let added = await Self.run(1000, on: thread)
                 freed.timers += added.timers
-                freed.proxies += added.proxies
+                freed.callouts += added.callouts
                 freed.targets += added.targets
                 freed.userInfos += added.userInfos
                 freed.fires += added.fires
@@ -41,7 +41,7 @@ struct MillionTimersTests {
             }
             // What fails in the other process is reported by its comment alone.
             #expect(freed.timers == count, "\(freed)")
-            #expect(freed.proxies == count, "\(freed)")
+            #expect(freed.callouts == count, "\(freed)")
             #expect(freed.targets == count, "\(freed)")
             #expect(freed.userInfos == count, "\(freed)")
             #expect(freed.fires == count, "\(freed)")
@@ -55,7 +55,7 @@ struct MillionTimersTests {
 
     private struct Freed {
         var timers = 0
-        var proxies = 0
+        var callouts = 0
         var targets = 0
         var userInfos = 0
         var fires = 0
@@ -83,9 +83,9 @@ struct MillionTimersTests {
             targets.append(target)
         }
         let timerReferences = timers.map { WeakReference($0) }
-        let proxyReferences = timers.map { WeakReference($0.state.withLock { $0.proxy }) }
+        let calloutReferences = timers.map { WeakReference($0.state.withLock { $0.callout }) }
         #expect(timerReferences.allSatisfy { $0.object != nil })
-        #expect(proxyReferences.allSatisfy { $0.object != nil })
+        #expect(calloutReferences.allSatisfy { $0.object != nil })
         for (index, timer) in timers.enumerated() {
             thread.add(timer)
             if index % 2 == 1 {
@@ -103,13 +103,13 @@ struct MillionTimersTests {
         targets = []
         await eventually("all that belongs to \(count) timers is freed") {
             timerReferences.allSatisfy { $0.object == nil }
-                && proxyReferences.allSatisfy { $0.object == nil }
+                && calloutReferences.allSatisfy { $0.object == nil }
                 && tally.targets.load(ordering: .relaxed) == count
                 && tally.userInfos.load(ordering: .relaxed) == count
         }
         return Freed(
             timers: timerReferences.count { $0.object == nil },
-            proxies: proxyReferences.count { $0.object == nil },
+            callouts: calloutReferences.count { $0.object == nil },
             targets: tally.targets.load(ordering: .relaxed),
             userInfos: tally.userInfos.load(ordering: .relaxed),
             fires: tally.fires.load(ordering: .relaxed)

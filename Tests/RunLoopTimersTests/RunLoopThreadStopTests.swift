@@ -3,6 +3,7 @@
 import CoreFoundation
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 
 @testable import RunLoopTimers
@@ -39,7 +40,7 @@ struct RunLoopThreadStopTests {
         let freed = Log<Int>()
         let loop = WeakReference(thread.loop)
         var timers: [WeakReference<WeakTimer>] = []
-        var proxies: [WeakReference<WeakTimerProxy>] = []
+        var callouts: [WeakReference<Callout>] = []
         for number in 0..<1000 {
             let held = Target { freed.note(number) }
             let timer = WeakTimer(
@@ -52,12 +53,12 @@ struct RunLoopThreadStopTests {
             }
             thread.add(timer)
             timers.append(WeakReference(timer))
-            proxies.append(WeakReference(timer.state.withLock { $0.proxy }))
+            callouts.append(WeakReference(timer.state.withLock { $0.callout }))
         }
         thread.stop()
         await thread.waitUntilStopped()
         #expect(timers.allSatisfy { $0.object == nil })
-        #expect(proxies.allSatisfy { $0.object == nil })
+        #expect(callouts.allSatisfy { $0.object == nil })
         #expect(freed.count == 2000)
         #expect(loop.object != nil)
     }
@@ -87,7 +88,7 @@ struct RunLoopThreadStopTests {
         await eventually("the timer is invalid") { !timer.isValid }
     }
 
-    @Test("What comes after the stop runs too, in order and one at a time, on no run loop")
+    @Test("Jobs of actors that come after the stop run too, one at a time, on no run loop")
     func afterwards() async {
         let thread = RunLoopThread(name: "test")
         let resident = Resident(on: thread)
@@ -95,24 +96,80 @@ struct RunLoopThreadStopTests {
         thread.stop()
         await thread.waitUntilStopped()
         #expect(!thread.isCurrent)
-        let log = Log<Int>()
         await withTaskGroup { group in
-            for source in 0..<4 {
+            for _ in 0..<4 {
                 group.addTask {
-                    for number in 0..<500 {
-                        thread.perform { log.note(source * 500 + number) }
+                    for _ in 0..<500 {
                         await resident.visit()
                     }
                 }
             }
         }
         #expect(await resident.visits == 2001)
-        #expect(await thread.run { thread.isCurrent })
-        for source in 0..<4 {
-            #expect(
-                log.all.filter { $0 / 500 == source } == Array(source * 500..<(source + 1) * 500)
-            )
+    }
+
+    @Test("Work given after the stop is refused, and freed")
+    func refused() async {
+        let thread = RunLoopThread(name: "test")
+        let log = Log<String>()
+        #expect(thread.perform { log.note("before") })
+        thread.stop()
+        let accepted = {
+            let held = Target { log.note("freed") }
+            return thread.perform { log.note("ran \(held.calls.count)") }
+        }()
+        #expect(!accepted)
+        await thread.waitUntilStopped()
+        #expect(log.all.sorted() == ["before", "freed"])
+    }
+
+    @Test("A stop ends a thread whose work feeds itself")
+    func selfFeeding() async {
+        let thread = RunLoopThread(name: "test")
+        let rounds = Atomic(0)
+        let lastAccepted = Atomic(true)
+        @Sendable func again() {
+            rounds.add(1, ordering: .relaxed)
+            lastAccepted.store(thread.perform(again), ordering: .relaxed)
         }
+        again()
+        await eventually("the work feeds itself") { rounds.load(ordering: .relaxed) > 100 }
+        thread.stop()
+        await Self.expectStopped(thread)
+        let accepted = lastAccepted.load(ordering: .relaxed)
+        #expect(!accepted)
+    }
+
+    @Test("A stop ends a thread whose actor feeds itself, and the actor goes on elsewhere")
+    func selfFeedingActor() async {
+        let thread = RunLoopThread(name: "test")
+        let resident = Resident(on: thread)
+        let rounds = Atomic(0)
+        let isEnough = Atomic(false)
+        let feeding = Task {
+            while !isEnough.load(ordering: .relaxed) {
+                await resident.visit()
+                // A job of the actor is always in the queue, or about to be.
+                for _ in 0..<10 { Task { await resident.visit() } }
+                rounds.add(1, ordering: .relaxed)
+            }
+        }
+        await eventually("the actor works") { rounds.load(ordering: .relaxed) > 100 }
+        thread.stop()
+        await Self.expectStopped(thread)
+        let before = rounds.load(ordering: .relaxed)
+        await eventually("the actor works on") { rounds.load(ordering: .relaxed) > before + 100 }
+        isEnough.store(true, ordering: .relaxed)
+        await feeding.value
+    }
+
+    private static func expectStopped(_ thread: RunLoopThread) async {
+        let hasStopped = Log<Bool>()
+        Task {
+            await thread.waitUntilStopped()
+            hasStopped.note(true)
+        }
+        await eventually("the thread has stopped") { hasStopped.count == 1 }
     }
 
     @Test("A stop ends the loop also while somebody runs it inside a callout")
@@ -141,16 +198,68 @@ struct RunLoopThreadStopTests {
         await eventually("the timer has fired") { fires.count == 1 }
     }
 
-    @Test("A thread that is dropped ends by itself, with the timers that are armed on it")
+    @Test("A thread that nobody holds lives until the last of its timers is invalid")
     func dropped() async {
-        let timer = WeakTimer(fireDate: .distantFuture) { _ in }
+        let fires = Log<Int>()
+        let (loop, timers) = {
+            let thread = RunLoopThread(name: "test")
+            let timers = [
+                WeakTimer(fireDate: .now + 0.05) { _ in fires.note(1) },
+                WeakTimer(fireDate: .now + 0.01, interval: 0.01, repeats: true) { timer in
+                    fires.note(2)
+                },
+            ]
+            for timer in timers {
+                thread.add(timer)
+            }
+            return (WeakReference(thread.loop), timers)
+        }()
+        await eventually("the one-shot has fired") { fires.all.contains(1) }
+        let repeated = fires.count
+        await eventually("the other still fires") { fires.count > repeated + 2 }
+        #expect(loop.object != nil)
+        timers[1].invalidate()
+        await eventually("the loop is freed") { loop.object == nil }
+    }
+
+    @Test("A one-shot whose date is set in its callout keeps a thread that nobody holds")
+    func droppedAndMoved() async {
+        let fires = Log<Int>()
         let loop = {
             let thread = RunLoopThread(name: "test")
-            thread.add(timer)
+            thread.add(
+                WeakTimer(fireDate: .now) { timer in
+                    fires.note(fires.count)
+                    if fires.count < 5 {
+                        timer.fireDate = .now + 0.002
+                    }
+                }
+            )
             return WeakReference(thread.loop)
         }()
         await eventually("the loop is freed") { loop.object == nil }
-        #expect(!timer.isValid)
+        #expect(fires.all == [0, 1, 2, 3, 4])
+    }
+
+    @Test("Timers whose target is gone do not keep a thread that nobody holds")
+    func droppedWithTarget() async {
+        let timer = Slot<WeakTimer>()
+        let loop = {
+            let thread = RunLoopThread(name: "test")
+            let target = Target()
+            let made = WeakTimer(fireDate: .distantFuture, target: target) { _, _ in }
+            thread.add(made)
+            timer.object = made
+            return withExtendedLifetime(target) { WeakReference(thread.loop) }
+        }()
+        await eventually("the loop is freed") { loop.object == nil }
+        #expect(timer.object?.isValid == false)
+    }
+
+    @Test("A thread without timers that nobody holds ends at once")
+    func droppedEmpty() async {
+        let loop = WeakReference(RunLoopThread(name: "test").loop)
+        await eventually("the loop is freed") { loop.object == nil }
     }
 
     @Test("A thread may be dropped by its own work")

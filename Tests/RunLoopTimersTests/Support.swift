@@ -11,6 +11,7 @@ import Testing
 func eventually(
     _ what: String,
     within limit: Duration = .seconds(60),
+    isolation: isolated (any Actor)? = #isolation,
     sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () -> Bool
 ) async {

@@ -97,7 +97,7 @@ struct WeakTimerInvalidateTests {
         await eventually("the timer is invalid") { !timer.isValid }
         #expect(fires.count == 0)
         await thread.run {}
-        #expect(timer.state.withLock { $0.proxy == nil && $0.loop == nil && $0.alarm == nil })
+        #expect(timer.state.withLock { $0.callout == nil && $0.loop == nil && $0.places.isEmpty })
     }
 
     @Test("A target may invalidate its timer as it is freed", arguments: [true, false])

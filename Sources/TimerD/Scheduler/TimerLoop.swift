@@ -10,7 +10,9 @@ import TimerControl
 /// Work that is enqueued or performed runs in the order in which it came.
 protocol TimerLoop: SerialExecutor {
     /// Runs `work` on the thread, soon, and returns at once.
-    func perform(_ work: @escaping @Sendable () -> Void)
+    ///
+    /// - Returns: false once the loop has been stopped; `work` is not run then.
+    @discardableResult func perform(_ work: @escaping @Sendable () -> Void) -> Bool
 
     /// Installs a timer for `job` that calls `scheduler` on the thread at `date` of the wall clock,
     /// or up to `tolerance` later; call on the thread.

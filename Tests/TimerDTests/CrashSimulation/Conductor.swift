@@ -199,7 +199,11 @@ final class TimerLane: Conductor.Lane, TimerLoop, @unchecked Sendable {
 
     func checkIsolated() { checkIsCurrent() }
 
-    func perform(_ work: @escaping @Sendable () -> Void) { queue.append(work) }
+    @discardableResult
+    func perform(_ work: @escaping @Sendable () -> Void) -> Bool {
+        queue.append(work)
+        return true
+    }
 
     func arm(_ job: JobID, at date: Timestamp, tolerance: TimeSpan, for scheduler: Scheduler)
         -> any ArmedTimer

@@ -56,9 +56,9 @@ final class VirtualTimerLoop: TimerLoop {
 
     func checkIsolated() { thread.checkIsolated() }
 
-    func perform(_ work: @escaping @Sendable () -> Void) {
+    @discardableResult func perform(_ work: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { $0.performed += 1 }
-        thread.perform { [self] in
+        return thread.perform { [self] in
             state.withLock { $0.installed = 0 }
             work()
         }
