@@ -8,6 +8,27 @@ import Testing
 
 @testable import RunLoopTimers
 
+/// An actor whose executor's queue is never empty as long as it feeds itself.
+private actor Feeder {
+    nonisolated let rounds = Atomic(0)
+    nonisolated let thread: RunLoopThread
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+    private var goesOn = true
+
+    init(on thread: RunLoopThread) {
+        self.thread = thread
+    }
+
+    func feed() {
+        rounds.add(1, ordering: .relaxed)
+        if goesOn {
+            Task { self.feed() }
+        }
+    }
+
+    func end() { goesOn = false }
+}
+
 @Suite("RunLoopThread, stopping", .timeLimit(.minutes(5)))
 struct RunLoopThreadStopTests {
     @Test("What was enqueued before the stop runs before the thread ends")
@@ -143,24 +164,16 @@ struct RunLoopThreadStopTests {
     @Test("A stop ends a thread whose actor feeds itself, and the actor goes on elsewhere")
     func selfFeedingActor() async {
         let thread = RunLoopThread(name: "test")
-        let resident = Resident(on: thread)
-        let rounds = Atomic(0)
-        let isEnough = Atomic(false)
-        let feeding = Task {
-            while !isEnough.load(ordering: .relaxed) {
-                await resident.visit()
-                // A job of the actor is always in the queue, or about to be.
-                for _ in 0..<10 { Task { await resident.visit() } }
-                rounds.add(1, ordering: .relaxed)
-            }
-        }
-        await eventually("the actor works") { rounds.load(ordering: .relaxed) > 100 }
+        let feeder = Feeder(on: thread)
+        await feeder.feed()
+        await eventually("the actor works") { feeder.rounds.load(ordering: .relaxed) > 100 }
         thread.stop()
         await Self.expectStopped(thread)
-        let before = rounds.load(ordering: .relaxed)
-        await eventually("the actor works on") { rounds.load(ordering: .relaxed) > before + 100 }
-        isEnough.store(true, ordering: .relaxed)
-        await feeding.value
+        let before = feeder.rounds.load(ordering: .relaxed)
+        await eventually("the actor works on") {
+            feeder.rounds.load(ordering: .relaxed) > before + 100
+        }
+        await feeder.end()
     }
 
     private static func expectStopped(_ thread: RunLoopThread) async {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreFoundation
 import Foundation
 import Glibc
 import RunLoopTimers
@@ -161,6 +162,50 @@ struct RunLoopThreadTests {
             await thread.run {}
         }
         timer.invalidate()
+    }
+
+    @Test("A callout that runs the loop lets the others fire, also those due in the same pass")
+    func nestedCallout() async {
+        let thread = RunLoopThread(name: "test")
+        let log = Log<Int>()
+        await thread.run {
+            // Wall dates become monotonic ones to within microseconds; these are apart.
+            let date = Date() - 1
+            thread.add(
+                WeakTimer(fireDate: date - 1) { _ in
+                    log.note(1)
+                    let end = Date() + 20
+                    while log.count < 5, Date() < end {
+                        CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.01, true)
+                    }
+                    log.note(5)
+                }
+            )
+            thread.add(WeakTimer(fireDate: date) { _ in log.note(2) })
+            thread.add(WeakTimer(fireDate: date + 1.01) { _ in log.note(3) })
+            thread.add(WeakTimer(fireDate: date + 1.02) { _ in log.note(4) })
+            thread.add(WeakTimer(fireDate: date) { _ in log.note(2) })
+        }
+        await eventually("all have fired") { log.count == 6 }
+        #expect(log.all == [1, 2, 2, 3, 4, 5])
+    }
+
+    @Test("Timers that are due fire by date, whatever the order in which they were added")
+    func orderOfTimers() async {
+        let thread = RunLoopThread(name: "test")
+        let log = Log<Int>()
+        await thread.run {
+            // Far apart, since a wall date becomes a monotonic one only to within a microsecond, or
+            // as long as the thread loses the processor.
+            let first = Date() - 100_000
+            for number in (0..<1000).shuffled() {
+                thread.add(
+                    WeakTimer(fireDate: first + Double(number * 100)) { _ in log.note(number) }
+                )
+            }
+        }
+        await eventually("all have fired") { log.count == 1000 }
+        #expect(log.all == Array(0..<1000))
     }
 
     // MARK: The executor
