@@ -31,6 +31,7 @@ final class ModeTimers: Sendable {
         ///
         /// During a pass an alarm that is too early stays: the pass sets it once, at its end.
         mutating func takeAlarm() -> MonotonicTime?? {
+            guard !isClosed else { return nil }
             let next = heap.first?.time
             guard next != alarmTime else { return nil }
             if passes > 0, let alarmTime, next.map({ alarmTime < $0 }) ?? true { return nil }
@@ -136,5 +137,6 @@ final class ModeTimers: Sendable {
         for timer in timers {
             timer.end()
         }
+        alarm.set(to: nil, ringing: self)
     }
 }
