@@ -27,7 +27,10 @@ public struct Event: Codable, Hashable, Sendable {
     /// Why: of a skipped fire, a manual one, or a job's end.
     public var reason: String?
     public var run: RunID?
+    /// Nil for the command of `onFailure`, which is no attempt of the job's own.
     public var attempt: Int?
+    /// True for the command of `onFailure`.
+    public var onFailure: Bool?
     public var outcome: Run.Outcome?
     public var status: Int32?
     public var signal: Int32?
@@ -47,7 +50,7 @@ public struct Event: Codable, Hashable, Sendable {
     /// All but `owner` and `ownerID`.
     enum CodingKeys: String, CodingKey {
         case seq, type, at, job, name, fire, fireDate, through, dates, firedAt, userInfo, missed
-        case redelivered, reason, run, attempt, outcome, status, signal
+        case redelivered, reason, run, attempt, onFailure, outcome, status, signal
     }
 
     public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {

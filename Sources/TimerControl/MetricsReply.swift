@@ -93,6 +93,8 @@ public struct MetricsReply: Codable, Hashable, Sendable {
             /// With an exit status that is no failure.
             case success
             case failure, signalled, timedOut, notStarted, interrupted
+            /// The command of `onFailure`, however it ended: it is no run of the job's own.
+            case onFailure
         }
     }
 

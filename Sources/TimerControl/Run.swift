@@ -12,7 +12,7 @@ public struct Run: Codable, Hashable, Sendable {
     public var fire: FireID
     /// From 1; counts the retries of one fire.
     ///
-    /// Nil where the fire ran no command.
+    /// Nil where the fire ran no command, and for the command of `onFailure`.
     public var attempt: Int?
     public var state: State
     /// What its command waits for, where `state` is `waiting`.

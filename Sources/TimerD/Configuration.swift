@@ -80,6 +80,11 @@ struct Settings: Sendable {
     /// How many fires of one user begin in a second, in the long run.
     var maxFiresPerSecondPerUser = 1000
 
+    /// The places among the runs; root keeps a reserve where there are other users.
+    var places: RunQueue.Limits {
+        RunQueue.Limits(all: maxRuns, perUser: maxRunsPerUser, hasReserve: account.uid == 0)
+    }
+
     /// What a user's fires may take: for a while as many as there may be jobs, which may all have the
     /// same date, or those of ten seconds.
     var turns: FireTurns.Limits {

@@ -105,7 +105,9 @@ struct Logs: AsyncParsableCommand {
         request.limit = 100
         repeat {
             let page = try await daemon.ask(.listRuns(request), for: RunsReply.self).value
-            if let run = page.runs.lazy.compactMap(\.id).first { return run }
+            // What was done because it failed is no run of the job's own.
+            let own = page.runs.lazy.filter { $0.onFailure != true }
+            if let run = own.compactMap(\.id).first { return run }
             request.cursor = page.cursor
         } while request.cursor != nil
         let job = id.map { "job \($0)" } ?? name.map { "job '\($0)'" } ?? "no job"

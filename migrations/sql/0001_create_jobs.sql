@@ -194,8 +194,8 @@ CREATE TABLE fires (
     last_date_us INTEGER,
     fired_at_us INTEGER,
     -- Of a fire whose command is still to run, or to run again: for what it waits, and until when.
-    waits_for TEXT CHECK (waits_for IS NULL OR waits_for = 'run' OR waits_for = 'retry'
-        OR waits_for = 'onFailure'),
+    waits_for TEXT CHECK (waits_for IS NULL OR waits_for = 'place' OR waits_for = 'run'
+        OR waits_for = 'retry' OR waits_for = 'onFailure'),
     waits_until_us INTEGER,
     UNIQUE (job_id, fire_date_us)
 ) STRICT;
@@ -287,7 +287,9 @@ CREATE TABLE events (
     attempt INTEGER,
     outcome TEXT,
     -- The exit status, or the number of the signal.
-    code INTEGER
+    code INTEGER,
+    -- Of a run: whether it was what is to be done when a fire has failed.
+    is_on_failure INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- What one user is told of the past, without a look at what is told to others; and whose oldest make

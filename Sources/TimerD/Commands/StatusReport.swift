@@ -66,10 +66,10 @@ extension Scheduler {
     func standing(
         withNextDate isNextWanted: Bool
     ) -> (armed: Int, running: Int, nextFireDate: Timestamp?) {
-        guard isNextWanted else { return (armed.count, runCount, nil) }
+        guard isNextWanted else { return (armed.count, fires.running, nil) }
         let moment = clock.now()
         let soonest = armed.all.lazy.compactMap { $0.job.wallFireDate(at: moment) }.min()
         let waiting = window.firstKnown.map { moment.wallDate($0, on: .elapsed) }
-        return (armed.count, runCount, soonest ?? waiting)
+        return (armed.count, fires.running, soonest ?? waiting)
     }
 }

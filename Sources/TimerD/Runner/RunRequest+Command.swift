@@ -33,12 +33,12 @@ extension Settings {
         let environment = RunEnvironment(
             job: command.job.id.description,
             jobName: definition.name ?? "",
-            fire: command.fire.description,
+            fire: command.fire.id.description,
             run: command.run.description,
-            attempt: command.attempt,
-            fireDate: command.fireDate.rfc3339,
-            firedAt: command.firedAt.rfc3339,
-            missed: command.missed,
+            attempt: command.fire.attempt,
+            fireDate: command.fire.fireDate.rfc3339,
+            firedAt: (command.fire.firedAt ?? command.fire.fireDate).rfc3339,
+            missed: command.fire.missed,
             socket: socket
         )
         let policy = command.job.policy.run

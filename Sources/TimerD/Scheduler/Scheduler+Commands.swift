@@ -12,14 +12,12 @@ extension Scheduler {
         return try await holding(names.map { .name($0) }, caller: caller) { scheduler in
             // Root may do what the limit keeps others from.
             let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
-            let unstarted = Set(
-                names.flatMap { name in
-                    scheduler.armed.unstartedFires(of: .name(name), caller: caller)
-                }
-            )
-            return try await scheduler.write(isLong: jobs.count > Self.longWrite, of: caller.uid) {
-                writer in
-                try writer.add(jobs, replace: replace, limit: limit, unstarted: unstarted)
+            return try await scheduler.write(
+                isLong: jobs.count > Self.longWrite,
+                of: caller.uid,
+                unstarted: scheduler.unstarted(names.map { .name($0) }, caller)
+            ) { writer in
+                try writer.add(jobs, replace: replace, limit: limit)
             } durable: { scheduler, added in
                 // Before anything else is known of them, as that they have ended.
                 for (new, job) in zip(jobs, added) {
@@ -34,14 +32,12 @@ extension Scheduler {
     func apply(_ changes: JobChanges, caller: Caller) async throws -> AppliedChanges {
         try await holding([changes.touched], caller: caller) { scheduler in
             let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
-            let unstarted = Set(
-                scheduler.armed.unstartedFires(of: changes.touched, caller: caller)
-            )
             return try await scheduler.write(
                 isLong: changes.count > Self.longWrite,
-                of: caller.uid
+                of: caller.uid,
+                unstarted: scheduler.unstarted([changes.touched], caller)
             ) { writer in
-                try writer.apply(changes, limit: limit, caller: caller, unstarted: unstarted)
+                try writer.apply(changes, limit: limit, caller: caller)
             }
         }
     }
@@ -56,7 +52,7 @@ extension Scheduler {
             changes: changes,
             limit: caller.uid == 0 ? nil : settings.maxJobsPerUser,
             caller: caller,
-            unstarted: Set(armed.unstartedFires(of: changes.touched, caller: caller)),
+            unstarted: unstarted([changes.touched], caller),
             moment: moment,
             horizon: window.horizon
         )
@@ -73,22 +69,16 @@ extension Scheduler {
         -> ChangedJobs
     {
         try await holding([selection], caller: caller) { scheduler in
-            let unstarted = Set(
-                scheduler.armed.unstartedFires(of: selection, caller: caller)
-            )
             var busy: Set<JobID> = []
             if case .invalidate = change, let word = selection.word(of: caller) {
-                busy = scheduler.busy[word]
+                busy = scheduler.fires.jobs(word)
             }
-            let isLong = selection.isLong
-            return try await scheduler.write(isLong: isLong, of: caller.uid) { [busy] writer in
-                try writer.change(
-                    selection,
-                    change,
-                    caller: caller,
-                    unstarted: unstarted,
-                    busy: busy
-                )
+            return try await scheduler.write(
+                isLong: selection.isLong,
+                of: caller.uid,
+                unstarted: scheduler.unstarted([selection], caller)
+            ) { [busy] writer in
+                try writer.change(selection, change, caller: caller, busy: busy)
             }
         }
     }
@@ -97,18 +87,12 @@ extension Scheduler {
     func fire(_ reference: JobReference, caller: Caller) async throws -> (StoredJob, FireID) {
         let selection = JobSelection(reference)
         return try await holding([selection], caller: caller) { scheduler in
-            let unstarted = Set(
-                scheduler.armed.unstartedFires(of: selection, caller: caller)
-            )
-            let busy = scheduler.busyJobs(reference, caller: caller)
-            let fired = try await scheduler.write(of: caller.uid) { writer in
+            let fired = try await scheduler.write(
+                of: caller.uid,
+                unstarted: scheduler.unstarted([selection], caller)
+            ) { writer in
                 let id = try writer.resolve(reference, caller: caller)
-                return try writer.fireNow(
-                    id,
-                    caller: caller,
-                    unstarted: unstarted,
-                    busy: busy[id]
-                )
+                return try writer.fireNow(id, caller: caller)
             } durable: { scheduler, fired in
                 scheduler.fireByHand(fired)
             }
@@ -116,20 +100,16 @@ extension Scheduler {
         }
     }
 
-    /// What is in progress of the job that is meant; where only the store knows which one that is, of
-    /// those that have borne the name.
-    private func busyJobs(_ reference: JobReference, caller: Caller) -> [JobID: BusyJob] {
-        let candidates: Set<JobID> =
-            switch reference {
-            case .id(let id): [id]
-            case .name(let name):
-                self.busy[OwnedWord(owner: caller.owner, kind: .name, word: name)]
-            }
-        var jobs: [JobID: BusyJob] = [:]
-        for job in candidates where isBusy(job) {
-            jobs[job] = BusyJob(run: runs[job]?.min(), isQueued: queuedFire(of: job) != nil)
+    /// Of what the selections name, the fires whose row says `running` and whose command was not started.
+    private func unstarted(_ selections: [JobSelection], _ caller: Caller) -> Set<FireID> {
+        var unstarted: Set<FireID> = []
+        for selection in selections {
+            unstarted.formUnion(armed.unstartedFires(of: selection, caller: caller))
+            unstarted.formUnion(
+                fires.ids(of: selection, caller: caller).filter { fires[$0]?.isUnstarted == true }
+            )
         }
-        return jobs
+        return unstarted
     }
 
     private func requireRunning() throws {
@@ -153,6 +133,7 @@ extension Scheduler {
             for selection in selections { holds.release(selection, caller: caller) }
             for selection in selections {
                 for id in armed.ids(of: selection, caller: caller) { arm(id) }
+                goOn(afterChangeOf: selection, caller: caller)
             }
         }
         return try await body(self)

@@ -15,8 +15,8 @@ extension Scheduler {
         armed.stopTimer(of: id)
         let moment = clock.now()
         let now = moment.reading(of: entry.job.clock)
-        let isQueued = queuedFire(of: id) != nil
-        let step = entry.step(at: now, isRunning: isBusy(id), isQueued: isQueued)
+        let isQueued = fires.queued(of: id) != nil
+        let step = entry.step(at: now, isRunning: fires.isBusy(id), isQueued: isQueued)
         if step == .wait { return wait(for: id, at: now) }
         if step == .waitForRun { return }
         let owner = entry.job.owner.uid
@@ -39,7 +39,7 @@ extension Scheduler {
         case .fire: fire(entry)
         case .resettle: replace(entry) { try $0.resettle($1) }
         case .skip: replace(entry) { try $0.recordSkipped($1, .overlap) }
-        case .enqueue: enqueue(entry)
+        case .enqueue: enqueue(entry, for: .run)
         }
     }
 
@@ -54,9 +54,9 @@ extension Scheduler {
         _ entry: ArmedJob,
         _ body: @escaping @Sendable (inout JobWriter, StoredJob) throws -> Void
     ) {
-        armed.remove(entry.job.id)
+        disarm(entry.job.id)
         let job = entry.job
-        record(about: entry.job.owner, share: entry.share) { writer in
+        record(of: job, share: entry.share) { writer in
             if entry.hasWaited { writer.missedFor = .overload }
             try body(&writer, job)
         }
@@ -77,70 +77,72 @@ extension Scheduler {
         case .prepared(let run):
             armed.remove(entry.job.id)
             let firedAt = begin(entry, claim)
-            start(
-                RunningCommand(
-                    run: run,
-                    job: entry.job,
-                    fire: claim.fire,
-                    command: command,
-                    fireDate: entry.job.wallFireDate(at: clock.now()) ?? firedAt,
-                    firedAt: firedAt,
-                    missed: claim.missed
-                )
-            )
+            var fire = commandFire(entry.job, claim)
+            fire.firedAt = firedAt
+            let command = RunningCommand(run: run, fire: fire, command: command)
+            fires.insert(fire, .ready(command))
+            start(command)
         }
     }
 
-    /// Begins a fire whose command has to wait for the run in progress; ends that run where the job
-    /// wants it replaced.
-    private func enqueue(_ entry: ArmedJob) {
+    /// Has a fire's command wait: for the run in progress, which ends where the job wants it replaced, or
+    /// for a place.
+    private func enqueue(_ entry: ArmedJob, for wait: CommandFire.Wait) {
         guard let claim = entry.job.claim else { return }
-        armed.remove(entry.job.id)
-        let hasWaited = entry.hasWaited
-        let firedAt = beginWaiting(entry.job, claim, share: entry.share) { writer, begun in
-            if hasWaited { writer.missedFor = .overload }
-            try writer.record(begun, isWaiting: true)
+        disarm(entry.job.id)
+        counters.countFire(of: entry.job, claim, at: clock.now())
+        let replaced = wait == .run ? replaceFires(of: entry.job) : []
+        record(of: entry.job, share: entry.share, unstarted: replaced) { writer in
+            if entry.hasWaited { writer.missedFor = .overload }
+            try writer.recordWaiting(claim.fire, of: entry.job, for: wait == .run ? .run : .place)
         }
-        queue(
-            WaitingRun(
-                job: entry.job,
-                fire: claim.fire,
-                fireDate: entry.job.wallFireDate(at: clock.now()) ?? firedAt,
-                firedAt: firedAt,
-                missed: claim.missed,
-                attempt: 1,
-                cause: .run
-            )
+        self.wait(commandFire(entry.job, claim), for: wait)
+    }
+
+    /// Ends what is in progress of a job whose newest fire is the one that is wanted; nothing where the
+    /// job wants it otherwise.
+    ///
+    /// - Returns: the fires whose row says `running` and whose command was not started.
+    private func replaceFires(of job: StoredJob) -> Set<FireID> {
+        guard job.policy.run.overlap == .replace else { return [] }
+        var unstarted: Set<FireID> = []
+        for entry in fires.of(job.id) where !entry.fire.isOnFailure {
+            if let command = entry.command {
+                stop(command.run, by: job.policy.run.teardown)
+            } else if !entry.isRunning {
+                if entry.isUnstarted { unstarted.insert(entry.fire.id) }
+                drop(entry.fire.id)
+            }
+        }
+        return unstarted
+    }
+
+    /// The fire of a claim, whose command is still to begin.
+    private func commandFire(_ job: StoredJob, _ claim: StoredJob.Claim) -> CommandFire {
+        let now = clock.now()
+        let fireDate = claim.dateByHand ?? job.wallFireDate(at: now) ?? now.wall
+        return CommandFire(
+            id: claim.fire,
+            job: job,
+            fireDate: fireDate,
+            missed: claim.missed,
+            isLate: isLate(fireDate, claim.missed),
+            isByHand: claim.dateByHand != nil
         )
     }
 
-    /// Puts a fire behind the run in progress.
-    func queue(_ run: WaitingRun) {
-        let id = run.job.id
-        if run.job.policy.run.overlap == .replace {
-            // The newest fire is the one that is wanted: neither an older one nor its next attempt.
-            for fire in waitingFires[id] ?? [] where waiting[fire]?.isStarting == false {
-                guard waiting[fire]?.cause != .onFailure else { continue }
-                forgetWaiting(fire)
-                record(about: run.job.owner) { try $0.giveUp(fire) }
-            }
-            wait(run)
-            for old in runs[id, default: []].subtracting(onFailureRuns) {
-                stop(old, by: run.job.policy.run.teardown)
-            }
-        } else {
-            wait(run)
-        }
-        runsChanged(of: id)
-    }
-
-    /// Stores that the run is about to start; goes on when that is durable and the date has come.
+    /// Stores that the run is about to start, once it has a place; goes on when that is durable and the
+    /// date has come.
     private func prepare(_ entry: ArmedJob, isDue: Bool) {
-        guard let fire = entry.job.claim?.fire else { return }
-        let id = entry.job.id
+        guard let claim = entry.job.claim, let date = entry.job.dueDate else { return }
+        let (id, fire) = (entry.job.id, claim.fire)
+        let isLate = isDue && commandFire(entry.job, claim).isLate
+        guard places.enterIfFree(fire, of: entry.job.owner.uid, isLate: isLate) else {
+            return isDue ? enqueue(entry, for: .place) : arm(entry.job, at: date)
+        }
         armed.setStage(.preparing(isDue: isDue), of: id)
         if !isDue { arm(id) }
-        record(about: entry.job.owner, share: entry.share) {
+        record(of: entry.job, share: entry.share) {
             try $0.prepareRun(of: id, fire: fire, attempt: 1)
         } durable: { scheduler, run in
             guard case .preparing(let isDue) = scheduler.armed[id]?.stage,
@@ -162,36 +164,15 @@ extension Scheduler {
             isRedelivery: isRedelivery,
             dateByHand: fired.date
         )
-        guard let command = job.definition.command else {
+        guard let waitsFor = fired.waitsFor else {
             begin(job, claim) { begun in { try $0.recordManual(begun) } }
             return
         }
-        guard let run = fired.run else {
-            let firedAt = beginWaiting(job, claim) { try $0.recordManual($1, isWaiting: true) }
-            return queue(
-                WaitingRun(
-                    job: job,
-                    fire: fire,
-                    fireDate: fired.date,
-                    firedAt: firedAt,
-                    missed: 0,
-                    attempt: 1,
-                    cause: .run
-                )
-            )
-        }
-        let firedAt = begin(job, claim) { begun in { try $0.recordManual(begun) } }
-        start(
-            RunningCommand(
-                run: run,
-                job: job,
-                fire: fire,
-                command: command,
-                fireDate: fired.date,
-                firedAt: firedAt,
-                missed: 0
-            )
-        )
+        counters.countFire(of: job, claim, at: clock.now())
+        let isQueued = waitsFor == .run
+        // The store has dropped what waited, with the fire's own row.
+        if isQueued { _ = replaceFires(of: job) }
+        wait(commandFire(job, claim), for: isQueued ? .run : .place)
     }
 
     /// The same for the fire of a date that has come.
@@ -221,33 +202,11 @@ extension Scheduler {
                 job: job,
                 fire: claim.fire,
                 firedAt: moment.wall,
-                events: [event]
+                event: event
             )
-            scheduler.record(about: job.owner, share: share, write(begun))
+            scheduler.record(of: job, share: share, write(begun))
             scheduler.events.publish(event)
         }
-        return moment.wall
-    }
-
-    /// Stores that a fire has begun whose command has to wait, and tells the watchers then.
-    ///
-    /// Nobody is to hear of it before: a daemon that starts after a crash finds a claim that was not
-    /// carried out, and lets the date follow the misfire rule.
-    private func beginWaiting(
-        _ job: StoredJob,
-        _ claim: StoredJob.Claim,
-        share: UInt32? = nil,
-        _ write: @escaping @Sendable (inout JobWriter, BegunFire) throws -> Void
-    ) -> Timestamp {
-        let moment = clock.now()
-        counters.countFire(of: job, claim, at: moment)
-        let begun = BegunFire(
-            job: job,
-            fire: claim.fire,
-            firedAt: moment.wall,
-            events: [fireEvent(job, claim, at: moment)]
-        )
-        record(about: job.owner, share: share) { try write(&$0, begun) }
         return moment.wall
     }
 

@@ -58,10 +58,12 @@ extension Scheduler {
         if all { held.cursor = JobID(rawValue: 0) }
         repeat {
             guard !isStopping else { break }
+            // What is open of a job with a run in progress is known here.
+            let running = Set(held.leftOpen.filter { fires.isRunning($0) })
             let (cursor, leftOpen) = (held.cursor, held.leftOpen)
             do {
                 let look = try await write {
-                    try $0.lookAtHeld(after: cursor, leftOpen: leftOpen)
+                    try $0.lookAtHeld(after: cursor, leftOpen: leftOpen, running: running)
                 } durable: { scheduler, look in
                     scheduler.held.leftOpen.subtract(look.settled)
                     scheduler.takeOver(look.recovered)
@@ -69,10 +71,7 @@ extension Scheduler {
                 for fired in look.recovered.untoldByHand {
                     fireByHand(fired, isRedelivery: true)
                 }
-                for run in look.recovered.waiting {
-                    armWaiting(run.fire)
-                    runsChanged(of: run.job.id)
-                }
+                goOn(with: look.recovered)
                 held.cursor = look.next ?? JobID(rawValue: 0)
                 count = look.count
             } catch {
@@ -82,6 +81,24 @@ extension Scheduler {
         } while all && held.cursor.rawValue > 0
         held.ended(isAnyHeld: count > 0, now: clock.now().elapsed)
         announceLoadDate()
+    }
+
+    /// A record can never be stored, so what is known here of the job is not what is stored: it is held,
+    /// and goes on from what is stored at a later look.
+    ///
+    /// Places and turns are given back, so that nobody else waits for what it was about.
+    func recordDropped(of job: JobID?, _ error: any Error) {
+        var facts: Logger.Metadata = ["error": "\(error)"]
+        facts["job"] = job.map { "\($0)" }
+        log.critical("a record was dropped", metadata: facts)
+        guard let job else { return }
+        disarm(job)
+        withdrawFires(of: job)
+        held.leftOpen.insert(job)
+        let reason = "what became of it could not be stored: \(error)"
+        record {
+            if let job = try $0.job(job), job.state.isLive { try $0.hold(job, reason) }
+        }
     }
 
     /// Tells the log of what is held now and what goes on, and sees to the next look.
@@ -161,8 +178,8 @@ extension Scheduler {
         var cursor: JobID? = JobID(rawValue: 0)
         while let after = cursor, !isStopping {
             do {
-                cursor = try await write {
-                    try $0.holdJobs(of: known, after: after, reason, unstarted: unstarted)
+                cursor = try await write(unstarted: unstarted) {
+                    try $0.holdJobs(of: known, after: after, reason)
                 }
             } catch {
                 // The store has told of its trouble; the next look holds the rest.

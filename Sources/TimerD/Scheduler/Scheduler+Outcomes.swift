@@ -85,6 +85,13 @@ extension Scheduler {
     private func take(_ job: StoredJob) {
         armed.stopTimer(of: job.id)
         let before = armed.remove(job.id)
+        defer {
+            // What was made ready for another fire than the next is not to be.
+            if let fire = before?.unstartedFire, fire != armed[job.id]?.unstartedFire {
+                leavePlace(fire)
+            }
+        }
+        if job.state == .invalidated { withdrawFires(of: job.id) }
         if !job.state.isLive, job.definition.whilePid != nil {
             targets.forget(job.id)
             untied[job.id] = nil

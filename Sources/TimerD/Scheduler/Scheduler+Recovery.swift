@@ -34,16 +34,20 @@ extension Scheduler {
         for fired in recovered.untoldByHand { fireByHand(fired, isRedelivery: true) }
         isRecovered = true
         tieAgain(tied)
-        for run in recovered.waiting { armWaiting(run.fire) }
-        // What waits for a run's end begins now where there is none, nor a next attempt.
-        for run in recovered.waiting { runsChanged(of: run.job.id) }
+        goOn(with: recovered)
         loadWindow()
     }
 
     /// Keeps jobs busy with what the daemon before this one left running or waiting of them.
     func takeOver(_ recovered: Recovered) {
         endOrphans(of: recovered)
-        for run in recovered.waiting where orphans[run.job.id] == nil { keepWaiting(run) }
+        for (fire, wait) in recovered.waiting { fires.insert(fire, .waiting(wait)) }
+    }
+
+    /// Begins what may begin of it, oldest first.
+    func goOn(with recovered: Recovered) {
+        for (fire, _) in recovered.waiting { goOn(fire.id) }
+        for left in recovered.running { goOn(left.fire.id) }
     }
 
     /// Ends what outlived the daemon before this one; until then its jobs are busy, and what is to be
@@ -68,11 +72,9 @@ extension Scheduler {
                 metadata: metadata(of: run, job)
                     .merging(["pid": "\(process.pid)"]) { old, _ in old }
             )
-            noteRun(run, of: job)
+            fires.insert(left.commandFire, .left)
             // What it writes is lost; who reads along waits for its end.
             outputs.begin(run, RunOutput())
-            let waiting = recovered.waiting.filter { $0.job.id == job.id }
-            orphans[job.id, default: ([], waiting)].runs.insert(run)
             Task.detached(executorPreference: pool) { [runner] in
                 let survivors = await runner.end(
                     process,
@@ -87,45 +89,27 @@ extension Scheduler {
     /// Nothing is left of a run that the end of the daemon before this one interrupted: stores that, with
     /// what follows it, and sees to it.
     private func interrupted(_ left: LeftRun, _ survivors: [Int32] = []) {
-        let (id, next, moment) = (left.job.id, left.next, clock.now())
+        let (next, moment) = (left.next, clock.now())
         log.notice("a run was interrupted", metadata: metadata(of: left.run, left.job))
         tell(of: survivors, of: left.run, left.job)
         let ended = EndedRun(
             fire: left.fire.id,
             fireDate: left.fire.wallDate,
             attempt: left.attempt,
+            isOnFailure: left.isOnFailure,
             outcome: .interrupted,
             startedAt: nil,
             endedAt: moment.wall,
             output: CapturedOutput(),
             survivors: survivors
         )
-        counters.countRun(.interrupted, of: left.job)
-        record(about: left.job.owner) {
+        counters.countRun(.interrupted, of: left.job, isOnFailure: left.isOnFailure)
+        record(of: left.job) {
             try $0.recordFinished(left.run, of: left.job, ended, next: next)
         } durable: { scheduler, _ in
             scheduler.outputs.end(left.run)
         }
-        if case .retry(let delay) = next {
-            let again = WaitingRun(
-                job: left.job,
-                fire: left.fire.id,
-                fireDate: left.fire.wallDate,
-                firedAt: left.fire.firedAt ?? left.fire.wallDate,
-                missed: left.fire.missed,
-                attempt: left.attempt + 1,
-                cause: .retry,
-                until: moment.elapsed + delay
-            )
-            if orphans[id] == nil { wait(again) } else { orphans[id]?.waiting.append(again) }
-        }
-        forgetRun(left.run, of: left.job)
-        orphans[id]?.runs.remove(left.run)
-        if orphans[id]?.runs.isEmpty == true {
-            for run in orphans.removeValue(forKey: id)?.waiting ?? [] { wait(run) }
-        }
-        runsChanged(of: id)
-        resumeIfIdle()
+        follow(left.commandFire, next)
     }
 
     /// Returns once all that was asked for before is stored, or has failed.
@@ -149,9 +133,12 @@ extension Scheduler {
         for entry in armed.all { entry.timer?.invalidate() }
         armed.removeAll()
         turnTimer?.invalidate()
-        // What was asked for before may still begin a run.
+        // What was asked for before may still come, and is put back as it does.
         await settle()
         takeAll()
+        for entry in fires.all {
+            if case .ready(let command) = entry.state { putBack(command) }
+        }
         await drain(drainTime)
         do {
             // What was under way before has its numbers then, and none is given after it.
@@ -159,7 +146,8 @@ extension Scheduler {
             takeAll()
             let numbersUsed = numbers.next
             try await write { writer in
-                try writer.releaseClaims(unstarted: unstarted)
+                for fire in unstarted { try writer.unprepare(fire) }
+                try writer.releaseClaims()
                 try DaemonState.write(writer.moment, to: writer.database)
                 // No number was given beyond this one: the next daemon leaves none out.
                 try DaemonState.write(eventSequenceEnd: numbersUsed, to: writer.database)
@@ -172,13 +160,13 @@ extension Scheduler {
 
     /// Lets a stop go on, once no run is in progress.
     func resumeIfIdle() {
-        guard runs.isEmpty else { return }
+        guard fires.running == 0 else { return }
         for waiter in idleWaiters { waiter.resume() }
         idleWaiters = []
     }
 
     private func drain(_ time: Duration) async {
-        guard !runs.isEmpty else { return }
+        guard fires.running > 0 else { return }
         let deadline = Task(executorPreference: pool) {
             try await Task.sleep(for: time)
             let patience = await self.endRuns()
@@ -196,15 +184,16 @@ extension Scheduler {
     /// Begins to end all runs; returns how long that may take, where it can be done.
     private func endRuns() -> Duration {
         isEndingRuns = true
-        for task in tasks.values { task.cancel() }
+        let commands = fires.all.compactMap(\.command)
+        for command in commands { command.task?.cancel() }
         // Once for the run's own process, once for what it has left behind.
-        let longest = commands.values.map(\.job.policy.run.teardown.length).max() ?? .zero
+        let longest = commands.map(\.job.policy.run.teardown.length).max() ?? .zero
         return longest * 2 + .seconds(2)
     }
 
     /// Stops although runs are in progress that their owners may not end: the next daemon finds them.
     private func leaveRuns() {
-        for command in commands.values {
+        for command in fires.all.compactMap(\.command) {
             log.warning(
                 "a run could not be ended, leaving it to the next daemon",
                 metadata: metadata(of: command.run, command.job)

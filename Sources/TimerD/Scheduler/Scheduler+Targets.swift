@@ -22,14 +22,16 @@ extension Scheduler {
     func targetGone(_ id: JobID) {
         guard !isStopping else { return }
         untied[id] = nil
-        armed.stopTimer(of: id)
-        let entry = armed.remove(id)
-        let unstarted = Set([entry?.unstartedFire].compactMap(\.self))
+        let entry = disarm(id)
+        let unstarted = Set(
+            [entry?.unstartedFire].compactMap(\.self)
+                + fires.of(id).filter(\.isUnstarted).map(\.fire.id)
+        )
         // What was recorded before may arm the job once more, and the store may take a while.
         let (selection, caller) = (JobSelection.ids([id]), Caller(.root, isAdministrator: true))
         holds.hold(selection, caller: caller)
-        record {
-            try $0.endWithTarget(id, unstarted: unstarted)
+        record(of: entry?.job, unstarted: unstarted) {
+            try $0.endWithTarget(id)
         } durable: { scheduler, _ in
             scheduler.holds.release(selection, caller: caller)
         }

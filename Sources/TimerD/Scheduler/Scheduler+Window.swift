@@ -61,7 +61,7 @@ extension Scheduler {
         let wasUnset = clock.now().wall - step.size < .earliestOfClocks
         if step.isBack || step.size > .zero && wasUnset { followClockBack() }
         for id in ids { arm(id) }
-        for fire in Array(waiting.keys) { armWaiting(fire) }
+        for id in fires.all.map(\.fire.id) { goOn(id) }
         turnDate = nil
         scheduleTurn()
         window.clockStepped(now: clock.now().elapsed)
@@ -75,7 +75,7 @@ extension Scheduler {
     /// Gives the wall jobs back to the store, which knows what comes next of them.
     private func followClockBack() {
         let jobs = armed.all.map(\.job).filter { $0.clock == .wall && !holds.covers($0) }
-        for job in jobs { armed.remove(job.id) }
+        for job in jobs { disarm(job.id) }
         // What was recorded before may arm some of them once more, for a date that is to be taken back.
         holds.holdWallJobs()
         record {

@@ -29,8 +29,6 @@ actor Scheduler {
     let events: any EventPublisher
     private(set) var settings: Settings
     let log: Logger
-    /// How many commands run at once.
-    let slots: RunSlots
     /// The processes that jobs' lives are tied to.
     nonisolated let targets = TargetWatch()
     /// Jobs whose process is not watched, for want of a descriptor.
@@ -55,26 +53,12 @@ actor Scheduler {
     var unnumberedJobs: Set<JobID> = []
     var holds = Holds()
     var held = HeldJobs()
-    /// Runs in progress, by job: what a fire's overlap is decided by.
-    var runs: [JobID: Set<RunID>] = [:]
-    /// How many that are.
-    var runCount = 0
-    /// The jobs with a name that have a run or a fire that waits, by that.
-    var busy = BusyIndex()
-    var tasks: [RunID: Task<Void, Never>] = [:]
-    var commands: [RunID: RunningCommand] = [:]
-    /// What they have written, until the store has it.
+    /// The fires whose command is in progress or still to come: what a fire's overlap is decided by.
+    var fires = CommandFires()
+    /// Which of them have a place among the runs, and whose is next.
+    var places: RunQueue
+    /// What the runs in progress have written, until the store has it.
     nonisolated let outputs = LiveOutputs()
-    /// Those of them that run because a fire has failed.
-    var onFailureRuns: Set<RunID> = []
-    /// Those of them that were told to end, and are not to be tried again.
-    var stoppedRuns: Set<RunID> = []
-    /// Jobs of which a process outlived the daemon before this one: those runs, and what is to be run
-    /// once they have ended.
-    var orphans: [JobID: (runs: Set<RunID>, waiting: [WaitingRun])] = [:]
-    /// Fires that have begun and whose command is still to run, and which those are by job.
-    var waiting: [FireID: WaitingRun] = [:]
-    var waitingFires: [JobID: Set<FireID>] = [:]
     /// Whether runs are being ended because the daemon stops.
     var isEndingRuns = false
     /// Whether what the daemon before left has been settled: before that, nothing is claimed.
@@ -109,11 +93,7 @@ actor Scheduler {
         self.events = events
         self.settings = settings
         self.log = log
-        slots = RunSlots(
-            limit: settings.maxRuns,
-            limitPerUser: settings.maxRunsPerUser,
-            hasReserve: settings.account.uid == 0
-        )
+        places = RunQueue(settings.places)
         window = Window(now: clock.now().elapsed)
         turns = FireTurns(settings.turns)
         numbers = EventNumbers(from: eventSequenceEnd)
@@ -125,7 +105,7 @@ actor Scheduler {
         self.settings = settings
         retention.limits = settings.retention
         turns.limits = settings.turns
-        slots.setLimits(settings.maxRuns, perUser: settings.maxRunsPerUser)
+        for next in places.setLimits(settings.places) { goOn(next) }
         lookAtHeld(all: true)
     }
 
@@ -137,14 +117,15 @@ actor Scheduler {
     /// in the order of the store, after the outcome has been armed: who awaits this may be
     /// overtaken by what the store says later, for a continuation goes by way of the pool. `isLong`:
     /// what others have written is not to wait for its end. `user`: who asked for it; nil where reads
-    /// of all users are to see it.
+    /// of all users are to see it. `unstarted`: see `JobWriter`.
     func write<T: Sendable>(
         isLong: Bool = false,
         of user: UInt32? = nil,
+        unstarted: Set<FireID> = [],
         _ body: @escaping @Sendable (inout JobWriter) throws -> T,
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) async throws -> T {
-        let beginWrite = beginsWrite()
+        let beginWrite = beginsWrite(unstarted: unstarted)
         let (store, loop, pending) = (store, loop, pending)
         let write = user.map { PendingWrites.Write.command(of: $0) } ?? .common
         pending.begin(write)
@@ -174,20 +155,20 @@ actor Scheduler {
 
     /// Tells the store what has happened: it is written as soon as the store can, in order.
     ///
-    /// `durable` is called here once it is stored, after its outcome has been armed. `owner`: of
-    /// the job that it is about; nil where that is of many. `share`: the user in whose share it
-    /// counts, as a fire of theirs.
+    /// `durable` is called here once it is stored, after its outcome has been armed; where it can never
+    /// be stored, `job`, which it is about, is held. `share`: the user in whose share it counts, as a
+    /// fire of theirs.
     func record<T: Sendable>(
-        about owner: Owner? = nil,
+        of job: StoredJob? = nil,
         share: UInt32? = nil,
+        unstarted: Set<FireID> = [],
         _ body: @escaping @Sendable (inout JobWriter) throws -> T,
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) {
-        let beginWrite = beginsWrite()
-        let written = Locked<(value: T, outcome: StoreOutcome)?>(nil)
-        let log = log
+        let beginWrite = beginsWrite(unstarted: unstarted)
+        let written = Locked<Result<(value: T, outcome: StoreOutcome), any Error>?>(nil)
         let pending = pending
-        let write = owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common
+        let write = job.map { PendingWrites.Write.record(about: $0.owner.uid) } ?? .common
         pending.begin(write)
         store.record { database in
             do {
@@ -195,18 +176,22 @@ actor Scheduler {
                     var writer = try beginWrite(database)
                     return (try body(&writer), writer.outcome)
                 }
-                written.withLock { $0 = result }
+                written.withLock { $0 = .success(result) }
             } catch  where !error.isStorageTrouble {
                 // Tried again it would fail again, and hold up whatever comes after it.
-                log.critical("a record was dropped", metadata: ["error": "\(error)"])
+                written.withLock { $0 = .failure(error) }
             }
         } durable: { [self] in
             pending.end(write)
             loop.perform {
                 self.assumeIsolated { scheduler in
                     if let share { scheduler.fireStored(of: share) }
-                    guard let (value, outcome) = written.withLock({ $0 }) else { return }
-                    scheduler.take(outcome, finish: { durable($0, value) })
+                    switch written.withLock({ $0 }) {
+                    case .success(let (value, outcome)):
+                        scheduler.take(outcome, finish: { durable($0, value) })
+                    case .failure(let error): scheduler.recordDropped(of: job?.id, error)
+                    case nil: break
+                    }
                 }
             }
         }
@@ -216,7 +201,7 @@ actor Scheduler {
     ///
     /// Once a second one keeps how far the clocks have come, with what it stores: elapsed time goes
     /// back no further where a machine without a battery for its clock loses its power.
-    func beginsWrite() -> @Sendable (Database) throws -> JobWriter {
+    func beginsWrite(unstarted: Set<FireID> = []) -> @Sendable (Database) throws -> JobWriter {
         let moment = clock.now()
         window.extend(now: moment.elapsed)
         let horizons = window.horizons
@@ -229,11 +214,21 @@ actor Scheduler {
             var writer = JobWriter(database, at: moment, horizon: horizons.all, runsKept: runsKept)
             writer.horizons = horizons
             writer.maxBytes = maxBytes
+            writer.unstarted = unstarted
             return writer
         }
     }
 
     // MARK: - Timers
+
+    /// Takes a job out of what is armed, and gives back what was made ready for its fire.
+    @discardableResult
+    func disarm(_ id: JobID) -> ArmedJob? {
+        armed.stopTimer(of: id)
+        let entry = armed.remove(id)
+        if let fire = entry?.unstartedFire { leavePlace(fire) }
+        return entry
+    }
 
     /// Installs the timer of a job that has none, for what comes next in its fire; unless a change of
     /// the job is under way, which does so when it is over.

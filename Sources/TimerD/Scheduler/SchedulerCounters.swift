@@ -27,9 +27,12 @@ struct SchedulerCounters: Sendable {
     }
 
     /// Counts a run that has ended.
-    mutating func countRun(_ outcome: RunOutcome, of job: StoredJob) {
+    ///
+    /// One that was done because a fire has failed is no run of the job's own, and counts apart.
+    mutating func countRun(_ outcome: RunOutcome, of job: StoredJob, isOnFailure: Bool) {
         let counted: MetricsReply.Runs.Outcome =
             switch outcome {
+            case _ where isOnFailure: .onFailure
             case .exited: job.policy.run.isSuccess(outcome) ? .success : .failure
             case .signalled: .signalled
             case .timedOut: .timedOut
@@ -60,9 +63,9 @@ extension Scheduler {
             counters: counters,
             armed: armed.timers,
             claimed: armed.count,
-            running: slots.inUse,
-            waitingForPlace: slots.waiting,
-            waiting: waiting.count
+            running: fires.running,
+            waitingForPlace: places.waiting,
+            waiting: fires.waiting - places.waiting
         )
     }
 }

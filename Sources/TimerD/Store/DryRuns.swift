@@ -56,7 +56,8 @@ struct DryRun: Sendable {
         try database.begin()
         // Without a bound on bytes: what has ended, and would make room, is not copied.
         var writer = JobWriter(database, at: moment, horizon: horizon)
-        return try writer.apply(changes, limit: limit, caller: caller, unstarted: unstarted)
+        writer.unstarted = unstarted
+        return try writer.apply(changes, limit: limit, caller: caller)
     }
 
     private func copy(into database: Database) throws {

@@ -27,7 +27,8 @@ struct EventLog {
             event.through,
             event.attempt,
             event.outcome,
-            event.status ?? event.signal
+            event.status ?? event.signal,
+            event.onFailure == true
         )
     }
 
@@ -94,7 +95,8 @@ struct EventLog {
             event.owner = Owner(uid: try row.get(19), name: try row.get(20))
         }
         event.fireDate = try row.get(11)
-        event.attempt = try row.get(16)
+        event.onFailure = try row.get(21, as: Bool.self) ? true : nil
+        event.attempt = event.onFailure == true ? nil : try row.get(16)
         switch event.type {
         case .fireFired:
             let userInfo: String? = try row.get(9)
@@ -118,15 +120,16 @@ struct EventLog {
     enum SQL {
         static let insert = """
             INSERT INTO events (seq, type, at_us, job_id, fire_id, run_id, redelivered, reason,
-                fire_date_us, owner_id, missed, dates, last_date_us, attempt, outcome, code)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+                fire_date_us, owner_id, missed, dates, last_date_us, attempt, outcome, code,
+                is_on_failure)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
             """
         static let deleteNotice = "DELETE FROM outbox WHERE id = ?1"
         static let after = """
             SELECT e.seq, e.type, e.at_us, e.job_id, e.fire_id, e.run_id, e.redelivered, e.reason,
                 job_definitions.name, job_definitions.user_info, e.owner_id, e.fire_date_us,
                 CASE e.type WHEN 'fire.fired' THEN e.at_us END, e.missed, e.dates, e.last_date_us,
-                e.attempt, e.outcome, e.code, owners.uid, owners.name
+                e.attempt, e.outcome, e.code, owners.uid, owners.name, e.is_on_failure
             FROM events AS e
             LEFT JOIN job_definitions ON job_definitions.job_id = e.job_id
             LEFT JOIN owners ON owners.id = e.owner_id
@@ -143,7 +146,7 @@ struct EventLog {
                 job_definitions.name, job_definitions.user_info, e.owner_id,
                 coalesce(fires.wall_date_us, e.fire_date_us), fires.fired_at_us, fires.missed,
                 fires.dates, fires.last_date_us, runs.attempt, runs.outcome, runs.code,
-                owners.uid, owners.name
+                owners.uid, owners.name, coalesce(runs.is_on_failure, 0)
             FROM outbox AS e
             LEFT JOIN job_definitions ON job_definitions.job_id = e.job_id
             LEFT JOIN fires ON fires.id = e.fire_id

@@ -44,21 +44,19 @@ struct StoredDefinition: Sendable {
 extension JobWriter {
     /// Adds `jobs`, in order, and returns them as they stand.
     ///
-    /// `limit`: how many live jobs their owner may have; nil for any number. `unstarted`: fires whose
-    /// run is stored as running and has not been started.
+    /// `limit`: how many live jobs their owner may have; nil for any number.
     /// - Throws: `ControlError` `nameTaken` or `limitReached`, and what the database throws; then
     ///   none is added.
     mutating func add(
         _ jobs: [NewJob],
         replace: Bool,
-        limit: Int?,
-        unstarted: Set<FireID> = []
+        limit: Int?
     ) throws -> [StoredJob] {
         guard let owner = jobs.first?.owner else { return [] }
         if let limit { try requireRoom(for: jobs, of: owner, replace: replace, limit: limit) }
         let ownerID = try owners.add(jobs.count, to: owner)
         return try requiringSpace(for: owner, ownerID) { writer in
-            try jobs.map { try writer.add($0, of: ownerID, replace: replace, unstarted) }
+            try jobs.map { try writer.add($0, of: ownerID, replace: replace) }
         }
     }
 
@@ -86,8 +84,7 @@ extension JobWriter {
     private mutating func add(
         _ new: NewJob,
         of owner: OwnerID,
-        replace: Bool,
-        _ unstarted: Set<FireID>
+        replace: Bool
     ) throws -> StoredJob {
         if let name = new.definition.name, let holder = try jobID(named: name, owner: owner) {
             guard replace, let old = try job(holder) else {
@@ -96,17 +93,15 @@ extension JobWriter {
                     "job \(holder) has the name '\(name)'; --replace puts the new job in its place"
                 )
             }
-            return try self.replace(old, with: new, unstarted)
+            return try self.replace(old, with: new)
         }
         return try insert(new, of: owner)
     }
 
     /// Ends `old` and puts the new job in its place.
-    mutating func replace(_ old: StoredJob, with new: NewJob, _ unstarted: Set<FireID>) throws
-        -> StoredJob
-    {
+    mutating func replace(_ old: StoredJob, with new: NewJob) throws -> StoredJob {
         var (old, new) = (old, new)
-        try takeBack(&old, unstarted)
+        try takeBack(&old)
         // Its first date was made before this write: the old job may have had the fire of it since.
         let now = moment.reading(of: new.clock)
         if let first = new.firstFireDate, first <= now,

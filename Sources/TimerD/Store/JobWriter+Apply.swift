@@ -24,26 +24,20 @@ struct AppliedChanges: Sendable {
 extension JobWriter {
     /// Ends, changes and adds jobs, in this order, all or none.
     ///
-    /// `limit` and `unstarted` are as for `add`.
+    /// `limit` is as for `add`.
     /// - Throws: `ControlError` `notFound`, `conflict`, `nameTaken`, `notPermitted` or
     ///   `limitReached`, and what the database throws.
     mutating func apply(
         _ changes: JobChanges,
         limit: Int?,
-        caller: Caller,
-        unstarted: Set<FireID>
+        caller: Caller
     ) throws -> AppliedChanges {
         var applied = AppliedChanges()
-        applied.invalidated = try change(
-            .ids(changes.invalidate),
-            .invalidate,
-            caller: caller,
-            unstarted: unstarted
-        )
+        applied.invalidated = try change(.ids(changes.invalidate), .invalidate, caller: caller)
         let own = try owners.id(of: caller.owner)
         applied.changed = try requiringSpace(for: caller.owner, own) { writer in
             try changes.change.map { id, new in
-                try writer.change(id, to: new, caller: caller, unstarted)
+                try writer.change(id, to: new, caller: caller)
             }
         }
         applied.added = try add(changes.add, replace: false, limit: limit)
@@ -58,16 +52,15 @@ extension JobWriter {
     private mutating func change(
         _ id: JobID,
         to new: NewJob,
-        caller: Caller,
-        _ unstarted: Set<FireID>
+        caller: Caller
     ) throws -> StoredJob {
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: new, caller: caller)
         guard keepsDates(job, new) else {
             try owners.count(1, of: job.ownerID)
-            return try replace(job, with: new, unstarted)
+            return try replace(job, with: new)
         }
-        try takeBack(&job, unstarted)
+        try takeBack(&job)
         try updateDefinition(of: job, to: new)
         let isPaused =
             new.definition.paused

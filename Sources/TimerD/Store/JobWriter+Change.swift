@@ -18,21 +18,20 @@ extension JobWriter {
     /// Applies `change` to each job of `selection`, all or none; what there is no room to tell of is not
     /// held either.
     ///
-    /// `unstarted`: fires whose run is stored as running and has not been started. `busy`: the jobs of
-    /// which a fire is in progress; an invalidation by tag or name takes them even if they have finished.
+    /// `busy`: the jobs of which a fire is in progress; an invalidation by tag or name takes them even if
+    /// they have finished.
     /// - Throws: `ControlError` `notFound` or `conflict`, and what the database throws.
     mutating func change(
         _ selection: JobSelection,
         _ change: JobChange,
         caller: Caller,
-        unstarted: Set<FireID>,
         busy: Set<JobID> = []
     ) throws -> ChangedJobs {
         let (first, room) = (outcome.jobs.count, PageRoom())
         var changed = ChangedJobs()
         for id in try resolve(selection, caller: caller, busy: busy) {
             guard let job = try job(id, for: caller) else { throw ControlError.noJob(id) }
-            try apply(change, to: job, unstarted: unstarted)
+            try apply(change, to: job)
             if room.takes(job: job) {
                 changed.told += 1
             } else if let last = outcome.jobs.indices.last {
@@ -92,9 +91,7 @@ extension JobWriter {
         }
     }
 
-    private mutating func apply(_ change: JobChange, to job: StoredJob, unstarted: Set<FireID>)
-        throws
-    {
+    private mutating func apply(_ change: JobChange, to job: StoredJob) throws {
         var job = job
         switch (change, job.state) {
         case (.invalidate, .finished) where try hasOpenFire(job.id):
@@ -105,7 +102,7 @@ extension JobWriter {
             outcome.jobs.append(job)
         case (.invalidate, _):
             if job.unread == nil {
-                try takeBack(&job, unstarted)
+                try takeBack(&job)
             } else {
                 try closeOpenFires(of: job)
                 job.claim = nil
@@ -121,12 +118,12 @@ extension JobWriter {
         case (.setFireDate, _) where job.isHeld, (.skip, _) where job.isHeld:
             try requireNotHeld(job)
         case (.setFireDate(let date), _):
-            try takeBack(&job, unstarted)
+            try takeBack(&job)
             try move(&job, to: moment.date(ofWall: date, on: job.clock))
         case (.pause, .paused), (.resume, .scheduled):
             outcome.jobs.append(job)
         case (.pause, _):
-            try takeBack(&job, unstarted)
+            try takeBack(&job)
             try count(leaving: job.state, entering: .paused)
             job.state = .paused
             try note(.jobPaused, job)
@@ -145,7 +142,7 @@ extension JobWriter {
                 "job \(job.id) is paused, and skips what passes anyway; resume it first"
             )
         case (.skip(let count), _):
-            try takeBack(&job, unstarted)
+            try takeBack(&job)
             try drop(count, of: &job)
             try settleAndPut(job)
         }
@@ -252,7 +249,7 @@ extension JobWriter {
     }
 
     /// Removes what was claimed for the job's next date, and the run that was made ready for it.
-    mutating func takeBack(_ job: inout StoredJob, _ unstarted: Set<FireID>) throws {
+    mutating func takeBack(_ job: inout StoredJob) throws {
         guard let claim = job.claim else { return }
         let state: Run.State?? = try database.prepare(SQL.fireState).first(claim.fire) {
             $0.ifReadable(0)

@@ -10,22 +10,37 @@ struct BegunFire: Sendable {
     var fire: FireID
     /// By the wall clock.
     var firedAt: Timestamp
-    /// The events that went out for it, numbered; those with number 0 are told once this is stored.
-    var events: [Event]
+    /// The event that went out for it, with its number.
+    var event: Event
 }
 
 extension JobWriter {
     /// Records a fire that has begun by its schedule, and moves the job on.
+    mutating func record(_ begun: BegunFire) throws {
+        try markFired(begun)
+        try moveOn(begun.job)
+    }
+
+    /// Records that a date has come whose command has to wait, and moves the job on.
     ///
-    /// `isWaiting`: its command comes once a run in progress has ended.
-    mutating func record(_ begun: BegunFire, isWaiting: Bool = false) throws {
-        var job = begun.job
-        if isWaiting { try unprepare(begun.fire) }
-        try markFired(begun, isWaiting: isWaiting)
+    /// It counts as a fire, and is told as one when its command begins.
+    mutating func recordWaiting(_ fire: FireID, of job: StoredJob, for wait: Run.Wait) throws {
+        var job = job
+        // It may have been made ready.
+        try unprepare(fire)
+        // The newest fire is the one that is wanted: neither an older one nor its next attempt.
+        if job.policy.run.overlap == .replace { try dropFires(of: &job, areReplaced: true) }
+        try self.wait(fire, for: wait, until: nil)
+        try moveOn(job)
+    }
+
+    /// Moves the job on from its date, which has become a fire.
+    private mutating func moveOn(_ job: StoredJob) throws {
+        var job = job
         job.claim = nil
         job.fires += 1
         try orHold(job) { writer, job in
-            try writer.advance(&job, past: begun.job.fireDate ?? begun.firedAt)
+            try writer.advance(&job, past: job.fireDate ?? writer.moment.reading(of: job.clock))
             try writer.settleAndPut(job)
         }
     }
@@ -56,13 +71,8 @@ extension JobWriter {
 
     /// Fires the job now, out of turn; a one-shot is finished by it.
     ///
-    /// `busy`: what is in progress of the job; its overlap policy decides.
-    mutating func fireNow(
-        _ id: JobID,
-        caller: Caller,
-        unstarted: Set<FireID>,
-        busy: BusyJob?
-    ) throws -> FireByHand {
+    /// Where a command of the job is in progress, its overlap policy decides.
+    mutating func fireNow(_ id: JobID, caller: Caller) throws -> FireByHand {
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         guard job.state.isLive else {
             throw ControlError(
@@ -71,54 +81,67 @@ extension JobWriter {
             )
         }
         try requireNotHeld(job)
-        let mustWait = try busy?.mustWait(job) ?? false
-        let now = moment.reading(of: job.clock)
-        try database.prepare(SQL.insertManual).run(
-            id,
-            job.ownerID,
-            now,
-            moment.wall
-        )
-        guard database.changes == 1 else {
-            throw ControlError(.conflict, "job \(id) fires at this moment")
-        }
+        let mustWait = try busy(job)?.mustWait(job) ?? false
+        let now = try insertManual(of: job)
         job.uncut += 1
         let fire = FireID(rawValue: database.lastInsertRowID)
-        var run: RunID?
-        if job.definition.command != nil, !mustWait {
-            run = try prepareRun(of: id, fire: fire, attempt: 1)
+        var waitsFor: Run.Wait?
+        if job.definition.command != nil {
+            let wait: Run.Wait = mustWait ? .run : .place
+            if mustWait, job.policy.run.overlap == .replace { try dropFires(of: &job, areReplaced: true) }
+            try self.wait(fire, for: wait, until: nil)
+            waitsFor = wait
         }
         job.fires += 1
         if job.isOneShot {
-            try takeBack(&job, unstarted)
+            try takeBack(&job)
             // This is its date now.
             job.schedule = job.schedule.movingGrid(to: now)
             try end(&job, .finished, .fired)
         } else if let count = job.policy.count, job.fires >= count {
-            try takeBack(&job, unstarted)
+            try takeBack(&job)
             try end(&job, .finished, .count)
         }
         try put(job)
-        return FireByHand(job: job, fire: fire, date: moment.wall, run: run)
+        let date = moment.wallDate(now, on: job.clock)
+        return FireByHand(job: job, fire: fire, date: date, waitsFor: waitsFor)
+    }
+
+    /// Inserts a fire of now, or of the next microsecond that the job has no fire of; returns that date, on
+    /// the job's clock.
+    private func insertManual(of job: StoredJob) throws -> Timestamp {
+        var date = moment.reading(of: job.clock)
+        while true {
+            let wallDate = moment.wallDate(date, on: job.clock)
+            try database.prepare(SQL.insertManual).run(job.id, job.ownerID, date, wallDate)
+            if database.changes == 1 { return date }
+            date = date + TimeSpan(microseconds: 1)
+        }
     }
 
     /// Records the effect of a fire by hand, which leaves the job as it is.
-    mutating func recordManual(_ begun: BegunFire, isWaiting: Bool = false) throws {
-        try markFired(begun, isWaiting: isWaiting)
+    mutating func recordManual(_ begun: BegunFire) throws { try markFired(begun) }
+
+    private func markFired(_ begun: BegunFire) throws {
+        let state: Run.State = begun.job.definition.command == nil ? .fired : .running
+        try database.prepare(SQL.markFired).run(begun.fire, state, begun.firedAt)
+        try EventLog(database).insert(begun.event)
     }
 
-    private mutating func markFired(_ begun: BegunFire, isWaiting: Bool) throws {
-        let isRun = begun.job.definition.command != nil
-        let state: Run.State = isWaiting ? .waiting : isRun ? .running : .fired
-        let cause = isWaiting ? WaitingRun.Cause.run : nil
-        try database.prepare(SQL.markFired).run(begun.fire, state, begun.firedAt, cause)
-        for event in begun.events {
-            if event.seq > 0 {
-                try EventLog(database).insert(event)
-            } else {
-                try note(.fireFired, begun.job, event.reason, fire: begun.fire) { $0 = event }
-            }
+    /// What is in progress of a job, by its rows: nil for nothing.
+    ///
+    /// Neither what it wants done on a failure, nor a run that was made ready for a date to come.
+    private func busy(_ job: StoredJob) throws -> BusyJob? {
+        var busy: BusyJob?
+        try database.prepare(SQL.firesInProgress).forEach(job.id) { row in
+            let fire: FireID = try row.get(0)
+            let wait: Run.Wait? = try row.get(1)
+            if fire == job.claim?.fire, unstarted.contains(fire) { return }
+            busy = busy ?? BusyJob(isQueued: false)
+            if wait == .run { busy?.isQueued = true } else { busy?.isInProgress = true }
+            if let run: RunID = try row.get(2) { busy?.run = run }
         }
+        return busy?.isInProgress == true ? busy : nil
     }
 }
 
@@ -129,15 +152,16 @@ struct FireByHand: Sendable {
     var fire: FireID
     /// By the wall clock.
     var date: Timestamp
-    /// Stored already, about to be started; nil for a job without a command, and for one whose run
-    /// has to wait.
-    var run: RunID?
+    /// What its command waits for; nil for a job without one.
+    var waitsFor: Run.Wait?
 }
 
 /// A job with a fire in progress.
 struct BusyJob: Hashable, Sendable {
-    /// Nil between two attempts.
+    /// Nil while its command waits for a place, or for its next attempt.
     var run: RunID?
+    /// Whether a command runs, or waits for anything but the end of a run.
+    var isInProgress = false
     /// Whether another fire waits for its end.
     var isQueued: Bool
 
@@ -145,7 +169,8 @@ struct BusyJob: Hashable, Sendable {
     ///
     /// - Throws: `conflict` where it would be skipped, which is not what who fires it wants.
     func mustWait(_ job: StoredJob) throws -> Bool {
-        let what = run.map { "is running (run \($0))" } ?? "waits for its next attempt"
+        let what =
+            run.map { "is running (run \($0))" } ?? "waits for a place, or for its next attempt"
         switch job.policy.run.overlap {
         case .allow: return false
         case .replace: return true
@@ -164,9 +189,17 @@ struct BusyJob: Hashable, Sendable {
 extension JobWriter.SQL {
     /// Where this waits for the event's number, the run may begin first, and be over.
     static let markFired = """
-        UPDATE fires SET state = CASE state WHEN 'claimed' THEN ?2 ELSE state END,
-            fired_at_us = ?3, waits_for = ?4
+        UPDATE fires SET state = CASE state WHEN 'claimed' THEN ?2 ELSE state END, fired_at_us = ?3
         WHERE id = ?1
+        """
+    /// Uses the index of UNIQUE (job_id, fire_date_us): a job's fires are few.
+    static let firesInProgress = """
+        SELECT id, waits_for, (SELECT max(runs.id) FROM runs
+            WHERE runs.fire_id = fires.id AND runs.outcome IS NULL)
+        FROM fires
+        WHERE job_id = ?1 AND (state = 'running' OR state = 'waiting')
+            AND waits_for IS NOT 'onFailure' AND NOT EXISTS (SELECT 1 FROM runs
+                WHERE runs.fire_id = fires.id AND runs.outcome IS NULL AND runs.is_on_failure = 1)
         """
     static let markSkipped = """
         UPDATE fires SET state = 'skipped', reason = ?2 WHERE id = ?1

@@ -14,9 +14,9 @@ extension JobWriter {
     /// Holds the job, or gives another reason for it.
     ///
     /// What is open of a job that cannot be read stays as it is until it can be.
-    mutating func hold(_ job: StoredJob, _ reason: String, unstarted: Set<FireID> = []) throws {
+    mutating func hold(_ job: StoredJob, _ reason: String) throws {
         var job = job
-        if job.unread == nil { try takeBack(&job, unstarted) }
+        if job.unread == nil { try takeBack(&job) }
         if job.held == nil {
             try database.prepare(SQL.countHeld).run(1)
             try note(.jobHeld, job, reason)
@@ -41,8 +41,7 @@ extension JobWriter {
     mutating func holdJobs(
         of owner: KnownOwner,
         after cursor: JobID,
-        _ reason: String,
-        unstarted: Set<FireID>
+        _ reason: String
     ) throws -> JobID? {
         try owners.hold(owner.id, reason)
         let select = try database.prepare(SQL.unheldOfOwner)
@@ -50,20 +49,25 @@ extension JobWriter {
             try $0.get(0, as: JobID.self)
         }
         for id in ids {
-            if let job = try job(id) { try hold(job, reason, unstarted: unstarted) }
+            if let job = try job(id) { try hold(job, reason) }
         }
         return ids.count == Self.heldLimit ? ids.last : nil
     }
 
     /// Looks whether held jobs may go on, those after `cursor`.
     ///
-    /// `leftOpen`: jobs whose open fires the daemon before this one left, and nobody has settled.
-    mutating func lookAtHeld(after cursor: JobID, leftOpen: Set<JobID>) throws -> HeldLook {
+    /// `leftOpen`: jobs whose open fires the daemon before this one left, and nobody has settled;
+    /// `running`: those of them with a run in progress, which are left for a later look.
+    mutating func lookAtHeld(
+        after cursor: JobID,
+        leftOpen: Set<JobID>,
+        running: Set<JobID> = []
+    ) throws -> HeldLook {
         var look = HeldLook()
         let rows = try database.prepare(SQL.held).all(cursor, Self.heldLimit) { row in
             (id: try row.get(0, as: JobID.self), isOwnerHeld: try row.get(1, as: Bool.self))
         }
-        for row in rows where !row.isOwnerHeld {
+        for row in rows where !row.isOwnerHeld && !running.contains(row.id) {
             guard var job = try job(row.id) else { continue }
             if let unread = job.unread {
                 if unread.reason != job.held { try hold(job, unread.reason) }

@@ -9,8 +9,8 @@ struct Recovered: Sendable {
     var redelivered: Int = 0
     /// Events by hand that were stored and told by nobody, for all we know.
     var untoldByHand: [FireByHand] = []
-    /// Fires that have begun and whose command is to run, or to run again.
-    var waiting: [WaitingRun] = []
+    /// Fires whose command is to run, or to run again, with what it waits for; oldest first.
+    var waiting: [(fire: CommandFire, wait: CommandFire.Wait)] = []
     /// Runs that were in progress, or about to be: their processes may live on.
     var running: [LeftRun] = []
     /// Jobs that cannot be read, and whose open fires are left as they are until they can be.
@@ -62,16 +62,9 @@ extension JobWriter {
                 )
             case .resettle:
                 try resettle(job)
-            case .wait:
-                recovered.waiting.append(
-                    try waiting(
-                        fire,
-                        of: job,
-                        cause: fire.waitsFor ?? .run,
-                        until: fire.waitsUntil ?? moment.wall
-                    )
-                )
+            case .wait: recovered.waiting.append(try waiting(fire, of: job))
             case .interrupt:
+                if fire.firedAt == nil { try tellAgain(fire, of: job) }
                 recovered.running += try runs(of: fire, job)
                 if isClaim, let date = job.fireDate {
                     job.claim = nil
@@ -106,7 +99,8 @@ extension JobWriter {
                     missed: try row.get(3),
                     firedAt: try row.get(4),
                     waitsFor: try row.get(5),
-                    waitsUntil: try row.get(6)
+                    waitsUntil: try row.get(6),
+                    isByHand: try row.get(7, as: FireReason?.self) == .manual
                 )
             }
         } catch let error as DatabaseError where error.isUnreadableValue {
@@ -114,28 +108,39 @@ extension JobWriter {
         }
     }
 
-    private func waiting(
-        _ fire: LeftFire,
-        of job: StoredJob,
-        cause: WaitingRun.Cause,
-        until: Timestamp
-    ) throws -> WaitingRun {
-        let attempts = try database.prepare(SQL.attempts).first(fire.id) {
+    private func waiting(_ left: LeftFire, of job: StoredJob) throws
+        -> (fire: CommandFire, wait: CommandFire.Wait)
+    {
+        let attempts = try database.prepare(SQL.attempts).first(left.id) {
             try $0.get(0, as: Int.self)
         }
-        let attempt = (attempts ?? 0) + 1
-        // By a clock that was set back since, it would wait for years; none was to wait for longer.
-        let longest = AfterRun.delay(before: attempt, of: fire.id, job.policy.run)
-        let end = min(moment.elapsedDate(until, on: .wall), moment.elapsed + longest)
-        return WaitingRun(
-            job: job,
-            fire: fire.id,
-            fireDate: fire.wallDate,
-            firedAt: fire.firedAt ?? fire.wallDate,
-            missed: fire.missed,
-            attempt: attempt,
-            cause: cause,
-            until: cause == .run ? nil : end
+        var fire = left.commandFire(of: job)
+        fire.attempt = (attempts ?? 0) + 1
+        fire.isLate = fire.missed > 0 || moment.wall - fire.fireDate > CommandFire.lateness
+        switch left.waitsFor ?? .place {
+        case .place: return (fire, .place)
+        case .run: return (fire, .run)
+        case .onFailure:
+            (fire.attempt, fire.isOnFailure) = (max(attempts ?? 1, 1), true)
+            return (fire, .place)
+        case .retry:
+            // By a clock that was set back since, it would wait for years; none was to wait for longer.
+            let longest = RetryDecision.delay(before: fire.attempt, of: fire.id, job.policy.run)
+            let until = moment.elapsedDate(left.waitsUntil ?? moment.wall, on: .wall)
+            return (fire, .time(min(until, moment.elapsed + longest)))
+        }
+    }
+
+    /// Tells of a fire that is counted, and whose event was not stored: its command may have begun.
+    private mutating func tellAgain(_ left: LeftFire, of job: StoredJob) throws {
+        try database.prepare(SQL.markFiredBefore).run(left.id, moment.wall)
+        try noteFired(
+            left.id,
+            of: job,
+            fireDate: left.wallDate,
+            missed: left.missed,
+            isByHand: left.isByHand,
+            isRedelivery: true
         )
     }
 
@@ -173,9 +178,7 @@ extension JobWriter {
     /// Takes back every claim that was surely not carried out, as the last write of a daemon that stops.
     ///
     /// Not those by hand: who fired a job was answered with that fire, and the next daemon begins it.
-    /// `unstarted`: fires whose run is stored as running and has not been started.
-    mutating func releaseClaims(unstarted: Set<FireID>) throws {
-        for fire in unstarted { try unprepare(fire) }
+    mutating func releaseClaims() throws {
         try database.prepare(SQL.releaseJobs).run()
         try database.prepare(SQL.deleteClaims).run()
     }
@@ -202,9 +205,18 @@ struct LeftRun: Sendable {
     /// Nil where the crash came before that was recorded.
     var process: Orphan?
 
+    /// Its fire, as it goes on in this daemon.
+    var commandFire: CommandFire {
+        var command = fire.commandFire(of: job)
+        (command.attempt, command.isOnFailure) = (attempt, isOnFailure)
+        // It was told, by the daemon before or by this one.
+        command.firedAt = command.firedAt ?? fire.wallDate
+        return command
+    }
+
     /// What follows once its process has ended.
-    var next: AfterRun {
-        isOnFailure ? .done : AfterRun(.interrupted, attempt: attempt, of: fire.id, job: job)
+    var next: RetryDecision {
+        isOnFailure ? .done : RetryDecision(.interrupted, attempt: attempt, of: fire.id, job: job)
     }
 }
 
@@ -217,9 +229,11 @@ struct LeftFire: Hashable, Sendable {
     var state: Run.State
     var missed: Int
     var firedAt: Timestamp?
-    var waitsFor: WaitingRun.Cause?
+    var waitsFor: Run.Wait?
     /// By the wall clock.
     var waitsUntil: Timestamp?
+    /// Whether a user asked for it, out of turn.
+    var isByHand = false
 
     /// Whether its event may have been told, whatever the clock says.
     var isInDoubt: Bool { state == .claimed && firedAt != nil }
@@ -237,6 +251,18 @@ struct LeftFire: Hashable, Sendable {
         case wait
         /// A command that may have been started: at most once.
         case interrupt
+    }
+
+    /// The fire, as it goes on in this daemon.
+    func commandFire(of job: StoredJob) -> CommandFire {
+        CommandFire(
+            id: id,
+            job: job,
+            fireDate: wallDate,
+            firedAt: firedAt,
+            missed: missed,
+            isByHand: isByHand
+        )
     }
 
     /// What design.md section 6 says of it; pure.
@@ -261,7 +287,7 @@ extension JobWriter.SQL {
         SELECT id, job_id FROM fires WHERE \(RunRow.isOpen) ORDER BY id
         """
     static let leftFire = """
-        SELECT job_id, wall_date_us, state, missed, fired_at_us, waits_for, waits_until_us
+        SELECT job_id, wall_date_us, state, missed, fired_at_us, waits_for, waits_until_us, reason
         FROM fires WHERE id = ?1
         """
     static let runsInProgress = """
@@ -272,6 +298,7 @@ extension JobWriter.SQL {
     static let attempts = """
         SELECT coalesce(max(attempt), 0) FROM runs WHERE fire_id = ?1 AND is_on_failure = 0
         """
+    static let markFiredBefore = "UPDATE fires SET fired_at_us = ?2 WHERE id = ?1"
     static let unprepare = "UPDATE fires SET state = 'claimed' WHERE id = ?1"
     static let deleteRunOfFire = "DELETE FROM runs WHERE fire_id = ?1"
     /// Finds the claims by fires_open, not by a look at all jobs.

@@ -21,15 +21,20 @@ extension JobWriter {
     /// Records that the run's process exists.
     ///
     /// `process`: what tells it from others, should it outlive the daemon.
-    func recordStarted(
-        _ run: RunID,
+    mutating func recordStarted(
+        _ command: RunningCommand,
         _ pid: Int32,
         _ process: Orphan?,
-        at date: Timestamp,
-        _ event: Event
+        at date: Timestamp
     ) throws {
-        try database.prepare(SQL.markStarted).run(run, pid, date, process?.ticks)
-        try EventLog(database).insert(event)
+        let fire = command.fire
+        try database.prepare(SQL.markStarted).run(command.run, pid, date, process?.ticks)
+        try note(.runStarted, command.job, fire: fire.id, run: command.run) {
+            $0.at = date
+            $0.fireDate = fire.fireDate
+            $0.attempt = fire.isOnFailure ? nil : fire.attempt
+            $0.onFailure = fire.isOnFailure ? true : nil
+        }
     }
 
     /// Records that a run in progress has processes that its timeout could not end.
@@ -44,7 +49,7 @@ extension JobWriter {
         _ run: RunID,
         of job: StoredJob,
         _ ended: EndedRun,
-        next: AfterRun = .done
+        next: RetryDecision = .done
     ) throws {
         let (outcome, code, error) = ended.outcome.columns
         try database.prepare(SQL.markFinished).run(
@@ -81,7 +86,8 @@ extension JobWriter {
         if let runsKept { try database.prepare(SQL.forgetRuns).run(job.id, runsKept) }
         try note(.runFinished, job, fire: ended.fire, run: run) {
             $0.fireDate = ended.fireDate
-            $0.attempt = ended.attempt
+            $0.attempt = ended.isOnFailure ? nil : ended.attempt
+            $0.onFailure = ended.isOnFailure ? true : nil
             $0.outcome = outcome
             $0.status = outcome == .exited ? code : nil
             $0.signal = outcome == .signalled ? code : nil
@@ -96,6 +102,8 @@ struct EndedRun: Sendable {
     /// The fire's date by the wall clock.
     var fireDate: Timestamp
     var attempt: Int
+    /// Whether it was what the job wants done when a fire has failed.
+    var isOnFailure = false
     var outcome: RunOutcome
     /// Nil where no process was started.
     var startedAt: Timestamp?

@@ -30,9 +30,9 @@ extension JobWriter {
     }
 
     /// Ends a job whose target has gone; nothing if it has ended.
-    mutating func endWithTarget(_ id: JobID, unstarted: Set<FireID>) throws {
+    mutating func endWithTarget(_ id: JobID) throws {
         guard var job = try job(id), job.state.isLive else { return }
-        try takeBack(&job, unstarted)
+        try takeBack(&job)
         try settleUnfired(&job)
         try end(&job, .invalidated, .targetGone)
         try put(job)

@@ -3,74 +3,151 @@
 import Schedules
 import TimerControl
 
-/// A run that is stored as running, and its command.
-struct BegunWaiting: Sendable {
+/// A run that is stored as running: its command is to be started.
+struct BegunCommand: Sendable {
     var run: RunID
     /// As it is now: it may have been changed since its fire began.
     var job: StoredJob
     var command: [String]
     /// What the command finds on its standard input; nil for the job's userInfo.
     var input: [UInt8]?
+    /// When the fire's command began first, by the wall clock.
+    var firedAt: Timestamp
 }
 
-/// Fires that have begun and whose command is still to run, or to run again.
+/// Fires whose command is still to begin, or to begin again.
 extension JobWriter {
-    /// Stores that the command is about to be started; nil where it is not to be any more.
-    mutating func beginWaiting(_ waiting: WaitingRun) throws -> BegunWaiting? {
+    /// Stores that the command of a fire that has its place is about to be started; nil where it is not to
+    /// be any more.
+    ///
+    /// The first time it is told as a fire.
+    mutating func beginCommand(_ fire: CommandFire) throws -> BegunCommand? {
         // Who ends a job wants no further run of it, whatever its fires came to.
-        guard var job = try job(waiting.job.id), job.state != .invalidated else {
-            try giveUp(waiting.fire)
+        guard var job = try job(fire.job.id), job.state != .invalidated else {
+            try giveUp(fire.id)
             return nil
         }
         // What was known of it when its fire began, where it cannot be read any more.
-        if job.unread != nil { job = waiting.job }
-        var input: [UInt8]?
-        let command: [String]?
-        if waiting.cause == .onFailure {
-            command = job.definition.onFailure
-            input = try failure(of: waiting.fire, job)
-        } else {
-            command = job.definition.command
-        }
+        if job.unread != nil { job = fire.job }
+        let command = fire.isOnFailure ? job.definition.onFailure : job.definition.command
         guard let command else {
             // What was to be done on a failure is not wanted any more.
-            try giveUp(waiting.fire)
+            try giveUp(fire.id)
             return nil
         }
-        try database.prepare(SQL.markRunning).run(waiting.fire)
-        let isOnFailure = waiting.cause == .onFailure ? 1 : 0
+        let input = fire.isOnFailure ? try failure(of: fire.id, job) : nil
+        try database.prepare(SQL.markBegun).run(fire.id, moment.wall)
         try database.prepare(SQL.insertWaitingRun)
-            .run(job.id, waiting.fire, waiting.attempt, isOnFailure)
+            .run(job.id, fire.id, fire.attempt, fire.isOnFailure ? 1 : 0)
         let run = RunID(rawValue: database.lastInsertRowID)
-        return BegunWaiting(run: run, job: job, command: command, input: input)
+        if fire.firedAt == nil {
+            try noteFired(fire.id, of: job, fireDate: fire.fireDate, missed: fire.missed, isByHand: fire.isByHand)
+        }
+        return BegunCommand(
+            run: run,
+            job: job,
+            command: command,
+            input: input,
+            firedAt: fire.firedAt ?? moment.wall
+        )
+    }
+
+    /// Has the event of a fire told that has begun at this moment.
+    mutating func noteFired(
+        _ fire: FireID,
+        of job: StoredJob,
+        fireDate: Timestamp,
+        missed: Int,
+        isByHand: Bool,
+        isRedelivery: Bool = false
+    ) throws {
+        let (now, userInfo) = (moment.wall, job.definition.userInfo)
+        let reason = isByHand ? FireReason.manual.rawValue : nil
+        try note(.fireFired, job, reason, fire: fire) {
+            $0.fireDate = fireDate
+            $0.firedAt = now
+            $0.userInfo = userInfo
+            $0.missed = missed > 0 ? missed : nil
+            $0.redelivered = isRedelivery ? true : nil
+        }
     }
 
     /// Takes back a run that was not started after all: the next daemon starts it.
-    func waitAgain(_ waiting: WaitingRun, _ run: RunID) throws {
-        try database.prepare(SQL.deleteRun).run(run)
-        try wait(waiting.fire, for: waiting.cause, until: nil)
+    func waitAgain(_ command: RunningCommand) throws {
+        try database.prepare(SQL.deleteRun).run(command.run)
+        let fire = command.fire
+        try wait(
+            fire.id,
+            for: fire.isOnFailure ? .onFailure : fire.attempt > 1 ? .retry : .place,
+            until: nil
+        )
     }
 
     /// Stores that a fire waits; `until` by the wall clock, nil for no time.
-    func wait(_ fire: FireID, for cause: WaitingRun.Cause, until: Timestamp?) throws {
-        try database.prepare(SQL.markWaiting).run(fire, cause, until)
+    func wait(_ fire: FireID, for wait: Run.Wait, until: Timestamp?) throws {
+        try database.prepare(SQL.markWaiting).run(fire, wait, until)
     }
 
-    /// Drops a fire that waits: skipped where it had no run at all, else done.
-    mutating func giveUp(_ fire: FireID) throws {
-        let row = try database.prepare(SQL.waitingFire).first(fire) { row in
-            (
-                job: try row.get(0, as: JobID.self), date: try row.get(1, as: Timestamp.self),
-                runs: try row.get(2, as: Int.self)
-            )
+    /// Drops a fire that waits and is not wanted any more.
+    private mutating func giveUp(_ fire: FireID) throws {
+        let job = try database.prepare(SQL.jobOfFire).first(fire) { try $0.get(0, as: JobID.self) }
+        guard let job, var job = try self.job(job) else { return }
+        let fires = job.fires
+        try giveUp(fire, of: &job)
+        if job.fires != fires { try put(job) }
+    }
+
+    /// Drops a job's fires that wait, or were not started: nothing of a job that was ended begins; `put`
+    /// writes the job.
+    ///
+    /// `areReplaced`: a newer fire is to come in their place, and what is done because one failed stays.
+    mutating func dropFires(of job: inout StoredJob, areReplaced: Bool = false) throws {
+        let open = try database.prepare(SQL.droppableFires).all(job.id, areReplaced) { row in
+            (fire: try row.get(0, as: FireID.self), state: try row.get(1, as: Run.State.self))
         }
-        guard let row, let job = try job(row.job) else { return }
-        guard row.runs == 0 else {
+        for (fire, state) in open where fire != job.claim?.fire {
+            if state == .waiting {
+                try giveUp(fire, of: &job)
+            } else if unstarted.contains(fire) {
+                try withdrawRun(of: fire, job)
+            }
+        }
+    }
+
+    /// Closes the run of a fire that was told, and whose command was not started after all.
+    private mutating func withdrawRun(of fire: FireID, _ job: StoredJob) throws {
+        let left = try database.prepare(SQL.openRunOfFire).first(fire) { row in
+            (run: try row.get(0, as: RunID.self), attempt: try row.get(1, as: Int.self),
+                date: try row.get(2, as: Timestamp.self),
+                isOnFailure: try row.get(3, as: Bool.self))
+        }
+        guard let left else { return }
+        let ended = EndedRun(
+            fire: fire,
+            fireDate: left.date,
+            attempt: left.attempt,
+            isOnFailure: left.isOnFailure,
+            outcome: .notStarted(StartRefusal.withdrawn.message),
+            startedAt: nil,
+            endedAt: moment.wall,
+            output: CapturedOutput()
+        )
+        try recordFinished(left.run, of: job, ended)
+    }
+
+    /// Skipped where its command never began, else done.
+    private mutating func giveUp(_ fire: FireID, of job: inout StoredJob) throws {
+        let row = try database.prepare(SQL.waitingFire).first(fire) { row in
+            (date: try row.get(0, as: Timestamp.self), wasBegun: try row.get(1, as: Bool.self))
+        }
+        guard let row else { return }
+        guard !row.wasBegun else {
             try database.prepare(SQL.markDone).run(fire)
             return
         }
         let reason = job.state == .invalidated ? FireReason.invalidated : .overlap
         try database.prepare(SQL.markSkipped).run(fire, reason)
+        job.fires -= 1
         try note(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = row.date }
     }
 
@@ -85,19 +162,35 @@ extension JobWriter {
     }
 }
 
-extension WaitingRun.Cause: SQLWord {}
-
 extension JobWriter.SQL {
     static let markWaiting = """
         UPDATE fires SET state = 'waiting', waits_for = ?2, waits_until_us = ?3 WHERE id = ?1
+        """
+    /// The first time it has fired by that.
+    static let markBegun = """
+        UPDATE fires SET state = 'running', waits_for = NULL, fired_at_us = coalesce(fired_at_us, ?2)
+        WHERE id = ?1
         """
     static let insertWaitingRun = """
         INSERT INTO runs (job_id, fire_id, attempt, is_on_failure) VALUES (?1, ?2, ?3, ?4)
         """
     static let deleteRun = "DELETE FROM runs WHERE id = ?1"
+    static let openRunOfFire = """
+        SELECT runs.id, runs.attempt, fires.wall_date_us, runs.is_on_failure
+        FROM runs JOIN fires ON fires.id = runs.fire_id
+        WHERE runs.fire_id = ?1 AND runs.outcome IS NULL
+        """
+    static let jobOfFire = "SELECT job_id FROM fires WHERE id = ?1"
+    /// Uses the index of UNIQUE (job_id, fire_date_us): a job's fires are few.
+    static let droppableFires = """
+        SELECT id, state FROM fires
+        WHERE job_id = ?1 AND (state = 'waiting' OR state = 'running') AND (
+            ?2 = 0 OR waits_for IS NOT 'onFailure' AND NOT EXISTS (SELECT 1 FROM runs
+                WHERE runs.fire_id = fires.id AND runs.outcome IS NULL AND runs.is_on_failure = 1))
+        ORDER BY id
+        """
     static let waitingFire = """
-        SELECT job_id, wall_date_us, (SELECT count(*) FROM runs WHERE fire_id = fires.id)
-        FROM fires WHERE id = ?1 AND state = 'waiting'
+        SELECT wall_date_us, fired_at_us IS NOT NULL FROM fires WHERE id = ?1 AND state = 'waiting'
         """
     static let lastRun = """
         SELECT \(RunRow.columns), fires.id FROM \(RunRow.source)

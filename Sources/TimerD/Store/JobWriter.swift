@@ -16,6 +16,8 @@ struct JobWriter {
     let runsKept: Int?
     /// How much of one user may be stored; nil for any amount.
     var maxBytes: Int64?
+    /// Fires whose row says `running` and whose command has not been started: only the scheduler knows.
+    var unstarted: Set<FireID> = []
     /// Why no dates that are settled now have fired, where one reason holds for all of them.
     var missedFor: FireReason?
     /// What the scheduler is to be told once the write is durable.
@@ -109,6 +111,7 @@ struct JobWriter {
         try endHold(&job)
         try removeClaim(of: &job)
         job.state = state
+        if state == .invalidated { try dropFires(of: &job) }
         job.fireDate = nil
         job.movedFrom = nil
         job.endedAt = moment.wall
@@ -126,6 +129,7 @@ struct JobWriter {
     /// writes it.
     mutating func endFinished(_ job: inout StoredJob) throws {
         job.state = .invalidated
+        try dropFires(of: &job)
         job.endedAt = moment.wall
         job.endReason = .invalidated
         try note(.jobInvalidated, job, StoredJob.EndReason.invalidated.rawValue)

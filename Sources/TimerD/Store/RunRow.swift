@@ -87,14 +87,11 @@ enum RunRow {
         run.peakMemory = try row.get(18)
         run.survivors = try row.get(22)
         run.onFailure = try row.count(19, above: 0) == nil ? nil : true
+        if run.onFailure == true { run.attempt = nil }
         run.nextAttemptAt = try row.get(20)
         if run.outcome != nil {
             // The fire may wait for its next attempt; this one is over.
             run.state = .done
-        } else if run.state == .running, run.startedAt == nil {
-            // Or it starts at this moment.
-            run.state = .waiting
-            run.waitsFor = .place
         } else if run.state == .waiting {
             run.waitsFor = try row.get(21)
         }

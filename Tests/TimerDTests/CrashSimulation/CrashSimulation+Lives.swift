@@ -109,7 +109,9 @@ extension CrashSimulation {
         processes.forgetWaiters()
         if let scheduler = life.scheduler {
             life.timers.perform {
-                scheduler.assumeIsolated { for task in $0.tasks.values { task.cancel() } }
+                scheduler.assumeIsolated {
+                    for entry in $0.fires.all { entry.command?.task?.cancel() }
+                }
             }
         }
         while conductor.step() {}

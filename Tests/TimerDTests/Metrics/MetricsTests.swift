@@ -56,8 +56,10 @@ struct MetricsTests {
                 $0.successCodes = [0, 3]
             }
             var counters = SchedulerCounters()
-            counters.countRun(outcome, of: job)
+            counters.countRun(outcome, of: job, isOnFailure: false)
             #expect(counters.runs == [word: 1])
+            counters.countRun(outcome, of: job, isOnFailure: true)
+            #expect(counters.runs == [word: 1, "onFailure": 1])
         }
     }
 

@@ -211,12 +211,11 @@ struct NamesBesideArmedJobsTests {
                 try await test.scheduler.fire(.name("backup"), caller: TestScheduler.root)
             }
             #expect(error?.message.contains("is running") == true)
-            let names = await test.scheduler.busy
-            #expect(names[OwnedWord(owner: .root, kind: .name, word: "backup")] == [job.id])
-            #expect(names.count == 1)
+            let name = OwnedWord(owner: .root, kind: .name, word: "backup")
+            #expect(await test.scheduler.fires.jobs(name) == [job.id])
             test.runner.end()
             try await test.settle()
-            #expect(await test.scheduler.busy.count == 0)
+            #expect(await test.scheduler.fires.jobs(name).isEmpty)
         }
     }
 }

@@ -33,13 +33,7 @@ struct CrashFindingsTests {
             try await test.settle()
             let fire = try await test.store.writer.write { database in
                 var writer = JobWriter(database, at: test.clock.now(), horizon: .distantPast)
-                let fired = try writer.fireNow(
-                    job.id,
-                    caller: TestScheduler.root,
-                    unstarted: [],
-                    busy: nil
-                )
-                return fired.fire
+                return try writer.fireNow(job.id, caller: TestScheduler.root).fire
             }
             let after = try await test.crashed()
             let event = try #require(after.sink.all(.fireFired).first)
@@ -49,10 +43,9 @@ struct CrashFindingsTests {
         }
     }
 
-    @Test("A one-shot that is fired by hand has begun when that is answered, whatever comes next")
+    @Test("A one-shot that is fired by hand and ended then does not begin any more")
     func byHandThenEnded() async throws {
         try await TestScheduler.with { test in
-            test.runner.isHolding = true
             let job = try await test.add(ScheduleWords(in: "1h"), command: ["once"])
             try await test.settle()
             let (fired, fire) = try await test.scheduler.fire(
@@ -60,10 +53,12 @@ struct CrashFindingsTests {
                 caller: TestScheduler.root
             )
             try await test.change(job.id, .invalidate)
-            test.runner.end()
-            try await test.settle()
             #expect(fired.state == .finished)
-            #expect(test.runner.requests.map { $0.environment["TIMERD_FIRE_ID"] } == ["\(fire)"])
+            let history = try await test.history(job.id)
+            #expect(history.map(\.fire) == [fire])
+            #expect(history.map(\.outcome) == [.notStarted])
+            #expect(history.map(\.error) == ["it was ended before it began"])
+            #expect(test.runner.requests.isEmpty)
             #expect(try await test.job(job.id).endReason == .invalidated)
         }
     }

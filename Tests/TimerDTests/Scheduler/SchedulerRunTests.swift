@@ -86,7 +86,7 @@ struct SchedulerRunTests {
         try await TestScheduler.with { test in
             let job = try await test.add(ScheduleWords(in: "5s"), command: ["never"])
             try await test.advance(by: .milliseconds(4_995))
-            #expect(try await test.history(job.id).map(\.state) == [.waiting], "it is prepared")
+            #expect(try await test.history(job.id).map(\.state) == [.running], "it is prepared")
             try await test.change(job.id, .invalidate)
             try await test.advance(by: .seconds(10))
             #expect(test.runner.requests.isEmpty)

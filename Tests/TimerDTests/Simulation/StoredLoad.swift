@@ -88,14 +88,14 @@ struct StoredLoad {
             try job.definition.command == nil
             ? nil : writer.prepareRun(of: job.id, fire: claim.fire, attempt: 1)
         let fired = event(.fireFired, job, claim.fire)
-        let begun = BegunFire(job: job, fire: claim.fire, firedAt: moment.wall, events: [fired])
+        let begun = BegunFire(job: job, fire: claim.fire, firedAt: moment.wall, event: fired)
         try writer.record(begun)
         fires += 1
         guard let run else { return }
-        var started = event(.runStarted, job, claim.fire)
-        started.run = run
+        let fire = CommandFire(id: claim.fire, job: job, fireDate: moment.wall)
+        let command = RunningCommand(run: run, fire: fire, command: ["x"])
         let process = Orphan(pid: 4_194_303, ticks: 12_345_678)
-        try writer.recordStarted(run, process.pid, process, at: moment.wall, started)
+        try writer.recordStarted(command, process.pid, process, at: moment.wall)
         let ended = EndedRun(
             fire: claim.fire,
             fireDate: moment.wall,

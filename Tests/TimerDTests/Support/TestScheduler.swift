@@ -29,6 +29,8 @@ final class TestScheduler: Sendable {
     struct Keeping: Sendable {
         var runs = 100
         var limits = RetentionLimits()
+        /// How many commands run at once.
+        var maxRuns = 64
 
         /// All of it, for whoever counts it.
         static let all = Keeping(
@@ -76,6 +78,7 @@ final class TestScheduler: Sendable {
                 home: "/",
                 shell: "/bin/sh"
             ),
+            maxRuns: keeping.maxRuns,
             runsKept: keeping.runs,
             retention: keeping.limits
         )
@@ -171,7 +174,7 @@ final class TestScheduler: Sendable {
             try await store.writer.barrier()
             await loop.flush()
             // A run that has begun is on its way through the pool of threads.
-            while await loop.ask({ [scheduler] in scheduler.assumeIsolated { $0.runCount } })
+            while await loop.ask({ [scheduler] in scheduler.assumeIsolated { $0.fires.running } })
                 != runner.heldCount
             {
                 await Task.yield()

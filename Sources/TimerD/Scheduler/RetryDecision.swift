@@ -4,7 +4,7 @@ import Schedules
 import TimerControl
 
 /// What follows a run that has ended; pure.
-enum AfterRun: Hashable, Sendable {
+enum RetryDecision: Hashable, Sendable {
     case done
     /// The same fire's next attempt.
     case retry(after: TimeSpan)
@@ -13,8 +13,8 @@ enum AfterRun: Hashable, Sendable {
 
     /// Decides by how the run ended and what its job wants.
     ///
-    /// `attempt`: its number, from 1. A run that the daemon's end interrupted is no failure: it is
-    /// run again where the job says so, and counts as an attempt where it has retries.
+    /// `attempt`: its number, from 1. A run that the daemon's end interrupted is run again where the job
+    /// says so; else it has failed as any other.
     init(_ outcome: RunOutcome, attempt: Int, of fire: FireID, job: StoredJob) {
         let policy = job.policy.run
         let mayRetry = attempt <= policy.retries
@@ -25,7 +25,7 @@ enum AfterRun: Hashable, Sendable {
         case .exited, .signalled, .timedOut, .notStarted, .interrupted:
             if mayRetry {
                 self = .retry(after: Self.delay(before: attempt + 1, of: fire, policy))
-            } else if job.definition.onFailure != nil, outcome != .interrupted {
+            } else if job.definition.onFailure != nil {
                 self = .onFailure
             } else {
                 self = .done

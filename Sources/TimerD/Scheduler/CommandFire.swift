@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A fire of a job with a command, from its date until its last attempt is over.
+struct CommandFire: Sendable {
+    let id: FireID
+    /// As it was when the fire began, or its command last did.
+    var job: StoredJob
+    /// By the wall clock, as is `firedAt`.
+    var fireDate: Timestamp
+    /// When its command began first; nil while it never has.
+    var firedAt: Timestamp?
+    /// How many missed dates it stands for.
+    var missed = 0
+    /// The number of the attempt that runs, or is to come, from 1.
+    var attempt = 1
+    /// Whether what runs, or is to come, is what the job wants done when a fire has failed.
+    var isOnFailure = false
+    /// Whether it makes up for a date that has passed, so that others go first.
+    var isLate = false
+    /// Whether a user asked for it, out of turn.
+    var isByHand = false
+
+    /// A command that comes later than this after its date makes up for it.
+    static let lateness = TimeSpan.seconds(1)
+
+    /// Where a fire stands: exactly one of these is true of it.
+    enum State: Sendable {
+        /// Its command is not to begin yet.
+        case waiting(Wait)
+        /// It has a place among the runs, and the row that says `running` is on its way to disk.
+        case beginning
+        /// That row is on disk; its command begins when the change of its job that is under way is over,
+        /// unless that ends the job.
+        case ready(RunningCommand)
+        case running(RunningCommand)
+        /// A process of it outlived the daemon before this one, and is being ended.
+        case left
+    }
+
+    /// What a command waits for.
+    enum Wait: Hashable, Sendable {
+        /// A place among the runs that the daemon's limits allow at once.
+        case place
+        /// The end of the job's run in progress.
+        case run
+        /// The time of its next attempt, in elapsed time.
+        case time(Timestamp)
+    }
+}
+
+/// A run whose row is stored, with all that its command is to be told.
+struct RunningCommand: Sendable {
+    var run: RunID
+    var fire: CommandFire
+    var command: [String]
+    /// What it finds on its standard input; nil for the job's userInfo.
+    var input: [UInt8]?
+    /// What it has written up to now.
+    let output = RunOutput()
+    /// Whether it has begun.
+    let start = RunStart()
+    /// Nil until it has begun.
+    var task: Task<Void, Never>?
+    /// Whether it was told to end, and is not to be tried again.
+    var isStopped = false
+
+    var job: StoredJob { fire.job }
+}
+
+/// The fires whose command is in progress or still to come, by job and by run; pure.
+///
+/// It alone says whether a job is busy, so what a fire finds in progress is the same for one by the
+/// schedule and one by hand.
+struct CommandFires: Sendable {
+    struct Entry: Sendable {
+        var fire: CommandFire
+        var state: CommandFire.State
+        /// Of one that waits for a time.
+        var timer: (any ArmedTimer)?
+    }
+
+    private var entries: [FireID: Entry] = [:]
+    private var byJob: [JobID: Set<FireID>] = [:]
+    private var byRun: [RunID: FireID] = [:]
+    private var words = BusyIndex()
+    /// How many have a process, or are about to.
+    private(set) var running = 0
+
+    subscript(fire: FireID) -> Entry? { entries[fire] }
+
+    /// The run in progress of that number.
+    subscript(run: RunID) -> RunningCommand? {
+        guard let entry = byRun[run].flatMap({ entries[$0] }), case .running(let command) = entry.state
+        else { return nil }
+        return command
+    }
+
+    var all: some Collection<Entry> { entries.values }
+    /// How many wait for something.
+    var waiting: Int { entries.count - running }
+
+    /// The fires of a job, oldest first.
+    func of(_ job: JobID) -> [Entry] {
+        guard let ids = byJob[job] else { return [] }
+        return ids.sorted().compactMap { entries[$0] }
+    }
+
+    /// The jobs that a name or a tag means, as they were named when their fires began.
+    func jobs(_ word: OwnedWord) -> Set<JobID> { words[word] }
+
+    /// The fires of what `selection` of `caller` names.
+    ///
+    /// - Complexity: that of the answer; for a whole user, of all that is in progress.
+    func ids(of selection: JobSelection, caller: Caller) -> [FireID] {
+        let jobs: any Collection<JobID>
+        switch selection {
+        case .ids(let ids): jobs = ids
+        case .name, .tag: jobs = selection.word(of: caller).map { self.jobs($0) } ?? []
+        case .owner(let words):
+            return entries.values.filter {
+                $0.fire.job.owner.isMeant(by: words) && caller.owns($0.fire.job)
+            }.map(\.fire.id).sorted()
+        }
+        return jobs.flatMap(of).filter { caller.owns($0.fire.job) }.map(\.fire.id).sorted()
+    }
+
+    // MARK: - What it says of a job
+
+    /// Whether a command of the job is in progress: running, about to, or between two attempts.
+    func isBusy(_ job: JobID) -> Bool { of(job).contains { $0.isInProgress } }
+
+    /// The fire that waits for a run's end, where one does.
+    func queued(of job: JobID) -> FireID? { of(job).first { $0.waitsForRun }?.fire.id }
+
+    /// Whether a process of the job runs, or may.
+    func isRunning(_ job: JobID) -> Bool { of(job).contains { $0.isRunning } }
+
+    /// Whether the fire's command may begin beside what else is in progress of its job.
+    ///
+    /// A crash may leave two of them to be tried again: one that ran, and one that was made ready for
+    /// a date that was to be skipped for it.
+    func mayBegin(_ fire: CommandFire) -> Bool {
+        if fire.isOnFailure || fire.job.policy.run.overlap == .allow { return true }
+        return !of(fire.job.id).contains { other in
+            other.fire.id != fire.id && !other.fire.isOnFailure && other.isBegun
+        }
+    }
+
+    // MARK: - Changes
+
+    mutating func insert(_ fire: CommandFire, _ state: CommandFire.State) {
+        remove(fire.id)
+        entries[fire.id] = Entry(fire: fire, state: state)
+        byJob[fire.job.id, default: []].insert(fire.id)
+        words.note(fire.job)
+        count(state, by: 1)
+    }
+
+    mutating func setState(_ state: CommandFire.State, of fire: FireID) {
+        guard let before = entries[fire] else { return }
+        before.timer?.invalidate()
+        count(before.state, by: -1)
+        entries[fire]?.state = state
+        entries[fire]?.timer = nil
+        count(state, by: 1)
+    }
+
+    /// Sets the timer of one that waits for a time.
+    mutating func setTimer(_ timer: any ArmedTimer, of fire: FireID) {
+        entries[fire]?.timer?.invalidate()
+        entries[fire]?.timer = timer
+    }
+
+    /// Notes that a run in progress was told to end.
+    ///
+    /// - Returns: whether it had not been before; nil where it is not in progress.
+    @discardableResult
+    mutating func setStopped(_ isStopped: Bool, _ run: RunID) -> Bool? {
+        guard let fire = byRun[run], case .running(var command) = entries[fire]?.state else { return nil }
+        let isFirst = command.isStopped != isStopped
+        command.isStopped = isStopped
+        entries[fire]?.state = .running(command)
+        return isFirst
+    }
+
+    @discardableResult
+    mutating func remove(_ fire: FireID) -> Entry? {
+        guard let entry = entries.removeValue(forKey: fire) else { return nil }
+        entry.timer?.invalidate()
+        count(entry.state, by: -1)
+        let job = entry.fire.job.id
+        byJob[job]?.remove(fire)
+        if byJob[job]?.isEmpty == true {
+            byJob[job] = nil
+            words.forget(job)
+        }
+        return entry
+    }
+
+    private mutating func count(_ state: CommandFire.State, by change: Int) {
+        switch state {
+        case .waiting, .beginning, .ready: return
+        case .left: running += change
+        case .running(let command):
+            running += change
+            byRun[command.run] = change > 0 ? command.fire.id : nil
+        }
+    }
+}
+
+extension CommandFires.Entry {
+    /// Whether it keeps its job busy.
+    fileprivate var isInProgress: Bool { !fire.isOnFailure && !waitsForRun }
+
+    fileprivate var waitsForRun: Bool {
+        if case .waiting(.run) = state { true } else { false }
+    }
+
+    var isRunning: Bool {
+        switch state {
+        case .running, .left: true
+        case .waiting, .beginning, .ready: false
+        }
+    }
+
+    /// Whether its command runs, or is on the way to.
+    fileprivate var isBegun: Bool {
+        switch state {
+        case .waiting: false
+        case .beginning, .ready, .running, .left: true
+        }
+    }
+
+    /// Its run in progress.
+    var command: RunningCommand? {
+        if case .running(let command) = state { command } else { nil }
+    }
+
+    /// Whether its row says `running`, or soon will, and its command was not started.
+    var isUnstarted: Bool {
+        switch state {
+        case .beginning, .ready: true
+        case .waiting, .running, .left: false
+        }
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DequeModule
+import TimerControl
+
+/// Which fires have a place among the runs in progress, and whose is next; pure.
+///
+/// A fire has its place from before its row says `running` until its run is over. Those that wait are
+/// served in order, the users in turn: whoever starts a thousand runs at once delays nobody's one. Root
+/// may have a reserve against all others together. Fires that are late, as after a start, have at most a
+/// quarter of the places, one at least, and come after those that are due now.
+struct RunQueue: Sendable {
+    struct Limits: Hashable, Sendable {
+        /// How many runs are in progress at once; at least 1.
+        var all: Int
+        /// The same of each user; at least 1.
+        var perUser = Int.max
+        /// Whether all users but root together leave root some of the places.
+        var hasReserve = false
+    }
+
+    private struct Place {
+        var user: UInt32
+        var isLate: Bool
+    }
+
+    private struct Waiter {
+        var place: Place
+        /// Tells it from one of the same fire that has left the queue.
+        var ticket: Int
+    }
+
+    /// What one user's fires wait in; those that have left are passed over.
+    private struct Line {
+        var due: Deque<(fire: FireID, ticket: Int)> = []
+        var late: Deque<(fire: FireID, ticket: Int)> = []
+        /// How many of them still wait.
+        var count = 0
+    }
+
+    private(set) var limits: Limits
+    private var places: [FireID: Place] = [:]
+    private var latePlaces = 0
+    private var used: [UInt32: Int] = [:]
+    private var waiters: [FireID: Waiter] = [:]
+    private var lines: [UInt32: Line] = [:]
+    /// Users with a line, the next to be served first.
+    private var turns: Deque<UInt32> = []
+    private var lastTicket = 0
+
+    init(_ limits: Limits) { self.limits = limits }
+
+    /// How many places are taken.
+    var taken: Int { places.count }
+    /// How many fires wait for one.
+    var waiting: Int { waiters.count }
+
+    func hasPlace(_ fire: FireID) -> Bool { places[fire] != nil }
+
+    /// How many of so many places are root's alone: a sixteenth, one at least.
+    static func reserve(of limit: Int) -> Int { max(limit / 16, 1) }
+
+    /// How many of so many places late fires may have.
+    static func share(ofLateIn limit: Int) -> Int { max(limit / 4, 1) }
+
+    /// Takes a place where one is free, else the last place in the user's line.
+    ///
+    /// - Returns: whether the fire has its place now.
+    mutating func enter(_ fire: FireID, of user: UInt32, isLate: Bool = false) -> Bool {
+        let place = Place(user: user, isLate: isLate)
+        if take(fire, place) { return true }
+        guard waiters[fire] == nil else { return false }
+        lastTicket += 1
+        waiters[fire] = Waiter(place: place, ticket: lastTicket)
+        if lines[user] == nil { turns.append(user) }
+        let entry = (fire, lastTicket)
+        if isLate {
+            lines[user, default: Line()].late.append(entry)
+        } else {
+            lines[user, default: Line()].due.append(entry)
+        }
+        lines[user]?.count += 1
+        return false
+    }
+
+    /// Takes a place where one is free, and waits for none.
+    mutating func enterIfFree(_ fire: FireID, of user: UInt32, isLate: Bool = false) -> Bool {
+        take(fire, Place(user: user, isLate: isLate))
+    }
+
+    /// Gives back the fire's place, or its turn in the line; nothing where it has neither.
+    ///
+    /// - Returns: the fires that have a place by that.
+    mutating func leave(_ fire: FireID) -> [FireID] {
+        if let waiter = waiters.removeValue(forKey: fire) {
+            shorten(waiter.place.user)
+            return []
+        }
+        guard let place = places.removeValue(forKey: fire) else { return [] }
+        if place.isLate { latePlaces -= 1 }
+        let rest = used[place.user, default: 1] - 1
+        used[place.user] = rest > 0 ? rest : nil
+        return serve()
+    }
+
+    /// Sets other limits; runs that are in progress beyond a lower one go on.
+    ///
+    /// - Returns: the fires that have a place by that.
+    mutating func setLimits(_ new: Limits) -> [FireID] {
+        limits = new
+        return serve()
+    }
+
+    // MARK: -
+
+    private func hasRoom(for place: Place) -> Bool {
+        guard used[place.user, default: 0] < limits.perUser else { return false }
+        if place.isLate, latePlaces >= Self.share(ofLateIn: limits.all) { return false }
+        guard limits.hasReserve else { return taken < limits.all }
+        let roots = used[0, default: 0]
+        let others = max(limits.all - Self.reserve(of: limits.all), 1)
+        // The one place there is may be another's: then root's is one more.
+        if place.user == 0 { return roots < limits.all && taken < max(limits.all, others + 1) }
+        return taken < limits.all && taken - roots < others
+    }
+
+    private mutating func take(_ fire: FireID, _ place: Place) -> Bool {
+        guard places[fire] == nil else { return true }
+        guard hasRoom(for: place) else { return false }
+        places[fire] = place
+        used[place.user, default: 0] += 1
+        if place.isLate { latePlaces += 1 }
+        return true
+    }
+
+    private mutating func serve() -> [FireID] {
+        var served: [FireID] = []
+        while let fire = serveOne(late: false) ?? serveOne(late: true) { served.append(fire) }
+        return served
+    }
+
+    /// Gives a place to the first of the users in turn who may have one more.
+    private mutating func serveOne(late: Bool) -> FireID? {
+        for (index, user) in turns.enumerated()
+        where hasRoom(for: Place(user: user, isLate: late)) {
+            guard let fire = first(of: user, late: late), let waiter = waiters[fire] else { continue }
+            waiters[fire] = nil
+            _ = take(fire, waiter.place)
+            turns.remove(at: index)
+            turns.append(user)
+            shorten(user)
+            return fire
+        }
+        return nil
+    }
+
+    /// Takes the first who still waits out of a user's line.
+    private mutating func first(of user: UInt32, late: Bool) -> FireID? {
+        while let entry = late ? lines[user]?.late.popFirst() : lines[user]?.due.popFirst() {
+            if waiters[entry.fire]?.ticket == entry.ticket { return entry.fire }
+        }
+        return nil
+    }
+
+    /// One of the user's waits no more.
+    private mutating func shorten(_ user: UInt32) {
+        guard var line = lines[user] else { return }
+        line.count -= 1
+        guard line.count > 0 else {
+            lines[user] = nil
+            turns.removeAll { $0 == user }
+            return
+        }
+        // Those that have left are no more than those that wait.
+        if line.due.count + line.late.count > 2 * line.count + 16 {
+            line.due.removeAll { waiters[$0.fire]?.ticket != $0.ticket }
+            line.late.removeAll { waiters[$0.fire]?.ticket != $0.ticket }
+        }
+        lines[user] = line
+    }
+}

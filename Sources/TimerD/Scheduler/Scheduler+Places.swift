@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Commands that are to begin: each takes a place among the runs first, or waits for one.
+extension Scheduler {
+    /// Goes on with a fire whose command waits.
+    func wait(_ fire: CommandFire, for wait: CommandFire.Wait) {
+        fires.insert(fire, .waiting(wait))
+        goOn(fire.id)
+    }
+
+    /// Looks whether a fire's command may begin by now; else sees to it that this is asked again.
+    func goOn(_ id: FireID) {
+        guard let entry = fires[id], isRecovered, !isStopping else { return }
+        switch entry.state {
+        case .waiting(.place): seekPlace(id)
+        case .waiting(.run): if !fires.isBusy(entry.fire.job.id) { seekPlace(id) }
+        case .waiting(.time(let date)): waitUntil(date, id)
+        case .ready(let command): if !holds.covers(entry.fire.job) { start(command) }
+        case .beginning, .running, .left: break
+        }
+    }
+
+    /// The time that a fire waited for has come, or may have.
+    func waitIsOver(_ fire: FireID) { goOn(fire) }
+
+    private func waitUntil(_ date: Timestamp, _ id: FireID) {
+        let moment = clock.now()
+        guard date > moment.elapsed else { return seekPlace(id) }
+        fires.setTimer(loop.arm(id, at: moment.wallDate(date, on: .elapsed), for: self), of: id)
+    }
+
+    private func seekPlace(_ id: FireID) {
+        guard let entry = fires[id] else { return }
+        let fire = entry.fire
+        let isStored = if case .waiting(.place) = entry.state { true } else { fire.isOnFailure }
+        fires.setState(.waiting(.place), of: id)
+        if places.enter(id, of: fire.job.owner.uid, isLate: fire.isLate) {
+            begin(id)
+        } else if !isStored {
+            record(of: fire.job) { try $0.wait(id, for: .place, until: nil) }
+        }
+    }
+
+    /// Stores that the command of a fire with a place is about to start; goes on when that is durable.
+    private func begin(_ id: FireID) {
+        guard let entry = fires[id], case .waiting(.place) = entry.state, places.hasPlace(id),
+            !isStopping, !holds.covers(entry.fire.job)
+        else { return }
+        let fire = entry.fire
+        guard fires.mayBegin(fire) else {
+            fires.setState(.waiting(.run), of: id)
+            return leavePlace(id)
+        }
+        fires.setState(.beginning, of: id)
+        record(of: fire.job) {
+            try $0.beginCommand(fire)
+        } durable: { scheduler, begun in
+            scheduler.begun(id, begun)
+        }
+    }
+
+    private func begun(_ id: FireID, _ begun: BegunCommand?) {
+        // What has ended the job meanwhile has taken it back.
+        guard let entry = fires[id], case .beginning = entry.state else { return }
+        guard let begun else { return drop(id) }
+        var fire = entry.fire
+        fire.job = begun.job
+        fire.firedAt = begun.firedAt
+        let command = RunningCommand(
+            run: begun.run,
+            fire: fire,
+            command: begun.command,
+            input: begun.input
+        )
+        fires.setState(.ready(command), of: id)
+        if isStopping { putBack(command) } else { goOn(id) }
+    }
+
+    /// Takes back a command that was about to start, for the next daemon.
+    func putBack(_ command: RunningCommand) {
+        record(of: command.job) { try $0.waitAgain(command) }
+        drop(command.fire.id)
+    }
+
+    /// Whether a command makes up for its date, so that those go first which are due now.
+    func isLate(_ fireDate: Timestamp, _ missed: Int) -> Bool {
+        missed > 0 || clock.now().wall - fireDate > CommandFire.lateness
+    }
+
+    // MARK: - Those that go
+
+    /// Forgets a fire that is over, or was dropped; what waited for that goes on.
+    func drop(_ id: FireID) {
+        let entry = fires.remove(id)
+        leavePlace(id)
+        if let job = entry?.fire.job.id { runsChanged(of: job) }
+        resumeIfIdle()
+    }
+
+    /// Gives back a fire's place, or its turn; those who have one by that begin.
+    func leavePlace(_ id: FireID) {
+        for next in places.leave(id) { goOn(next) }
+    }
+
+    /// Drops what is still to begin of a job that was ended: the store has done so.
+    func withdrawFires(of job: JobID) {
+        for entry in fires.of(job) where !entry.isRunning { drop(entry.fire.id) }
+    }
+
+    /// A command of the job is over: what waited for that goes on.
+    func runsChanged(of job: JobID) {
+        guard isRecovered, !fires.isBusy(job) else { return }
+        if let fire = fires.queued(of: job) {
+            goOn(fire)
+        } else if armed[job]?.timer == nil {
+            // A date that is made up for may have waited for this.
+            timerFired(job)
+        }
+    }
+
+    /// Lets the fires of jobs go on that were held back while a change was under way.
+    func goOn(afterChangeOf selection: JobSelection, caller: Caller) {
+        for fire in fires.ids(of: selection, caller: caller) { goOn(fire) }
+    }
+}
