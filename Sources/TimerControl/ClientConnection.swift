@@ -107,7 +107,7 @@ final class ClientConnection: ChannelDuplexHandler {
 
     private func receive(_ bytes: [UInt8]) {
         do {
-            let message = try JSONValue(parsing: bytes)
+            let message = try JSONValue(parsingMessage: bytes)
             if case .string(let method) = message["method"] {
                 try receive(method, message["params"] ?? .null)
             } else if case .integer(let id) = message["id"] {

@@ -19,7 +19,7 @@ public struct Event: Codable, Hashable, Sendable {
     public var through: Timestamp?
     public var dates: Int?
     public var firedAt: Timestamp?
-    public var userInfo: JSONValue?
+    public var userInfo: JSONText?
     /// How many missed dates this fire stands for; nil for none.
     public var missed: Int?
     /// True where a crash left open whether watchers saw this; the fire's id is the same then.

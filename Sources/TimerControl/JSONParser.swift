@@ -10,12 +10,20 @@ struct JSONParser {
     private let bytes: [UInt8]
     private var position = 0
     private var depth = 0
+    /// Members of this name become their text, once it has been read.
+    private let keptKey: String?
 
-    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+    private init(_ bytes: [UInt8], keeping key: String?) {
+        self.bytes = bytes
+        keptKey = key
+    }
 
-    /// The value that the whole text is.
-    static func parse(_ bytes: [UInt8]) throws(JSONSyntaxError) -> JSONValue {
-        var parser = Self(bytes)
+    /// The value that the whole text is; members named `key` as `JSONValue.verbatim`, but for null.
+    static func parse(
+        _ bytes: [UInt8],
+        keeping key: String? = nil
+    ) throws(JSONSyntaxError) -> JSONValue {
+        var parser = Self(bytes, keeping: key)
         parser.skipBlanks()
         let value = try parser.value()
         guard parser.next == nil else { throw parser.fault("the end") }
@@ -54,7 +62,8 @@ struct JSONParser {
             skipBlanks()
             guard skip(":") else { throw fault("':'") }
             skipBlanks()
-            if members.updateValue(try value(), forKey: key) != nil {
+            let value = key == keptKey ? try keptValue() : try value()
+            if members.updateValue(value, forKey: key) != nil {
                 throw JSONSyntaxError(offset: start, expected: "a key other than '\(key)', again")
             }
             if skip(",") {
@@ -66,6 +75,13 @@ struct JSONParser {
                 throw fault("',' or '}'")
             }
         }
+    }
+
+    /// Reads one value, and keeps its text alone.
+    private mutating func keptValue() throws(JSONSyntaxError) -> JSONValue {
+        let start = position
+        if case .null = try value() { return .null }
+        return .verbatim(JSONText(checked: bytes[start..<position]))
     }
 
     private mutating func array() throws(JSONSyntaxError) -> [JSONValue] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Any JSON value: what a user may put into `userInfo`, and the hub between text and wire types.
+/// Any JSON value: the hub between text and wire types.
 ///
 /// Integers that fit 64 bits stay exact; other numbers are doubles, as in most JSON programs.
 public enum JSONValue: Hashable, Sendable {
@@ -12,6 +12,10 @@ public enum JSONValue: Hashable, Sendable {
     case string(String)
     case array([JSONValue])
     case object([String: JSONValue])
+    /// One that stays the text it came as: written byte for byte, parsed for who asks for its parts.
+    ///
+    /// No text is read as one but `userInfo` in the protocol's messages.
+    case verbatim(JSONText)
 }
 
 extension JSONValue {
@@ -23,6 +27,19 @@ extension JSONValue {
     /// Reads JSON text strictly: no key twice in an object, at most 64 levels deep.
     public init(parsing text: String) throws(JSONSyntaxError) {
         try self.init(parsing: Array(text.utf8))
+    }
+
+    /// Reads one message of the protocol: what `userInfo` holds stays its text.
+    init(parsingMessage line: [UInt8]) throws(JSONSyntaxError) {
+        self = try JSONParser.parse(line, keeping: "userInfo")
+    }
+
+    /// The same value, with its parts, where it is a text.
+    ///
+    /// null for a text that is none, from a damaged database.
+    var read: JSONValue {
+        // try?: as above; its text has been checked.
+        if case .verbatim(let text) = self { (try? text.parsed()) ?? .null } else { self }
     }
 
     /// The value as JSON text on one line, the keys of objects sorted; equal for equal values.
@@ -53,7 +70,7 @@ extension JSONValue {
 
     /// The member of an object; nil for other values, and where it is missing.
     public subscript(key: String) -> JSONValue? {
-        if case .object(let members) = self { members[key] } else { nil }
+        if case .object(let members) = read { members[key] } else { nil }
     }
 
     /// What the value is, in the words of an error message: "a number".
@@ -65,6 +82,7 @@ extension JSONValue {
         case .string: "a string"
         case .array: "an array"
         case .object: "an object"
+        case .verbatim: read.kind
         }
     }
 }
@@ -73,7 +91,7 @@ extension JSONValue: Codable {
     /// Decodes with any decoder; by guessing, so that text is better read with `init(parsing:)`.
     public init(from decoder: any Decoder) throws {
         if let decoder = decoder as? JSONValueDecoder {
-            self = decoder.value
+            self = decoder.given
             return
         }
         let container = try decoder.singleValueContainer()
@@ -104,6 +122,7 @@ extension JSONValue: Codable {
         case .string(let value): try container.encode(value)
         case .array(let value): try container.encode(value)
         case .object(let value): try container.encode(value)
+        case .verbatim: try container.encode(read)
         }
     }
 }

@@ -4,13 +4,17 @@
 ///
 /// Throws `JSONMismatch`, which says where, what is there and what was expected.
 struct JSONValueDecoder: Decoder {
-    let value: JSONValue
+    /// As it came: maybe a text.
+    let given: JSONValue
     let path: JSONPath
 
     init(_ value: JSONValue, at path: JSONPath) {
-        self.value = value
+        given = value
         self.path = path
     }
+
+    /// With its parts; parsed anew each time where it is a text, which is asked for as one.
+    var value: JSONValue { given.read }
 
     var codingPath: [any CodingKey] { path.codingPath }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -31,6 +35,7 @@ struct JSONValueDecoder: Decoder {
     func decoded<T: Decodable>(_ type: T.Type) throws -> T {
         // Types are compared first, since a cast that fails costs more than most decoding.
         if T.self == JSONValue.self, let value = value as? T { return value }
+        if T.self == JSONText.self, let text = JSONText(given) as? T { return text }
         do {
             return try T(from: self)
         } catch DecodingError.dataCorrupted {

@@ -28,6 +28,7 @@ final class JSONValueEncoder: Encoder {
     func encoded<T: Encodable>(_ value: T) throws -> JSONValue {
         // Types are compared first, since a cast that fails costs more than most encoding.
         if T.self == JSONValue.self, let value = value as? JSONValue { return value }
+        if T.self == JSONText.self, let text = value as? JSONText { return .verbatim(text) }
         let encoder = JSONValueEncoder()
         try value.encode(to: encoder)
         return encoder.result

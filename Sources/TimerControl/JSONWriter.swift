@@ -14,6 +14,7 @@ struct JSONWriter {
         // What JSON cannot hold becomes null, as in JavaScript; no text is read as infinity.
         case .number(let value): write(value.isFinite ? "\(value)" : "null")
         case .string(let value): writeString(value)
+        case .verbatim(let text): write(text.text)
         case .array(let elements):
             write("[")
             for (index, element) in elements.enumerated() {

@@ -24,8 +24,8 @@ extension JobDefinition {
             try checkSize(cwd.utf8.count + 1, Limits.path, "\(path)cwd")
             try checkNoNUL(cwd, "\(path)cwd")
         }
-        if let userInfo, userInfo != .null {
-            try checkSize(userInfo.jsonBytes.count, Limits.userInfo, "\(path)userInfo")
+        if let userInfo {
+            try checkSize(userInfo.text.utf8.count, Limits.userInfo, "\(path)userInfo")
         }
         if let count { try checkRange(count, 1...Int.max, "\(path)count") }
         if let misfireLimit {

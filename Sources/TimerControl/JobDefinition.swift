@@ -12,8 +12,8 @@ public struct JobDefinition: Codable, Hashable, Sendable {
     public var name: String?
     /// The program and its arguments, run as given; nil for a job that is an event alone.
     public var command: [String]?
-    /// Handed to the command on stdin and to watchers in events, unread; at most 64 KiB as JSON.
-    public var userInfo: JSONValue?
+    /// Handed to the command on stdin and to watchers in events, byte for byte; at most 64 KiB.
+    public var userInfo: JSONText?
     public var tags: [String]?
     /// The working directory of a run; nil for the owner's home.
     public var cwd: String?

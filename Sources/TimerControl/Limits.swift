@@ -25,7 +25,7 @@ public enum Limits {
     public static let variables = 1024
     /// An environment: all its `NAME=value` with a NUL behind each.
     public static let environment = 131_072
-    /// `userInfo` as JSON text without blanks.
+    /// The bytes of `userInfo`, without blanks around it.
     public static let userInfo = 65_536
     /// A path, with the NUL behind it (PATH_MAX).
     public static let path = 4096

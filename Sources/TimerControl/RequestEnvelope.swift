@@ -87,7 +87,7 @@ public enum RequestLine: Hashable, Sendable {
     public init(parsing line: [UInt8]) throws(ControlError) {
         let value: JSONValue
         do {
-            value = try JSONValue(parsing: line)
+            value = try JSONValue(parsingMessage: line)
         } catch {
             throw ControlError(.parseError, "the line is not JSON: \(error)")
         }

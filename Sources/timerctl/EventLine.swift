@@ -61,7 +61,7 @@ struct EventLine {
             parts = ["\(run(event)): \(outcome)"]
         }
         if event.redelivered == true { parts.append("redelivered") }
-        if let userInfo = event.userInfo { parts.append(userInfo.jsonText) }
+        if let userInfo = event.userInfo { parts.append(userInfo.text) }
         return parts
     }
 

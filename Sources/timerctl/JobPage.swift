@@ -48,7 +48,7 @@ struct JobPage {
                 ) : nil,
             definition.cwd.map { Field(label: "directory", value: $0) },
             definition.env.map { Field(label: "environment", value: environment($0)) },
-            definition.userInfo.map { Field(label: "userInfo", value: $0.jsonText) },
+            definition.userInfo.map { Field(label: "userInfo", value: $0.text) },
             definition.tags.map { Field(label: "tags", value: $0.joined(separator: ", ")) },
             Field(label: "fires", value: fires),
             definition.until.map { Field(label: "until", value: dates.local($0)) },

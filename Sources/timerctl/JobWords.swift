@@ -14,7 +14,7 @@ extension Job {
     var action: String {
         guard isReadable else { return "-" }
         if let command = definition.command { return ShellWords.joined(command) }
-        return definition.userInfo.map { "(event) \($0.jsonText)" } ?? "(event)"
+        return definition.userInfo.map { "(event) \($0.text)" } ?? "(event)"
     }
 }
 

@@ -6,13 +6,13 @@ import TimerControl
 ///
 /// Neither mark can begin a JSON text.
 enum UserInfo {
-    /// The value; `read` gives the bytes of a path, or of standard input for "-".
+    /// The text of the value; `read` gives the bytes of a path, or of standard input for "-".
     ///
     /// - Throws: 65 for text that is not JSON, with its position; what `read` throws.
     static func value(
         of argument: String,
         read: (String) throws(Failure) -> [UInt8]
-    ) throws(Failure) -> JSONValue {
+    ) throws(Failure) -> JSONText {
         let bytes: [UInt8]
         if argument == "-" {
             bytes = try read("-")
@@ -22,7 +22,7 @@ enum UserInfo {
             bytes = Array(argument.utf8)
         }
         do {
-            return try JSONValue(parsing: bytes)
+            return try JSONText(parsing: bytes)
         } catch {
             throw Failure(.badData, "--user-info is not JSON: \(sentence(error, in: bytes))")
         }

@@ -104,8 +104,8 @@ import TimerControl
         ),
         Case(
             testDescription: "userInfo",
-            allowed: { $0.userInfo = .string(text(65_534)) },
-            refused: { $0.userInfo = .string(text(65_535)) },
+            allowed: { $0.userInfo = JSONText(.string(text(65_534))) },
+            refused: { $0.userInfo = JSONText(.string(text(65_535))) },
             message: "parameter 'userInfo' has 65537 bytes; at most 65536 are accepted"
         ),
         Case(

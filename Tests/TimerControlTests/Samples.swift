@@ -13,10 +13,12 @@ enum Samples {
         )
         definition.name = "heartbeat"
         definition.command = ["/bin/echo", "a/b", "é\u{1F600}", ""]
-        definition.userInfo = .object([
-            "n": .integer(1), "x": .number(1.5), "list": .array([.null, .bool(true)]),
-            "o": .object([:]),
-        ])
+        definition.userInfo = JSONText(
+            .object([
+                "n": .integer(1), "x": .number(1.5), "list": .array([.null, .bool(true)]),
+                "o": .object([:]),
+            ])
+        )
         definition.tags = ["nightly", "b"]
         definition.cwd = "/tmp"
         definition.env = ["B": "2", "A": "1", "C": ""]
@@ -78,7 +80,7 @@ enum Samples {
         var event = Event(seq: 9, type: .runFinished, at: date, job: JobID(rawValue: 12))
         event.fire = FireID(rawValue: 3)
         event.fireDate = date
-        event.userInfo = .array([.string("x")])
+        event.userInfo = JSONText(.array([.string("x")]))
         event.redelivered = true
         event.outcome = .exited
         event.status = 0

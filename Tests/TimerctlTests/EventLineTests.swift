@@ -33,7 +33,7 @@ import TimerControl
                 $0.firedAt = testNow + .milliseconds(12)
                 $0.missed = 1
                 $0.redelivered = true
-                $0.userInfo = .object(["text": .string("a/b\u{1b}")])
+                $0.userInfo = JSONText(.object(["text": .string("a/b\u{1b}")]))
             }, #"12 ms late; for 1 missed date too; redelivered; {"text":"a/b\u001b"}"#
         ),
         (event(.fireFired) { $0.reason = "manual" }, "by hand"),

@@ -15,7 +15,7 @@ import TimerControl
             $0.definition.command = ["curl", "-fsS", "http://localhost/"]
             $0.definition.cwd = "/srv"
             $0.definition.env = ["B": "two words", "A": "1"]
-            $0.definition.userInfo = .object(["b": .integer(1), "a": .null])
+            $0.definition.userInfo = JSONText(.object(["b": .integer(1), "a": .null]))
             $0.definition.tags = ["web", "night"]
             $0.definition.count = 5
             $0.definition.misfire = .all
@@ -115,7 +115,7 @@ import TimerControl
             $0.definition.command = ["\u{1b}[2J"]
             $0.definition.tags = ["\u{1b}[2J"]
             $0.definition.env = ["\u{1b}[2J": "\u{1b}[2J"]
-            $0.definition.userInfo = .string("\u{9b}2J")
+            $0.definition.userInfo = JSONText(.string("\u{9b}2J"))
         }
         let text = JobPage(job: job, runs: [], dates: testDates).text(for: .plain)
         #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || !Printable.isHidden($0) })

@@ -17,7 +17,7 @@ import TimerControl
         },
         job(2, schedule: ScheduleWords(in: "30m")) {
             $0.fireDate = testNow + .seconds(240)
-            $0.definition.userInfo = .object(["text": .string("stand up")])
+            $0.definition.userInfo = JSONText(.object(["text": .string("stand up")]))
         },
         job(3, schedule: ScheduleWords(at: "2026-12-01T07:59:57.000000Z")) {
             $0.fireDate = testNow - .seconds(3)

@@ -26,7 +26,7 @@ import TimerControl
         ] as [(String, JSONValue)]
     )
     func value(argument: String, value: JSONValue) throws {
-        #expect(try UserInfo.value(of: argument, read: read) == value)
+        #expect(try UserInfo.value(of: argument, read: read).parsed() == value)
     }
 
     @Test(

@@ -176,31 +176,6 @@ final class EventBus: Sendable {
 }
 
 extension Event {
-    /// About how many bytes it takes, found without a look at all of it.
-    fileprivate var weight: Int {
-        var nodes = 64
-        return 300 + (userInfo?.weight(&nodes) ?? 0)
-    }
-}
-
-extension JSONValue {
-    /// What has more than `nodes` values counts as a page.
-    fileprivate func weight(_ nodes: inout Int) -> Int {
-        nodes -= 1
-        guard nodes > 0 else { return 4096 }
-        switch self {
-        case .null, .bool, .integer, .number: return 16
-        case .string(let text): return 16 + text.utf8.count
-        case .array(let elements):
-            var weight = 16
-            for element in elements where nodes > 0 { weight += element.weight(&nodes) }
-            return weight
-        case .object(let members):
-            var weight = 16
-            for (name, value) in members where nodes > 0 {
-                weight += name.utf8.count + value.weight(&nodes)
-            }
-            return weight
-        }
-    }
+    /// About how many bytes it takes.
+    fileprivate var weight: Int { 300 + (userInfo?.text.utf8.count ?? 0) }
 }

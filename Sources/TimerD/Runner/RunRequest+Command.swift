@@ -50,7 +50,7 @@ extension Settings {
                 jobEnvironment: definition.env ?? [:]
             ),
             workingDirectory: definition.cwd ?? owner.home,
-            input: command.input ?? definition.userInfo?.jsonBytes ?? [],
+            input: command.input ?? definition.userInfo.map { Array($0.text.utf8) } ?? [],
             output: command.output,
             credentials: Credentials(for: owner, daemonUID: account.uid),
             limits: policy.limits,

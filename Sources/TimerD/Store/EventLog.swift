@@ -100,8 +100,8 @@ struct EventLog {
         switch event.type {
         case .fireFired:
             let userInfo: String? = try row.get(9)
-            // try?: what cannot be read any more is told by the job, which is held for it.
-            event.userInfo = userInfo.flatMap { try? JSONValue(parsing: $0) }
+            // What cannot be read any more is told by the job, which is held for it.
+            event.userInfo = userInfo.flatMap(JSONText.init(stored:))
             event.firedAt = try row.get(12)
             event.missed = try row.count(13, above: 0)
         case .fireSkipped:

@@ -33,8 +33,11 @@ enum JobRow {
             var definition = try definition(from: text)
             let schedule = try definition.schedule.schedule(anchor: anchor ?? addedAt, zone: .local)
             let policy = try JobPolicy(definition, now: addedAt, zone: .local)
-            definition.userInfo = try userInfo.map {
-                try JSONValue(parsing: $0)
+            definition.userInfo = try userInfo.map { text in
+                guard let userInfo = JSONText(stored: text) else {
+                    throw StoreError.unreadable("userInfo that is no JSON")
+                }
+                return userInfo
             }
             return StoredJob(
                 id: id,
@@ -125,7 +128,7 @@ enum StoreError: Error, CustomStringConvertible {
 }
 
 /// JSON as the store keeps it: text with sorted keys, so that equal values are equal bytes.
-enum JSONText {
+enum StoredJSON {
     static func encode(_ value: some Encodable) throws -> String {
         try JSONValue(encoding: value).jsonText
     }

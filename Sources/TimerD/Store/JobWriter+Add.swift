@@ -36,8 +36,8 @@ struct StoredDefinition: Sendable {
     init(_ definition: JobDefinition) throws {
         var kept = definition
         kept.userInfo = nil
-        self.definition = try JSONText.encode(kept)
-        userInfo = definition.userInfo?.jsonText
+        self.definition = try StoredJSON.encode(kept)
+        userInfo = definition.userInfo?.text
     }
 }
 

@@ -90,6 +90,9 @@ struct ExportedFile {
             for field in ["command", "onFailure"] {
                 if let line = Self.shellLine(fields[field]) { fields[field] = .string(line) }
             }
+            if let userInfo = job.definition.userInfo {
+                fields["userInfo"] = YAMLText.verbatim(userInfo)
+            }
             self.jobs.append((name, fields))
         }
         self.jobs.sort { $0.name < $1.name }

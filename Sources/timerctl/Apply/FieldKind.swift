@@ -115,6 +115,8 @@ extension FieldKind {
                 return texts.isEmpty ? nil : .array(texts.map { .string($0) })
             case (.statuses, .array(let codes)):
                 return .array(Array(Set(codes)).sorted { $0.jsonText < $1.jsonText })
+            // By what it means, however it was written; try?: else by its text.
+            case (.json, .verbatim(let text)): return (try? text.parsed()) ?? value
             default: return value
             }
         }

@@ -73,7 +73,12 @@ enum PlanText {
     }
 
     private static func value(_ value: JSONValue) -> String {
-        if case .string(let text) = value { text } else { value.jsonText }
+        switch value {
+        case .string(let text): text
+        // try?: what is no JSON is told as the text that it is.
+        case .verbatim(let text): (try? text.decoded(as: String.self)) ?? text.text
+        default: value.jsonText
+        }
     }
 
     private static func command(_ words: [String]) -> String { ShellWords.joined(words) }

@@ -18,8 +18,18 @@ enum YAMLText {
             "{"
                 + members.sorted { $0.key < $1.key }
                 .map { "\(quoted($0.key)): \(inline($0.value))" }.joined(separator: ", ") + "}"
+        case .verbatim: json(value)
         default: value.jsonText
         }
+    }
+
+    /// The text as it is, where YAML reads it as JSON does; else what it means.
+    ///
+    /// YAML has no pairs of escapes for one character, and is no friend of tabs.
+    static func verbatim(_ text: JSONText) -> JSONValue {
+        let differs = text.text.utf8.contains { $0 == UInt8(ascii: "\\") || $0 == 0x09 }
+        // try?: a text of a damaged database stays what it is.
+        return differs ? (try? text.parsed()) ?? .verbatim(text) : .verbatim(text)
     }
 
     /// A value as JSON that is YAML as well: what JSON may hold as it is and YAML may not is spelled

@@ -50,7 +50,7 @@ import TimerControl
         var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
         definition.name = "backup"
         definition.tags = ["net"]
-        definition.userInfo = .string("secret")
+        definition.userInfo = JSONText(.string("secret"))
         change(&definition)
         return definition
     }
@@ -311,13 +311,13 @@ import TimerControl
             let id = try await add(handler, as: Self.ann) {
                 $0.name = text
                 $0.tags = [text]
-                $0.userInfo = .string(text)
+                $0.userInfo = JSONText(.string(text))
                 $0.command = ["echo", text]
             }
             let found = try await handler.handle(.getJob(.name(text)), from: Self.ann).get()
             let job = try #require(found as? JobReply).job
             #expect(job.id == id)
-            #expect(job.definition.userInfo == .string(text))
+            #expect(job.definition.userInfo == JSONText(.string(text)))
             #expect(job.definition.command == ["echo", text])
             var filter = ListJobs()
             filter.tag = text

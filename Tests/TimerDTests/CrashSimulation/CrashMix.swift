@@ -13,7 +13,7 @@ enum CrashMix {
     /// `number`: of the definition, by which it is found again.
     static func job(_ number: Int, at now: Timestamp, _ dice: inout Dice) -> JobDefinition {
         var job = JobDefinition(schedule: schedule(at: now, &dice))
-        job.userInfo = .integer(Int64(number))
+        job.userInfo = JSONText(.integer(Int64(number)))
         if dice.isTrue(0.25) { job.name = names.randomElement(using: &dice) }
         if dice.isTrue(0.3) { job.tags = [tags.randomElement(using: &dice) ?? ""] }
         if dice.isTrue(0.1) { job.paused = true }

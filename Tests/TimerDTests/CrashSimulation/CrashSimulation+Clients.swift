@@ -164,7 +164,7 @@ extension CrashSimulation {
         var job = PromisedJob(stored, shift: shift)
         // Who ended it before its add was answered did not name it.
         let definition = stored.definition
-        if case .integer(let number)? = definition.userInfo {
+        if let number = definition.userInfo.flatMap({ Int64($0.text) }) {
             let tagged = definition.tags?.compactMap { endedTags[$0] }.max() ?? 0
             // One that was asked for later may have been stored before, and replaced.
             let mayBeReplaced = definition.name.map { replacedNames.contains($0) } ?? false

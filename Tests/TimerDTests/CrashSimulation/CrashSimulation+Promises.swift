@@ -37,7 +37,7 @@ extension CrashSimulation {
                 register(id)
                 jobs[id]?.bootsAtMost = tally.powerLosses
             }
-            guard case .integer(let number)? = jobs[id]?.definition.userInfo,
+            guard let number = jobs[id]?.definition.userInfo.flatMap({ Int64($0.text) }),
                 let definition = definitions[Int(number)]
             else {
                 check(.nobodyElses, false, "job \(id) was added by nobody")
@@ -47,7 +47,7 @@ extension CrashSimulation {
         }
         var batches: [Int: Int] = [:]
         for job in jobs.values {
-            guard case .integer(let number)? = job.definition.userInfo,
+            guard let number = job.definition.userInfo.flatMap({ Int64($0.text) }),
                 let definition = definitions[Int(number)]
             else { continue }
             batches[definition.batch, default: 0] += 1

@@ -135,7 +135,7 @@ import TimerControl
             var definition = try await client.job(.name("fast")).definition
             let id = try await client.job(.name("fast")).id
             for number in 1...300 {
-                definition.userInfo = .integer(Int64(number))
+                definition.userInfo = JSONText(.integer(Int64(number)))
                 let change = JobRevision(id: id, definition: definition)
                 let reply = try await client.applyJobs(ApplyJobs(change: [change]))
                 #expect(reply.changed.map(\.id) == [id])

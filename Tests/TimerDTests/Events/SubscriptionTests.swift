@@ -132,7 +132,7 @@ import TimerControl
         #expect(ring.events(after: 0) == nil)
         #expect(ring.events(after: 1)?.map(\.event.seq) == [2, 3, 4])
         var large = event(5)
-        large.userInfo = .string(String(repeating: "x", count: 800))
+        large.userInfo = JSONText(.string(String(repeating: "x", count: 800)))
         ring.append(SharedEvent(large))
         #expect(ring.floor == 4)
         #expect(ring.events(after: 4)?.map(\.event.seq) == [5])

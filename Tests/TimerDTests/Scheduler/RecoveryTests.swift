@@ -126,7 +126,7 @@ struct RecoveryTests {
         try await TestScheduler.with { test in
             let job = try await test.add(ScheduleWords(every: "1s")) {
                 $0.name = "tick"
-                $0.userInfo = .integer(7)
+                $0.userInfo = JSONText(.integer(7))
             }
             try await test.add(ScheduleWords(in: "2s"), command: ["x"])
             try await test.advance(by: .milliseconds(3500))

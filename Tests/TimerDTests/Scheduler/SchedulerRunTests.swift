@@ -11,16 +11,19 @@ struct SchedulerRunTests {
     @Test("A fire with a command is a run: stored, started, told, and in the history")
     func run() async throws {
         try await TestScheduler.with { test in
+            // No form that this daemon would write.
+            let info = try JSONText(parsing: #"{"b": 1e2, "a":18446744073709551616}"#)
             let job = try await test.add(ScheduleWords(in: "5s"), command: ["backup", "-v"]) {
                 $0.name = "nightly"
-                $0.userInfo = .object(["a": .integer(1)])
+                $0.userInfo = info
                 $0.env = ["LEVEL": "3"]
             }
             try await test.advance(by: .seconds(6))
             let request = try #require(test.runner.requests.first)
             #expect(test.runner.requests.count == 1)
             #expect(request.argv == ["backup", "-v"])
-            #expect(request.input == Array(#"{"a":1}"#.utf8))
+            #expect(request.input == Array(#"{"b": 1e2, "a":18446744073709551616}"#.utf8))
+            #expect(test.sink.all(.fireFired).map(\.userInfo) == [info])
             #expect(request.environment["TIMERD_JOB_ID"] == "\(job.id)")
             #expect(request.environment["TIMERD_JOB_NAME"] == "nightly")
             #expect(request.environment["TIMERD_FIRE_DATE"] == "2026-12-01T08:00:05.000000Z")

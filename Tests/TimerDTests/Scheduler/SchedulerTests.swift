@@ -12,14 +12,14 @@ struct SchedulerTests {
     func oneShot() async throws {
         try await TestScheduler.with { test in
             let job = try await test.add(ScheduleWords(in: "30s")) {
-                $0.userInfo = .object(["text": .string("stand up")])
+                $0.userInfo = JSONText(.object(["text": .string("stand up")]))
             }
             try await test.advance(by: .milliseconds(29_999))
             #expect(test.fired(job.id).isEmpty)
             try await test.advance(by: .seconds(3600))
             #expect(test.fired(job.id) == [30])
             let event = try #require(test.sink.all(.fireFired).first)
-            #expect(event.userInfo == .object(["text": .string("stand up")]))
+            #expect(event.userInfo == JSONText(.object(["text": .string("stand up")])))
             #expect(event.firedAt == event.fireDate)
             #expect(try await test.job(job.id).state == .finished)
             #expect(try await test.job(job.id).endReason == .once)

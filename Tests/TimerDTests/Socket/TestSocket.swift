@@ -80,7 +80,7 @@ struct TestSocket: Sendable {
         _ type: Event.Kind = .fireFired,
         job: Int64 = 1,
         owner: Owner? = nil,
-        userInfo: JSONValue? = nil
+        userInfo: JSONText? = nil
     ) {
         var event = Event(
             seq: seq,

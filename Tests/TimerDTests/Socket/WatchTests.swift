@@ -203,7 +203,7 @@ import TimerControl
                 hold.wait()
             }
             await isHeld.reach(1)
-            let info = size > 0 ? JSONValue.string(String(repeating: "x", count: size)) : nil
+            let info = size > 0 ? JSONText(.string(String(repeating: "x", count: size))) : nil
             for seq in 1...count {
                 server.publish(Int64(seq), userInfo: info)
                 #expect(server.bus.pendingCount <= (size > 0 ? 110 : EventBus.ringCapacity))

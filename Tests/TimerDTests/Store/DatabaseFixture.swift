@@ -70,7 +70,7 @@ struct DatabaseFixture {
             $0.env = ["LANG": "C"]
             $0.retries = 2
             $0.timeout = "1h"
-            $0.userInfo = .object(["level": .integer(7)])
+            $0.userInfo = JSONText(.object(["level": .integer(7)]))
         }
         try await test.add(ScheduleWords(cron: "*/2 * * * *", tz: "Europe/Berlin")) {
             $0.jitter = "10s"

@@ -33,7 +33,7 @@ import TimerControl
             var ids: Set<JobID> = []
             for index in 0..<40 {
                 let job = try await test.add(ScheduleWords(in: "1h")) {
-                    $0.userInfo = .string(String(repeating: "x", count: sizes[index % 5]))
+                    $0.userInfo = JSONText(.string(String(repeating: "x", count: sizes[index % 5])))
                     $0.paused = index % 3 == 0
                 }
                 ids.insert(job.id)
@@ -82,7 +82,7 @@ import TimerControl
     @Test("A change of many jobs tells of those that have room, and the numbers of the rest")
     func changes() async throws {
         try await TestScheduler.with { test in
-            let info = JSONValue.string(String(repeating: "x", count: 60_000))
+            let info = JSONText(.string(String(repeating: "x", count: 60_000)))
             var ids: [JobID] = []
             for _ in 0..<12 {
                 let job = try await test.add(ScheduleWords(in: "2s")) {
@@ -109,7 +109,7 @@ import TimerControl
     @Test("What there was no room to tell of fires as it was added")
     func untoldFires() async throws {
         try await TestScheduler.with { test in
-            let info = JSONValue.string(String(repeating: "x", count: 60_000))
+            let info = JSONText(.string(String(repeating: "x", count: 60_000)))
             for _ in 0..<12 {
                 try await test.add(ScheduleWords(in: "2s")) {
                     ($0.userInfo, $0.tags) = (info, ["many"])
@@ -131,7 +131,7 @@ import TimerControl
             var ids: [JobID] = []
             for _ in 0..<12 {
                 let job = try await test.add(ScheduleWords(in: "1h")) {
-                    $0.userInfo = .string(String(repeating: "x", count: 60_000))
+                    $0.userInfo = JSONText(.string(String(repeating: "x", count: 60_000)))
                 }
                 ids.append(job.id)
             }
@@ -151,7 +151,7 @@ import TimerControl
         try await TestScheduler.with { test in
             for _ in 0..<20 {
                 try await test.add(ScheduleWords(in: "1s")) {
-                    $0.userInfo = .string(String(repeating: "x", count: 20_000))
+                    $0.userInfo = JSONText(.string(String(repeating: "x", count: 20_000)))
                 }
             }
             try await test.advance(by: .seconds(5))

@@ -17,7 +17,7 @@ import TimerControl
         var definition = JobDefinition(schedule: ScheduleWords(every: "10s"))
         definition.tags = [tag]
         definition.command = ["x"]
-        definition.userInfo = .string(String(repeating: "x", count: 50_000))
+        definition.userInfo = JSONText(.string(String(repeating: "x", count: 50_000)))
         let job = try NewJob(definition, owner: caller.uid, at: test.clock.now(), zone: .utc)
         return try await test.scheduler.add([job], replace: false, caller: caller)[0]
     }

@@ -25,7 +25,7 @@ struct ClockJumpTortureTests {
                 (.init(cron: "* * * * * *", tz: "UTC"), nil),
             ] {
                 var definition = JobDefinition(schedule: words)
-                definition.userInfo = .string("jump")
+                definition.userInfo = JSONText(.string("jump"))
                 let job = try await client.addJob(definition)
                 promises.added(job, mark: "jump", interval: interval)
             }

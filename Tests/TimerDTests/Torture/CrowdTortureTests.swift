@@ -61,7 +61,7 @@ struct CrowdTortureTests {
             let (memory, before) = (Self.residentMemory(daemon.pid), Self.processorTime(daemon.pid))
             var most = memory
             var definition = JobDefinition(schedule: .init(every: "100ms"))
-            (definition.userInfo, definition.tags) = (.string("crowd"), ["crowd"])
+            (definition.userInfo, definition.tags) = (JSONText(.string("crowd")), ["crowd"])
             for _ in 0..<show.jobs / 10 {
                 // Spread over the interval, as jobs are that nobody adds in one batch.
                 _ = try await client.addJobs(Array(repeating: definition, count: 10))

@@ -94,7 +94,7 @@ private struct Hand {
         ])
         var definition = JobDefinition(schedule: words)
         let mark = mark()
-        definition.userInfo = .string(mark)
+        definition.userInfo = JSONText(.string(mark))
         definition.count = fires
         definition.misfire = dice.pick([(2, nil), (1, .skip), (1, .all)])
         let job = try await client.addJob(definition)
@@ -108,7 +108,7 @@ private struct Hand {
         let words: ScheduleWords = isRepeating ? .init(every: "40ms") : .init(in: "10ms")
         var definition = JobDefinition(schedule: words)
         let mark = mark()
-        definition.userInfo = .string(mark)
+        definition.userInfo = JSONText(.string(mark))
         let ending = dice.pick([
             (3, "exit 0"), (1, "[ $TIMERD_ATTEMPT -ge 2 ]"), (1, "exit 3"), (1, "sleep 0.05"),
         ])
@@ -133,7 +133,7 @@ private struct Hand {
                 var definition = JobDefinition(
                     schedule: index % 2 == 0 ? .init(in: "\(10 + index)ms") : .init(in: "2h")
                 )
-                definition.userInfo = .string(mark)
+                definition.userInfo = JSONText(.string(mark))
                 return definition
             }
         )

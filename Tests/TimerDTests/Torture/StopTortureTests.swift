@@ -64,7 +64,7 @@ struct StopTortureTests {
         let client = try await ControlClient.connect(to: daemon.socket)
         for misfire in JobDefinition.Misfire.allCases {
             var definition = JobDefinition(schedule: .init(every: "30ms"))
-            definition.userInfo = .string("patience")
+            definition.userInfo = JSONText(.string("patience"))
             definition.misfire = misfire
             definition.misfireAfter = "40ms"
             definition.misfireWindow = "200ms"

@@ -12,13 +12,14 @@ import TimerControl
         _ id: Int64,
         _ name: String,
         _ schedule: ScheduleWords = ScheduleWords(every: "5s"),
-        _ change: (inout Job) -> Void = { _ in }
-    ) -> Job {
-        job(id, schedule: schedule) {
+        _ change: (inout Job) throws -> Void = { _ in }
+    ) rethrows -> Job {
+        var job = job(id, schedule: schedule) {
             $0.definition.name = name
             $0.definition.tags = ["applied:web"]
-            change(&$0)
         }
+        try change(&job)
+        return job
     }
 
     private func plan(
@@ -34,6 +35,18 @@ import TimerControl
             adopts: adopts,
             now: testNow,
             zone: berlin
+        )
+    }
+
+    @Test("userInfo is compared by what it means, however it was written")
+    func userInfo() throws {
+        let job = try live(1, "a") {
+            $0.definition.userInfo = try JSONText(parsing: #"{ "b":1.0e2,"a":[1,  2]}"#)
+        }
+        let same = try plan("a: {every: 5s, userInfo: {a: [1, 2], b: 100.0}}", [job])
+        #expect(same.isEmpty && same.unchanged == 1)
+        #expect(
+            try plan("a: {every: 5s, userInfo: {a: [2, 1], b: 100.0}}", [job]).changes.count == 1
         )
     }
 

@@ -26,10 +26,36 @@ import TimerControl
                     .map(String.init).joined()
                 $0.definition.command = ["printf", text.replacing("\u{0}", with: "")]
                 $0.definition.env = ["A": text.replacing("\u{0}", with: "")]
-                $0.definition.userInfo = .object([text: .array([.string(text), .integer(-5)])])
+                $0.definition.userInfo = JSONText(
+                    .object([text: .array([.string(text), .integer(-5)])])
+                )
             }
             try expectSame(exported)
         }
+    }
+
+    @Test(
+        "userInfo is exported as it was written, where YAML reads that as JSON does",
+        arguments: [
+            (#"{"b":18446744073709551616,"a":1e2}"#, #"{"b":18446744073709551616,"a":1e2}"#),
+            (#"[1.10,  "é"]"#, #"[1.10,  "é"]"#),
+            // A pair of escapes for one character.
+            (#"{"b":"\ud83d\ude00","a":1}"#, #"{"a": 1, "b": "\U0001f600"}"#),
+        ]
+    )
+    func userInfo(text: String, exported: String) throws {
+        let info = try JSONText(parsing: text)
+        let job = job(schedule: ScheduleWords(every: "5s")) {
+            $0.definition.name = "a"
+            $0.definition.userInfo = info
+        }
+        let file = ExportedFile([job], label: nil)
+        #expect(
+            file.text(schema: nil).contains("userInfo: \(exported)\n"),
+            "\(file.text(schema: nil))"
+        )
+        let read = try #require(jobFile(file.text(schema: nil)).jobs.first?.definition.userInfo)
+        #expect(try read.parsed() == info.parsed())
     }
 
     @Test("Every field of a job reads back as the same")
@@ -56,7 +82,7 @@ import TimerControl
             $0.definition.command = ["/bin/sh", "-c", "a | b"]
             $0.definition.cwd = "/tmp/a b"
             $0.definition.env = ["A": "1", "B": ""]
-            $0.definition.userInfo = .array([.null, .bool(false), .number(1.5)])
+            $0.definition.userInfo = JSONText(.array([.null, .bool(false), .number(1.5)]))
             $0.definition.tags = ["db", "applied:web"]
             $0.definition.paused = true
             $0.definition.count = 8

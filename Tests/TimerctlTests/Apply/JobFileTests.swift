@@ -47,7 +47,7 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
         #expect(heartbeat.command == ["curl", "-m", "4", "no"], "words are taken as written")
         #expect(heartbeat.env == ["LEVEL": "7", "DEBUG": "yes", "NOTHING": ""])
         #expect(
-            heartbeat.userInfo
+            try heartbeat.userInfo?.parsed()
                 == .object([
                     "text": .string("no"),
                     "list": .array([
