@@ -106,7 +106,7 @@ extension ApplyJobs {
     fileprivate init(_ parameters: Parameters) throws(ControlError) {
         try parameters.checkNames(among: ["invalidate", "change", "add", "dryRun"])
         self.init(
-            invalidate: try parameters.optional([JobID].self, "invalidate") ?? [],
+            invalidate: (try parameters.optional([JobID].self, "invalidate") ?? []).eachOnce,
             dryRun: try parameters.optional(Bool.self, "dryRun") ?? false
         )
         if let list = parameters.members["change"] {
@@ -166,6 +166,14 @@ extension Parameters {
     }
 }
 
+extension [JobID] {
+    /// In their order: what is to be done to a job is done once, however often it is named.
+    fileprivate var eachOnce: Self {
+        var seen: Set<JobID> = []
+        return filter { seen.insert($0).inserted }
+    }
+}
+
 extension Parameters {
     /// One job, by exactly one of `id` and `name`.
     fileprivate func reference(besides others: Set<String>) throws(ControlError) -> JobReference {
@@ -186,7 +194,7 @@ extension Parameters {
             let ids = try required([JobID].self, "ids")
             guard !ids.isEmpty else { throw .wrong("ids", "empty", "one id or more") }
             try checkCount(ids.count, Limits.jobs, "ids", "ids")
-            return .ids(ids)
+            return .ids(ids.eachOnce)
         case "name": return .name(try required(String.self, "name"))
         case "owner": return .owner(try required(String.self, "owner"))
         default: return .tag(try required(String.self, "tag"))

@@ -36,6 +36,8 @@ struct StoredJob: Sendable {
     var unread: Unread?
     /// What its definition and userInfo take as they are stored; 0 for one that was not read.
     var storedBytes = 0
+    /// Whether there is a userInfo that was not read, as `definition` does not show.
+    var hasUnreadUserInfo = false
 
     /// Whether it fires no date for now, whatever its state.
     var isHeld: Bool { held != nil || unread != nil }

@@ -13,6 +13,11 @@ enum JobRow {
         jobs.moved_from_us, jobs.uncut, owners.uid, owners.name, jobs.held,
         job_definitions.name, jobs.due_us
         """
+    /// The same, with no more of userInfo than whether there is one: it may be 64 KiB, on pages of its own.
+    static let columnsWithoutUserInfo = columns.replacing(
+        "job_definitions.user_info",
+        with: "nullif(job_definitions.user_info IS NOT NULL, 0)"
+    )
     /// A left join leaves no other order than from a job to its owner.
     static let source = """
         jobs JOIN job_definitions ON job_definitions.job_id = jobs.id
@@ -26,7 +31,9 @@ enum JobRow {
         let id: JobID = try row.get(0)
         do {
             let text: String = try row.get(11)
-            let userInfo: String? = try row.get(12)
+            // A number stands for one that was not read.
+            let isUnread = row.ifReadable(12, as: Int.self) != nil
+            let userInfo: String? = isUnread ? nil : try row.get(12)
             let addedAt: Timestamp = try row.get(10)
             let anchor: Timestamp? = try row.get(4)
             let claim: FireID? = try row.get(6)
@@ -57,7 +64,8 @@ enum JobRow {
                 definition: definition,
                 policy: policy,
                 held: try row.get(17),
-                storedBytes: row.byteCount(11) + row.byteCount(12)
+                storedBytes: row.byteCount(11) + (isUnread ? 0 : row.byteCount(12)),
+                hasUnreadUserInfo: isUnread
             )
         } catch let error as ControlError {
             return unread(id, row, error.message)
@@ -111,7 +119,7 @@ enum JobRow {
                 dueDate: row.ifReadable(19),
                 uncut: row.ifReadable(14) ?? 0
             ),
-            storedBytes: row.byteCount(11) + row.byteCount(12)
+            storedBytes: row.byteCount(11)
         )
     }
 }

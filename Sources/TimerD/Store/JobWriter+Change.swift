@@ -30,11 +30,16 @@ extension JobWriter {
         let (first, room) = (outcome.jobs.count, PageRoom())
         var changed = ChangedJobs()
         for id in try resolve(selection, caller: caller, busy: busy) {
-            guard let job = try job(id, for: caller) else { throw ControlError.noJob(id) }
+            guard let job = try jobToChange(id, for: caller) else { throw ControlError.noJob(id) }
             try apply(change, to: job)
-            if room.takes(job: job) {
+            guard let last = outcome.jobs.indices.last else { continue }
+            // For the reply, or for the fire that is claimed.
+            if !room.isFull || outcome.jobs[last].claim != nil {
+                try readUserInfo(of: &outcome.jobs[last])
+            }
+            if room.takes(job: outcome.jobs[last]) {
                 changed.told += 1
-            } else if let last = outcome.jobs.indices.last {
+            } else {
                 outcome.jobs[last].shedWords()
             }
         }

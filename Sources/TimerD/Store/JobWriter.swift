@@ -54,6 +54,28 @@ struct JobWriter {
         try Queries(database).job(id, for: caller).map { try withUnreadRows($0) }
     }
 
+    /// The same without its userInfo, which no change of where it stands needs.
+    func jobToChange(_ id: JobID, for caller: Caller) throws -> StoredJob? {
+        var job: StoredJob?
+        if let owner = try Queries(database).id(of: caller.onlyOwner) {
+            job = try database.prepare(SQL.jobToChangeOfOwner).first(id, owner) {
+                try JobRow.job(from: $0)
+            }
+        } else {
+            job = try database.prepare(SQL.jobToChange).first(id) { try JobRow.job(from: $0) }
+        }
+        return try job.map { try withUnreadRows($0) }
+    }
+
+    /// Reads what `jobToChange` has left out.
+    func readUserInfo(of job: inout StoredJob) throws {
+        guard job.hasUnreadUserInfo else { return }
+        let text: String? = try database.prepare(SQL.userInfo).value(job.id)
+        job.definition.userInfo = text.flatMap(JSONText.init(stored:))
+        job.storedBytes += text?.utf8.count ?? 0
+        job.hasUnreadUserInfo = false
+    }
+
     // MARK: - Writing
 
     /// Writes back where the job stands, and hands it to the outcome.
@@ -91,6 +113,7 @@ struct JobWriter {
             return false
         }
         job.fires += 1
+        try readUserInfo(of: &job)
         let (fired, now) = (job, moment)
         try note(.fireFired, job, fire: claim.fire) {
             $0.fireDate = fired.wallFireDate(at: now)
@@ -221,6 +244,15 @@ extension JobWriter {
             FROM \(JobRow.source.replacing("jobs JOIN", with: "jobs INDEXED BY jobs_by_owner JOIN"))
             WHERE jobs.owner_id = ?2 AND jobs.id = ?1
             """
+        static let jobToChange = jobByID.replacing(
+            JobRow.columns,
+            with: JobRow.columnsWithoutUserInfo
+        )
+        static let jobToChangeOfOwner = jobOfOwner.replacing(
+            JobRow.columns,
+            with: JobRow.columnsWithoutUserInfo
+        )
+        static let userInfo = "SELECT user_info FROM job_definitions WHERE job_id = ?1"
         static let updateJob = """
             UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, due_us = ?5,
                 moved_from_us = ?6, claim_id = ?7, fires = ?8, ended_at_us = ?9, end_reason = ?10,

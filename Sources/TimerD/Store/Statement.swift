@@ -169,7 +169,9 @@ struct Row: ~Copyable {
     }
 
     /// The value in `column`; nil for what is of another type, and for NULL.
-    func ifReadable<T: SQLReadable>(_ column: Int) -> T? { (T?).read(handle, Int32(column)) ?? nil }
+    func ifReadable<T: SQLReadable>(_ column: Int, as _: T.Type = T.self) -> T? {
+        (T?).read(handle, Int32(column)) ?? nil
+    }
 
     /// The bytes of a text or a blob in `column`, from 0; 0 for NULL.
     func byteCount(_ column: Int) -> Int { Int(sqlite3_column_bytes(handle, Int32(column))) }

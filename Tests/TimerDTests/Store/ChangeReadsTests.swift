@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("What a change of many jobs reads", .timeLimit(.minutes(1))) struct ChangeReadsTests {
+    @Test("A change reads the userInfo of the jobs that it tells of, and of no others")
+    func userInfo() async throws {
+        try await TestScheduler.with { test in
+            let info = JSONText(.string(String(repeating: "x", count: 60_000)))
+            for _ in 0..<40 {
+                try await test.add(ScheduleWords(in: "30d")) {
+                    ($0.userInfo, $0.tags) = (info, ["many"])
+                }
+            }
+            try await test.settle()
+            /// How many operations of SQLite's machine the reading of userInfo has taken since it was asked.
+            func steps() async throws -> Int32 {
+                try await test.store.writer.write {
+                    try $0.prepare(JobWriter.SQL.userInfo).takeSteps()
+                }
+            }
+            _ = try await steps()
+            _ = try await test.scheduler.change(
+                .ids([JobID(rawValue: 1)]),
+                .pause,
+                caller: TestScheduler.root
+            )
+            let one = try await steps()
+            #expect(one > 0)
+            for change in [JobChange.pause, .resume, .invalidate] {
+                let changed = try await test.scheduler.change(
+                    .tag("many"),
+                    change,
+                    caller: TestScheduler.root
+                )
+                #expect(changed.jobs.count == 40)
+                #expect(changed.told == 4)
+                #expect(changed.jobs.prefix(4).allSatisfy { $0.definition.userInfo == info })
+                #expect(try await steps() == 5 * one, "the four, and the first without room")
+            }
+        }
+    }
+
+    @Test("A job that is named twice in one selection is changed once")
+    func twice() throws {
+        func request(_ method: String, _ parameters: String) throws -> Request {
+            let line = #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":\#(parameters)}"#
+            guard case .single(let envelope) = try RequestLine(parsing: Array(line.utf8)) else {
+                throw ControlError(.internalError, "not one request")
+            }
+            return try envelope.request.get()
+        }
+        let (one, two) = (JobID(rawValue: 1), JobID(rawValue: 2))
+        let ids = #"{"ids":[2,1,2,2,1]}"#
+        #expect(try request("job.pause", ids) == .pauseJobs(.ids([two, one])))
+        #expect(try request("job.resume", ids) == .resumeJobs(.ids([two, one])))
+        #expect(
+            try request("job.invalidate", ids)
+                == .invalidateJobs(InvalidateJobs(.ids([two, one])))
+        )
+        #expect(
+            try request("job.skip", ids) == .skipJobs(SkipJobs(jobs: .ids([two, one]), count: 1))
+        )
+        #expect(
+            try request("job.apply", #"{"invalidate":[1,2,1]}"#)
+                == .applyJobs(ApplyJobs(invalidate: [one, two]))
+        )
+        let many = try request(
+            "job.pause",
+            "{\"ids\":[" + Array(repeating: "7", count: 10_000).joined(separator: ",") + "]}"
+        )
+        #expect(RequestLoad(of: many, lineBytes: 0).kind == .write, "one job is no bulk")
+    }
+}
