@@ -42,6 +42,8 @@ final class RequestGate: Sendable {
         /// Users of whom somebody waits, and at whose holders somebody will look.
         var watched: Set<UInt32> = []
         var isGranting = false
+        /// Somebody's rest ends then, and waits for that.
+        var restTimer: (deadline: NIODeadline, task: Scheduled<Void>)?
     }
 
     let loop: any EventLoop
@@ -78,6 +80,8 @@ final class RequestGate: Sendable {
     /// Takes a place and counts what the request may hold; false if it has to wait for `turnCame`.
     func take(_ load: RequestLoad, for user: User, _ client: any RequestGateClient) -> Bool {
         let id = ObjectIdentifier(client)
+        setTime()
+        defer { awaitRestEnd() }
         if state.value.turns.take(load, for: user, id) { return true }
         state.value.waiting[id] = client
         watch(user.uid)
@@ -86,6 +90,7 @@ final class RequestGate: Sendable {
 
     /// Gives a place back.
     func end(_ load: RequestLoad, of user: User) {
+        setTime()
         state.value.turns.end(load, of: user.uid)
         letIn()
     }
@@ -126,10 +131,32 @@ final class RequestGate: Sendable {
         // Who is let in may end at once, and come back here from inside.
         guard !state.value.isGranting else { return }
         state.value.isGranting = true
+        setTime()
         while let id = state.value.turns.next() {
             state.value.waiting.removeValue(forKey: id)?.turnCame()
         }
         state.value.isGranting = false
+        awaitRestEnd()
+    }
+
+    private func setTime() {
+        state.value.turns.now = .nanoseconds(Int64(NIODeadline.now().uptimeNanoseconds))
+    }
+
+    /// Lets in who waits for the end of a rest, then.
+    private func awaitRestEnd() {
+        guard let end = state.value.turns.nextRestEnd else { return }
+        let (seconds, attoseconds) = end.components
+        let deadline = NIODeadline.uptimeNanoseconds(
+            UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+        )
+        if let timer = state.value.restTimer, timer.deadline <= deadline { return }
+        state.value.restTimer?.task.cancel()
+        let task = loop.assumeIsolated().scheduleTask(deadline: deadline) {
+            self.state.value.restTimer = nil
+            self.letIn()
+        }
+        state.value.restTimer = (deadline, task)
     }
 
     // MARK: - Who holds and does nothing

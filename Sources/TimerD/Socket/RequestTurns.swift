@@ -39,6 +39,9 @@ struct RequestTurns<Waiter: Hashable> {
     private var heldBytes = 0
     private var lines: [Line] = Array(repeating: Line(), count: RequestLoad.Kind.allCases.count)
     private(set) var waitingCount = 0
+    private var rests = BulkRests()
+    /// What the clock shows, of whoever calls; it never goes back.
+    var now = BulkRests.Instant.zero
     /// How many requests of a user may be in progress, over all connections.
     var requestsPerUser: Int
     /// How many bytes the connections of a user may hold together.
@@ -61,6 +64,7 @@ struct RequestTurns<Waiter: Hashable> {
 
     /// Takes a place, if there is one and nobody's turn is before; else `waiter` waits for it.
     mutating func take(_ load: RequestLoad, for user: User, _ waiter: Waiter) -> Bool {
+        if load.kind.isRequest { rests.note(user.uid, at: now) }
         let isFree = mayBegin(load, user) && !isSomebodyBefore(user, load.kind)
         if isFree {
             begin(load, user)
@@ -76,6 +80,7 @@ struct RequestTurns<Waiter: Hashable> {
     /// Gives a place back; what the request holds is told by `hold`.
     mutating func end(_ load: RequestLoad, of uid: UInt32) {
         lines[load.kind.rawValue].used -= load.units
+        if load.kind == .bulk { rests.end(uid, at: now) }
         if load.kind.isRequest { change(uid) { $0.requests -= 1 } }
     }
 
@@ -118,16 +123,28 @@ struct RequestTurns<Waiter: Hashable> {
         waitingCount > 0 && lines.contains { line in line.order.contains { $0.uid == uid } }
     }
 
+    /// When `next` is to be asked again, for somebody who rests; nil where nobody who waits does.
+    var nextRestEnd: BulkRests.Instant? {
+        lines[RequestLoad.Kind.bulk.rawValue].order.compactMap(restEnd).min()
+    }
+
     // MARK: - Places
 
     private func mayBegin(_ load: RequestLoad, _ user: User) -> Bool {
-        hasRoom(for: load, user.uid) && hasPlace(for: load, user)
+        hasRoom(for: load, user) && hasPlace(for: load, user)
+    }
+
+    /// When the user's next bulk may begin; nil for now.
+    private func restEnd(of user: User) -> BulkRests.Instant? {
+        user.isAdministrator ? nil : rests.end(of: user.uid, at: now)
     }
 
     /// Whether the user's own bounds allow it.
-    private func hasRoom(for load: RequestLoad, _ uid: UInt32) -> Bool {
+    private func hasRoom(for load: RequestLoad, _ user: User) -> Bool {
+        let uid = user.uid
         let isBelow = !load.kind.isRequest || uses[uid, default: Use()].requests < requestsPerUser
-        return isBelow && hasBytes(for: load, uid)
+        let isRested = load.kind != .bulk || restEnd(of: user) == nil
+        return isBelow && isRested && hasBytes(for: load, uid)
     }
 
     private func hasBytes(for load: RequestLoad, _ uid: UInt32) -> Bool {
@@ -165,14 +182,14 @@ struct RequestTurns<Waiter: Hashable> {
 
     /// Whether a user who waits could go on if there were a place.
     private func isHeldUpByOthers(_ user: User, _ line: Line) -> Bool {
-        line.waiting[user]?.first.map { hasRoom(for: $0.load, user.uid) } == true
+        line.waiting[user]?.first.map { hasRoom(for: $0.load, user) } == true
     }
 
     private mutating func next(of kind: RequestLoad.Kind) -> Waiter? {
         let line = lines[kind.rawValue]
         var isFull = false
         for user in line.order {
-            guard let first = line.waiting[user]?.first, hasRoom(for: first.load, user.uid) else {
+            guard let first = line.waiting[user]?.first, hasRoom(for: first.load, user) else {
                 continue
             }
             // The place that comes free is for whose turn it is; the reserve for who has one.
@@ -192,6 +209,7 @@ struct RequestTurns<Waiter: Hashable> {
 
     private mutating func begin(_ load: RequestLoad, _ user: User) {
         lines[load.kind.rawValue].used += load.units
+        if load.kind == .bulk { rests.begin(user.uid, at: now) }
         heldBytes += load.bytes
         change(user.uid) {
             $0.bytes += load.bytes
