@@ -32,21 +32,44 @@ extension Scheduler {
 
     /// Tells the watchers what a write has changed, and the store that they were told.
     func tell(_ notices: [Notice]) {
-        for notice in notices {
-            number(notice.event) { scheduler, event in
-                // The store first: who asks it for what has been published finds it there.
-                let pending = scheduler.pending
-                let write =
-                    event.owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common
-                pending.begin(write)
-                scheduler.store.record(within: .milliseconds(50)) { database in
-                    try EventLog(database).insert(event, fromOutbox: notice.outbox)
-                } durable: {
-                    pending.end(write)
+        var rest = notices[...]
+        while !rest.isEmpty {
+            // As many as have their number at once, in one record: each costs the store a step of its own.
+            var numbered: [Notice] = []
+            let uid = rest.first?.event.owner?.uid
+            while let notice = rest.first, notice.event.owner?.uid == uid, unnumbered.isEmpty,
+                let seq = numbers.take()
+            {
+                var notice = notice
+                notice.event.seq = seq
+                numbered.append(notice)
+                rest.removeFirst()
+            }
+            if numbered.isEmpty, let notice = rest.popFirst() {
+                number(notice.event) { scheduler, event in
+                    scheduler.publish([Notice(outbox: notice.outbox, event: event)])
                 }
-                scheduler.events.publish(event)
+            } else {
+                publish(numbered)
+                extendNumbers()
             }
         }
+    }
+
+    /// Publishes events of one user that have their numbers, and has the store keep them.
+    private func publish(_ notices: [Notice]) {
+        // The store first: who asks it for what has been published finds it there.
+        let pending = pending
+        let owner = notices.first?.event.owner
+        let write = owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common
+        pending.begin(write)
+        store.record(within: .milliseconds(50)) { database in
+            let log = EventLog(database)
+            for notice in notices { try log.insert(notice.event, fromOutbox: notice.outbox) }
+        } durable: {
+            pending.end(write)
+        }
+        for notice in notices { events.publish(notice.event) }
     }
 
     /// Whether an event of now gets its number at once.
