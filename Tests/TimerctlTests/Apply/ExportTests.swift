@@ -40,7 +40,7 @@ import TimerControl
             (#"{"b":18446744073709551616,"a":1e2}"#, #"{"b":18446744073709551616,"a":1e2}"#),
             (#"[1.10,  "é"]"#, #"[1.10,  "é"]"#),
             // A pair of escapes for one character.
-            (#"{"b":"\ud83d\ude00","a":1}"#, #"{"a": 1, "b": "\U0001f600"}"#),
+            (#"{"b":"\ud83d\ude00","a":1}"#, #"{"a": 1, "b": "😀"}"#),
         ]
     )
     func userInfo(text: String, exported: String) throws {
