@@ -15,7 +15,7 @@ import Testing
 
     /// Somebody has asked for a list, and has it.
     private func look(_ turns: inout Turns, _ user: Turns.User) {
-        #expect(turns.take(list, for: user, "list of \(user.uid)"))
+        #expect(turns.take(list, for: user, "list of \(user.uid)") == true)
         turns.end(list, of: user.uid)
     }
 
@@ -23,8 +23,8 @@ import Testing
     func rest() {
         var turns = Turns(requestsPerUser: 100)
         look(&turns, ben)
-        #expect(turns.take(bulk, for: ann, "a1"))
-        #expect(!turns.take(bulk, for: ann, "a2"), "it waits for the first")
+        #expect(turns.take(bulk, for: ann, "a1") == true)
+        #expect(turns.take(bulk, for: ann, "a2") == false, "it waits for the first")
         turns.now = .seconds(1)
         look(&turns, ben)
         turns.end(bulk, of: ann.uid)
@@ -42,11 +42,11 @@ import Testing
     func others() {
         var turns = Turns(requestsPerUser: 100)
         look(&turns, ben)
-        #expect(turns.take(bulk, for: ann, "a1"))
+        #expect(turns.take(bulk, for: ann, "a1") == true)
         turns.now = .milliseconds(500)
         turns.end(bulk, of: ann.uid)
-        #expect(!turns.take(bulk, for: ann, "a2"))
-        #expect(turns.take(bulk, for: ben, "b1"))
+        #expect(turns.take(bulk, for: ann, "a2") == false)
+        #expect(turns.take(bulk, for: ben, "b1") == true)
         turns.now = .milliseconds(800)
         turns.end(bulk, of: ben.uid)
         #expect(turns.next() == nil, "both rest")
@@ -59,7 +59,7 @@ import Testing
     func alone() {
         var turns = Turns(requestsPerUser: 100)
         for second in 1...5 {
-            #expect(turns.take(bulk, for: ann, "a"))
+            #expect(turns.take(bulk, for: ann, "a") == true)
             turns.now = .seconds(second)
             turns.end(bulk, of: ann.uid)
         }
@@ -67,17 +67,17 @@ import Testing
         #expect(turns.take(bulk, for: ann, "a") == false)
         turns.cancel("a", .bulk, of: ann)
         turns.now += BulkRests.attention + .milliseconds(1)
-        #expect(turns.take(bulk, for: ann, "a"))
+        #expect(turns.take(bulk, for: ann, "a") == true)
     }
 
     @Test("Root does not rest")
     func administrators() {
         var turns = Turns(requestsPerUser: 100)
         look(&turns, ben)
-        #expect(turns.take(bulk, for: root, "r1"))
+        #expect(turns.take(bulk, for: root, "r1") == true)
         turns.now = .seconds(1)
         turns.end(bulk, of: root.uid)
-        #expect(turns.take(bulk, for: root, "r2"))
+        #expect(turns.take(bulk, for: root, "r2") == true)
     }
 
     @Test("In the long run nobody who shares has more than half, whatever each bulk takes")
