@@ -21,6 +21,10 @@ final class Database {
     private let mode: Mode
     private let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
+    /// The same by where a text stands in memory: to hash it costs as much as to run it.
+    ///
+    /// Each text is kept, so that no other comes to stand there.
+    private var statementsByPlace: [UnsafeRawPointer: (sql: String, statement: Statement)] = [:]
     private var isClosed = false
     /// Of the connection that writes.
     private var files: OpenedFiles?
@@ -85,8 +89,7 @@ final class Database {
 
     /// Lets go of the file that it has beside it; not within a transaction.
     func leaveDisk() throws(DatabaseError) {
-        for statement in statements.values { statement.finish() }
-        statements = [:]
+        finishStatements()
         try execute("DETACH disk")
     }
 
@@ -103,10 +106,7 @@ final class Database {
         guard !isClosed else { return }
         rollback()
         isClosed = true
-        for statement in statements.values {
-            statement.finish()
-        }
-        statements = [:]
+        finishStatements()
         let loss = loss
         if loss != nil { csqlite_keep_log_on_close(handle) }
         if mode == .readWriteCreate, loss?.isMain != true {
@@ -122,7 +122,28 @@ final class Database {
 
     /// The compiled form of `sql`, one statement; compiled on first use and kept until `close`.
     func prepare(_ sql: String) throws(DatabaseError) -> Statement {
-        if let statement = statements[sql] { return statement }
+        let place = sql.place
+        if let place, let known = statementsByPlace[place], known.sql.utf8.count == sql.utf8.count {
+            return known.statement
+        }
+        let statement: Statement
+        if let known = statements[sql] { statement = known } else { statement = try compile(sql) }
+        if let place, statementsByPlace.count < Self.placesKept {
+            statementsByPlace[place] = (sql, statement)
+        }
+        return statement
+    }
+
+    /// More places than there are texts in the program: one that is made anew each time has many.
+    private static let placesKept = 512
+
+    private func finishStatements() {
+        for statement in statements.values { statement.finish() }
+        statements = [:]
+        statementsByPlace = [:]
+    }
+
+    private func compile(_ sql: String) throws(DatabaseError) -> Statement {
         // Using a closed connection is undefined in SQLite, so it must not get that far.
         precondition(!isClosed, "the database is closed: \(path)")
         var prepared: OpaquePointer?
@@ -285,5 +306,15 @@ final class Database {
             // Not retained: the connection that calls the hook is closed before its owner is freed.
             Unmanaged.passUnretained(self).toOpaque()
         )
+    }
+}
+
+extension String {
+    /// Where its bytes stand in memory; nil for one that holds them in itself, or has none of its own.
+    fileprivate var place: UnsafeRawPointer? {
+        // Strings of up to 15 bytes may be held in the value, which is on the stack.
+        guard utf8.count > 15 else { return nil }
+        return utf8.withContiguousStorageIfAvailable { $0.baseAddress.map(UnsafeRawPointer.init) }
+            ?? nil
     }
 }

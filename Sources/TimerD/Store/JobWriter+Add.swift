@@ -56,7 +56,9 @@ extension JobWriter {
         if let limit { try requireRoom(for: jobs, of: owner, replace: replace, limit: limit) }
         let ownerID = try owners.add(jobs.count, to: owner)
         return try requiringSpace(for: owner, ownerID) { writer in
-            try jobs.map { try writer.add($0, of: ownerID, replace: replace) }
+            try writer.tallying { writer in
+                try jobs.map { try writer.add($0, of: ownerID, replace: replace) }
+            }
         }
     }
 

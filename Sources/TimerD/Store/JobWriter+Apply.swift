@@ -57,7 +57,7 @@ extension JobWriter {
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: new, caller: caller)
         guard keepsDates(job, new) else {
-            try owners.count(1, of: job.ownerID)
+            try countLive(1, of: job.ownerID)
             return try replace(job, with: new)
         }
         try takeBack(&job)

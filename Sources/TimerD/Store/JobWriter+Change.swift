@@ -27,9 +27,26 @@ extension JobWriter {
         caller: Caller,
         busy: Set<JobID> = []
     ) throws -> ChangedJobs {
-        let (first, room) = (outcome.jobs.count, PageRoom())
+        let first = outcome.jobs.count
+        let ids = try resolve(selection, caller: caller, busy: busy)
         var changed = ChangedJobs()
-        for id in try resolve(selection, caller: caller, busy: busy) {
+        changed.told = try tallying { writer in
+            try writer.apply(change, to: ids, caller: caller, unstarted: unstarted)
+        }
+        changed.jobs = Array(outcome.jobs[first...])
+        return changed
+    }
+
+    /// Returns how many of the jobs there is room to tell of.
+    private mutating func apply(
+        _ change: JobChange,
+        to ids: [JobID],
+        caller: Caller,
+        unstarted: Set<FireID>
+    ) throws -> Int {
+        let room = PageRoom()
+        var told = 0
+        for id in ids {
             guard let job = try jobToChange(id, for: caller) else { throw ControlError.noJob(id) }
             try apply(change, to: job)
             guard let last = outcome.jobs.indices.last else { continue }
@@ -38,13 +55,12 @@ extension JobWriter {
                 try readUserInfo(of: &outcome.jobs[last])
             }
             if room.takes(job: outcome.jobs[last]) {
-                changed.told += 1
+                told += 1
             } else {
                 outcome.jobs[last].shedWords()
             }
         }
-        changed.jobs = Array(outcome.jobs[first...])
-        return changed
+        return told
     }
 
     /// The id of a job that the caller may know of; by name, root has its own jobs alone.

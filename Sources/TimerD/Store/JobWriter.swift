@@ -22,6 +22,8 @@ struct JobWriter {
     var missedFor: FireReason?
     /// What the scheduler is to be told once the write is durable.
     var outcome = StoreOutcome()
+    /// What is to be counted once this change of many jobs is over; nil while none is under way.
+    var tally: JobTally?
 
     init(_ database: Database, at moment: Moment, horizon: Timestamp, runsKept: Int? = nil) {
         self.database = database
@@ -130,7 +132,7 @@ struct JobWriter {
         throws
     {
         try count(leaving: job.state, entering: state)
-        if job.state.isLive { try owners.count(-1, of: job.ownerID) }
+        if job.state.isLive { try countLive(-1, of: job.ownerID) }
         try endHold(&job)
         try removeClaim(of: &job)
         job.state = state
@@ -156,17 +158,6 @@ struct JobWriter {
         job.endedAt = moment.wall
         job.endReason = .invalidated
         try note(.jobInvalidated, job, StoredJob.EndReason.invalidated.rawValue)
-    }
-
-    /// Keeps the numbers of live jobs by state.
-    func count(leaving: Job.State?, entering: Job.State) throws {
-        func change(_ state: Job.State) -> Int64 {
-            (entering == state ? 1 : 0) - (leaving == state ? 1 : 0)
-        }
-        let scheduled = change(.scheduled)
-        let paused = change(.paused)
-        guard scheduled != 0 || paused != 0 else { return }
-        try database.prepare(SQL.countJobs).run(scheduled, paused)
     }
 
     /// Puts an event into the outbox: it is told once this write is durable, or after a crash.
@@ -269,9 +260,6 @@ extension JobWriter {
             """
         static let deleteFire = "DELETE FROM fires WHERE id = ?1"
         static let deleteName = "DELETE FROM job_names WHERE owner_id = ?1 AND name = ?2"
-        static let countJobs = """
-            UPDATE daemon_state SET scheduled = scheduled + ?1, paused = paused + ?2
-            """
         static let insertNotice = """
             INSERT INTO outbox (type, at_us, job_id, fire_id, run_id, reason, fire_date_us,
                 owner_id)

@@ -127,6 +127,25 @@ import Testing
         )
     }
 
+    @Test("A text that is made anew stands for itself, wherever in memory that is")
+    func texts() throws {
+        let database = try openUnlinked()
+        // Each is freed before the next, which often stands in the same place.
+        for number in 0..<2000 {
+            let found: Int? = try database.prepare("SELECT 1000000 + \(number + 1000)").value()
+            #expect(found == 1_001_000 + number)
+        }
+        let kept = (0..<3).map { "SELECT 1000000 + \($0) AS kept" }
+        for _ in 0..<2 {
+            for (number, sql) in kept.enumerated() {
+                let statement = try database.prepare(sql)
+                #expect(try statement.value() == 1_000_000 + number)
+                let copy = String(sql.reversed().reversed())
+                #expect(try database.prepare(copy) === statement)
+            }
+        }
+    }
+
     @Test("Running a statement inside itself, or after its database, stops the program")
     func misuse() async {
         expectStopped(

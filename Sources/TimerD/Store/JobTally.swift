@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// How the numbers of live jobs change with a write: what is kept once for all of its jobs.
+struct JobTally: Sendable {
+    var scheduled: Int64 = 0
+    var paused: Int64 = 0
+    /// By the owner's row.
+    var live: [OwnerID: Int] = [:]
+
+    mutating func count(leaving: Job.State?, entering: Job.State) {
+        func change(_ state: Job.State) -> Int64 {
+            (entering == state ? 1 : 0) - (leaving == state ? 1 : 0)
+        }
+        scheduled += change(.scheduled)
+        paused += change(.paused)
+    }
+}
+
+extension JobWriter {
+    /// Carries out `body`, which changes many jobs, and keeps the numbers of live jobs once at its end.
+    ///
+    /// Within `body` they are those of before.
+    mutating func tallying<T>(_ body: (inout JobWriter) throws -> T) throws -> T {
+        guard tally == nil else { return try body(&self) }
+        tally = JobTally()
+        let value: T
+        do {
+            value = try body(&self)
+        } catch {
+            tally = nil
+            throw error
+        }
+        let sum = tally ?? JobTally()
+        tally = nil
+        try write(sum)
+        return value
+    }
+
+    /// Keeps the numbers of live jobs by state.
+    mutating func count(leaving: Job.State?, entering: Job.State) throws {
+        var sum = tally ?? JobTally()
+        sum.count(leaving: leaving, entering: entering)
+        if tally == nil { try write(sum) } else { tally = sum }
+    }
+
+    /// Keeps how many live jobs an owner has.
+    mutating func countLive(_ change: Int, of owner: OwnerID) throws {
+        if tally == nil {
+            try owners.count(change, of: owner)
+        } else {
+            tally?.live[owner, default: 0] += change
+        }
+    }
+
+    private func write(_ sum: JobTally) throws {
+        if sum.scheduled != 0 || sum.paused != 0 {
+            try database.prepare(SQL.countJobs).run(sum.scheduled, sum.paused)
+        }
+        for (owner, change) in sum.live where change != 0 { try owners.count(change, of: owner) }
+    }
+}
+
+extension JobWriter.SQL {
+    static let countJobs = """
+        UPDATE daemon_state SET scheduled = scheduled + ?1, paused = paused + ?2
+        """
+}
