@@ -54,7 +54,7 @@ extension Connection {
             let reply = Task.isCancelled ? nil : id.map { ReplyLine.reply(id: $0, result) }
             gate.onLoop { connection.value.finish(ticket, reply, load, way) }
         }
-        if request.mayWait {
+        if request.mayWait || request.isPreview {
             // Not on the loop: it ends there, after this has been noted.
             reads[ticket] = Task(operation: body)
         } else {

@@ -145,6 +145,11 @@ extension Request {
         }
     }
 
+    /// Whether nothing is left of it, once it has been checked, but to write up to a thousand dates.
+    ///
+    /// That takes a millisecond or two, for which the loop is not to be kept; and it depends on no order.
+    var isPreview: Bool { if case .previewSchedule = self { true } else { false } }
+
     /// Whether it changes nothing, so that nobody misses it once the client is gone.
     var isRead: Bool {
         switch self {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Glibc
 import Locks
 import Testing
 import TimerControl
@@ -202,6 +203,36 @@ import TimerControl
             #expect(changed.count == 1)
             // The daemon's own user has a place more than the one.
             #expect(begun.count == 3, "two had begun, and one is that of the round trip")
+        }
+    }
+
+    @Test("What a preview has found is written down while the loop serves others")
+    func previewReplies() async throws {
+        /// Notes which thread writes it.
+        struct Found: Encodable {
+            let note: @Sendable () -> Void
+            func encode(to encoder: any Encoder) throws {
+                note()
+                var container = encoder.singleValueContainer()
+                try container.encode("found")
+            }
+        }
+        let threads = Locked<[pthread_t]>([])
+        let note: @Sendable () -> Void = { threads.withLock { $0.append(pthread_self()) } }
+        let check: RequestChecker = { _, _ in { .success(Found(note: note)) } }
+        try await TestSocket.with(check: check) { server in
+            let loop = try await server.bus.loop.submit { pthread_self() }.get()
+            let client = try await server.connect()
+            for id in 1...10 {
+                try await client.send(
+                    #"{"jsonrpc":"2.0","id":\#(id),"method":"schedule.preview","#
+                        + #""params":{"schedule":{"every":"1s"}}}"# + "\n"
+                )
+                #expect(await client.next() != nil)
+            }
+            let used = threads.withLock { $0 }
+            #expect(used.count == 10)
+            #expect(!used.contains(loop))
         }
     }
 
