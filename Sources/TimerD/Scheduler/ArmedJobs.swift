@@ -12,6 +12,8 @@ struct ArmedJobs: Sendable {
     private var byOwner: [OwnerID: Set<JobID>] = [:]
     /// How many of them have a timer in the loop.
     private(set) var timers = 0
+    /// How many fires are claimed for them.
+    private(set) var claims = 0
 
     var count: Int { jobs.count }
 
@@ -58,6 +60,24 @@ struct ArmedJobs: Sendable {
         for tag in entry.job.ownedTags { byWord.insert(entry.job.id, as: tag) }
         byOwner[entry.job.ownerID, default: []].insert(entry.job.id)
         if entry.timer != nil { timers += 1 }
+        claims += entry.job.claims
+    }
+
+    /// Moves a job, whose timer has been taken out, on to its next fire; its name and tags are the same.
+    mutating func moveOn(to job: StoredJob) {
+        guard let before = jobs[job.id] else { return }
+        claims += job.claims - before.job.claims
+        jobs[job.id] = ArmedJob(job: job, since: nil)
+    }
+
+    /// Takes over what else the store says of a job whose next fire, name and tags are the same; its timer
+    /// stays.
+    mutating func update(_ job: StoredJob) {
+        guard let before = jobs[job.id] else { return }
+        claims += job.claims - before.job.claims
+        var entry = ArmedJob(job: job, since: before)
+        entry.timer = before.timer
+        jobs[job.id] = entry
     }
 
     /// Takes a job out; its timer stays as it is.
@@ -69,6 +89,7 @@ struct ArmedJobs: Sendable {
         byOwner[entry.job.ownerID]?.remove(id)
         if byOwner[entry.job.ownerID]?.isEmpty == true { byOwner[entry.job.ownerID] = nil }
         if entry.timer != nil { timers -= 1 }
+        claims -= entry.job.claims
         return entry
     }
 
@@ -97,4 +118,9 @@ struct ArmedJobs: Sendable {
     mutating func noteWait(of id: JobID) { jobs[id]?.hasWaited = true }
 
     mutating func setStage(_ stage: ArmedJob.Stage, of id: JobID) { jobs[id]?.stage = stage }
+}
+
+extension StoredJob {
+    /// How many fires are claimed for it.
+    fileprivate var claims: Int { (claim == nil ? 0 : 1) + (ahead?.count ?? 0) }
 }

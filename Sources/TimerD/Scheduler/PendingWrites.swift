@@ -37,6 +37,13 @@ final class PendingWrites: Sendable {
         }
     }
 
+    /// Whether one of them is a change that `caller` has asked for, or of what anybody may have heard of.
+    func areAskedFor(by caller: Caller) -> Bool {
+        counts.withLock { counts in
+            [.command(of: caller.uid), .common].contains { counts.byWrite[$0] != nil }
+        }
+    }
+
     /// Whether one of them is of what has been told to who may know of the jobs of `owner`; nil for
     /// those of all.
     func areTold(to owner: Owner?) -> Bool {

@@ -55,7 +55,7 @@ extension Scheduler {
         _ body: @escaping @Sendable (inout JobWriter, StoredJob) throws -> Void
     ) {
         disarm(entry.job.id)
-        let job = entry.job
+        let job = awaitingStore(entry.job)
         record(of: job, share: entry.share) { writer in
             if entry.hasWaited { writer.missedFor = .overload }
             try body(&writer, job)
@@ -66,11 +66,7 @@ extension Scheduler {
 
     private func fire(_ entry: ArmedJob) {
         guard let claim = entry.job.claim else { return }
-        guard let command = entry.job.definition.command else {
-            armed.remove(entry.job.id)
-            begin(entry, claim)
-            return
-        }
+        guard let command = entry.job.definition.command else { return beginEvent(entry, claim) }
         switch entry.stage {
         case .waiting: prepare(entry, isDue: true)
         case .preparing: armed.setStage(.preparing(isDue: true), of: entry.job.id)
@@ -177,11 +173,15 @@ extension Scheduler {
 
     /// The same for the fire of a date that has come.
     @discardableResult
-    private func begin(_ entry: ArmedJob, _ claim: StoredJob.Claim) -> Timestamp {
+    func begin(_ entry: ArmedJob, _ claim: StoredJob.Claim, _ going: GoingOn = GoingOn())
+        -> Timestamp
+    {
         let hasWaited = entry.hasWaited
         return begin(entry.job, claim, share: entry.share) { begun in
             { writer in
                 if hasWaited { writer.missedFor = .overload }
+                var begun = begun
+                begun.going = going
                 try writer.record(begun)
             }
         }

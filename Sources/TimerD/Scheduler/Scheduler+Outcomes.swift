@@ -82,7 +82,14 @@ extension Scheduler {
         return count
     }
 
-    private func take(_ job: StoredJob) {
+    private func take(_ said: StoredJob) {
+        guard let job = goneAhead.take(said) else { return }
+        if said.told > 0, let entry = armed[job.id], entry.timer != nil, !isStopping,
+            job.state == .scheduled, !job.isHeld, let fire = job.claim?.fire,
+            fire == entry.job.claim?.fire
+        {
+            return armed.update(job)
+        }
         armed.stopTimer(of: job.id)
         let before = armed.remove(job.id)
         defer {

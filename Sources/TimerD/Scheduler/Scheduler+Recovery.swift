@@ -118,11 +118,6 @@ extension Scheduler {
         try? await store.barrier()
     }
 
-    /// The same for what `caller` may have heard of: another's changes keep nobody who reads.
-    func settle(for caller: Caller) async {
-        if pending.concern(caller) { await settle() }
-    }
-
     // MARK: - The end
 
     /// Stops claiming and firing; waits up to `drainTime` for runs, then ends them; gives back

@@ -74,7 +74,14 @@ extension Scheduler {
 
     /// Gives the wall jobs back to the store, which knows what comes next of them.
     private func followClockBack() {
-        let jobs = armed.all.map(\.job).filter { $0.clock == .wall && !holds.covers($0) }
+        let jobs = armed.all.map(\.job)
+            .filter { $0.clock == .wall && !holds.covers($0) }
+            .map { job in
+                var job = job
+                // The store may have claimed more of it since.
+                if goneAhead.contains(job.id) { job.ahead = nil }
+                return job
+            }
         for job in jobs { disarm(job.id) }
         // What was recorded before may arm some of them once more, for a date that is to be taken back.
         holds.holdWallJobs()

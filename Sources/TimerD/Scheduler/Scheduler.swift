@@ -38,6 +38,8 @@ actor Scheduler {
     var armed = ArmedJobs()
     var window: Window
     var turns: FireTurns
+    /// The jobs that have fired further than the store has answered.
+    var goneAhead = GoneAhead()
     /// What the store has said and is not taken over yet, in its order.
     var said: Deque<SaidByStore> = []
     /// Set while turns are to be taken later than at once.
@@ -70,6 +72,9 @@ actor Scheduler {
     var announcedLoadDate: Timestamp?
     /// Resumed when the last run has ended, while stopping.
     var idleWaiters: [CheckedContinuation<Void, Never>] = []
+    /// Reads that wait for what has happened to be stored.
+    var readings: [Int: Reading] = [:]
+    var lastReading = 0
 
     init(
         loop: any TimerLoop,

@@ -62,7 +62,7 @@ extension Scheduler {
         return Measures(
             counters: counters,
             armed: armed.timers,
-            claimed: armed.count,
+            claimed: armed.claims,
             running: fires.running,
             waitingForPlace: places.waiting,
             waiting: fires.waiting - places.waiting

@@ -38,6 +38,11 @@ struct StoredJob: Sendable {
     var storedBytes = 0
     /// Whether there is a userInfo that was not read, as `definition` does not show.
     var hasUnreadUserInfo = false
+    /// What is claimed behind `claim`, the soonest first; nil where that is not known, of a job as its row
+    /// tells it.
+    var ahead: [ClaimAhead]? = []
+    /// Which record of the scheduler's it has come of; 0 for what no fire that has gone ahead depends on.
+    var told = 0
 
     /// Whether it fires no date for now, whatever its state.
     var isHeld: Bool { held != nil || unread != nil }

@@ -24,6 +24,9 @@ protocol TimerLoop: SerialExecutor {
 
     /// The same for when due fires may have their turn.
     func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
+
+    /// The same for a read that waits no longer.
+    func armReading(_ reading: Int, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
 }
 
 /// A timer in the loop.
@@ -65,6 +68,17 @@ extension RunLoopThread: TimerLoop {
     func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
         let timer = WeakTimer(fireDate: date.date, target: scheduler) { scheduler, _ in
             scheduler.assumeIsolated { $0.takeTurns() }
+        }
+        add(timer)
+        return timer
+    }
+    func armReading(_ reading: Int, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
+    {
+        let timer = WeakTimer(fireDate: date.date, userInfo: reading, target: scheduler) {
+            scheduler,
+            timer in
+            guard let reading = timer.userInfo as? Int else { return }
+            scheduler.assumeIsolated { $0.goOnReading(reading) }
         }
         add(timer)
         return timer

@@ -65,7 +65,8 @@ enum JobRow {
                 policy: policy,
                 held: try row.get(17),
                 storedBytes: row.byteCount(11) + (isUnread ? 0 : row.byteCount(12)),
-                hasUnreadUserInfo: isUnread
+                hasUnreadUserInfo: isUnread,
+                ahead: claim == nil ? [] : nil
             )
         } catch let error as ControlError {
             return unread(id, row, error.message)

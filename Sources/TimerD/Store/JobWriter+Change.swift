@@ -142,7 +142,7 @@ extension JobWriter {
             try takeBack(&job)
             try move(&job, to: moment.date(ofWall: date, on: job.clock))
         case (.pause, .paused), (.resume, .scheduled):
-            outcome.jobs.append(job)
+            outcome.jobs.append(try withClaimsAhead(job))
         case (.pause, _):
             try takeBack(&job)
             try count(leaving: job.state, entering: .paused)

@@ -6,10 +6,13 @@ import TimerControl
 extension JobWriter {
     /// Settles the job's dates that have passed, claims the next one if the window covers it, and
     /// writes the job.
+    ///
+    /// `depth`: how many dates are to be claimed behind the next one.
     @discardableResult
-    mutating func settleAndPut(_ job: StoredJob) throws -> StoredJob {
+    mutating func settleAndPut(_ job: StoredJob, depth: Int = 0) throws -> StoredJob {
         var job = job
         if job.state == .scheduled { try settle(&job) }
+        if depth > 0 { try claimAhead(of: &job, depth: depth) }
         try put(job)
         return job
     }
@@ -82,11 +85,16 @@ extension JobWriter {
         if database.changes == 1 {
             job.uncut += 1
             let fire = FireID(rawValue: database.lastInsertRowID)
+            job.ahead = []
             job.claim = StoredJob.Claim(
                 fire: fire,
                 missed: missed,
                 isSettled: date <= moment.reading(of: job.clock)
             )
+            job.fireDate = date
+        } else if let left = try claimLeft(of: job, at: date) {
+            job.claim = left
+            job.ahead = nil
             job.fireDate = date
         } else {
             // Fired by hand at this very instant.

@@ -12,13 +12,19 @@ struct BegunFire: Sendable {
     var firedAt: Timestamp
     /// The event that went out for it, with its number.
     var event: Event
+    var going = GoingOn()
 }
 
 extension JobWriter {
     /// Records a fire that has begun by its schedule, and moves the job on.
     mutating func record(_ begun: BegunFire) throws {
+        var job = begun.job
+        if begun.going.isBehind || job.ahead == nil, try !catchUp(&job) {
+            try recordBeside(begun)
+            return try markFired(begun)
+        }
         try markFired(begun)
-        try moveOn(begun.job)
+        try moveOn(job, begun.going)
     }
 
     /// Records that a date has come whose command has to wait, and moves the job on.
@@ -31,17 +37,20 @@ extension JobWriter {
         // The newest fire is the one that is wanted: neither an older one nor its next attempt.
         if job.policy.run.overlap == .replace { try dropFires(of: &job, areReplaced: true) }
         try self.wait(fire, for: wait, until: nil)
-        try moveOn(job)
+        try moveOn(job, GoingOn())
     }
 
     /// Moves the job on from its date, which has become a fire.
-    private mutating func moveOn(_ job: StoredJob) throws {
+    private mutating func moveOn(_ job: StoredJob, _ going: GoingOn) throws {
         var job = job
+        let date = job.fireDate ?? moment.reading(of: job.clock)
         job.claim = nil
         job.fires += 1
         try orHold(job) { writer, job in
-            try writer.advance(&job, past: job.fireDate ?? writer.moment.reading(of: job.clock))
-            try writer.settleAndPut(job)
+            if try !writer.goOn(&job, past: date, going) {
+                try writer.advance(&job, past: date)
+            }
+            try writer.settleAndPut(job, depth: going.depth)
         }
     }
 

@@ -43,7 +43,7 @@ extension JobWriter {
     func cutIfGrown(_ job: inout StoredJob) throws {
         guard let runsKept, job.uncut >= Self.cutInterval else { return }
         let oldest = try database.prepare(SQL.oldestKept)
-            .value(job.id, runsKept - 1, as: Timestamp.self)
+            .value(job.id, runsKept - 1 + (job.ahead?.count ?? 0), as: Timestamp.self)
         var effort = Effort()
         guard try oldest.map({ try forget(job, before: $0, &effort) }) ?? true else { return }
         job.uncut = 0

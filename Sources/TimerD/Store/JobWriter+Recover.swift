@@ -31,7 +31,9 @@ extension JobWriter {
 
     /// The same of one job's fires, or of all.
     mutating func recover(of only: JobID?, into recovered: inout Recovered) throws {
+        var settled: Set<FireID> = []
         for (id, owner) in try openFires() where only.map({ $0 == owner }) ?? true {
+            guard !settled.contains(id) else { continue }
             guard var job = try job(owner) else { continue }
             if let unread = job.unread {
                 if recovered.leftOpen.insert(job.id).inserted { try hold(job, unread.reason) }
@@ -55,6 +57,10 @@ extension JobWriter {
                     isSettled: fire.hasCome(of: job, at: moment),
                     isRedelivery: isRedelivery
                 )
+                // Their rows come after that of the claim.
+                let ahead = try recoverAhead(of: &job)
+                settled.formUnion(ahead)
+                recovered.redelivered += job.ahead?.count ?? 0
                 outcome.jobs.append(job)
             case .carryOut:
                 recovered.untoldByHand.append(
@@ -152,11 +158,12 @@ extension JobWriter {
                 job.claim?.fire == fire
             else { continue }
             try doubt(fire)
+            for next in try claimsAhead(of: job) { try doubt(next.claim.fire) }
         }
     }
 
     /// Stores that an event may have been told, so that its fire keeps its row whatever follows.
-    private func doubt(_ fire: FireID) throws {
+    func doubt(_ fire: FireID) throws {
         try database.prepare(SQL.doubt).run(fire, moment.wall)
     }
 
@@ -307,6 +314,7 @@ extension JobWriter.SQL {
             SELECT job_id FROM fires
             WHERE \(RunRow.isOpen) AND state = 'claimed'
                 AND fired_at_us IS NULL AND reason IS NOT 'manual')
+            AND (SELECT fired_at_us FROM fires WHERE id = claim_id) IS NULL
         """
     static let deleteClaims = """
         DELETE FROM fires

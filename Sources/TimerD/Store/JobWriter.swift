@@ -82,7 +82,7 @@ struct JobWriter {
 
     /// Writes back where the job stands, and hands it to the outcome.
     mutating func put(_ job: StoredJob) throws {
-        var job = job
+        var job = try withClaimsAhead(job)
         let unread = job.state.isLive ? job.unread : nil
         if unread == nil { try cutIfGrown(&job) }
         try database.prepare(SQL.updateJob).run(
@@ -109,16 +109,27 @@ struct JobWriter {
     mutating func removeClaim(of job: inout StoredJob) throws -> Bool {
         guard let claim = job.claim else { return false }
         job.claim = nil
-        try database.prepare(SQL.keepTold).run(claim.fire, moment.wall)
-        guard database.changes > 0 else {
-            try database.prepare(SQL.deleteClaim).run(claim.fire)
-            return false
+        let isTold = try keepTold(claim, of: &job, date: job.fireDate)
+        if !isTold { try database.prepare(SQL.deleteClaim).run(claim.fire) }
+        if job.ahead?.isEmpty != true, let date = job.fireDate {
+            try removeAhead(of: &job, after: date)
         }
+        return isTold
+    }
+
+    /// Keeps the row of a claim that may have been told, which is told again; false where it was not.
+    @discardableResult
+    mutating func keepTold(_ claim: StoredJob.Claim, of job: inout StoredJob, date: Timestamp?)
+        throws
+        -> Bool
+    {
+        try database.prepare(SQL.keepTold).run(claim.fire, moment.wall)
+        guard database.changes > 0 else { return false }
         job.fires += 1
         try readUserInfo(of: &job)
         let (fired, now) = (job, moment)
         try note(.fireFired, job, fire: claim.fire) {
-            $0.fireDate = fired.wallFireDate(at: now)
+            $0.fireDate = date.map { now.wallDate($0, on: fired.clock) }
             $0.firedAt = now.wall
             $0.userInfo = fired.definition.userInfo
             $0.missed = claim.missed > 0 ? claim.missed : nil

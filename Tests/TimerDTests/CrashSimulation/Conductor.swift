@@ -219,6 +219,11 @@ final class TimerLane: Conductor.Lane, TimerLoop, @unchecked Sendable {
         add(date) { scheduler.assumeIsolated { $0.takeTurns() } }
     }
 
+    func armReading(_ reading: Int, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
+    {
+        add(date) { scheduler.assumeIsolated { $0.goOnReading(reading) } }
+    }
+
     private func add(_ date: Timestamp, _ fire: @escaping @Sendable () -> Void) -> Timer {
         lastNumber += 1
         let date = conductor.now + (date - wall())

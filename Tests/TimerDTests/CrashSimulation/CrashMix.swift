@@ -29,6 +29,7 @@ enum CrashMix {
             (3, ScheduleWords(in: text)),
             (2, ScheduleWords(at: (now + span).rfc3339)),
             (3, ScheduleWords(every: dice.pick([(1, "3s"), (2, "7s"), (2, "20s"), (1, "1min")]))),
+            (2, ScheduleWords(every: dice.pick([(1, "300ms"), (1, "1100ms")]))),
             (1, ScheduleWords(every: "13s", from: (now - span).rfc3339)),
             (2, ScheduleWords(cron: "*/5 * * * * *", tz: "UTC")),
             (2, ScheduleWords(cron: "* * * * *", tz: "UTC")),

@@ -88,7 +88,8 @@ struct StoredLoad {
             try job.definition.command == nil
             ? nil : writer.prepareRun(of: job.id, fire: claim.fire, attempt: 1)
         let fired = event(.fireFired, job, claim.fire)
-        let begun = BegunFire(job: job, fire: claim.fire, firedAt: moment.wall, event: fired)
+        var begun = BegunFire(job: job, fire: claim.fire, firedAt: moment.wall, event: fired)
+        begun.going.depth = ClaimDepth.depth(of: job, armed: armed.count)
         try writer.record(begun)
         fires += 1
         guard let run else { return }

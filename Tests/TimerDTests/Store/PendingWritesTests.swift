@@ -31,6 +31,8 @@ import TimerControl
             pending.begin(write)
             pending.end(write)
             #expect(waiting() == waits)
+            let isAsked = [Self.ann, Self.ben, Self.root].map(pending.areAskedFor)
+            #expect(isAsked == (write == .record(about: 70_001) ? [false, false, false] : waits))
             #expect(told() == isTold)
             pending.end(write)
             #expect(waiting() == [false, false, false])
@@ -59,6 +61,29 @@ import TimerControl
             }
             _ = try await adding.value.get()
             #expect((try await own.value.get() as? JobsReply)?.jobs.count == 1)
+        }
+    }
+
+    /// A read that waited for the record, which the store does not come to, would run into the limit of this
+    /// suite.
+    @Test("A read waits for what has happened to one's jobs no longer than for a moment")
+    func records() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add([ScheduleWords(every: "1s")], of: Self.ann.uid)[0]
+            try await test.settle()
+            let gate = DispatchSemaphore(value: 0)
+            test.store.thread.perform { gate.wait() }
+            await test.advanceWithoutStore(by: .seconds(1))
+            #expect(test.fired(job.id) == [1])
+            let handler = test.handler()
+            let list = Task { await handler.handle(.listJobs(ListJobs()), from: Self.ann.uid) }
+            while await test.scheduler.readings.isEmpty { await Task.yield() }
+            await test.advanceWithoutStore(by: Scheduler.patience)
+            let jobs = try await list.value.get() as? JobsReply
+            #expect(jobs?.jobs.map(\.fires) == [0], "what is stored by then")
+            gate.signal()
+            let later = await handler.handle(.listJobs(ListJobs()), from: Self.ann.uid)
+            #expect((try later.get() as? JobsReply)?.jobs.map(\.fires) == [1])
         }
     }
 }

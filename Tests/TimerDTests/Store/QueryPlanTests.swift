@@ -35,6 +35,23 @@ import Testing
         }
     }
 
+    @Test("What is claimed behind a date is found by the job's dates, past those before it")
+    func ahead() async throws {
+        try await TestScheduler.with { test in
+            for (sql, search) in [
+                (JobWriter.SQL.claimsAhead, "(job_id=? AND fire_date_us>?)"),
+                (JobWriter.SQL.claimLeft, "(job_id=? AND fire_date_us=?)"),
+            ] {
+                let plan = try await test.store.reader.read { database in
+                    try database
+                        .prepare("EXPLAIN QUERY PLAN " + sql.replacing(/\?\d+/, with: "1"))
+                        .all { try $0.get(3, as: String.self) }
+                }
+                #expect(plan == ["SEARCH fires USING INDEX sqlite_autoindex_fires_1 \(search)"])
+            }
+        }
+    }
+
     @Test("What a crash left half done is found by its index, past all that is over")
     func open() async throws {
         try await TestScheduler.with { test in

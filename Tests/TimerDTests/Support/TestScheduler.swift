@@ -137,6 +137,14 @@ final class TestScheduler: Sendable {
         _ change: (inout VirtualClock.Machine) -> Void = { _ in }
     ) async throws -> TestScheduler {
         try await settle()
+        return try await killedAndDown(for: time, change)
+    }
+
+    /// The same without waiting for what is on its way to the store.
+    func killedAndDown(
+        for time: TimeSpan,
+        _ change: (inout VirtualClock.Machine) -> Void = { _ in }
+    ) async throws -> TestScheduler {
         let files = try copyFiles()
         var machine = clock.machine
         machine.pass(time)
@@ -198,6 +206,18 @@ final class TestScheduler: Sendable {
 
     func advance(by span: TimeSpan) async throws {
         try await advance(to: clock.now().wall + span)
+    }
+
+    /// Lets time pass with every timer on its way, while the store does not answer.
+    func advanceWithoutStore(by span: TimeSpan) async {
+        let date = clock.now().wall + span
+        while let next = loop.firstDate, next <= date {
+            clock.advance(to: next - clock.now().shift)
+            _ = loop.fireTimers(of: next)
+            await loop.flush()
+            await loop.flush()
+        }
+        clock.advance(to: date - clock.now().shift)
     }
 
     /// Lets time pass in which nothing happens: a busy host, or sleep.

@@ -78,6 +78,11 @@ final class VirtualTimerLoop: TimerLoop {
         add(at: date, scheduler) { $0.takeTurns() }
     }
 
+    func armReading(_ reading: Int, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
+    {
+        add(at: date, scheduler) { $0.goOnReading(reading) }
+    }
+
     private func add(
         at date: Timestamp,
         _ scheduler: Scheduler,

@@ -128,6 +128,8 @@ extension Promises {
             guard let stored else { continue }
             var expected = stored.anchor
             var last: Int64?
+            // The claim; of an event there may be more behind it.
+            var claimed: Int64?
             try database.prepare(rows).forEach(id, stored.anchor, interval) { row in
                 let date: Int64 = try row.get(0)
                 if date != expected {
@@ -136,6 +138,7 @@ extension Promises {
                     )
                 }
                 last = date
+                if claimed == nil, try row.get(2, as: Run.State.self) == .claimed { claimed = date }
                 expected = date + (try row.get(1, as: Int64.self)) * interval
                 if try row.get(2, as: Run.State.self) == .skipped,
                     try row.get(3, as: FireReason?.self) == nil
@@ -144,7 +147,8 @@ extension Promises {
                 }
             }
             guard stored.state == .scheduled else { continue }
-            let isNext = stored.claim == nil ? stored.next == expected : stored.next == last
+            let isNext =
+                stored.claim == nil ? stored.next == expected : stored.next == (claimed ?? last)
             if !isNext {
                 problems.append(
                     "job \(id): next is \(String(describing: stored.next)), after \(expected)"

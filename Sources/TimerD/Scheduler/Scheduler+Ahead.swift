@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// Events whose next dates are claimed already: they go on without waiting for the store.
+extension Scheduler {
+    /// Begins the fire of an event, and goes on with the next date at once where that is claimed.
+    func beginEvent(_ entry: ArmedJob, _ claim: StoredJob.Claim) {
+        let id = entry.job.id
+        let next = entry.job.movedOn(at: clock.now())
+        let isBehind = goneAhead.contains(id)
+        let going = GoingOn(
+            depth: ClaimDepth.depth(
+                of: entry.job,
+                armed: armed.count(of: entry.job.ownerID),
+                isLate: entry.hasWaited || turns.isBehind(entry.job.owner.uid)
+            ),
+            isBehind: isBehind,
+            dropsAhead: next == nil && entry.job.ahead?.isEmpty == false
+        )
+        var entry = entry
+        if next != nil || isBehind || going.dropsAhead {
+            let fires = entry.job.fires + 1
+            entry.job.told = goneAhead.tell(of: id, fires: fires, waits: going.dropsAhead)
+        }
+        if let next { armed.moveOn(to: next) } else { armed.remove(id) }
+        begin(entry, claim, going)
+        if next != nil { arm(id) }
+    }
+
+    /// The job as it is handed to a record that decides what comes next of it: until that is answered, no
+    /// older answer arms it.
+    func awaitingStore(_ job: StoredJob) -> StoredJob {
+        var job = job
+        if goneAhead.contains(job.id) {
+            job.ahead = nil
+            job.told = goneAhead.tell(of: job.id, fires: job.fires, waits: true)
+        }
+        return job
+    }
+}
