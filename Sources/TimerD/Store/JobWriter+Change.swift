@@ -31,7 +31,7 @@ extension JobWriter {
         let ids = try resolve(selection, caller: caller, busy: busy)
         var changed = ChangedJobs()
         changed.told = try tallying { writer in
-            try writer.apply(change, to: ids, caller: caller, unstarted: unstarted)
+            try writer.apply(change, to: ids, caller: caller)
         }
         changed.jobs = Array(outcome.jobs[first...])
         return changed
@@ -41,8 +41,7 @@ extension JobWriter {
     private mutating func apply(
         _ change: JobChange,
         to ids: [JobID],
-        caller: Caller,
-        unstarted: Set<FireID>
+        caller: Caller
     ) throws -> Int {
         let room = PageRoom()
         var told = 0
