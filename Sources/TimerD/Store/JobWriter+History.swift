@@ -85,6 +85,15 @@ extension JobWriter {
                 try store(range)
                 range = nil
             case .taken where mayComeAgain:
+                // What was left out in between may have been the last row of an earlier cut.
+                if let before = range, before.kind == .forgotten, ranges < Self.rangeLimit,
+                    before.dates.isOnGrid(row.dates.first, of: job),
+                    let next = job.schedule.nextFireDate(after: before.dates.last),
+                    next < row.dates.first
+                {
+                    try store(before)
+                    range = nil
+                }
                 guard var grown = range, grown.dates.isOnGrid(row.dates.first, of: job) else {
                     // A range on a grid that the job has left says nothing of its dates.
                     if let range { try database.prepare(SQL.deleteFire).run(range.id) }
