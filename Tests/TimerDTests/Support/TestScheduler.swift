@@ -22,6 +22,7 @@ final class TestScheduler: Sendable {
     private let keeping: Keeping
     private let accounts: Accounts
     private let loadDate = LoadDate()
+    private let isClosed = Locked(false)
     let recovered: Recovered
 
     static let start = Timestamp(rfc3339: "2026-12-01T08:00:00Z") ?? .distantPast
@@ -123,7 +124,13 @@ final class TestScheduler: Sendable {
         try await test.close()
     }
 
+    /// Stops what is not stopped yet.
     func close() async throws {
+        let isFirst = isClosed.withLock { isClosed in
+            defer { isClosed = true }
+            return !isClosed
+        }
+        guard isFirst else { return }
         await scheduler.stop(drainTime: .zero)
         try await store.close()
         loop.stop()
