@@ -131,6 +131,8 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     case invalidated
     /// The job was held: it could not be read, or its owner was gone.
     case held
+    /// Fired by hand, and dropped before its command began: the job was ended, or a newer fire replaced it.
+    case withdrawn
 
     /// The reason in words, to follow "skipped: ".
     public var sentence: String {
@@ -141,6 +143,7 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .misfireWindow: "missed too long ago to be made up for (misfire window)"
         case .overload: "missed; its user's fires were more than maxFiresPerSecondPerUser"
         case .held: "the job was held"
+        case .withdrawn: "fired by hand, and ended or replaced before its command began"
         case .overlap: "the run before was still in progress"
         case .manual: "fired by hand"
         case .skip: "dropped on request (skip)"

@@ -17,6 +17,10 @@ enum ClaimDepth {
     static let most = 64
     /// How many more the write of a fire claims: the depth grows with the fires, and no write takes long.
     static let perWrite = 2
+    /// How many the write claims that adds a job, if it adds few: the first fires wait for nobody either.
+    static let atAdd = 16
+    /// How many jobs that may be.
+    static let addedAtOnce = 8
     /// How many jobs a user may have armed of whose dates more than the next are claimed.
     static let jobs = 64
 

@@ -93,7 +93,8 @@ struct CommandFires: Sendable {
 
     /// The run in progress of that number.
     subscript(run: RunID) -> RunningCommand? {
-        guard let entry = byRun[run].flatMap({ entries[$0] }), case .running(let command) = entry.state
+        guard let entry = byRun[run].flatMap({ entries[$0] }),
+            case .running(let command) = entry.state
         else { return nil }
         return command
     }
@@ -179,7 +180,9 @@ struct CommandFires: Sendable {
     /// - Returns: whether it had not been before; nil where it is not in progress.
     @discardableResult
     mutating func setStopped(_ isStopped: Bool, _ run: RunID) -> Bool? {
-        guard let fire = byRun[run], case .running(var command) = entries[fire]?.state else { return nil }
+        guard let fire = byRun[run], case .running(var command) = entries[fire]?.state else {
+            return nil
+        }
         let isFirst = command.isStopped != isStopped
         command.isStopped = isStopped
         entries[fire]?.state = .running(command)

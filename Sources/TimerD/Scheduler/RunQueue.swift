@@ -143,7 +143,9 @@ struct RunQueue: Sendable {
     private mutating func serveOne(late: Bool) -> FireID? {
         for (index, user) in turns.enumerated()
         where hasRoom(for: Place(user: user, isLate: late)) {
-            guard let fire = first(of: user, late: late), let waiter = waiters[fire] else { continue }
+            guard let fire = first(of: user, late: late), let waiter = waiters[fire] else {
+                continue
+            }
             waiters[fire] = nil
             _ = take(fire, waiter.place)
             turns.remove(at: index)

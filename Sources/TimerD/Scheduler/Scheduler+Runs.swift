@@ -141,7 +141,9 @@ extension Scheduler {
     /// - Returns: what came of the first signal; `gone` if the run is not in progress. Where it was
     ///   refused, the run goes on as if nobody had asked. With `asDaemon` nothing is refused.
     func endRun(_ run: RunID, asDaemon: Bool) async -> SignalAnswer {
-        guard let command = fires[run], let isFirst = fires.setStopped(true, run) else { return .gone }
+        guard let command = fires[run], let isFirst = fires.setStopped(true, run) else {
+            return .gone
+        }
         let teardown = command.job.policy.run.teardown
         command.start.withdraw()
         switch await runner.kill(run.rawValue, by: teardown, asDaemon: asDaemon) {

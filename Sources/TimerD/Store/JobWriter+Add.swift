@@ -55,9 +55,12 @@ extension JobWriter {
         guard let owner = jobs.first?.owner else { return [] }
         if let limit { try requireRoom(for: jobs, of: owner, replace: replace, limit: limit) }
         let ownerID = try owners.add(jobs.count, to: owner)
+        let isFew = jobs.count <= ClaimDepth.addedAtOnce
+        let depth =
+            try isFew && owners.liveJobs(of: ownerID) <= ClaimDepth.jobs ? ClaimDepth.atAdd : 0
         return try requiringSpace(for: owner, ownerID) { writer in
             try writer.tallying { writer in
-                try jobs.map { try writer.add($0, of: ownerID, replace: replace) }
+                try jobs.map { try writer.add($0, of: ownerID, replace: replace, depth: depth) }
             }
         }
     }
@@ -86,7 +89,8 @@ extension JobWriter {
     private mutating func add(
         _ new: NewJob,
         of owner: OwnerID,
-        replace: Bool
+        replace: Bool,
+        depth: Int
     ) throws -> StoredJob {
         if let name = new.definition.name, let holder = try jobID(named: name, owner: owner) {
             guard replace, let old = try job(holder) else {
@@ -97,7 +101,7 @@ extension JobWriter {
             }
             return try self.replace(old, with: new)
         }
-        return try insert(new, of: owner)
+        return try insert(new, of: owner, depth: depth)
     }
 
     /// Ends `old` and puts the new job in its place.
@@ -124,7 +128,10 @@ extension JobWriter {
             != nil
     }
 
-    private mutating func insert(_ new: NewJob, of owner: OwnerID) throws -> StoredJob {
+    /// `depth`: how many dates behind the first are claimed at once, of an event that fires often.
+    private mutating func insert(_ new: NewJob, of owner: OwnerID, depth: Int = 0) throws
+        -> StoredJob
+    {
         let state: Job.State = new.definition.paused == true ? .paused : .scheduled
         let fireDate = new.firstFireDate(at: moment)
         try database.prepare(SQL.insertJob).run(
@@ -166,7 +173,7 @@ extension JobWriter {
             if job.dueDate == job.fireDate { outcome.jobs.append(job) } else { try put(job) }
             return job
         }
-        return try settleAndPut(job)
+        return try settleAndPut(job, depth: depth, most: depth)
     }
 
     /// Writes what the job is from now on; its name stays.

@@ -48,13 +48,13 @@ extension JobWriter {
     }
 
     /// Claims further dates of the job behind those that are claimed, up to the horizon.
-    mutating func claimAhead(of job: inout StoredJob, depth: Int) throws {
+    mutating func claimAhead(of job: inout StoredJob, depth: Int, most: Int) throws {
         guard job.state == .scheduled, !job.isHeld, job.movedFrom == nil, job.claim != nil,
             job.definition.command == nil, var ahead = job.ahead
         else { return }
         let (dates, now) = (job.dates, moment.reading(of: job.clock))
         let end = moment.date(ofElapsed: horizons[job.ownerID], on: job.clock)
-        for _ in 0..<ClaimDepth.perWrite where ahead.count < depth {
+        for _ in 0..<most where ahead.count < depth {
             guard let last = ahead.last?.date ?? job.fireDate,
                 case .date(let date) = job.next(
                     after: last,

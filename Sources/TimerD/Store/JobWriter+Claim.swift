@@ -7,12 +7,16 @@ extension JobWriter {
     /// Settles the job's dates that have passed, claims the next one if the window covers it, and
     /// writes the job.
     ///
-    /// `depth`: how many dates are to be claimed behind the next one.
+    /// `depth`: how many dates are to be claimed behind the next one, `most` of them by this write.
     @discardableResult
-    mutating func settleAndPut(_ job: StoredJob, depth: Int = 0) throws -> StoredJob {
+    mutating func settleAndPut(
+        _ job: StoredJob,
+        depth: Int = 0,
+        most: Int = ClaimDepth.perWrite
+    ) throws -> StoredJob {
         var job = job
         if job.state == .scheduled { try settle(&job) }
-        if depth > 0 { try claimAhead(of: &job, depth: depth) }
+        if depth > 0 { try claimAhead(of: &job, depth: depth, most: most) }
         try put(job)
         return job
     }

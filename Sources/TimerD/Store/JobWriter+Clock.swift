@@ -178,7 +178,7 @@ extension JobWriter.SQL {
     static let jobsAhead = """
         SELECT DISTINCT job_id FROM fires
         WHERE coalesce(last_date_us, wall_date_us) > ?1 AND state <> 'claimed'
-            AND (reason IS NULL OR reason NOT IN ('skip', 'moved', 'manual'))
+            AND (reason IS NULL OR reason NOT IN ('skip', 'moved', 'manual', 'withdrawn'))
         """
     static let jobBefore = """
         SELECT job_id, added_at_us FROM job_definitions
@@ -187,7 +187,7 @@ extension JobWriter.SQL {
     static let leftOutAhead = """
         SELECT id, fire_date_us FROM fires
         WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND state = 'skipped'
-            AND reason NOT IN ('skip', 'moved', 'manual', 'overlap')
+            AND reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'overlap')
         ORDER BY fire_date_us
         """
     private static let moved = """

@@ -97,7 +97,9 @@ extension JobWriter {
         var waitsFor: Run.Wait?
         if job.definition.command != nil {
             let wait: Run.Wait = mustWait ? .run : .place
-            if mustWait, job.policy.run.overlap == .replace { try dropFires(of: &job, areReplaced: true) }
+            if mustWait, job.policy.run.overlap == .replace {
+                try dropFires(of: &job, areReplaced: true)
+            }
             try self.wait(fire, for: wait, until: nil)
             waitsFor = wait
         }

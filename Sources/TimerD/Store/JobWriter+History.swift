@@ -184,7 +184,7 @@ extension JobWriter.SQL {
         SELECT id, fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0),
             CASE WHEN \(RunRow.isOpen) THEN 'open'
                 WHEN state = 'forgotten' THEN 'forgotten'
-                WHEN reason = 'manual' THEN 'byHand'
+                WHEN reason = 'manual' OR reason = 'withdrawn' THEN 'byHand'
                 WHEN state = 'skipped' AND reason <> 'skip' AND reason <> 'moved'
                     AND reason <> 'overlap' THEN 'leftOut'
                 ELSE 'taken' END

@@ -139,7 +139,7 @@ extension JobWriter {
 
     /// Tells of a fire that is counted, and whose event was not stored: its command may have begun.
     private mutating func tellAgain(_ left: LeftFire, of job: StoredJob) throws {
-        try database.prepare(SQL.markFiredBefore).run(left.id, moment.wall)
+        try database.prepare(SQL.markFiredBefore).run(left.id, max(moment.wall, left.wallDate))
         try noteFired(
             left.id,
             of: job,

@@ -141,6 +141,7 @@ extension JobWriter.SQL {
     private static let taken = """
         SELECT fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0) FROM fires
         WHERE job_id = ?1 AND state <> 'claimed' AND reason IS NOT 'manual'
+            AND reason IS NOT 'withdrawn'
         """
     /// The row of a date itself, and the ranges that may hold it; uses fires_ranges.
     ///

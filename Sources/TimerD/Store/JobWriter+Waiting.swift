@@ -36,19 +36,27 @@ extension JobWriter {
             return nil
         }
         let input = fire.isOnFailure ? try failure(of: fire.id, job) : nil
-        try database.prepare(SQL.markBegun).run(fire.id, moment.wall)
+        // Its date had come, though the clock may have been set back since.
+        let firedAt = fire.firedAt ?? max(moment.wall, fire.fireDate)
+        try database.prepare(SQL.markBegun).run(fire.id, firedAt)
         try database.prepare(SQL.insertWaitingRun)
             .run(job.id, fire.id, fire.attempt, fire.isOnFailure ? 1 : 0)
         let run = RunID(rawValue: database.lastInsertRowID)
         if fire.firedAt == nil {
-            try noteFired(fire.id, of: job, fireDate: fire.fireDate, missed: fire.missed, isByHand: fire.isByHand)
+            try noteFired(
+                fire.id,
+                of: job,
+                fireDate: fire.fireDate,
+                missed: fire.missed,
+                isByHand: fire.isByHand
+            )
         }
         return BegunCommand(
             run: run,
             job: job,
             command: command,
             input: input,
-            firedAt: fire.firedAt ?? moment.wall
+            firedAt: firedAt
         )
     }
 
@@ -61,11 +69,11 @@ extension JobWriter {
         isByHand: Bool,
         isRedelivery: Bool = false
     ) throws {
-        let (now, userInfo) = (moment.wall, job.definition.userInfo)
+        let (firedAt, userInfo) = (max(moment.wall, fireDate), job.definition.userInfo)
         let reason = isByHand ? FireReason.manual.rawValue : nil
         try note(.fireFired, job, reason, fire: fire) {
             $0.fireDate = fireDate
-            $0.firedAt = now
+            $0.firedAt = firedAt
             $0.userInfo = userInfo
             $0.missed = missed > 0 ? missed : nil
             $0.redelivered = isRedelivery ? true : nil
@@ -117,9 +125,11 @@ extension JobWriter {
     /// Closes the run of a fire that was told, and whose command was not started after all.
     private mutating func withdrawRun(of fire: FireID, _ job: StoredJob) throws {
         let left = try database.prepare(SQL.openRunOfFire).first(fire) { row in
-            (run: try row.get(0, as: RunID.self), attempt: try row.get(1, as: Int.self),
+            (
+                run: try row.get(0, as: RunID.self), attempt: try row.get(1, as: Int.self),
                 date: try row.get(2, as: Timestamp.self),
-                isOnFailure: try row.get(3, as: Bool.self))
+                isOnFailure: try row.get(3, as: Bool.self)
+            )
         }
         guard let left else { return }
         let ended = EndedRun(
@@ -138,14 +148,18 @@ extension JobWriter {
     /// Skipped where its command never began, else done.
     private mutating func giveUp(_ fire: FireID, of job: inout StoredJob) throws {
         let row = try database.prepare(SQL.waitingFire).first(fire) { row in
-            (date: try row.get(0, as: Timestamp.self), wasBegun: try row.get(1, as: Bool.self))
+            (
+                date: try row.get(0, as: Timestamp.self), wasBegun: try row.get(1, as: Bool.self),
+                isByHand: try row.get(2, as: Bool.self)
+            )
         }
         guard let row else { return }
         guard !row.wasBegun else {
             try database.prepare(SQL.markDone).run(fire)
             return
         }
-        let reason = job.state == .invalidated ? FireReason.invalidated : .overlap
+        let reason: FireReason =
+            row.isByHand ? .withdrawn : job.state == .invalidated ? .invalidated : .overlap
         try database.prepare(SQL.markSkipped).run(fire, reason)
         job.fires -= 1
         try note(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = row.date }
@@ -190,7 +204,8 @@ extension JobWriter.SQL {
         ORDER BY id
         """
     static let waitingFire = """
-        SELECT wall_date_us, fired_at_us IS NOT NULL FROM fires WHERE id = ?1 AND state = 'waiting'
+        SELECT wall_date_us, fired_at_us IS NOT NULL, reason IS 'manual' FROM fires
+        WHERE id = ?1 AND state = 'waiting'
         """
     static let lastRun = """
         SELECT \(RunRow.columns), fires.id FROM \(RunRow.source)

@@ -175,7 +175,7 @@ struct ListOrderTests {
 
     @Test("Open runs are those that run or wait, each user's own")
     func open() async throws {
-        try await TestScheduler.with { test in
+        try await TestScheduler.with(accounts: Accounts()) { test in
             // A user whom every system has: a run needs its account.
             let nobody: UInt32 = 65_534
             try await add(test, nobody, "a", ScheduleWords(every: "5s")) { $0.command = ["sleep"] }

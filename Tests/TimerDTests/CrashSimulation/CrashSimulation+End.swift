@@ -73,7 +73,7 @@ extension CrashSimulation {
             if job.isOfBoot {
                 // One by hand that a crash left without an answer is told by its reason.
                 let own = rows.count {
-                    !byHand.contains($0.id) && $0.reason != .manual && $0.state != .claimed
+                    !byHand.contains($0.id) && !$0.isByHand && $0.state != .claimed
                 }
                 let least = stored.state.isLive && job.hasBooted && !prunes ? 1 : 0
                 check(

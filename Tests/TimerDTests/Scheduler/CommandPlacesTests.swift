@@ -172,7 +172,7 @@ struct CommandPlacesTests {
             test.runner.end()
             try await test.settle()
             #expect(!test.runner.requests.contains { $0.argv == ["hand"] })
-            #expect(try await test.history(job.id).map(\.reason) == [.invalidated])
+            #expect(try await test.history(job.id).map(\.reason) == [.withdrawn])
         }
     }
 

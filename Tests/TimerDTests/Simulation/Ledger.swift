@@ -31,6 +31,9 @@ struct Ledger {
         var reason: FireReason?
         var dates: Int
 
+        /// Whether it is of no date of the schedule, but of a user's.
+        var isByHand: Bool { reason == .manual || reason == .withdrawn }
+
         static let query = """
             SELECT id, fire_date_us, wall_date_us, last_date_us, state, reason, dates
             FROM fires WHERE job_id = ?1 AND state <> 'forgotten' ORDER BY fire_date_us
@@ -111,7 +114,7 @@ struct Ledger {
             let start = dates.partitioningIndex { $0 >= row.first }
             let end = dates.partitioningIndex { $0 > row.last }
             // A row by hand is a fire at its moment, whatever the schedule says.
-            if row.reason == .manual, start == end { continue }
+            if row.isByHand, start == end { continue }
             let own = (start..<end).filter { job.isDate(dates[$0], ofRowFrom: row.first) }
             for index in own { taken[index] += 1 }
             let isMoved = job.moved.contains(row.first)
