@@ -40,7 +40,7 @@ extension Scheduler {
         if places.enter(id, of: fire.job.owner.uid, isLate: fire.isLate) {
             begin(id)
         } else if !isStored {
-            record(of: fire.job) { try $0.wait(id, for: .place, until: nil) }
+            record(of: fire.job) { try $0.waitForPlace(id) }
         }
     }
 

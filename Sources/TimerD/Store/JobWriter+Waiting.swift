@@ -22,6 +22,8 @@ extension JobWriter {
     ///
     /// The first time it is told as a fire.
     mutating func beginCommand(_ fire: CommandFire) throws -> BegunCommand? {
+        // Dropped since, by what has ended the job or replaced the fire.
+        guard try isWaiting(fire.id) else { return nil }
         // Who ends a job wants no further run of it, whatever its fires came to.
         guard var job = try job(fire.job.id), job.state != .invalidated else {
             try giveUp(fire.id)
@@ -80,9 +82,21 @@ extension JobWriter {
         }
     }
 
-    /// Takes back a run that was not started after all: the next daemon starts it.
+    private func isWaiting(_ fire: FireID) throws -> Bool {
+        try database.prepare(SQL.fireState).first(fire) { try $0.get(0, as: Run.State.self) }
+            == .waiting
+    }
+
+    /// Stores that a fire that waits has come to wait for a place; nothing where it was dropped since.
+    func waitForPlace(_ fire: FireID) throws {
+        if try isWaiting(fire) { try wait(fire, for: .place, until: nil) }
+    }
+
+    /// Takes back a run that was not started after all: the next daemon starts it; nothing where what has
+    /// ended the job has closed it since.
     func waitAgain(_ command: RunningCommand) throws {
-        try database.prepare(SQL.deleteRun).run(command.run)
+        try database.prepare(SQL.deleteOpenRun).run(command.run)
+        guard database.changes == 1 else { return }
         let fire = command.fire
         try wait(
             fire.id,
@@ -188,7 +202,7 @@ extension JobWriter.SQL {
     static let insertWaitingRun = """
         INSERT INTO runs (job_id, fire_id, attempt, is_on_failure) VALUES (?1, ?2, ?3, ?4)
         """
-    static let deleteRun = "DELETE FROM runs WHERE id = ?1"
+    static let deleteOpenRun = "DELETE FROM runs WHERE id = ?1 AND outcome IS NULL"
     static let openRunOfFire = """
         SELECT runs.id, runs.attempt, fires.wall_date_us, runs.is_on_failure
         FROM runs JOIN fires ON fires.id = runs.fire_id

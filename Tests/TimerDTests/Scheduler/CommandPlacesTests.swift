@@ -102,6 +102,28 @@ struct CommandPlacesTests {
         }
     }
 
+    @Test("What was dropped stays dropped, whatever is recorded of it behind that")
+    func droppedAndRecorded() async throws {
+        try await Self.withTwo { test, _, job in
+            let id = try #require(try await test.history(job).first?.fire)
+            let scheduler = test.scheduler
+            let entry = try #require(await scheduler.fires[id])
+            let run = RunID(rawValue: 1_000_000)
+            let command = RunningCommand(run: run, fire: entry.fire, command: ["second"])
+            // As where a place is sought, or a command begins, while the invalidation is on its way back.
+            try await test.store.writer.write { database in
+                var writer = JobWriter(database, at: test.clock.now(), horizon: .distantPast)
+                _ = try writer.change(.ids([job]), .invalidate, caller: TestScheduler.root)
+                try writer.waitForPlace(id)
+                try writer.waitAgain(command)
+                #expect(try writer.beginCommand(entry.fire) == nil)
+                #expect(try writer.job(job)?.fires == 0)
+            }
+            #expect(try await test.history(job).map(\.state) == [.skipped])
+            try await test.change(job, .invalidate)
+        }
+    }
+
     @Test("What waits for its next attempt does not begin where a finished job is ended")
     func retryOfFinished() async throws {
         try await TestScheduler.with { test in
