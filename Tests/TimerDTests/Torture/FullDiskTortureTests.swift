@@ -116,6 +116,20 @@ struct FullDiskTortureTests {
         }
     }
 
+    /// A child of the killed daemon's that has not become its command yet has the database open: the disk is
+    /// busy until it has, and no longer.
+    private static func remountReadOnly(_ folder: String) async throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while true {
+            do {
+                try await Tool.run(["mount", "-o", "remount,ro", folder])
+                return
+            } catch  where ContinuousClock.now < end {
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+    }
+
     @Test(
         "On a read-only file system it does not start and says why; writable again, it goes on",
         .enabled(if: Torture.isRoot, "mounts a file system")
@@ -136,7 +150,7 @@ struct FullDiskTortureTests {
             let before = try Data(contentsOf: URL(fileURLWithPath: daemon.database + "-wal"))
             var broken: [String] = []
             for _ in 0..<2 {
-                try await Tool.run(["mount", "-o", "remount,ro", daemon.folder])
+                try await Self.remountReadOnly(daemon.folder)
                 do {
                     try await daemon.start(through: DaemonProcess.roomy)
                     broken.append("it starts on a read-only file system")
