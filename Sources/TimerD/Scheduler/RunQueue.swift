@@ -173,7 +173,7 @@ struct RunQueue: Sendable {
             turns.removeAll { $0 == user }
             return
         }
-        // Those that have left are no more than those that wait.
+        // So few more have left than wait that to pass them over costs each leave the same.
         if line.due.count + line.late.count > 2 * line.count + 16 {
             line.due.removeAll { waiters[$0.fire]?.ticket != $0.ticket }
             line.late.removeAll { waiters[$0.fire]?.ticket != $0.ticket }

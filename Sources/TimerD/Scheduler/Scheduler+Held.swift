@@ -91,7 +91,13 @@ extension Scheduler {
         var facts: Logger.Metadata = ["error": "\(error)"]
         facts["job"] = job.map { "\($0)" }
         log.critical("a record was dropped", metadata: facts)
-        guard let job else { return }
+        if let job { hold(job, dropped: error) }
+    }
+
+    /// Holds a job of which a record was dropped, until a look finds that it may go on.
+    ///
+    /// Of one that is not live any more, the next daemon settles what is open.
+    func hold(_ job: JobID, dropped error: any Error) {
         disarm(job)
         withdrawFires(of: job)
         held.leftOpen.insert(job)
@@ -188,6 +194,7 @@ extension Scheduler {
         }
         holds.release(known.owner)
         for entry in own { arm(entry.job.id) }
+        goOnAll()
     }
 }
 

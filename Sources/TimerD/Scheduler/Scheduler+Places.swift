@@ -125,4 +125,9 @@ extension Scheduler {
     func goOn(afterChangeOf selection: JobSelection, caller: Caller) {
         for fire in fires.ids(of: selection, caller: caller) { goOn(fire) }
     }
+
+    /// Lets all fires go on that wait: after what held back the jobs of many, or moved the dates of all.
+    func goOnAll() {
+        for id in fires.all.map(\.fire.id) { goOn(id) }
+    }
 }

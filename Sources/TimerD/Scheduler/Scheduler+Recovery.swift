@@ -108,6 +108,8 @@ extension Scheduler {
             try $0.recordFinished(left.run, of: left.job, ended, next: next)
         } durable: { scheduler, _ in
             scheduler.outputs.end(left.run)
+        } dropped: { scheduler, _ in
+            scheduler.outputs.end(left.run)
         }
         follow(left.commandFire, next)
     }

@@ -83,6 +83,8 @@ extension Scheduler {
             try $0.recordFinished(command.run, of: command.job, ended, next: next)
         } durable: { scheduler, _ in
             scheduler.outputs.end(command.run)
+        } dropped: { scheduler, _ in
+            scheduler.outputs.end(command.run)
         }
         follow(command.fire, next)
     }

@@ -34,6 +34,9 @@ extension Scheduler {
             try $0.endWithTarget(id)
         } durable: { scheduler, _ in
             scheduler.holds.release(selection, caller: caller)
+        } dropped: { scheduler, _ in
+            // Its tie is still stored: the next daemon ends it.
+            scheduler.holds.release(selection, caller: caller)
         }
     }
 

@@ -61,7 +61,7 @@ extension Scheduler {
         let wasUnset = clock.now().wall - step.size < .earliestOfClocks
         if step.isBack || step.size > .zero && wasUnset { followClockBack() }
         for id in ids { arm(id) }
-        for id in fires.all.map(\.fire.id) { goOn(id) }
+        goOnAll()
         turnDate = nil
         scheduleTurn()
         window.clockStepped(now: clock.now().elapsed)
@@ -88,9 +88,18 @@ extension Scheduler {
         record {
             try $0.followClockBack(disarmed: jobs)
         } durable: { scheduler, _ in
-            scheduler.holds.releaseWallJobs()
-            for id in scheduler.armed.all.map(\.job.id) { scheduler.arm(id) }
+            scheduler.releaseWallJobs()
+        } dropped: { scheduler, error in
+            // None of them is known here any more: each goes on from what is stored of it.
+            for job in jobs { scheduler.hold(job.id, dropped: error) }
+            scheduler.releaseWallJobs()
         }
+    }
+
+    private func releaseWallJobs() {
+        holds.releaseWallJobs()
+        for id in armed.all.map(\.job.id) { arm(id) }
+        goOnAll()
     }
 
     /// Calls `body` with the wall clock's date of the next window, whenever that changes; nil while

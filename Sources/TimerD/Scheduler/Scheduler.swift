@@ -161,14 +161,15 @@ actor Scheduler {
     /// Tells the store what has happened: it is written as soon as the store can, in order.
     ///
     /// `durable` is called here once it is stored, after its outcome has been armed; where it can never
-    /// be stored, `job`, which it is about, is held. `share`: the user in whose share it counts, as a
-    /// fire of theirs.
+    /// be stored, `job`, which it is about, is held, and `dropped` is called instead. `share`: the user in
+    /// whose share it counts, as a fire of theirs.
     func record<T: Sendable>(
         of job: StoredJob? = nil,
         share: UInt32? = nil,
         unstarted: Set<FireID> = [],
         _ body: @escaping @Sendable (inout JobWriter) throws -> T,
-        durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
+        durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in },
+        dropped: @escaping @Sendable (isolated Scheduler, any Error) -> Void = { _, _ in }
     ) {
         let beginWrite = beginsWrite(unstarted: unstarted)
         let written = Locked<Result<(value: T, outcome: StoreOutcome), any Error>?>(nil)
@@ -194,7 +195,9 @@ actor Scheduler {
                     switch written.withLock({ $0 }) {
                     case .success(let (value, outcome)):
                         scheduler.take(outcome, finish: { durable($0, value) })
-                    case .failure(let error): scheduler.recordDropped(of: job?.id, error)
+                    case .failure(let error):
+                        scheduler.recordDropped(of: job?.id, error)
+                        dropped(scheduler, error)
                     case nil: break
                     }
                 }

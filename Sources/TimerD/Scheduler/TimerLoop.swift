@@ -72,6 +72,7 @@ extension RunLoopThread: TimerLoop {
         add(timer)
         return timer
     }
+
     func armReading(_ reading: Int, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
     {
         let timer = WeakTimer(fireDate: date.date, userInfo: reading, target: scheduler) {

@@ -64,7 +64,8 @@ extension JobWriter {
             ended.usage?.peakMemory,
             ended.survivors.isEmpty ? nil : ended.survivors.count
         )
-        switch next {
+        // A job that was invalidated meanwhile begins nothing more.
+        switch try isInvalidated(job.id) ? .done : next {
         case .done: try database.prepare(SQL.markDone).run(ended.fire)
         case .retry(let delay):
             try wait(ended.fire, for: .retry, until: moment.wall + delay)
@@ -93,6 +94,12 @@ extension JobWriter {
             $0.signal = outcome == .signalled ? code : nil
             $0.reason = error
         }
+    }
+}
+
+extension JobWriter {
+    private func isInvalidated(_ job: JobID) throws -> Bool {
+        try database.prepare(SQL.isInvalidated).value(job, as: Bool.self) ?? false
     }
 }
 
@@ -148,6 +155,7 @@ extension JobWriter.SQL {
             user_us = ?7, system_us = ?8, peak_memory_bytes = ?9, survivors = ?10
         WHERE id = ?1
         """
+    static let isInvalidated = "SELECT state = 'invalidated' FROM jobs WHERE id = ?1"
     static let markDone = "UPDATE fires SET state = 'done' WHERE id = ?1"
     static let insertOutput = """
         INSERT INTO run_output (run_id, stream, bytes, dropped, owner_id)

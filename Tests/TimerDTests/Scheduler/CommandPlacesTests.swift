@@ -302,4 +302,91 @@ struct CommandPlacesTests {
             #expect(test.runner.requests.contains { $0.argv == ["bad"] })
         }
     }
+
+    /// Refuses what `statement` writes to the table, until the end of `body`.
+    private static func refusing(
+        _ statement: String,
+        _ test: TestScheduler,
+        _ body: () async throws -> Void
+    ) async throws {
+        try await test.store.writer.write {
+            try $0.execute(
+                """
+                CREATE TRIGGER refuse BEFORE \(statement)
+                BEGIN SELECT RAISE(ABORT, 'no room for it'); END
+                """
+            )
+        }
+        try await body()
+        try await test.store.writer.write { try $0.execute("DROP TRIGGER refuse") }
+    }
+
+    @Test("Where that is a run's end, who reads its output is not kept waiting")
+    func droppedEnd() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["x"])
+            try await test.advance(by: .seconds(11))
+            let scheduler = test.scheduler
+            let fires = await scheduler.fires
+            let run = try #require(fires.of(job.id).first?.command?.run)
+            let outputs = scheduler.outputs
+            #expect(outputs[run] != nil)
+            try await Self.refusing("UPDATE OF outcome ON runs", test) {
+                test.runner.end()
+                try await test.settle()
+            }
+            #expect(outputs[run] == nil)
+        }
+    }
+
+    @Test("Where that is the clock's way back, the jobs by the wall clock go on")
+    func droppedClockBack() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "* * * * * *"))
+            try await test.advance(by: .seconds(70))
+            let fired = test.fired(job.id).count
+            try await Self.refusing("UPDATE OF fire_date_us ON jobs WHEN new.held IS NULL", test) {
+                test.clock.step(by: .seconds(-30))
+                _ = await test.scheduler.clockStepped()
+                try await test.settle()
+                #expect(try await test.job(job.id).held?.contains("no room for it") == true)
+            }
+            try await test.advance(by: .seconds(120))
+            #expect(try await test.job(job.id).held == nil)
+            #expect(test.fired(job.id).count > fired)
+        }
+    }
+
+    @Test("A run that ends behind its job's invalidation stores no further attempt")
+    func endedBehindInvalidation() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["false"]) {
+                $0.retries = 5
+                $0.backoff = "10s..10s"
+            }
+            try await test.advance(by: .seconds(11))
+            let scheduler = test.scheduler
+            let fires = await scheduler.fires
+            let command = try #require(fires.of(job.id).first?.command)
+            try await test.store.writer.write { database in
+                var writer = JobWriter(database, at: test.clock.now(), horizon: .distantPast)
+                _ = try writer.change(.ids([job.id]), .invalidate, caller: TestScheduler.root)
+                let ended = EndedRun(
+                    fire: command.fire.id,
+                    fireDate: command.fire.fireDate,
+                    attempt: 1,
+                    outcome: .exited(1),
+                    endedAt: test.clock.now().wall,
+                    output: CapturedOutput()
+                )
+                let next = RetryDecision.retry(after: .seconds(10))
+                try writer.recordFinished(command.run, of: command.job, ended, next: next)
+            }
+            let run = try #require(try await test.history(job.id).first)
+            #expect(run.state == .done)
+            #expect(run.nextAttemptAt == nil)
+        }
+    }
 }
