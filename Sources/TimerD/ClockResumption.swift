@@ -48,9 +48,9 @@ struct ClockResumption: Sendable {
         try await store.write { database in
             if let date = state.goesOnFrom { try DaemonState.leaveCopy(database, now: date) }
             try DaemonState.write(anchor, to: database)
-            var writer = JobWriter(database, at: clock.now(), horizon: .distantPast)
-            if hasStarted || step < .zero { try writer.doubtClaims() }
-            if hasStarted { try writer.machineStarted() }
+            var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
+            if hasStarted || step < .zero { try transaction.doubtClaims() }
+            if hasStarted { try transaction.machineStarted() }
         }
         if state.goesOnFrom != nil {
             log.notice("started on a restored copy", metadata: ["database": "\(store.path)"])

@@ -52,7 +52,7 @@ extension Scheduler {
     /// Takes the job out and lets the store decide what comes next of it.
     private func replace(
         _ entry: ArmedJob,
-        _ body: @escaping @Sendable (inout JobWriter, StoredJob) throws -> Void
+        _ body: @escaping @Sendable (inout JobTransaction, StoredJob) throws -> Void
     ) {
         disarm(entry.job.id)
         let job = awaitingStore(entry.job)
@@ -193,7 +193,7 @@ extension Scheduler {
         _ job: StoredJob,
         _ claim: StoredJob.Claim,
         share: UInt32? = nil,
-        _ write: @escaping @Sendable (BegunFire) -> @Sendable (inout JobWriter) throws -> Void
+        _ write: @escaping @Sendable (BegunFire) -> @Sendable (inout JobTransaction) throws -> Void
     ) -> Timestamp {
         let moment = clock.now()
         counters.countFire(of: job, claim, at: moment)

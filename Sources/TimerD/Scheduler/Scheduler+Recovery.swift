@@ -17,8 +17,8 @@ extension Scheduler {
             let recovered = try writer.recover()
             // In the same write: no fire of these jobs is to begin while this is on its way.
             try writer.followClockBack()
-            let isAnyHeld = try writer.heldCount() > 0 || !writer.owners.others().isEmpty
-            return (recovered, tied: try writer.tiedJobs(), isAnyHeld: isAnyHeld)
+            let isAnyHeld = try writer.jobs.heldCount() > 0 || !writer.owners.others().isEmpty
+            return (recovered, tied: try writer.jobs.tiedJobs(), isAnyHeld: isAnyHeld)
         } durable: { scheduler, settled in
             scheduler.takeUp(settled.0, tied: settled.tied)
             // Nobody waits for the user database here; a command asks it before each start.
@@ -143,7 +143,7 @@ extension Scheduler {
             takeAll()
             let numbersUsed = numbers.next
             try await write { writer in
-                for fire in unstarted { try writer.unprepare(fire) }
+                for fire in unstarted { try writer.releaseRun(of: fire) }
                 try writer.releaseClaims()
                 try DaemonState.write(writer.moment, to: writer.database)
                 // No number was given beyond this one: the next daemon leaves none out.

@@ -122,12 +122,12 @@ actor Scheduler {
     /// in the order of the store, after the outcome has been armed: who awaits this may be
     /// overtaken by what the store says later, for a continuation goes by way of the pool. `isLong`:
     /// what others have written is not to wait for its end. `user`: who asked for it; nil where reads
-    /// of all users are to see it. `unstarted`: see `JobWriter`.
+    /// of all users are to see it. `unstarted`: see `JobTransaction`.
     func write<T: Sendable>(
         isLong: Bool = false,
         of user: UInt32? = nil,
         unstarted: Set<FireID> = [],
-        _ body: @escaping @Sendable (inout JobWriter) throws -> T,
+        _ body: @escaping @Sendable (inout JobTransaction) throws -> T,
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) async throws -> T {
         let beginWrite = beginsWrite(unstarted: unstarted)
@@ -167,7 +167,7 @@ actor Scheduler {
         of job: StoredJob? = nil,
         share: UInt32? = nil,
         unstarted: Set<FireID> = [],
-        _ body: @escaping @Sendable (inout JobWriter) throws -> T,
+        _ body: @escaping @Sendable (inout JobTransaction) throws -> T,
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in },
         dropped: @escaping @Sendable (isolated Scheduler, any Error) -> Void = { _, _ in }
     ) {
@@ -209,7 +209,7 @@ actor Scheduler {
     ///
     /// Once a second one keeps how far the clocks have come, with what it stores: elapsed time goes
     /// back no further where a machine without a battery for its clock loses its power.
-    func beginsWrite(unstarted: Set<FireID> = []) -> @Sendable (Database) throws -> JobWriter {
+    func beginsWrite(unstarted: Set<FireID> = []) -> @Sendable (Database) throws -> JobTransaction {
         let moment = clock.now()
         window.extend(now: moment.elapsed)
         let horizons = window.horizons
@@ -219,11 +219,16 @@ actor Scheduler {
         if keepsMoment { keptMoment = moment.elapsed }
         return { database in
             if keepsMoment { try DaemonState.write(moment, to: database) }
-            var writer = JobWriter(database, at: moment, horizon: horizons.all, runsKept: runsKept)
-            writer.horizons = horizons
-            writer.maxBytes = maxBytes
-            writer.unstarted = unstarted
-            return writer
+            var transaction = JobTransaction(
+                database,
+                at: moment,
+                horizon: horizons.all,
+                runsKept: runsKept
+            )
+            transaction.horizons = horizons
+            transaction.maxBytes = maxBytes
+            transaction.unstarted = unstarted
+            return transaction
         }
     }
 

@@ -55,9 +55,9 @@ struct DryRun: Sendable {
         try database.leaveDisk()
         try database.begin()
         // Without a bound on bytes: what has ended, and would make room, is not copied.
-        var writer = JobWriter(database, at: moment, horizon: horizon)
-        writer.unstarted = unstarted
-        return try writer.apply(changes, limit: limit, caller: caller)
+        var transaction = JobTransaction(database, at: moment, horizon: horizon)
+        transaction.unstarted = unstarted
+        return try transaction.apply(changes, limit: limit, caller: caller)
     }
 
     private func copy(into database: Database) throws {
@@ -76,7 +76,7 @@ struct DryRun: Sendable {
     }
 
     /// Of the touched jobs' history, what settling their dates asks for: the fires from the next date
-    /// on, the newest ones before it, and the ranges that may hold it; see `JobWriter.row`.
+    /// on, the newest ones before it, and the ranges that may hold it; see `JobTransaction.row`.
     private static let copy = """
         DELETE FROM daemon_state;
         INSERT INTO daemon_state SELECT * FROM disk.daemon_state;

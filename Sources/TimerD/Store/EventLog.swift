@@ -9,6 +9,21 @@ struct EventLog {
 
     init(_ database: Database) { self.database = database }
 
+    /// Puts an event that has no number yet into the outbox; returns its row there.
+    func enqueue(_ event: Event) throws -> Int64 {
+        try database.prepare(SQL.enqueue).run(
+            event.type,
+            event.at,
+            event.job,
+            event.fire,
+            event.run,
+            event.reason,
+            event.fire == nil ? event.fireDate : nil,
+            event.ownerID
+        )
+        return database.lastInsertRowID
+    }
+
     /// Keeps an event that has its number.
     func insert(_ event: Event) throws {
         try database.prepare(SQL.insert).run(
@@ -118,6 +133,11 @@ struct EventLog {
     }
 
     enum SQL {
+        static let enqueue = """
+            INSERT INTO outbox (type, at_us, job_id, fire_id, run_id, reason, fire_date_us,
+                owner_id)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            """
         static let insert = """
             INSERT INTO events (seq, type, at_us, job_id, fire_id, run_id, redelivered, reason,
                 fire_date_us, owner_id, missed, dates, last_date_us, attempt, outcome, code,

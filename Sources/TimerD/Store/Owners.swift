@@ -84,6 +84,11 @@ struct Owners {
         try database.prepare(SQL.bytes).first(owner) { try $0.get(0) } ?? 0
     }
 
+    /// The users, but root, of whom more than `most` bytes are stored.
+    func full(beyond most: Int64) throws -> [OwnerID] {
+        try database.prepare(SQL.full).all(most) { try $0.get(0) }
+    }
+
     /// Gives the row of the user whose daemon this is the name that this user has now: a daemon of one
     /// user knows its user by uid alone.
     func rename(_ own: Owner) throws {
@@ -101,6 +106,7 @@ struct Owners {
             """
         static let hold = "UPDATE owners SET held = ?2 WHERE id = ?1 AND held IS NOT ?2"
         static let bytes = "SELECT bytes FROM owners WHERE id = ?1"
+        static let full = "SELECT id FROM owners WHERE bytes > ?1 AND uid <> 0 ORDER BY id"
         static let rename = """
             UPDATE OR IGNORE owners SET name = ?2
             WHERE id = (SELECT min(id) FROM owners WHERE uid = ?1) AND id <> 0 AND name <> ?2

@@ -88,13 +88,11 @@ struct Queries {
         }
     }
 
-    func job(_ id: JobID) throws -> StoredJob? {
-        try database.prepare(JobWriter.SQL.jobByID).first(id) { try JobRow.job(from: $0) }
-    }
+    func job(_ id: JobID) throws -> StoredJob? { try JobStore(database).job(id) }
 
     /// The same for a page: nil, too, if `room` has none for it, and is full then.
     func job(_ id: JobID, hasLast: Bool, in room: PageRoom?) throws -> StoredJob? {
-        try database.prepare(JobWriter.SQL.jobByID).page(id) { row -> StoredJob? in
+        try database.prepare(JobStore.SQL.byID).page(id) { row -> StoredJob? in
             if let room, !room.takes(job: row, hasLast: hasLast) { return nil }
             return try JobRow.job(from: row)
         }.first
@@ -104,16 +102,12 @@ struct Queries {
     /// that does not exist.
     func job(_ id: JobID, for caller: Caller) throws -> StoredJob? {
         guard let owner = try self.id(of: caller.onlyOwner) else { return try job(id) }
-        return try database.prepare(JobWriter.SQL.jobOfOwner).first(id, owner) {
-            try JobRow.job(from: $0)
-        }
+        return try JobStore(database).job(id, of: owner)
     }
 
     /// The live job of that name.
     func jobID(named name: String, owner: OwnerID) throws -> JobID? {
-        try database.prepare(JobWriter.SQL.jobIDByName).first(owner, name) {
-            try $0.get(0)
-        }
+        try JobStore(database).id(named: name, owner: owner)
     }
 
     /// What became of the fires of a job, newest first; where `job` is nil, of all jobs of

@@ -112,7 +112,7 @@ struct CommandPlacesTests {
             let command = RunningCommand(run: run, fire: entry.fire, command: ["second"])
             // As where a place is sought, or a command begins, while the invalidation is on its way back.
             try await test.store.writer.write { database in
-                var writer = JobWriter(database, at: test.clock.now(), horizon: .distantPast)
+                var writer = JobTransaction(database, at: test.clock.now(), horizon: .distantPast)
                 _ = try writer.change(.ids([job]), .invalidate, caller: TestScheduler.root)
                 try writer.waitForPlace(id)
                 try writer.waitAgain(command)
@@ -371,7 +371,7 @@ struct CommandPlacesTests {
             let fires = await scheduler.fires
             let command = try #require(fires.of(job.id).first?.command)
             try await test.store.writer.write { database in
-                var writer = JobWriter(database, at: test.clock.now(), horizon: .distantPast)
+                var writer = JobTransaction(database, at: test.clock.now(), horizon: .distantPast)
                 _ = try writer.change(.ids([job.id]), .invalidate, caller: TestScheduler.root)
                 let ended = EndedRun(
                     fire: command.fire.id,

@@ -32,7 +32,7 @@ struct CrashFindingsTests {
             let job = try await test.add(ScheduleWords(every: "1h"))
             try await test.settle()
             let fire = try await test.store.writer.write { database in
-                var writer = JobWriter(database, at: test.clock.now(), horizon: .distantPast)
+                var writer = JobTransaction(database, at: test.clock.now(), horizon: .distantPast)
                 return try writer.fireNow(job.id, caller: TestScheduler.root).fire
             }
             let after = try await test.crashed()

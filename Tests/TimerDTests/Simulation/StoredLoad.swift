@@ -55,8 +55,8 @@ struct StoredLoad {
         try database.commit()
     }
 
-    private func makeWriter() -> JobWriter {
-        JobWriter(
+    private func makeWriter() -> JobTransaction {
+        JobTransaction(
             database,
             at: moment,
             horizon: moment.elapsed + Window.span,
@@ -77,12 +77,12 @@ struct StoredLoad {
         try pruneIfDue()
     }
 
-    private func add(_ definitions: [JobDefinition], _ writer: inout JobWriter) throws {
+    private func add(_ definitions: [JobDefinition], _ writer: inout JobTransaction) throws {
         let jobs = try definitions.map { try NewJob($0, owner: 0, at: moment, zone: .utc) }
         _ = try writer.add(jobs, replace: false, limit: nil)
     }
 
-    private mutating func fire(_ job: StoredJob, _ writer: inout JobWriter) throws {
+    private mutating func fire(_ job: StoredJob, _ writer: inout JobTransaction) throws {
         guard let claim = job.claim else { return }
         let run =
             try job.definition.command == nil

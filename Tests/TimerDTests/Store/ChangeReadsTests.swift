@@ -20,7 +20,7 @@ import TimerControl
             /// How many operations of SQLite's machine the reading of userInfo has taken since it was asked.
             func steps() async throws -> Int32 {
                 try await test.store.writer.write {
-                    try $0.prepare(JobWriter.SQL.userInfo).takeSteps()
+                    try $0.prepare(JobStore.SQL.userInfo).takeSteps()
                 }
             }
             _ = try await steps()

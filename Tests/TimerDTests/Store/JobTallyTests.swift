@@ -40,7 +40,7 @@ import TimerControl
             /// How many operations of SQLite's machine the counting took since it was asked.
             func steps() async throws -> Int32 {
                 try await test.store.writer.write { database in
-                    try [JobWriter.SQL.countJobs, Owners.SQL.count]
+                    try [JobStore.SQL.count, Owners.SQL.count]
                         .map { try database.prepare($0).takeSteps() }.reduce(0, +)
                 }
             }

@@ -22,7 +22,7 @@ import Testing
     func taken() async throws {
         try await TestScheduler.with { test in
             let plan = try await test.store.reader.read { database in
-                try database.prepare("EXPLAIN QUERY PLAN " + JobWriter.SQL.takenAround)
+                try database.prepare("EXPLAIN QUERY PLAN " + FireStore.SQL.takenAround)
                     .all(1, 1) { try $0.get(3, as: String.self) }
             }
             let searches = plan.filter { $0.hasPrefix("SEARCH") || $0.hasPrefix("SCAN fires") }
@@ -39,8 +39,8 @@ import Testing
     func ahead() async throws {
         try await TestScheduler.with { test in
             for (sql, search) in [
-                (JobWriter.SQL.claimsAhead, "(job_id=? AND fire_date_us>?)"),
-                (JobWriter.SQL.claimLeft, "(job_id=? AND fire_date_us=?)"),
+                (FireStore.SQL.claimsAfter, "(job_id=? AND fire_date_us>?)"),
+                (FireStore.SQL.claimAt, "(job_id=? AND fire_date_us=?)"),
             ] {
                 let plan = try await test.store.reader.read { database in
                     try database
@@ -56,7 +56,7 @@ import Testing
     func open() async throws {
         try await TestScheduler.with { test in
             let statements = [
-                JobWriter.SQL.openFires, JobWriter.SQL.releaseJobs, JobWriter.SQL.deleteClaims,
+                FireStore.SQL.open, JobStore.SQL.releaseClaims, FireStore.SQL.deleteClaims,
                 Queries.SQL.openRuns,
             ]
             for sql in statements {
@@ -74,18 +74,18 @@ import Testing
     func heldAndOwned() async throws {
         try await TestScheduler.with { test in
             let plans = [
-                (JobWriter.SQL.held, "SEARCH jobs USING INDEX jobs_held (id>?)"),
+                (JobStore.SQL.held, "SEARCH jobs USING INDEX jobs_held (id>?)"),
                 (Queries.SQL.heldJobs, "SEARCH jobs USING INDEX jobs_held (id>?)"),
                 (
-                    JobWriter.SQL.unheldOfOwner,
+                    JobStore.SQL.unheldOfOwner,
                     "SEARCH jobs USING INDEX jobs_by_owner (owner_id=? AND id>?)"
                 ),
                 (
-                    JobWriter.SQL.liveJobIDsOfOwner,
+                    JobStore.SQL.liveIDsOfOwner,
                     "SEARCH jobs USING INDEX jobs_by_owner (owner_id=?)"
                 ),
                 (
-                    JobWriter.SQL.jobOfOwner,
+                    JobStore.SQL.byIDAndOwner,
                     "SEARCH jobs USING INDEX jobs_by_owner (owner_id=? AND id=? AND rowid=?)"
                 ),
                 (
@@ -93,7 +93,7 @@ import Testing
                     "SEARCH job_tags USING PRIMARY KEY (owner_id=? AND tag=? AND job_id>?)"
                 ),
                 (
-                    JobWriter.SQL.liveJobIDsByTag,
+                    JobStore.SQL.liveIDsByTag,
                     "SEARCH job_tags USING PRIMARY KEY (owner_id=? AND tag=?)"
                 ),
                 (
@@ -106,23 +106,23 @@ import Testing
                     "SEARCH owners USING INDEX sqlite_autoindex_owners_1 (uid=? AND name=?)"
                 ),
                 (
-                    JobWriter.SQL.waitingJobs,
+                    JobStore.SQL.due,
                     "SEARCH jobs USING INDEX jobs_waiting (clock=? AND due_us<?)"
                 ),
                 (
-                    JobWriter.SQL.nextWaiting,
+                    JobStore.SQL.nextDue,
                     "SEARCH jobs USING COVERING INDEX jobs_waiting (clock=? AND due_us>?)"
                 ),
                 (
-                    JobWriter.SQL.waitingJobsOfOwner,
+                    JobStore.SQL.dueOfOwner,
                     "SEARCH jobs USING INDEX jobs_waiting_by_owner (owner_id=? AND clock=? AND due_us<?)"
                 ),
                 (
-                    JobWriter.SQL.nextWaitingOfOwner,
+                    JobStore.SQL.nextDueOfOwner,
                     "SEARCH jobs USING INDEX jobs_waiting_by_owner (owner_id=? AND clock=? AND due_us>?)"
                 ),
                 (
-                    JobWriter.SQL.nextWaitingOwner,
+                    JobStore.SQL.waitingOwner,
                     "SEARCH jobs USING INDEX jobs_waiting_by_owner (owner_id>?)"
                 ),
                 (
@@ -153,11 +153,11 @@ import Testing
     func writesOfFire() async throws {
         try await TestScheduler.with { test in
             let statements = [
-                JobWriter.SQL.insertClaim, JobWriter.SQL.markFired, JobWriter.SQL.updateJob,
-                JobWriter.SQL.takenAround, JobWriter.SQL.oldestRows, JobWriter.SQL.setRange,
-                JobWriter.SQL.markRunning, JobWriter.SQL.insertRun, JobWriter.SQL.markStarted,
-                JobWriter.SQL.markFinished, JobWriter.SQL.markDone, JobWriter.SQL.insertOutput,
-                JobWriter.SQL.insertNotice, EventLog.SQL.insert, EventLog.SQL.deleteNotice,
+                FireStore.SQL.insertClaim, FireStore.SQL.markFired, JobStore.SQL.update,
+                FireStore.SQL.takenAround, FireStore.SQL.oldestOfJob, FireStore.SQL.setRange,
+                FireStore.SQL.markRunning, RunStore.SQL.insert, RunStore.SQL.markStarted,
+                RunStore.SQL.markFinished, FireStore.SQL.markDone, RunStore.SQL.insertOutput,
+                EventLog.SQL.enqueue, EventLog.SQL.insert, EventLog.SQL.deleteNotice,
             ]
             for sql in statements {
                 let codes = try await test.store.reader.read { database in

@@ -46,7 +46,7 @@ import TimerControl
                 let found = try queries.job(his.id, for: Self.ann)
                 #expect(found?.id == nil)
             }
-            let sql = JobWriter.SQL.jobOfOwner
+            let sql = JobStore.SQL.byIDAndOwner
             let there = try await Self.steps(test, sql, look)
             #expect(there > 0)
             try await test.store.writer.write { database in

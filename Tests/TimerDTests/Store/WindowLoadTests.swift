@@ -38,7 +38,7 @@ struct WindowLoadTests {
             }
         }
         try await test.store.writer.write { database in
-            var writer = JobWriter(database, at: moment, horizon: .distantPast)
+            var writer = JobTransaction(database, at: moment, horizon: .distantPast)
             for jobs in new { _ = try writer.add(jobs, replace: false, limit: nil) }
         }
     }
@@ -49,7 +49,7 @@ struct WindowLoadTests {
     ) async throws -> Loaded {
         let moment = test.clock.now()
         return try await test.store.writer.write { database in
-            var writer = JobWriter(database, at: moment, horizon: moment.elapsed + Window.span)
+            var writer = JobTransaction(database, at: moment, horizon: moment.elapsed + Window.span)
             let rest = try writer.loadWindow(load)
             return Loaded(rest: rest, jobs: writer.outcome.jobs)
         }

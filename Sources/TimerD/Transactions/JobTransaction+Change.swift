@@ -14,7 +14,7 @@ enum JobChange: Sendable {
     case skip(Int)
 }
 
-extension JobWriter {
+extension JobTransaction {
     /// Applies `change` to each job of `selection`, all or none; what there is no room to tell of is not
     /// held either.
     ///
@@ -30,8 +30,8 @@ extension JobWriter {
         let first = outcome.jobs.count
         let ids = try resolve(selection, caller: caller, busy: busy)
         var changed = ChangedJobs()
-        changed.told = try tallying { writer in
-            try writer.apply(change, to: ids, caller: caller)
+        changed.told = try tallying { transaction in
+            try transaction.apply(change, to: ids, caller: caller)
         }
         changed.jobs = Array(outcome.jobs[first...])
         return changed
@@ -72,7 +72,7 @@ extension JobWriter {
             return id
         case .name(let name):
             let own = try owners.id(of: caller.owner)
-            guard let id = try jobID(named: name, owner: own) else {
+            guard let id = try jobs.id(named: name, owner: own) else {
                 throw ControlError.noJob(named: name)
             }
             return id
@@ -92,7 +92,7 @@ extension JobWriter {
         switch selection {
         case .ids(let ids): return ids
         case .tag(let tag):
-            return try jobIDs(tagged: tag, owner: own) + finished
+            return try jobs.liveIDs(tagged: tag, owner: own) + finished
         case .owner(let words):
             let meant = try owners.meant(by: words, caller)
             guard !meant.isEmpty || caller.owner.isMeant(by: words) else {
@@ -101,11 +101,9 @@ extension JobWriter {
                     "'\(words)' has added no job; 'timerctl list --all' shows each job's owner to root"
                 )
             }
-            return try meant.flatMap { owner in
-                try database.prepare(SQL.liveJobIDsOfOwner).all(owner.id) { try $0.get(0) }
-            }
+            return try meant.flatMap { try jobs.liveIDs(of: $0.id) }
         case .name(let name):
-            let live = try jobID(named: name, owner: own)
+            let live = try jobs.id(named: name, owner: own)
             guard live != nil || !finished.isEmpty else { throw ControlError.noJob(named: name) }
             return [live].compactMap(\.self) + finished
         }
@@ -114,7 +112,7 @@ extension JobWriter {
     private mutating func apply(_ change: JobChange, to job: StoredJob) throws {
         var job = job
         switch (change, job.state) {
-        case (.invalidate, .finished) where try hasOpenFire(job.id):
+        case (.invalidate, .finished) where try fires.hasOpen(job.id):
             // Its last fire is not over: what would still begin of it does not.
             try endFinished(&job)
             try put(job)
@@ -168,16 +166,9 @@ extension JobWriter {
         }
     }
 
-    private func hasOpenFire(_ id: JobID) throws -> Bool {
-        try database.prepare(SQL.openFireOfJob).first(id) { try $0.get(0, as: FireID.self) } != nil
-    }
-
     /// A one-shot's date and a grid move as a whole; on cron and calendar, the next fire alone.
     private mutating func move(_ job: inout StoredJob, to date: Timestamp) throws {
-        let isUsed = try database.prepare(SQL.fireAtDate).first(job.id, date) {
-            try $0.get(0, as: FireID.self)
-        }
-        guard isUsed == nil else {
+        guard try !fires.isUsed(date, of: job.id) else {
             throw ControlError(
                 .conflict,
                 "job \(job.id) has had its fire of '\(moment.wallDate(date, on: job.clock).rfc3339)'; no date fires twice"
@@ -271,9 +262,7 @@ extension JobWriter {
     /// Removes what was claimed for the job's next date, and the run that was made ready for it.
     mutating func takeBack(_ job: inout StoredJob) throws {
         guard let claim = job.claim else { return }
-        let state: Run.State?? = try database.prepare(SQL.fireState).first(claim.fire) {
-            $0.ifReadable(0)
-        }
+        let state = try fires.knownState(of: claim.fire)
         // A running fire that is still the job's claim was prepared; only the scheduler knows
         // whether its command has been started since.
         guard state == .claimed || unstarted.contains(claim.fire) else { return }
@@ -289,11 +278,4 @@ extension ControlError {
     static func noJob(named name: String) -> Self {
         Self(.notFound, "there is no live job named '\(name)'; 'timerctl list' shows them")
     }
-}
-
-extension JobWriter.SQL {
-    static let fireAtDate = """
-        SELECT id FROM fires WHERE job_id = ?1 AND fire_date_us = ?2 AND state <> 'claimed'
-        """
-    static let fireState = "SELECT state FROM fires WHERE id = ?1"
 }

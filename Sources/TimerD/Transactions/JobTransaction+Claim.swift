@@ -3,7 +3,7 @@
 import Schedules
 import TimerControl
 
-extension JobWriter {
+extension JobTransaction {
     /// Settles the job's dates that have passed, claims the next one if the window covers it, and
     /// writes the job.
     ///
@@ -79,24 +79,15 @@ extension JobWriter {
             try advance(&job, past: row.last)
             return
         }
-        try database.prepare(SQL.insertClaim).run(
-            job.id,
-            job.ownerID,
-            date,
-            moment.wallDate(date, on: job.clock),
-            missed
-        )
-        if database.changes == 1 {
+        let hasCome = date <= moment.reading(of: job.clock)
+        if let fire = try fires.insertClaim(date, of: job, at: moment, missed: missed) {
             job.uncut += 1
-            let fire = FireID(rawValue: database.lastInsertRowID)
             job.ahead = []
-            job.claim = StoredJob.Claim(
-                fire: fire,
-                missed: missed,
-                isSettled: date <= moment.reading(of: job.clock)
-            )
+            job.claim = StoredJob.Claim(fire: fire, missed: missed, isSettled: hasCome)
             job.fireDate = date
-        } else if let left = try claimLeft(of: job, at: date) {
+        } else if var left = try fires.claim(of: job.id, at: date) {
+            // It was left when the job was held, and lost its place.
+            left.isSettled = hasCome
             job.claim = left
             job.ahead = nil
             job.fireDate = date
@@ -141,11 +132,4 @@ extension Moment {
     func date(ofElapsed date: Timestamp, on clock: ScheduleClock) -> Timestamp {
         clock == .wall ? date + shift : date
     }
-}
-
-extension JobWriter.SQL {
-    static let insertClaim = """
-        INSERT INTO fires (job_id, owner_id, fire_date_us, wall_date_us, state, missed)
-        VALUES (?1, ?2, ?3, ?4, 'claimed', ?5) ON CONFLICT (job_id, fire_date_us) DO NOTHING
-        """
 }

@@ -7,7 +7,7 @@ import TimerControl
 ///
 /// A held job is in no window and fires no date, whatever its state; all others go on. It goes on by
 /// itself once the reason is over, and what it missed follows its misfire rule, with the reason `held`.
-extension JobWriter {
+extension JobTransaction {
     /// How many held jobs one write looks at, and how many it holds or lets go on.
     static let heldLimit = 100
 
@@ -18,11 +18,11 @@ extension JobWriter {
         var job = job
         if job.unread == nil { try takeBack(&job) }
         if job.held == nil {
-            try database.prepare(SQL.countHeld).run(1)
+            try jobs.countHeld(1)
             try note(.jobHeld, job, reason)
         }
         job.held = reason
-        try database.prepare(SQL.setHeld).run(job.id, reason)
+        try jobs.setHeld(job.id, reason)
         try put(job)
     }
 
@@ -30,8 +30,8 @@ extension JobWriter {
     func endHold(_ job: inout StoredJob) throws {
         guard job.held != nil else { return }
         job.held = nil
-        try database.prepare(SQL.setHeld).run(job.id, nil as String?)
-        try database.prepare(SQL.countHeld).run(-1)
+        try jobs.setHeld(job.id, nil)
+        try jobs.countHeld(-1)
     }
 
     /// Holds a piece of the live jobs of an owner, those after `cursor`; those that the owner is the reason
@@ -44,10 +44,12 @@ extension JobWriter {
         _ reason: String
     ) throws -> JobID? {
         try owners.hold(owner.id, reason)
-        let select = try database.prepare(SQL.unheldOfOwner)
-        let ids = try select.all(owner.id, cursor, Self.heldLimit, owner.held) {
-            try $0.get(0, as: JobID.self)
-        }
+        let ids = try jobs.unheld(
+            of: owner.id,
+            after: cursor,
+            limit: Self.heldLimit,
+            orFor: owner.held
+        )
         for id in ids {
             if let job = try job(id) { try hold(job, reason) }
         }
@@ -64,9 +66,7 @@ extension JobWriter {
         running: Set<JobID> = []
     ) throws -> HeldLook {
         var look = HeldLook()
-        let rows = try database.prepare(SQL.held).all(cursor, Self.heldLimit) { row in
-            (id: try row.get(0, as: JobID.self), isOwnerHeld: try row.get(1, as: Bool.self))
-        }
+        let rows = try jobs.held(after: cursor, limit: Self.heldLimit)
         for row in rows where !row.isOwnerHeld && !running.contains(row.id) {
             guard var job = try job(row.id) else { continue }
             if let unread = job.unread {
@@ -88,18 +88,15 @@ extension JobWriter {
             }
         }
         look.next = rows.count == Self.heldLimit ? rows.last?.id : nil
-        look.count = try heldCount()
+        look.count = try jobs.heldCount()
         return look
     }
 
     /// Closes what is open of a job that ends without ever having been read again.
     func closeOpenFires(of job: StoredJob) throws {
-        try database.prepare(SQL.interruptRuns).run(job.id, moment.wall)
-        try database.prepare(SQL.closeFires).run(job.id)
+        try runs.interrupt(of: job.id, at: moment.wall)
+        try fires.close(of: job.id)
     }
-
-    /// How many jobs are held.
-    func heldCount() throws -> Int { try database.prepare(SQL.heldCount).value() ?? 0 }
 }
 
 /// What a look at held jobs has come to.
@@ -111,34 +108,4 @@ struct HeldLook: Sendable {
     /// Those of `leftOpen` that go on, and what was left of them.
     var settled: Set<JobID> = []
     var recovered = Recovered()
-}
-
-extension JobWriter.SQL {
-    static let interruptRuns = """
-        UPDATE runs SET outcome = 'interrupted', ended_at_us = ?2
-        WHERE job_id = ?1 AND outcome IS NULL
-        """
-    /// Uses fires_open.
-    static let closeFires = """
-        UPDATE fires INDEXED BY fires_open
-        SET state = CASE state WHEN 'claimed' THEN 'skipped' ELSE 'done' END,
-            reason = CASE state WHEN 'claimed' THEN 'held' ELSE reason END
-        WHERE \(RunRow.isOpen) AND job_id = ?1
-        """
-    static let setHeld = "UPDATE jobs SET held = ?2 WHERE id = ?1"
-    static let countHeld = "UPDATE daemon_state SET held = held + ?1"
-    static let heldCount = "SELECT held FROM daemon_state"
-    /// Uses jobs_by_owner.
-    static let unheldOfOwner = """
-        SELECT id FROM jobs
-        WHERE owner_id = ?1 AND id > ?2 AND (held IS NULL OR held = ?4)
-            AND (state = 'scheduled' OR state = 'paused')
-        ORDER BY id LIMIT ?3
-        """
-    /// Uses jobs_held.
-    static let held = """
-        SELECT jobs.id, owners.held IS NOT NULL
-        FROM jobs LEFT JOIN owners ON owners.id = jobs.owner_id
-        WHERE jobs.held IS NOT NULL AND jobs.id > ?1 ORDER BY jobs.id LIMIT ?2
-        """
 }

@@ -4,11 +4,10 @@ import Schedules
 import TimerControl
 
 /// What a start of the machine, and a clock that is set back, do to jobs.
-extension JobWriter {
+extension JobTransaction {
     /// The machine has started: jobs of `@reboot` are due now.
     mutating func machineStarted() throws {
-        let ids = try database.prepare(SQL.bootJobs).all { try $0.get(0, as: JobID.self) }
-        for id in ids {
+        for id in try jobs.bootIDs() {
             guard var job = try job(id), job.claim == nil else { continue }
             job.fireDate = moment.wall
             guard job.state == .paused, job.unread == nil else {
@@ -36,20 +35,18 @@ extension JobWriter {
     /// `disarmed`: jobs with a claim whose timers were taken out of the loop for this.
     mutating func followClockBack(disarmed: [StoredJob] = []) throws {
         for job in disarmed {
-            try orHold(job) { writer, job in
+            try orHold(job) { transaction, job in
                 let date = job.fireDate
-                if try writer.removeClaim(of: &job), let date {
-                    try writer.advance(&job, past: date)
+                if try transaction.removeClaim(of: &job), let date {
+                    try transaction.advance(&job, past: date)
                 }
-                try writer.settleAndPut(job)
+                try transaction.settleAndPut(job)
             }
         }
         try followBootBack()
         // A clock that was never set knows nothing: what is to come is kept for when it is.
         guard moment.wall >= .earliestOfClocks else { return }
-        let ids = try database.prepare(SQL.jobsAhead).all(moment.wall) {
-            try $0.get(0, as: JobID.self)
-        }
+        let ids = try fires.jobsAhead(of: moment.wall)
         for id in Set(ids).union(try jobsAddedAhead()).sorted() {
             guard let job = try job(id), job.state.isLive, job.unread == nil, job.clock == .wall
             else { continue }
@@ -59,8 +56,7 @@ extension JobWriter {
 
     /// The machine has started, whatever its clock said then: what that made due waits for no date.
     private mutating func followBootBack() throws {
-        let ids = try database.prepare(SQL.bootJobs).all { try $0.get(0, as: JobID.self) }
-        for id in ids {
+        for id in try jobs.bootIDs() {
             guard var job = try job(id), job.state == .scheduled, job.unread == nil,
                 let date = job.fireDate,
                 date > moment.wall
@@ -78,17 +74,11 @@ extension JobWriter {
     /// Jobs that were added while the clock stood after now, and have not followed it back since:
     /// the newest ones, up to one that was added before.
     private func jobsAddedAhead() throws -> [JobID] {
-        let before = try database.prepare(SQL.jobBefore)
         var ids: [JobID] = []
-        var last = Int64.max
-        while let (id, addedAt) = try before.first(
-            last,
-            row: { row in
-                (try row.get(0, as: JobID.self), try row.get(1, as: Timestamp.self))
-            }
-        ), addedAt > moment.wall {
-            ids.append(id)
-            last = id.rawValue
+        var last = JobID(rawValue: .max)
+        while let job = try jobs.added(before: last), job.addedAt > moment.wall {
+            ids.append(job.id)
+            last = job.id
         }
         return ids
     }
@@ -121,9 +111,7 @@ extension JobWriter {
     private func origin(of date: Timestamp, _ job: StoredJob, before next: Timestamp?) throws
         -> Timestamp?
     {
-        try database.prepare(SQL.movedAround).first(job.id, date, next ?? .distantFuture) {
-            try $0.get(0)
-        }
+        try fires.movedDate(to: date, before: next ?? .distantFuture, job.id)
     }
 
     /// Takes back the rows of dates that were left out and are still to come.
@@ -132,21 +120,15 @@ extension JobWriter {
     private func forgetDatesAhead(of job: StoredJob) throws -> Timestamp? {
         let now = moment.wall
         var moved: Timestamp?
-        let rows = try database.prepare(SQL.leftOutAhead).all(job.id, now) { row in
-            (id: try row.get(0, as: FireID.self), first: try row.get(1, as: Timestamp.self))
-        }
-        for row in rows {
+        for row in try fires.skippedAhead(of: now, job.id) {
             guard row.first <= now else {
                 if moved == nil, job.isMoved(row.first) { moved = row.first }
-                try database.prepare(SQL.deleteFire).run(row.id)
+                try fires.delete(row.id)
                 continue
             }
             let passed = job.schedule.passedDates(from: row.first, through: now, newest: 1)
-            try database.prepare(SQL.shorten).run(
-                row.id,
-                passed.count,
-                passed.count > 1 ? passed.last : nil
-            )
+            let last = passed.count > 1 ? passed.last : nil
+            try fires.shorten(row.id, to: passed.count, last: last)
         }
         return moved
     }
@@ -167,39 +149,4 @@ extension Timestamp {
     /// No machine that runs this program has a clock before its time: one that shows less was not
     /// set, as without a battery it stands at 1970 until the network tells the time.
     static let earliestOfClocks = Timestamp(microseconds: 1_767_225_600_000_000)  // 2026-01-01
-}
-
-extension JobWriter.SQL {
-    static let bootJobs = """
-        SELECT boot_jobs.job_id FROM boot_jobs JOIN jobs ON jobs.id = boot_jobs.job_id
-        WHERE jobs.state IN ('scheduled', 'paused')
-        """
-    /// Uses fires_by_date.
-    static let jobsAhead = """
-        SELECT DISTINCT job_id FROM fires
-        WHERE coalesce(last_date_us, wall_date_us) > ?1 AND state <> 'claimed'
-            AND (reason IS NULL OR reason NOT IN ('skip', 'moved', 'manual', 'withdrawn'))
-        """
-    static let jobBefore = """
-        SELECT job_id, added_at_us FROM job_definitions
-        WHERE job_id < ?1 ORDER BY job_id DESC LIMIT 1
-        """
-    static let leftOutAhead = """
-        SELECT id, fire_date_us FROM fires
-        WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND state = 'skipped'
-            AND reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'overlap')
-        ORDER BY fire_date_us
-        """
-    private static let moved = """
-        SELECT fire_date_us FROM fires WHERE job_id = ?1 AND reason = 'moved'
-        """
-    static let movedAround = """
-        SELECT * FROM (
-            \(moved) AND fire_date_us > ?2 AND fire_date_us < ?3 ORDER BY fire_date_us LIMIT 1
-        )
-        UNION ALL SELECT * FROM (
-            \(moved) AND fire_date_us <= ?2 ORDER BY fire_date_us DESC LIMIT 1
-        )
-        """
-    static let shorten = "UPDATE fires SET dates = ?2, last_date_us = ?3 WHERE id = ?1"
 }

@@ -26,7 +26,7 @@ struct WindowRest: Hashable, Sendable {
     var nextWaiting: Timestamp?
 }
 
-extension JobWriter {
+extension JobTransaction {
     private typealias DueJob = (wallDate: Timestamp, id: JobID)
 
     /// Loads what is due before the horizon, soonest first, and claims it: a piece of it at most.
@@ -92,16 +92,8 @@ extension JobWriter {
         var due: [DueJob] = []
         for clock in [ScheduleClock.wall, .elapsed] {
             let end = moment.date(ofElapsed: horizons.all, on: clock)
-            func note(_ row: borrowing Row) throws {
-                let date: Timestamp = try row.get(1)
-                due.append((moment.wallDate(date, on: clock), try row.get(0)))
-            }
-            if let owner {
-                let select = try database.prepare(SQL.waitingJobsOfOwner)
-                try select.forEach(owner, clock, end, limit) { try note($0) }
-            } else {
-                let select = try database.prepare(SQL.waitingJobs)
-                try select.forEach(clock, end, limit) { try note($0) }
+            due += try jobs.due(on: clock, before: end, of: owner, limit: limit).map {
+                (moment.wallDate($0.date, on: clock), $0.id)
             }
         }
         return due.sorted { ($0.wallDate, $0.id) < ($1.wallDate, $1.id) }
@@ -110,10 +102,9 @@ extension JobWriter {
     /// The users with jobs that wait for a window: a search for each of them, however many jobs they
     /// have.
     private func waitingOwners() throws -> [OwnerID] {
-        let select = try database.prepare(SQL.nextWaitingOwner)
         var owners: [OwnerID] = []
         var last = OwnerID.nobody
-        while let owner = try select.first(last, row: { try $0.get(0, as: OwnerID.self) }) {
+        while let owner = try jobs.waitingOwner(after: last) {
             owners.append(owner)
             last = owner
         }
@@ -123,16 +114,9 @@ extension JobWriter {
     /// The first date of all jobs that wait for a window, or of those of `owner`, in elapsed time; nil
     /// for none.
     private func nextWaiting(of owner: OwnerID? = nil) throws -> Timestamp? {
-        let sql = owner == nil ? SQL.nextWaiting : SQL.nextWaitingOfOwner
-        let select = try database.prepare(sql)
-        let dates = try [ScheduleClock.wall, .elapsed].compactMap { clock in
-            func read(_ row: borrowing Row) throws -> Timestamp {
-                moment.elapsedDate(try row.get(0), on: clock)
-            }
-            if let owner { return try select.first(owner, clock) { try read($0) } }
-            return try select.first(clock) { try read($0) }
-        }
-        return dates.min()
+        try [ScheduleClock.wall, .elapsed].compactMap { clock in
+            try jobs.nextDue(on: clock, of: owner).map { moment.elapsedDate($0, on: clock) }
+        }.min()
     }
 }
 
@@ -141,33 +125,4 @@ extension Moment {
     func elapsedDate(_ date: Timestamp, on clock: ScheduleClock) -> Timestamp {
         clock == .wall ? date - shift : date
     }
-}
-
-extension JobWriter.SQL {
-    private static let waits = "state = 'scheduled' AND claim_id IS NULL AND held IS NULL"
-
-    /// Uses jobs_waiting.
-    static let waitingJobs = """
-        SELECT id, due_us FROM jobs INDEXED BY jobs_waiting
-        WHERE clock = ?1 AND due_us < ?2 AND \(waits) ORDER BY due_us LIMIT ?3
-        """
-    /// Uses jobs_waiting.
-    static let nextWaiting = """
-        SELECT due_us FROM jobs INDEXED BY jobs_waiting
-        WHERE clock = ?1 AND due_us IS NOT NULL AND \(waits) ORDER BY due_us LIMIT 1
-        """
-    /// Uses jobs_waiting_by_owner, as do the next two.
-    static let waitingJobsOfOwner = """
-        SELECT id, due_us FROM jobs INDEXED BY jobs_waiting_by_owner
-        WHERE owner_id = ?1 AND clock = ?2 AND due_us < ?3 AND \(waits) ORDER BY due_us LIMIT ?4
-        """
-    static let nextWaitingOfOwner = """
-        SELECT due_us FROM jobs INDEXED BY jobs_waiting_by_owner
-        WHERE owner_id = ?1 AND clock = ?2 AND due_us IS NOT NULL AND \(waits)
-        ORDER BY due_us LIMIT 1
-        """
-    static let nextWaitingOwner = """
-        SELECT owner_id FROM jobs INDEXED BY jobs_waiting_by_owner
-        WHERE owner_id > ?1 AND \(waits) ORDER BY owner_id LIMIT 1
-        """
 }

@@ -6,7 +6,7 @@ import TimerControl
 /// Dates of events that are claimed behind the next one: rows in state `claimed` after the job's own claim.
 ///
 /// Whatever takes back a claim takes back these as well.
-extension JobWriter {
+extension JobTransaction {
     /// Where the job stands once its fire has begun, if the next date is claimed; false if it is to be found.
     mutating func goOn(_ job: inout StoredJob, past date: Timestamp, _ going: GoingOn) throws
         -> Bool
@@ -26,12 +26,7 @@ extension JobWriter {
     ///
     /// - Returns: whether the job is still where its fires go on from; not where it was held meanwhile.
     func catchUp(_ job: inout StoredJob) throws -> Bool {
-        let stored = try database.prepare(SQL.whereItStands).first(job.id) { row in
-            (
-                claim: try row.get(0, as: FireID?.self), uncut: try row.get(1, as: Int.self),
-                isHeld: try row.get(2, as: Bool.self)
-            )
-        }
+        let stored = try jobs.standing(of: job.id)
         guard let stored, stored.claim != nil, !stored.isHeld else { return false }
         job.uncut = stored.uncut
         job.ahead = try claimsAhead(of: job)
@@ -42,9 +37,8 @@ extension JobWriter {
     func recordBeside(_ begun: BegunFire) throws {
         let job = begun.job
         guard let date = job.fireDate else { return }
-        let wallDate = moment.wallDate(date, on: job.clock)
-        try database.prepare(SQL.insertTold).run(begun.fire, job.id, job.ownerID, date, wallDate)
-        try database.prepare(SQL.countFire).run(job.id, begun.fire)
+        try fires.restoreClaim(begun.fire, date, of: job, at: moment)
+        try jobs.countFire(begun.fire, of: job.id)
     }
 
     /// Claims further dates of the job behind those that are claimed, up to the horizon.
@@ -62,12 +56,11 @@ extension JobWriter {
                     at: moment
                 ), date > now, dates.due(date) < end, try isFree(date, of: job)
             else { break }
-            let wallDate = moment.wallDate(date, on: job.clock)
-            try database.prepare(SQL.insertClaim).run(job.id, job.ownerID, date, wallDate, 0)
-            // Fired by hand at this very instant.
-            guard database.changes == 1 else { break }
+            // Without a row it was fired by hand at this very instant.
+            guard let fire = try fires.insertClaim(date, of: job, at: moment, missed: 0) else {
+                break
+            }
             job.uncut += 1
-            let fire = FireID(rawValue: database.lastInsertRowID)
             let claim = StoredJob.Claim(fire: fire, missed: 0)
             ahead.append(ClaimAhead(date: date, claim: claim))
         }
@@ -83,29 +76,10 @@ extension JobWriter {
         }
     }
 
-    /// The claim of a date that was left when the job was held, and lost its place.
-    func claimLeft(of job: StoredJob, at date: Timestamp) throws -> StoredJob.Claim? {
-        try database.prepare(SQL.claimLeft).first(job.id, date) { row in
-            StoredJob.Claim(
-                fire: try row.get(0),
-                missed: 0,
-                isSettled: date <= moment.reading(of: job.clock),
-                isRedelivery: try row.get(1, as: Timestamp?.self) != nil
-            )
-        }
-    }
-
     /// What is claimed behind the job's next date.
     func claimsAhead(of job: StoredJob) throws -> [ClaimAhead] {
         guard job.definition.command == nil, let date = job.fireDate else { return [] }
-        return try database.prepare(SQL.claimsAhead).all(job.id, date) { row in
-            let isInDoubt = try row.get(2, as: Timestamp?.self) != nil
-            let fire: FireID = try row.get(0)
-            return ClaimAhead(
-                date: try row.get(1),
-                claim: StoredJob.Claim(fire: fire, missed: 0, isRedelivery: isInDoubt)
-            )
-        }
+        return try fires.claims(of: job.id, after: date)
     }
 
     /// The job with what is claimed behind its next date, which a row of it does not tell.
@@ -124,7 +98,7 @@ extension JobWriter {
         job.ahead = []
         for next in claims {
             guard next.claim.isRedelivery else {
-                try database.prepare(SQL.deleteClaim).run(next.claim.fire)
+                try fires.deleteClaim(next.claim.fire)
                 continue
             }
             try keepTold(next.claim, of: &job, date: next.date)
@@ -143,38 +117,16 @@ extension JobWriter {
         var kept: [ClaimAhead] = []
         for var next in left {
             if next.date <= now, !next.claim.isRedelivery {
-                try doubt(next.claim.fire)
+                try fires.markMaybeTold(next.claim.fire, at: moment.wall)
                 next.claim.isRedelivery = true
             }
             if next.claim.isRedelivery {
                 kept.append(next)
             } else {
-                try database.prepare(SQL.deleteClaim).run(next.claim.fire)
+                try fires.deleteClaim(next.claim.fire)
             }
         }
         job.ahead = kept
         return left.map(\.claim.fire)
     }
-}
-
-extension JobWriter.SQL {
-    /// Uses the index of UNIQUE (job_id, fire_date_us).
-    static let claimsAhead = """
-        SELECT id, fire_date_us, fired_at_us FROM fires
-        WHERE job_id = ?1 AND fire_date_us > ?2 AND state = 'claimed' AND reason IS NOT 'manual'
-        ORDER BY fire_date_us
-        """
-    static let claimLeft = """
-        SELECT id, fired_at_us FROM fires
-        WHERE job_id = ?1 AND fire_date_us = ?2 AND state = 'claimed' AND reason IS NOT 'manual'
-        """
-    static let whereItStands = "SELECT claim_id, uncut, held IS NOT NULL FROM jobs WHERE id = ?1"
-    /// Its row was taken back with the others, or is there.
-    static let insertTold = """
-        INSERT OR IGNORE INTO fires (id, job_id, owner_id, fire_date_us, wall_date_us, state)
-        VALUES (?1, ?2, ?3, ?4, ?5, 'claimed')
-        """
-    static let countFire = """
-        UPDATE jobs SET fires = fires + 1, claim_id = nullif(claim_id, ?2) WHERE id = ?1
-        """
 }

@@ -15,7 +15,7 @@ struct BegunFire: Sendable {
     var going = GoingOn()
 }
 
-extension JobWriter {
+extension JobTransaction {
     /// Records a fire that has begun by its schedule, and moves the job on.
     mutating func record(_ begun: BegunFire) throws {
         var job = begun.job
@@ -33,10 +33,10 @@ extension JobWriter {
     mutating func recordWaiting(_ fire: FireID, of job: StoredJob, for wait: Run.Wait) throws {
         var job = job
         // It may have been made ready.
-        try unprepare(fire)
+        try releaseRun(of: fire)
         // The newest fire is the one that is wanted: neither an older one nor its next attempt.
         if job.policy.run.overlap == .replace { try dropFires(of: &job, areReplaced: true) }
-        try self.wait(fire, for: wait, until: nil)
+        try fires.markWaiting(fire, for: wait, until: nil)
         try moveOn(job, GoingOn())
     }
 
@@ -46,11 +46,11 @@ extension JobWriter {
         let date = job.fireDate ?? moment.reading(of: job.clock)
         job.claim = nil
         job.fires += 1
-        try orHold(job) { writer, job in
-            if try !writer.goOn(&job, past: date, going) {
-                try writer.advance(&job, past: date)
+        try orHold(job) { transaction, job in
+            if try !transaction.goOn(&job, past: date, going) {
+                try transaction.advance(&job, past: date)
             }
-            try writer.settleAndPut(job, depth: going.depth)
+            try transaction.settleAndPut(job, depth: going.depth)
         }
     }
 
@@ -58,23 +58,23 @@ extension JobWriter {
     mutating func recordSkipped(_ skipped: StoredJob, _ reason: FireReason) throws {
         guard let fire = skipped.claim?.fire, let date = skipped.fireDate else { return }
         // It may have been made ready.
-        try database.prepare(SQL.deleteRunOfFire).run(fire)
-        try database.prepare(SQL.markSkipped).run(fire, reason)
+        try runs.delete(of: fire)
+        try fires.markSkipped(fire, reason)
         var job = skipped
         let wallDate = moment.wallDate(date, on: job.clock)
         try note(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = wallDate }
         job.claim = nil
-        try orHold(job) { writer, job in
-            try writer.advance(&job, past: date)
-            try writer.settleAndPut(job)
+        try orHold(job) { transaction, job in
+            try transaction.advance(&job, past: date)
+            try transaction.settleAndPut(job)
         }
     }
 
     /// Settles again the dates of a job whose claimed date is not the one to fire any more.
     mutating func resettle(_ job: StoredJob) throws {
-        try orHold(job) { writer, job in
-            try writer.removeClaim(of: &job)
-            try writer.settleAndPut(job)
+        try orHold(job) { transaction, job in
+            try transaction.removeClaim(of: &job)
+            try transaction.settleAndPut(job)
         }
     }
 
@@ -91,16 +91,15 @@ extension JobWriter {
         }
         try requireNotHeld(job)
         let mustWait = try busy(job)?.mustWait(job) ?? false
-        let now = try insertManual(of: job)
+        let (fire, now) = try insertByHand(of: job)
         job.uncut += 1
-        let fire = FireID(rawValue: database.lastInsertRowID)
         var waitsFor: Run.Wait?
         if job.definition.command != nil {
             let wait: Run.Wait = mustWait ? .run : .place
             if mustWait, job.policy.run.overlap == .replace {
                 try dropFires(of: &job, areReplaced: true)
             }
-            try self.wait(fire, for: wait, until: nil)
+            try fires.markWaiting(fire, for: wait, until: nil)
             waitsFor = wait
         }
         job.fires += 1
@@ -118,14 +117,11 @@ extension JobWriter {
         return FireByHand(job: job, fire: fire, date: date, waitsFor: waitsFor)
     }
 
-    /// Inserts a fire of now, or of the next microsecond that the job has no fire of; returns that date, on
-    /// the job's clock.
-    private func insertManual(of job: StoredJob) throws -> Timestamp {
+    /// Inserts a fire of now, or of the next microsecond that the job has no fire of, on the job's clock.
+    private func insertByHand(of job: StoredJob) throws -> (fire: FireID, date: Timestamp) {
         var date = moment.reading(of: job.clock)
         while true {
-            let wallDate = moment.wallDate(date, on: job.clock)
-            try database.prepare(SQL.insertManual).run(job.id, job.ownerID, date, wallDate)
-            if database.changes == 1 { return date }
+            if let fire = try fires.insertByHand(date, of: job, at: moment) { return (fire, date) }
             date = date + TimeSpan(microseconds: 1)
         }
     }
@@ -135,8 +131,8 @@ extension JobWriter {
 
     private func markFired(_ begun: BegunFire) throws {
         let state: Run.State = begun.job.definition.command == nil ? .fired : .running
-        try database.prepare(SQL.markFired).run(begun.fire, state, begun.firedAt)
-        try EventLog(database).insert(begun.event)
+        try fires.markFired(begun.fire, state, at: begun.firedAt)
+        try events.insert(begun.event)
     }
 
     /// What is in progress of a job, by its rows: nil for nothing.
@@ -144,13 +140,11 @@ extension JobWriter {
     /// Neither what it wants done on a failure, nor a run that was made ready for a date to come.
     private func busy(_ job: StoredJob) throws -> BusyJob? {
         var busy: BusyJob?
-        try database.prepare(SQL.firesInProgress).forEach(job.id) { row in
-            let fire: FireID = try row.get(0)
-            let wait: Run.Wait? = try row.get(1)
-            if fire == job.claim?.fire, unstarted.contains(fire) { return }
+        for (fire, wait, run) in try fires.inProgress(of: job.id) {
+            if fire == job.claim?.fire, unstarted.contains(fire) { continue }
             busy = busy ?? BusyJob(isQueued: false)
             if wait == .run { busy?.isQueued = true } else { busy?.isInProgress = true }
-            if let run: RunID = try row.get(2) { busy?.run = run }
+            if let run { busy?.run = run }
         }
         return busy?.isInProgress == true ? busy : nil
     }
@@ -195,28 +189,4 @@ struct BusyJob: Hashable, Sendable {
             throw ControlError(.conflict, "job \(job.id) \(what); its runs do not overlap")
         }
     }
-}
-
-extension JobWriter.SQL {
-    /// Where this waits for the event's number, the run may begin first, and be over.
-    static let markFired = """
-        UPDATE fires SET state = CASE state WHEN 'claimed' THEN ?2 ELSE state END, fired_at_us = ?3
-        WHERE id = ?1
-        """
-    /// Uses the index of UNIQUE (job_id, fire_date_us): a job's fires are few.
-    static let firesInProgress = """
-        SELECT id, waits_for, (SELECT max(runs.id) FROM runs
-            WHERE runs.fire_id = fires.id AND runs.outcome IS NULL)
-        FROM fires
-        WHERE job_id = ?1 AND (state = 'running' OR state = 'waiting')
-            AND waits_for IS NOT 'onFailure' AND NOT EXISTS (SELECT 1 FROM runs
-                WHERE runs.fire_id = fires.id AND runs.outcome IS NULL AND runs.is_on_failure = 1)
-        """
-    static let markSkipped = """
-        UPDATE fires SET state = 'skipped', reason = ?2 WHERE id = ?1
-        """
-    static let insertManual = """
-        INSERT INTO fires (job_id, owner_id, fire_date_us, wall_date_us, state, reason)
-        VALUES (?1, ?2, ?3, ?4, 'claimed', 'manual') ON CONFLICT (job_id, fire_date_us) DO NOTHING
-        """
 }

@@ -3,7 +3,7 @@
 import TimerControl
 
 /// What a user stores is bounded by `maxBytes`; what has ended makes room for what is new.
-extension JobWriter {
+extension JobTransaction {
     /// Carries out `body`, which may store more of a user; where that is more than a user may have, the
     /// oldest of the user's ended jobs go, no more of them than it takes.
     ///
@@ -11,14 +11,14 @@ extension JobWriter {
     mutating func requiringSpace<T>(
         for owner: Owner,
         _ id: OwnerID,
-        _ body: (inout JobWriter) throws -> T
+        _ body: (inout JobTransaction) throws -> T
     ) throws -> T {
         // Root may do what the limit keeps others from.
         guard let maxBytes, owner.uid != 0 else { return try body(&self) }
         let before = try owners.bytes(of: id)
         let value = try body(&self)
         var bytes = try owners.bytes(of: id)
-        while bytes > maxBytes, bytes > before, let job = try oldestEnded(of: id) {
+        while bytes > maxBytes, bytes > before, let job = try jobs.oldestEnded(of: id) {
             // Whole jobs: what is written with it is not to be told of a job that half exists.
             var effort = Effort.unbounded
             _ = try remove(job, &effort)
@@ -38,19 +38,4 @@ extension JobWriter {
         guard let maxBytes, job.owner.uid != 0 else { return }
         if try owners.bytes(of: job.ownerID) > maxBytes { outcome.isOverfull = true }
     }
-
-    /// The user's job that has ended first, and of which no fire is in progress.
-    func oldestEnded(of owner: OwnerID) throws -> StoredJob? {
-        try database.prepare(SQL.oldestEndedOfOwner).first(owner) { try JobRow.job(from: $0) }
-    }
-}
-
-extension JobWriter.SQL {
-    /// Uses jobs_ended_by_owner.
-    static let oldestEndedOfOwner = """
-        SELECT \(JobRow.columns) FROM \(JobRow.source)
-        WHERE jobs.owner_id = ?1 AND jobs.ended_at_us IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM fires WHERE fires.job_id = jobs.id AND \(RunRow.isOpen))
-        ORDER BY jobs.ended_at_us LIMIT 1
-        """
 }

@@ -21,7 +21,7 @@ struct AppliedChanges: Sendable {
     var added: [StoredJob] = []
 }
 
-extension JobWriter {
+extension JobTransaction {
     /// Ends, changes and adds jobs, in this order, all or none.
     ///
     /// `limit` is as for `add`.
@@ -35,9 +35,9 @@ extension JobWriter {
         var applied = AppliedChanges()
         applied.invalidated = try change(.ids(changes.invalidate), .invalidate, caller: caller)
         let own = try owners.id(of: caller.owner)
-        applied.changed = try requiringSpace(for: caller.owner, own) { writer in
+        applied.changed = try requiringSpace(for: caller.owner, own) { transaction in
             try changes.change.map { id, new in
-                try writer.change(id, to: new, caller: caller)
+                try transaction.change(id, to: new, caller: caller)
             }
         }
         applied.added = try add(changes.add, replace: false, limit: limit)
@@ -61,7 +61,7 @@ extension JobWriter {
             return try replace(job, with: new)
         }
         try takeBack(&job)
-        try updateDefinition(of: job, to: new)
+        try jobs.updateDefinition(of: job, to: new)
         let isPaused =
             new.definition.paused
             ?? (job.definition.paused == true ? false : job.state == .paused)

@@ -7,7 +7,7 @@ import TimerControl
 ///
 /// It keeps one promise for all who use it: each scheduled job that it touches and that is due
 /// before its owner's horizon leaves with a claim, so whatever the window covers is in the scheduler's hands.
-struct JobWriter {
+struct JobTransaction {
     let database: Database
     let moment: Moment
     /// The end of the window, in elapsed time, for whose jobs it is.
@@ -32,23 +32,16 @@ struct JobWriter {
         self.runsKept = runsKept
     }
 
-    // MARK: - Reading
-
+    var jobs: JobStore { JobStore(database) }
+    var fires: FireStore { FireStore(database) }
+    var runs: RunStore { RunStore(database) }
+    var events: EventLog { EventLog(database) }
     var owners: Owners { Owners(database) }
 
+    // MARK: - Reading
+
     func job(_ id: JobID) throws -> StoredJob? {
-        let job = try database.prepare(SQL.jobByID).first(id) { try JobRow.job(from: $0) }
-        return try job.map { try withUnreadRows($0) }
-    }
-
-    func jobID(named name: String, owner: OwnerID) throws -> JobID? {
-        try database.prepare(SQL.jobIDByName).first(owner, name) {
-            try $0.get(0)
-        }
-    }
-
-    func jobIDs(tagged tag: String, owner: OwnerID) throws -> [JobID] {
-        try database.prepare(SQL.liveJobIDsByTag).all(tag, owner) { try $0.get(0) }
+        try jobs.job(id).map { try withUnreadRows($0) }
     }
 
     /// The job, if the caller may know of it.
@@ -58,21 +51,15 @@ struct JobWriter {
 
     /// The same without its userInfo, which no change of where it stands needs.
     func jobToChange(_ id: JobID, for caller: Caller) throws -> StoredJob? {
-        var job: StoredJob?
-        if let owner = try Queries(database).id(of: caller.onlyOwner) {
-            job = try database.prepare(SQL.jobToChangeOfOwner).first(id, owner) {
-                try JobRow.job(from: $0)
-            }
-        } else {
-            job = try database.prepare(SQL.jobToChange).first(id) { try JobRow.job(from: $0) }
-        }
+        let owner = try Queries(database).id(of: caller.onlyOwner)
+        let job = try jobs.jobWithoutUserInfo(id, of: owner)
         return try job.map { try withUnreadRows($0) }
     }
 
     /// Reads what `jobToChange` has left out.
     func readUserInfo(of job: inout StoredJob) throws {
         guard job.hasUnreadUserInfo else { return }
-        let text: String? = try database.prepare(SQL.userInfo).value(job.id)
+        let text = try jobs.userInfo(of: job.id)
         job.definition.userInfo = text.flatMap(JSONText.init(stored:))
         job.storedBytes += text?.utf8.count ?? 0
         job.hasUnreadUserInfo = false
@@ -83,21 +70,8 @@ struct JobWriter {
     /// Writes back where the job stands, and hands it to the outcome.
     mutating func put(_ job: StoredJob) throws {
         var job = try withClaimsAhead(job)
-        let unread = job.state.isLive ? job.unread : nil
-        if unread == nil { try cutIfGrown(&job) }
-        try database.prepare(SQL.updateJob).run(
-            job.id,
-            job.state,
-            unread?.anchor ?? job.schedule.anchor,
-            job.fireDate,
-            unread?.dueDate ?? job.dueDate,
-            unread?.movedFrom ?? job.movedFrom,
-            job.claim?.fire,
-            job.fires,
-            job.endedAt,
-            job.endReason,
-            unread?.uncut ?? job.uncut
-        )
+        if !job.state.isLive || job.unread == nil { try cutIfGrown(&job) }
+        try jobs.update(job)
         outcome.jobs.append(job)
     }
 
@@ -110,7 +84,7 @@ struct JobWriter {
         guard let claim = job.claim else { return false }
         job.claim = nil
         let isTold = try keepTold(claim, of: &job, date: job.fireDate)
-        if !isTold { try database.prepare(SQL.deleteClaim).run(claim.fire) }
+        if !isTold { try fires.deleteClaim(claim.fire) }
         if job.ahead?.isEmpty != true, let date = job.fireDate {
             try removeAhead(of: &job, after: date)
         }
@@ -123,8 +97,7 @@ struct JobWriter {
         throws
         -> Bool
     {
-        try database.prepare(SQL.keepTold).run(claim.fire, moment.wall)
-        guard database.changes > 0 else { return false }
+        guard try fires.keepMaybeTold(claim.fire, at: moment.wall) else { return false }
         job.fires += 1
         try readUserInfo(of: &job)
         let (fired, now) = (job, moment)
@@ -153,10 +126,10 @@ struct JobWriter {
         job.endedAt = moment.wall
         job.endReason = reason
         if job.definition.isTied || job.unread != nil {
-            try database.prepare(SQL.deleteTarget).run(job.id)
+            try jobs.deleteTarget(of: job.id)
         }
         if let name = job.definition.name {
-            try database.prepare(SQL.deleteName).run(job.ownerID, name)
+            try jobs.deleteName(name, of: job.ownerID)
         }
         try note(state == .invalidated ? .jobInvalidated : .jobFinished, job, reason.rawValue)
     }
@@ -188,17 +161,8 @@ struct JobWriter {
         event.fire = fire
         event.run = run
         complete(&event)
-        try database.prepare(SQL.insertNotice).run(
-            type,
-            event.at,
-            job.id,
-            fire,
-            run,
-            reason,
-            fire == nil ? event.fireDate : nil,
-            event.ownerID
-        )
-        outcome.notices.append(Notice(outbox: database.lastInsertRowID, event: event))
+        let row = try events.enqueue(event)
+        outcome.notices.append(Notice(outbox: row, event: event))
     }
 }
 
@@ -216,65 +180,4 @@ struct Notice: Sendable {
     var outbox: Int64
     /// Complete but for `seq`.
     var event: Event
-}
-
-extension JobWriter {
-    enum SQL {
-        static let jobByID = """
-            SELECT \(JobRow.columns) FROM \(JobRow.source) WHERE jobs.id = ?1
-            """
-        static let jobIDByName = """
-            SELECT job_id FROM job_names WHERE owner_id = ?1 AND name = ?2
-            """
-        static let liveJobIDsByTag = """
-            SELECT job_tags.job_id FROM job_tags JOIN jobs ON jobs.id = job_tags.job_id
-            WHERE job_tags.tag = ?1 AND job_tags.owner_id = ?2
-                AND jobs.state IN ('scheduled', 'paused')
-            """
-        /// Uses the index of UNIQUE (job_id, fire_date_us): a job's fires are few.
-        static let openFireOfJob = """
-            SELECT id FROM fires WHERE job_id = ?1 AND \(RunRow.isOpen) LIMIT 1
-            """
-        /// Uses jobs_by_owner.
-        static let liveJobIDsOfOwner = """
-            SELECT id FROM jobs
-            WHERE owner_id = ?1 AND (state = 'scheduled' OR state = 'paused') ORDER BY id
-            """
-        /// Uses jobs_by_owner, in which a job of somebody else is no nearer than one that does not exist.
-        static let jobOfOwner = """
-            SELECT \(JobRow.columns)
-            FROM \(JobRow.source.replacing("jobs JOIN", with: "jobs INDEXED BY jobs_by_owner JOIN"))
-            WHERE jobs.owner_id = ?2 AND jobs.id = ?1
-            """
-        static let jobToChange = jobByID.replacing(
-            JobRow.columns,
-            with: JobRow.columnsWithoutUserInfo
-        )
-        static let jobToChangeOfOwner = jobOfOwner.replacing(
-            JobRow.columns,
-            with: JobRow.columnsWithoutUserInfo
-        )
-        static let userInfo = "SELECT user_info FROM job_definitions WHERE job_id = ?1"
-        static let updateJob = """
-            UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, due_us = ?5,
-                moved_from_us = ?6, claim_id = ?7, fires = ?8, ended_at_us = ?9, end_reason = ?10,
-                uncut = ?11
-            WHERE id = ?1
-            """
-        static let keepTold = """
-            UPDATE fires SET state = 'fired', fired_at_us = ?2
-            WHERE id = ?1 AND state = 'claimed' AND fired_at_us IS NOT NULL
-            """
-        /// Not one whose state is of a newer version: it stays, and is listed.
-        static let deleteClaim = """
-            DELETE FROM fires WHERE id = ?1 AND (state = 'claimed' OR state = 'running')
-            """
-        static let deleteFire = "DELETE FROM fires WHERE id = ?1"
-        static let deleteName = "DELETE FROM job_names WHERE owner_id = ?1 AND name = ?2"
-        static let insertNotice = """
-            INSERT INTO outbox (type, at_us, job_id, fire_id, run_id, reason, fire_date_us,
-                owner_id)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-            """
-    }
 }

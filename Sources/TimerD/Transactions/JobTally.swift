@@ -18,11 +18,11 @@ struct JobTally: Sendable {
     }
 }
 
-extension JobWriter {
+extension JobTransaction {
     /// Carries out `body`, which changes many jobs, and keeps the numbers of live jobs once at its end.
     ///
     /// Within `body` they are those of before.
-    mutating func tallying<T>(_ body: (inout JobWriter) throws -> T) throws -> T {
+    mutating func tallying<T>(_ body: (inout JobTransaction) throws -> T) throws -> T {
         guard tally == nil else { return try body(&self) }
         tally = JobTally()
         let value: T
@@ -56,14 +56,8 @@ extension JobWriter {
 
     private func write(_ sum: JobTally) throws {
         if sum.scheduled != 0 || sum.paused != 0 {
-            try database.prepare(SQL.countJobs).run(sum.scheduled, sum.paused)
+            try jobs.count(scheduled: sum.scheduled, paused: sum.paused)
         }
         for (owner, change) in sum.live where change != 0 { try owners.count(change, of: owner) }
     }
-}
-
-extension JobWriter.SQL {
-    static let countJobs = """
-        UPDATE daemon_state SET scheduled = scheduled + ?1, paused = paused + ?2
-        """
 }

@@ -41,7 +41,7 @@ struct StoredDefinition: Sendable {
     }
 }
 
-extension JobWriter {
+extension JobTransaction {
     /// Adds `jobs`, in order, and returns them as they stand.
     ///
     /// `limit`: how many live jobs their owner may have; nil for any number.
@@ -58,9 +58,11 @@ extension JobWriter {
         let isFew = jobs.count <= ClaimDepth.addedAtOnce
         let depth =
             try isFew && owners.liveJobs(of: ownerID) <= ClaimDepth.jobs ? ClaimDepth.atAdd : 0
-        return try requiringSpace(for: owner, ownerID) { writer in
-            try writer.tallying { writer in
-                try jobs.map { try writer.add($0, of: ownerID, replace: replace, depth: depth) }
+        return try requiringSpace(for: owner, ownerID) { transaction in
+            try transaction.tallying { transaction in
+                try jobs.map {
+                    try transaction.add($0, of: ownerID, replace: replace, depth: depth)
+                }
             }
         }
     }
@@ -75,7 +77,7 @@ extension JobWriter {
         let replaced =
             try replace
             ? jobs.count {
-                try $0.definition.name.map { try jobID(named: $0, owner: ownerID) } != nil
+                try $0.definition.name.map { try self.jobs.id(named: $0, owner: ownerID) } != nil
             }
             : 0
         guard live + jobs.count - replaced > limit else { return }
@@ -92,7 +94,7 @@ extension JobWriter {
         replace: Bool,
         depth: Int
     ) throws -> StoredJob {
-        if let name = new.definition.name, let holder = try jobID(named: name, owner: owner) {
+        if let name = new.definition.name, let holder = try jobs.id(named: name, owner: owner) {
             guard replace, let old = try job(holder) else {
                 throw ControlError(
                     .nameTaken,
@@ -111,7 +113,7 @@ extension JobWriter {
         // Its first date was made before this write: the old job may have had the fire of it since.
         let now = moment.reading(of: new.clock)
         if let first = new.firstFireDate, first <= now,
-            try hasFired(old.id, since: moment.wallDate(first, on: new.clock)),
+            try fires.hasFired(old.id, since: moment.wallDate(first, on: new.clock)),
             let next = new.schedule.nextFireDate(after: now)
         {
             new.firstFireDate = next
@@ -122,29 +124,15 @@ extension JobWriter {
         return try insert(new, of: old.ownerID)
     }
 
-    /// Whether the job has had a fire of that date of the wall clock or a later one.
-    private func hasFired(_ id: JobID, since date: Timestamp) throws -> Bool {
-        try database.prepare(SQL.firedSince).first(id, date) { try $0.get(0, as: FireID.self) }
-            != nil
-    }
-
     /// `depth`: how many dates behind the first are claimed at once, of an event that fires often.
     private mutating func insert(_ new: NewJob, of owner: OwnerID, depth: Int = 0) throws
         -> StoredJob
     {
         let state: Job.State = new.definition.paused == true ? .paused : .scheduled
         let fireDate = new.firstFireDate(at: moment)
-        try database.prepare(SQL.insertJob).run(
-            owner,
-            state,
-            new.clock,
-            new.schedule.anchor,
-            fireDate
-        )
-        let id = JobID(rawValue: database.lastInsertRowID)
-        if new.definition.isTied { try insertTarget(of: id, new.process) }
-        if case .reboot = new.schedule { try database.prepare(SQL.insertBootJob).run(id) }
-        try insertDefinition(new, of: id, owner: owner)
+        let id = try jobs.insert(new, state, fireDate: fireDate, of: owner)
+        if new.definition.isTied { try jobs.insertTarget(of: id, new.process) }
+        try jobs.insertDefinition(new, of: id, owner: owner, at: moment.wall)
         try count(leaving: nil, entering: state)
         let job = StoredJob(
             id: id,
@@ -175,63 +163,4 @@ extension JobWriter {
         }
         return try settleAndPut(job, depth: depth, most: depth)
     }
-
-    /// Writes what the job is from now on; its name stays.
-    func updateDefinition(of job: StoredJob, to new: NewJob) throws {
-        let definition = new.definition
-        try database.prepare(SQL.updateDefinition).run(
-            job.id,
-            new.text.definition,
-            new.text.userInfo
-        )
-        for tag in job.definition.tags ?? [] {
-            try database.prepare(SQL.deleteTag).run(job.ownerID, tag, job.id)
-        }
-        for tag in definition.tags ?? [] {
-            try database.prepare(SQL.insertTag).run(job.ownerID, tag, job.id)
-        }
-    }
-
-    private func insertDefinition(_ new: NewJob, of id: JobID, owner: OwnerID) throws {
-        let definition = new.definition
-        try database.prepare(SQL.insertDefinition).run(
-            id,
-            moment.wall,
-            definition.name,
-            new.text.definition,
-            new.text.userInfo,
-            owner
-        )
-        if let name = definition.name {
-            try database.prepare(SQL.insertName).run(owner, name, id)
-        }
-        for tag in definition.tags ?? [] {
-            try database.prepare(SQL.insertTag).run(owner, tag, id)
-        }
-    }
-}
-
-extension JobWriter.SQL {
-    static let insertJob = """
-        INSERT INTO jobs (owner_id, state, clock, anchor_us, fire_date_us, due_us)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?5)
-        """
-    static let insertBootJob = "INSERT INTO boot_jobs VALUES (?1)"
-    static let insertDefinition = """
-        INSERT INTO job_definitions (job_id, added_at_us, name, definition, user_info, owner_id)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-        """
-    static let updateDefinition = """
-        UPDATE job_definitions SET definition = ?2, user_info = ?3 WHERE job_id = ?1
-        """
-    static let firedSince = """
-        SELECT id FROM fires
-        WHERE job_id = ?1 AND wall_date_us >= ?2 AND reason IS NOT 'manual'
-            AND state IN ('fired', 'waiting', 'running', 'done')
-        LIMIT 1
-        """
-    static let insertName = "INSERT INTO job_names (owner_id, name, job_id) VALUES (?1, ?2, ?3)"
-    static let insertTag = """
-        INSERT OR IGNORE INTO job_tags (owner_id, tag, job_id) VALUES (?1, ?2, ?3)
-        """
 }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// How a run ended, for the record.
+struct EndedRun: Sendable {
+    var fire: FireID
+    /// The fire's date by the wall clock.
+    var fireDate: Timestamp
+    var attempt: Int
+    /// Whether it was what the job wants done when a fire has failed.
+    var isOnFailure = false
+    var outcome: RunOutcome
+    /// Nil where no process was started.
+    var startedAt: Timestamp?
+    var endedAt: Timestamp
+    var output: CapturedOutput
+    /// Nil where no process was started, or nobody saw it end.
+    var usage: RunUsage?
+    /// The processes of its group that could not be ended.
+    var survivors: [Int32] = []
+}
+
+extension RunOutcome {
+    /// Whether there ever was a process.
+    var wasStarted: Bool {
+        if case .notStarted = self { false } else { true }
+    }
+
+    /// As `runs` keeps it: the word, the status or signal, and the text of what kept it from starting.
+    var columns: (outcome: Run.Outcome, code: Int32?, error: String?) {
+        switch self {
+        case .exited(let status): (.exited, status, nil)
+        case .signalled(let signal): (.signalled, signal, nil)
+        case .timedOut: (.timedOut, nil, nil)
+        case .notStarted(let text): (.notStarted, nil, text)
+        case .interrupted: (.interrupted, nil, nil)
+        }
+    }
+}

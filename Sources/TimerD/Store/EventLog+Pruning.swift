@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// The oldest events, which are removed in the order of their numbers.
+extension EventLog {
+    /// How many events of each owner there are among the next `limit` after `seq`, and the last of them; those
+    /// of nobody are root's.
+    func counts(after seq: Int64, _ limit: Int) throws -> [(
+        owner: OwnerID, count: Int, last: Int64
+    )] {
+        try database.prepare(SQL.counts).all(seq, limit) {
+            (try $0.get(0), try $0.get(1), try $0.get(2))
+        }
+    }
+
+    func oldest(limit: Int) throws -> [(number: Int64, at: Timestamp, owner: OwnerID)] {
+        try database.prepare(SQL.oldest).all(limit) {
+            (try $0.get(0), try $0.get(1), try $0.get(2))
+        }
+    }
+
+    /// The numbers of the owner's oldest events.
+    func oldest(of owner: OwnerID, limit: Int) throws -> [Int64] {
+        try database.prepare(SQL.oldestOfOwner).all(owner, limit) { try $0.get(0) }
+    }
+
+    func delete(through seq: Int64) throws { try database.prepare(SQL.delete).run(seq) }
+
+    func delete(of owner: OwnerID, through seq: Int64) throws {
+        try database.prepare(SQL.deleteOfOwner).run(owner, seq)
+    }
+
+    /// Keeps through which number events of an owner have been removed.
+    func notePruned(of owner: OwnerID, through seq: Int64) throws {
+        try database.prepare(SQL.notePruned).run(seq)
+        try database.prepare(SQL.notePrunedOfOwner).run(owner, seq)
+    }
+}
+
+extension EventLog.SQL {
+    static let counts = """
+        SELECT coalesce(owner_id, 0), count(*), max(seq) FROM (
+            SELECT owner_id, seq FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2) GROUP BY 1
+        """
+    static let oldest = """
+        SELECT seq, at_us, coalesce(owner_id, 0) FROM events ORDER BY seq LIMIT ?1
+        """
+    /// Uses events_by_owner.
+    static let oldestOfOwner = """
+        SELECT seq FROM events WHERE owner_id = ?1 ORDER BY seq LIMIT ?2
+        """
+    static let delete = "DELETE FROM events WHERE seq <= ?1"
+    static let deleteOfOwner = "DELETE FROM events WHERE owner_id = ?1 AND seq <= ?2"
+    static let notePruned = """
+        UPDATE daemon_state SET events_pruned = max(events_pruned, ?1)
+        """
+    static let notePrunedOfOwner = """
+        UPDATE owners SET events_pruned = max(events_pruned, ?2) WHERE id = ?1
+        """
+}

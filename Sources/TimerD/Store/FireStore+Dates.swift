@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Which dates of a job have a row.
+extension FireStore {
+    /// The row of `date` itself, and the ranges of skipped dates that may hold it.
+    ///
+    /// Of the same grid at most one does, but a grid that was moved leaves its ranges among those of
+    /// the next.
+    func taken(around date: Timestamp, of job: JobID) throws -> [TakenDates] {
+        try database.prepare(SQL.takenAround).all(job, date) {
+            TakenDates(first: try $0.get(0), last: try $0.get(1))
+        }
+    }
+
+    /// The rows that begin with a date of these, in order.
+    func taken(from first: Timestamp, through last: Timestamp, of job: JobID) throws -> [TakenDates]
+    {
+        try database.prepare(SQL.takenBetween).all(job, first, last) {
+            TakenDates(first: try $0.get(0), last: try $0.get(1))
+        }
+    }
+
+    /// Whether the job has had its fire of `date`, on its clock.
+    func isUsed(_ date: Timestamp, of job: JobID) throws -> Bool {
+        try database.prepare(SQL.usedAt).value(job, date, as: FireID.self) != nil
+    }
+
+    /// Whether the job has had a fire by its schedule of that date of the wall clock, or a later one.
+    func hasFired(_ job: JobID, since date: Timestamp) throws -> Bool {
+        try database.prepare(SQL.firedSince).value(job, date, as: FireID.self) != nil
+    }
+
+    // MARK: - Claims
+
+    /// What is claimed of the job after `date`, the soonest first.
+    func claims(of job: JobID, after date: Timestamp) throws -> [ClaimAhead] {
+        try database.prepare(SQL.claimsAfter).all(job, date) { row in
+            let fire: FireID = try row.get(0)
+            let isMaybeTold = try row.get(2, as: Timestamp?.self) != nil
+            return ClaimAhead(
+                date: try row.get(1),
+                claim: StoredJob.Claim(fire: fire, missed: 0, isRedelivery: isMaybeTold)
+            )
+        }
+    }
+
+    /// The claim of that date.
+    func claim(of job: JobID, at date: Timestamp) throws -> StoredJob.Claim? {
+        try database.prepare(SQL.claimAt).first(job, date) { row in
+            let isMaybeTold = try row.get(1, as: Timestamp?.self) != nil
+            return StoredJob.Claim(fire: try row.get(0), missed: 0, isRedelivery: isMaybeTold)
+        }
+    }
+
+    // MARK: - Dates ahead of the clock
+
+    /// The jobs with a row of a date by their schedule after `date` of the wall clock, but for claims and for
+    /// what their users moved or dropped.
+    func jobsAhead(of date: Timestamp) throws -> [JobID] {
+        try database.prepare(SQL.jobsAhead).all(date) { try $0.get(0) }
+    }
+
+    /// The job's rows of dates that did not fire and that reach beyond `date` of the wall clock, in order;
+    /// not those that its user moved or dropped.
+    func skippedAhead(of date: Timestamp, _ job: JobID) throws -> [(id: FireID, first: Timestamp)] {
+        try database.prepare(SQL.skippedAhead).all(job, date) { (try $0.get(0), try $0.get(1)) }
+    }
+
+    /// The date of the job that its user moved to `date`, before `end`; nil where that is not kept.
+    func movedDate(to date: Timestamp, before end: Timestamp, _ job: JobID) throws -> Timestamp? {
+        try database.prepare(SQL.movedAround).value(job, date, end)
+    }
+
+    /// Shortens a row of skipped dates to `count` of them; `last` is nil for one.
+    func shorten(_ fire: FireID, to count: Int, last: Timestamp?) throws {
+        try database.prepare(SQL.shorten).run(fire, count, last)
+    }
+}
+
+/// The dates of a row, on the job's clock.
+struct TakenDates: Hashable, Sendable {
+    var first: Timestamp
+    var last: Timestamp
+
+    /// Whether `date` of `job` is one of them: not where its grid was moved since, nor where it was moved
+    /// in between them.
+    func contains(_ date: Timestamp, of job: StoredJob) -> Bool {
+        guard first...last ~= date, first == date || date != job.dates.moved?.to else {
+            return false
+        }
+        return isOnGrid(date, of: job)
+    }
+
+    /// Whether `date` and these dates are on one grid; on cron and calendar all dates are.
+    func isOnGrid(_ date: Timestamp, of job: StoredJob) -> Bool {
+        guard case .every(let grid) = job.schedule else { return true }
+        return (date - first).microseconds % grid.interval.microseconds == 0
+    }
+}
+
+extension FireStore.SQL {
+    /// What was fired by hand takes no date of the schedule.
+    private static let taken = """
+        SELECT fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0) FROM fires
+        WHERE job_id = ?1 AND state <> 'claimed' AND reason IS NOT 'manual'
+            AND reason IS NOT 'withdrawn'
+        """
+    /// Uses fires_ranges.
+    static let takenAround = """
+        \(taken) AND fire_date_us = ?2
+        UNION ALL SELECT * FROM (
+            \(taken) AND fire_date_us < ?2 AND last_date_us IS NOT NULL
+            ORDER BY fire_date_us DESC LIMIT 8
+        )
+        """
+    static let takenBetween = """
+        \(taken) AND fire_date_us BETWEEN ?2 AND ?3 ORDER BY fire_date_us
+        """
+    static let usedAt = """
+        SELECT id FROM fires WHERE job_id = ?1 AND fire_date_us = ?2 AND state <> 'claimed'
+        """
+    static let firedSince = """
+        SELECT id FROM fires
+        WHERE job_id = ?1 AND wall_date_us >= ?2 AND reason IS NOT 'manual'
+            AND state IN ('fired', 'waiting', 'running', 'done')
+        LIMIT 1
+        """
+    /// Uses the index of UNIQUE (job_id, fire_date_us).
+    static let claimsAfter = """
+        SELECT id, fire_date_us, fired_at_us FROM fires
+        WHERE job_id = ?1 AND fire_date_us > ?2 AND state = 'claimed' AND reason IS NOT 'manual'
+        ORDER BY fire_date_us
+        """
+    static let claimAt = """
+        SELECT id, fired_at_us FROM fires
+        WHERE job_id = ?1 AND fire_date_us = ?2 AND state = 'claimed' AND reason IS NOT 'manual'
+        """
+    /// Uses fires_by_date.
+    static let jobsAhead = """
+        SELECT DISTINCT job_id FROM fires
+        WHERE coalesce(last_date_us, wall_date_us) > ?1 AND state <> 'claimed'
+            AND (reason IS NULL OR reason NOT IN ('skip', 'moved', 'manual', 'withdrawn'))
+        """
+    static let skippedAhead = """
+        SELECT id, fire_date_us FROM fires
+        WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND state = 'skipped'
+            AND reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'overlap')
+        ORDER BY fire_date_us
+        """
+    private static let moved = """
+        SELECT fire_date_us FROM fires WHERE job_id = ?1 AND reason = 'moved'
+        """
+    static let movedAround = """
+        SELECT * FROM (
+            \(moved) AND fire_date_us > ?2 AND fire_date_us < ?3 ORDER BY fire_date_us LIMIT 1
+        )
+        UNION ALL SELECT * FROM (
+            \(moved) AND fire_date_us <= ?2 ORDER BY fire_date_us DESC LIMIT 1
+        )
+        """
+    static let shorten = "UPDATE fires SET dates = ?2, last_date_us = ?3 WHERE id = ?1"
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// The fires that are not over: claimed, waiting, running, or in a state that cannot be read.
+///
+/// Those of one job are found by the index of UNIQUE (job_id, fire_date_us): a job's fires are few.
+extension FireStore {
+    /// All of them, with their jobs, oldest first; not those whose job cannot be read.
+    func open() throws -> [(fire: FireID, job: JobID)] {
+        try database.prepare(SQL.open).all { row -> (FireID, JobID)? in
+            guard let job: JobID = row.ifReadable(1) else { return nil }
+            return (try row.get(0), job)
+        }.compactMap(\.self)
+    }
+
+    func hasOpen(_ job: JobID) throws -> Bool {
+        try database.prepare(SQL.openOfJob).value(job, as: FireID.self) != nil
+    }
+
+    /// A fire that a daemon before this one left open.
+    ///
+    /// - Throws: for a column that cannot be read.
+    func left(_ id: FireID) throws -> LeftFire? {
+        try database.prepare(SQL.left).first(id) { row in
+            LeftFire(
+                id: id,
+                job: try row.get(0),
+                wallDate: try row.get(1),
+                state: try row.get(2),
+                missed: try row.get(3),
+                firedAt: try row.get(4),
+                waitsFor: try row.get(5),
+                waitsUntil: try row.get(6),
+                isByHand: try row.get(7, as: FireReason?.self) == .manual
+            )
+        }
+    }
+
+    /// The job's fires whose command runs or waits, each with its run in progress; not what the job wants
+    /// done on a failure.
+    func inProgress(of job: JobID) throws -> [(fire: FireID, wait: Run.Wait?, run: RunID?)] {
+        try database.prepare(SQL.inProgress).all(job) {
+            (try $0.get(0), try $0.get(1), try $0.get(2))
+        }
+    }
+
+    /// The job's fires whose command runs or waits; `sparingOnFailure`: without those of which the job's
+    /// `onFailure` is in progress or to come.
+    func begun(of job: JobID, sparingOnFailure: Bool) throws -> [(fire: FireID, state: Run.State)] {
+        try database.prepare(SQL.begun).all(job, sparingOnFailure) {
+            (try $0.get(0), try $0.get(1))
+        }
+    }
+
+    /// A fire whose command waits; nil where it does not, any more.
+    func waiting(_ fire: FireID) throws -> (date: Timestamp, hasBegun: Bool, isByHand: Bool)? {
+        try database.prepare(SQL.waiting).first(fire) {
+            (try $0.get(0), try $0.get(1), try $0.get(2))
+        }
+    }
+
+    func job(of fire: FireID) throws -> JobID? { try database.prepare(SQL.job).value(fire) }
+
+    /// Closes what is open of a job, for good: claims are skipped, as the job was held; the rest is done.
+    func close(of job: JobID) throws { try database.prepare(SQL.close).run(job) }
+
+    // MARK: - Rows that cannot be read
+
+    /// The fire with its runs, each as far as it can be read.
+    func rows(of fire: FireID) throws -> [Run] {
+        try database.prepare(SQL.rows).all(fire) { RunRow.run(from: $0).run }
+    }
+
+    /// The rows that the job goes on from: its claim, what is open, and those whose dates are no numbers and
+    /// cannot be compared.
+    func rowsToGoOnFrom(_ job: StoredJob) throws -> [Run] {
+        try database.prepare(SQL.rowsToGoOnFrom).all(job.id, job.claim?.fire) {
+            RunRow.run(from: $0).run
+        }
+    }
+}
+
+extension FireStore.SQL {
+    /// Uses fires_open.
+    static let open = """
+        SELECT id, job_id FROM fires WHERE \(RunRow.isOpen) ORDER BY id
+        """
+    static let openOfJob = """
+        SELECT id FROM fires WHERE job_id = ?1 AND \(RunRow.isOpen) LIMIT 1
+        """
+    static let left = """
+        SELECT job_id, wall_date_us, state, missed, fired_at_us, waits_for, waits_until_us, reason
+        FROM fires WHERE id = ?1
+        """
+    private static let runsOnFailure = """
+        EXISTS (SELECT 1 FROM runs
+            WHERE runs.fire_id = fires.id AND runs.outcome IS NULL AND runs.is_on_failure = 1)
+        """
+    static let inProgress = """
+        SELECT id, waits_for, (SELECT max(runs.id) FROM runs
+            WHERE runs.fire_id = fires.id AND runs.outcome IS NULL)
+        FROM fires
+        WHERE job_id = ?1 AND (state = 'running' OR state = 'waiting')
+            AND waits_for IS NOT 'onFailure' AND NOT \(runsOnFailure)
+        """
+    static let begun = """
+        SELECT id, state FROM fires
+        WHERE job_id = ?1 AND (state = 'waiting' OR state = 'running') AND (
+            ?2 = 0 OR waits_for IS NOT 'onFailure' AND NOT \(runsOnFailure))
+        ORDER BY id
+        """
+    static let waiting = """
+        SELECT wall_date_us, fired_at_us IS NOT NULL, reason IS 'manual' FROM fires
+        WHERE id = ?1 AND state = 'waiting'
+        """
+    static let job = "SELECT job_id FROM fires WHERE id = ?1"
+    /// Uses fires_open.
+    static let close = """
+        UPDATE fires INDEXED BY fires_open
+        SET state = CASE state WHEN 'claimed' THEN 'skipped' ELSE 'done' END,
+            reason = CASE state WHEN 'claimed' THEN 'held' ELSE reason END
+        WHERE \(RunRow.isOpen) AND job_id = ?1
+        """
+    static let rows = """
+        SELECT \(RunRow.columns), fires.fire_date_us FROM \(RunRow.source) WHERE fires.id = ?1
+        """
+    static let rowsToGoOnFrom = """
+        SELECT \(RunRow.columns), fires.fire_date_us FROM \(RunRow.source)
+        WHERE fires.job_id = ?1 AND (fires.id = ?2 OR \(RunRow.isOpen)
+            OR typeof(fires.fire_date_us) <> 'integer' OR typeof(fires.wall_date_us) <> 'integer'
+            OR typeof(coalesce(fires.last_date_us, 0)) <> 'integer')
+        ORDER BY fires.id, runs.id
+        """
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What a job is, as its user stated it: the rows of definitions, names, tags and targets.
+extension JobStore {
+    /// Inserts a job's own row; `fireDate` is when it is due as well.
+    func insert(_ new: NewJob, _ state: Job.State, fireDate: Timestamp?, of owner: OwnerID) throws
+        -> JobID
+    {
+        try database.prepare(SQL.insert).run(
+            owner,
+            state,
+            new.clock,
+            new.schedule.anchor,
+            fireDate
+        )
+        let id = JobID(rawValue: database.lastInsertRowID)
+        if case .reboot = new.schedule { try database.prepare(SQL.insertBoot).run(id) }
+        return id
+    }
+
+    func insertDefinition(_ new: NewJob, of id: JobID, owner: OwnerID, at date: Timestamp) throws {
+        try database.prepare(SQL.insertDefinition).run(
+            id,
+            date,
+            new.definition.name,
+            new.text.definition,
+            new.text.userInfo,
+            owner
+        )
+        if let name = new.definition.name {
+            try database.prepare(SQL.insertName).run(owner, name, id)
+        }
+        try insertTags(new.definition.tags, of: id, owner)
+    }
+
+    /// Writes what the job is from now on; its name stays.
+    func updateDefinition(of job: StoredJob, to new: NewJob) throws {
+        try database.prepare(SQL.updateDefinition).run(
+            job.id,
+            new.text.definition,
+            new.text.userInfo
+        )
+        try deleteTags(of: job)
+        try insertTags(new.definition.tags, of: job.id, job.ownerID)
+    }
+
+    /// The text of its definition.
+    func definition(of id: JobID) throws -> String? {
+        try database.prepare(SQL.definition).value(id)
+    }
+
+    func deleteName(_ name: String, of owner: OwnerID) throws {
+        try database.prepare(SQL.deleteName).run(owner, name)
+    }
+
+    private func insertTags(_ tags: [String]?, of id: JobID, _ owner: OwnerID) throws {
+        for tag in tags ?? [] { try database.prepare(SQL.insertTag).run(owner, tag, id) }
+    }
+
+    /// A job that cannot be read does not say which they are: then they are looked for.
+    func deleteTags(of job: StoredJob) throws {
+        if job.unread != nil { try database.prepare(SQL.deleteTags).run(job.ownerID, job.id) }
+        for tag in job.definition.tags ?? [] {
+            try database.prepare(SQL.deleteTag).run(job.ownerID, tag, job.id)
+        }
+    }
+
+    // MARK: - Targets
+
+    /// Stores what the job's life is tied to; `process` is nil for a connection.
+    func insertTarget(of id: JobID, _ process: Orphan?) throws {
+        try database.prepare(SQL.insertTarget).run(id, process?.pid, process?.ticks)
+    }
+
+    /// The jobs that are tied to something, which may have gone while no daemon ran.
+    func tiedJobs() throws -> [TiedJob] {
+        try database.prepare(SQL.targets).all { row in
+            var tied = TiedJob(job: try row.get(0), owner: try row.get(3))
+            if let pid: Int32 = try row.get(1), let ticks: Int64 = try row.get(2) {
+                tied.process = Orphan(pid: pid, ticks: ticks)
+            }
+            return tied
+        }
+    }
+
+    func deleteTarget(of id: JobID) throws { try database.prepare(SQL.deleteTarget).run(id) }
+}
+
+/// A live job whose life is tied to something.
+struct TiedJob: Hashable, Sendable {
+    var job: JobID
+    /// Nil for a connection, and for a process of an earlier boot.
+    var process: Orphan?
+    /// The job's owner, by uid.
+    var owner: UInt32
+}
+
+extension JobStore.SQL {
+    static let insert = """
+        INSERT INTO jobs (owner_id, state, clock, anchor_us, fire_date_us, due_us)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?5)
+        """
+    static let insertBoot = "INSERT INTO boot_jobs VALUES (?1)"
+    static let insertDefinition = """
+        INSERT INTO job_definitions (job_id, added_at_us, name, definition, user_info, owner_id)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        """
+    static let updateDefinition = """
+        UPDATE job_definitions SET definition = ?2, user_info = ?3 WHERE job_id = ?1
+        """
+    static let definition = "SELECT definition FROM job_definitions WHERE job_id = ?1"
+    static let insertName = "INSERT INTO job_names (owner_id, name, job_id) VALUES (?1, ?2, ?3)"
+    static let deleteName = "DELETE FROM job_names WHERE owner_id = ?1 AND name = ?2"
+    static let insertTag = """
+        INSERT OR IGNORE INTO job_tags (owner_id, tag, job_id) VALUES (?1, ?2, ?3)
+        """
+    static let deleteTag = """
+        DELETE FROM job_tags WHERE owner_id = ?1 AND tag = ?2 AND job_id = ?3
+        """
+    static let deleteTags = "DELETE FROM job_tags WHERE owner_id = ?1 AND job_id = ?2"
+    static let insertTarget = """
+        INSERT INTO job_targets SELECT ?1, ?2, ?3, boot_id FROM daemon_state
+        """
+    static let targets = """
+        SELECT job_id, CASE WHEN boot_id = (SELECT boot_id FROM daemon_state) THEN pid END,
+            pid_ticks, owners.uid
+        FROM job_targets JOIN jobs ON jobs.id = job_targets.job_id
+            JOIN owners ON owners.id = jobs.owner_id
+        ORDER BY job_id
+        """
+    static let deleteTarget = "DELETE FROM job_targets WHERE job_id = ?1"
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// The rows of jobs: SQL alone, no decision.
+struct JobStore {
+    let database: Database
+
+    init(_ database: Database) { self.database = database }
+
+    // MARK: - Reading
+
+    func job(_ id: JobID) throws -> StoredJob? {
+        try database.prepare(SQL.byID).first(id) { try JobRow.job(from: $0) }
+    }
+
+    /// The job, if it is the owner's: with as much work for one of somebody else as for one that does not
+    /// exist.
+    func job(_ id: JobID, of owner: OwnerID) throws -> StoredJob? {
+        try database.prepare(SQL.byIDAndOwner).first(id, owner) { try JobRow.job(from: $0) }
+    }
+
+    /// The job without its userInfo, if it is the owner's, or anybody's where that is nil.
+    func jobWithoutUserInfo(_ id: JobID, of owner: OwnerID?) throws -> StoredJob? {
+        guard let owner else {
+            return try database.prepare(SQL.withoutUserInfo).first(id) {
+                try JobRow.job(from: $0)
+            }
+        }
+        return try database.prepare(SQL.withoutUserInfoByOwner).first(id, owner) {
+            try JobRow.job(from: $0)
+        }
+    }
+
+    /// The text of its userInfo.
+    func userInfo(of id: JobID) throws -> String? {
+        try database.prepare(SQL.userInfo).value(id)
+    }
+
+    /// The live job of that name.
+    func id(named name: String, owner: OwnerID) throws -> JobID? {
+        try database.prepare(SQL.idByName).first(owner, name) { try $0.get(0) }
+    }
+
+    func liveIDs(tagged tag: String, owner: OwnerID) throws -> [JobID] {
+        try database.prepare(SQL.liveIDsByTag).all(tag, owner) { try $0.get(0) }
+    }
+
+    func liveIDs(of owner: OwnerID) throws -> [JobID] {
+        try database.prepare(SQL.liveIDsOfOwner).all(owner) { try $0.get(0) }
+    }
+
+    /// The jobs that are due when the machine starts.
+    func bootIDs() throws -> [JobID] {
+        try database.prepare(SQL.bootIDs).all { try $0.get(0) }
+    }
+
+    /// The newest job that was added before `id`, and when.
+    func added(before id: JobID) throws -> (id: JobID, addedAt: Timestamp)? {
+        try database.prepare(SQL.addedBefore).first(id) { (try $0.get(0), try $0.get(1)) }
+    }
+
+    func isInvalidated(_ id: JobID) throws -> Bool {
+        try database.prepare(SQL.isInvalidated).value(id, as: Bool.self) ?? false
+    }
+
+    /// What may have changed of a job since the scheduler was told of it.
+    func standing(of id: JobID) throws -> (claim: FireID?, uncut: Int, isHeld: Bool)? {
+        try database.prepare(SQL.standing).first(id) {
+            (try $0.get(0), try $0.get(1), try $0.get(2))
+        }
+    }
+
+    /// The owner's job that has ended first, and of which no fire is in progress.
+    func oldestEnded(of owner: OwnerID) throws -> StoredJob? {
+        try database.prepare(SQL.oldestEndedOfOwner).first(owner) { try JobRow.job(from: $0) }
+    }
+
+    /// The job that has ended first, before `date` of the wall clock, and of which no fire is in progress.
+    func oldestEnded(before date: Timestamp) throws -> StoredJob? {
+        try database.prepare(SQL.oldestEnded).first(date) { try JobRow.job(from: $0) }
+    }
+
+    /// When the first job ended that has not ended before `date`.
+    func firstEnd(from date: Timestamp) throws -> Timestamp? {
+        try database.prepare(SQL.firstEnd).value(date)
+    }
+
+    // MARK: - Writing
+
+    /// Writes where the job stands; what cannot be read of it stays as it is.
+    func update(_ job: StoredJob) throws {
+        let unread = job.state.isLive ? job.unread : nil
+        try database.prepare(SQL.update).run(
+            job.id,
+            job.state,
+            unread?.anchor ?? job.schedule.anchor,
+            job.fireDate,
+            unread?.dueDate ?? job.dueDate,
+            unread?.movedFrom ?? job.movedFrom,
+            job.claim?.fire,
+            job.fires,
+            job.endedAt,
+            job.endReason,
+            unread?.uncut ?? job.uncut
+        )
+    }
+
+    /// Counts one more fire of a job, and releases its claim where that is this fire.
+    func countFire(_ fire: FireID, of id: JobID) throws {
+        try database.prepare(SQL.countFire).run(id, fire)
+    }
+
+    /// Releases the claims of all jobs, but for fires that may have been told and those by hand.
+    func releaseClaims() throws { try database.prepare(SQL.releaseClaims).run() }
+
+    /// Changes the numbers of live jobs by state.
+    func count(scheduled: Int64, paused: Int64) throws {
+        try database.prepare(SQL.count).run(scheduled, paused)
+    }
+
+    func delete(_ id: JobID) throws { try database.prepare(SQL.delete).run(id) }
+
+    enum SQL {
+        static let byID = """
+            SELECT \(JobRow.columns) FROM \(JobRow.source) WHERE jobs.id = ?1
+            """
+        /// Uses jobs_by_owner, in which a job of somebody else is no nearer than one that does not exist.
+        static let byIDAndOwner = """
+            SELECT \(JobRow.columns)
+            FROM \(JobRow.source.replacing("jobs JOIN", with: "jobs INDEXED BY jobs_by_owner JOIN"))
+            WHERE jobs.owner_id = ?2 AND jobs.id = ?1
+            """
+        static let withoutUserInfo = byID.replacing(
+            JobRow.columns,
+            with: JobRow.columnsWithoutUserInfo
+        )
+        static let withoutUserInfoByOwner = byIDAndOwner.replacing(
+            JobRow.columns,
+            with: JobRow.columnsWithoutUserInfo
+        )
+        static let userInfo = "SELECT user_info FROM job_definitions WHERE job_id = ?1"
+        static let idByName = "SELECT job_id FROM job_names WHERE owner_id = ?1 AND name = ?2"
+        static let liveIDsByTag = """
+            SELECT job_tags.job_id FROM job_tags JOIN jobs ON jobs.id = job_tags.job_id
+            WHERE job_tags.tag = ?1 AND job_tags.owner_id = ?2
+                AND jobs.state IN ('scheduled', 'paused')
+            """
+        /// Uses jobs_by_owner.
+        static let liveIDsOfOwner = """
+            SELECT id FROM jobs
+            WHERE owner_id = ?1 AND (state = 'scheduled' OR state = 'paused') ORDER BY id
+            """
+        static let bootIDs = """
+            SELECT boot_jobs.job_id FROM boot_jobs JOIN jobs ON jobs.id = boot_jobs.job_id
+            WHERE jobs.state IN ('scheduled', 'paused')
+            """
+        static let addedBefore = """
+            SELECT job_id, added_at_us FROM job_definitions
+            WHERE job_id < ?1 ORDER BY job_id DESC LIMIT 1
+            """
+        static let isInvalidated = "SELECT state = 'invalidated' FROM jobs WHERE id = ?1"
+        static let standing = "SELECT claim_id, uncut, held IS NOT NULL FROM jobs WHERE id = ?1"
+        private static let nothingOpen = """
+            NOT EXISTS (SELECT 1 FROM fires WHERE fires.job_id = jobs.id AND \(RunRow.isOpen))
+            """
+        /// Uses jobs_ended_by_owner.
+        static let oldestEndedOfOwner = """
+            SELECT \(JobRow.columns) FROM \(JobRow.source)
+            WHERE jobs.owner_id = ?1 AND jobs.ended_at_us IS NOT NULL AND \(nothingOpen)
+            ORDER BY jobs.ended_at_us LIMIT 1
+            """
+        /// Uses jobs_ended.
+        static let oldestEnded = """
+            SELECT \(JobRow.columns) FROM \(JobRow.source)
+            WHERE jobs.ended_at_us < ?1 AND \(nothingOpen) ORDER BY jobs.ended_at_us LIMIT 1
+            """
+        static let firstEnd = """
+            SELECT ended_at_us FROM jobs WHERE ended_at_us >= ?1 ORDER BY ended_at_us LIMIT 1
+            """
+        static let update = """
+            UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, due_us = ?5,
+                moved_from_us = ?6, claim_id = ?7, fires = ?8, ended_at_us = ?9, end_reason = ?10,
+                uncut = ?11
+            WHERE id = ?1
+            """
+        static let countFire = """
+            UPDATE jobs SET fires = fires + 1, claim_id = nullif(claim_id, ?2) WHERE id = ?1
+            """
+        /// Finds the claims by fires_open, not by a look at all jobs.
+        static let releaseClaims = """
+            UPDATE jobs SET claim_id = NULL WHERE id IN (
+                SELECT job_id FROM fires
+                WHERE \(RunRow.isOpen) AND state = 'claimed'
+                    AND fired_at_us IS NULL AND reason IS NOT 'manual')
+                AND (SELECT fired_at_us FROM fires WHERE id = claim_id) IS NULL
+            """
+        static let count = """
+            UPDATE daemon_state SET scheduled = scheduled + ?1, paused = paused + ?2
+            """
+        static let delete = "DELETE FROM jobs WHERE id = ?1"
+    }
+}

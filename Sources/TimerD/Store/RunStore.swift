@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// The rows of runs and of what they wrote: SQL alone, no decision.
+struct RunStore {
+    let database: Database
+
+    init(_ database: Database) { self.database = database }
+
+    /// Stores that an attempt of a fire is about to begin.
+    func insert(of job: JobID, _ fire: FireID, attempt: Int, isOnFailure: Bool = false) throws
+        -> RunID
+    {
+        try database.prepare(SQL.insert).run(job, fire, attempt, isOnFailure)
+        return RunID(rawValue: database.lastInsertRowID)
+    }
+
+    /// `ticks`: when the process started, in clock ticks since the boot; nil where that is not known.
+    func markStarted(_ run: RunID, pid: Int32, ticks: Int64?, at date: Timestamp) throws {
+        try database.prepare(SQL.markStarted).run(run, pid, date, ticks)
+    }
+
+    /// Notes how many processes of a run in progress its timeout could not end.
+    func markSurvivors(_ run: RunID, _ count: Int) throws {
+        try database.prepare(SQL.markSurvivors).run(run, count)
+    }
+
+    func markFinished(_ run: RunID, _ ended: EndedRun) throws {
+        let (outcome, code, error) = ended.outcome.columns
+        try database.prepare(SQL.markFinished).run(
+            run,
+            outcome,
+            code.map(Int64.init),
+            error,
+            ended.startedAt,
+            ended.endedAt,
+            ended.usage?.userMicroseconds,
+            ended.usage?.systemMicroseconds,
+            ended.usage?.peakMemory,
+            ended.survivors.isEmpty ? nil : ended.survivors.count
+        )
+    }
+
+    /// Keeps the end of what the run wrote to each stream.
+    func insertOutput(_ output: CapturedOutput, of run: RunID, owner: OwnerID) throws {
+        for (stream, bytes, dropped) in [
+            ("stdout", output.stdout, output.stdoutDropped),
+            ("stderr", output.stderr, output.stderrDropped),
+        ] where !bytes.isEmpty {
+            try database.prepare(SQL.insertOutput).run(run, stream, bytes, dropped, owner)
+        }
+    }
+
+    /// Ends the runs of a job that have no end, as interrupted.
+    func interrupt(of job: JobID, at date: Timestamp) throws {
+        try database.prepare(SQL.interruptOfJob).run(job, date)
+    }
+
+    // MARK: - Reading
+
+    /// The run of a fire that has no end yet, with the fire's date by the wall clock.
+    func open(of fire: FireID) throws -> (
+        run: RunID, attempt: Int, date: Timestamp, isOnFailure: Bool
+    )? {
+        try database.prepare(SQL.openOfFire).first(fire) {
+            (try $0.get(0), try $0.get(1), try $0.get(2), try $0.get(3))
+        }
+    }
+
+    /// The runs of a fire that have no end yet, each with its process; nil where none was stored in this boot,
+    /// or it cannot be read: then it is looked for.
+    func inProgress(of fire: FireID) throws -> [(
+        run: RunID, attempt: Int, isOnFailure: Bool, process: Orphan?
+    )] {
+        try database.prepare(SQL.inProgressOfFire).all(fire) { row in
+            var process: Orphan?
+            if let pid: Int32 = row.ifReadable(3), let ticks: Int64 = row.ifReadable(4) {
+                process = Orphan(pid: pid, ticks: ticks)
+            }
+            return (try row.get(0), try row.get(1), try row.get(2), process)
+        }
+    }
+
+    /// The number of the fire's last attempt; 0 for none.
+    func attempts(of fire: FireID) throws -> Int {
+        try database.prepare(SQL.attempts).value(fire) ?? 0
+    }
+
+    /// The fire's last attempt, as on the wire.
+    func last(of fire: FireID) throws -> Run? {
+        try database.prepare(SQL.last).first(fire) { RunRow.run(from: $0).run }
+    }
+
+    // MARK: - Removing
+
+    /// Deletes a run that was not started; false where it has an end.
+    func deleteOpen(_ run: RunID) throws -> Bool {
+        try database.prepare(SQL.deleteOpen).run(run)
+        return database.changes == 1
+    }
+
+    func delete(of fire: FireID) throws { try database.prepare(SQL.deleteOfFire).run(fire) }
+
+    /// Deletes runs of a fire, `limit` at most; returns how many.
+    func delete(of fire: FireID, limit: Int) throws -> Int64 {
+        try database.prepare(SQL.deleteSomeOfFire).run(fire, limit)
+        return database.changes
+    }
+
+    /// Deletes runs of a job, `limit` at most; returns how many.
+    func delete(of job: JobID, limit: Int) throws -> Int64 {
+        try database.prepare(SQL.deleteSomeOfJob).run(job, limit)
+        return database.changes
+    }
+
+    /// Deletes the runs of a job behind its newest `kept`; those of a fire with attempts to come stay, for they
+    /// tell which one is next.
+    func trim(_ job: JobID, keeping kept: Int) throws {
+        try database.prepare(SQL.trim).run(job, kept)
+    }
+
+    /// Deletes the oldest output that is kept of an owner; returns how much of it went.
+    func deleteOldestOutput(of owner: OwnerID) throws -> Int64 {
+        try database.prepare(SQL.deleteOldestOutput).run(owner)
+        return database.changes
+    }
+
+    enum SQL {
+        static let insert = """
+            INSERT INTO runs (job_id, fire_id, attempt, is_on_failure) VALUES (?1, ?2, ?3, ?4)
+            """
+        static let markStarted = """
+            UPDATE runs SET pid = ?2, started_at_us = ?3, pid_ticks = ?4,
+                boot_id = (SELECT boot_id FROM daemon_state)
+            WHERE id = ?1
+            """
+        static let markSurvivors = """
+            UPDATE runs SET survivors = ?2 WHERE id = ?1 AND outcome IS NULL
+            """
+        static let markFinished = """
+            UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
+                started_at_us = coalesce(?5, started_at_us), ended_at_us = ?6,
+                user_us = ?7, system_us = ?8, peak_memory_bytes = ?9, survivors = ?10
+            WHERE id = ?1
+            """
+        static let insertOutput = """
+            INSERT INTO run_output (run_id, stream, bytes, dropped, owner_id)
+            VALUES (?1, ?2, ?3, ?4, ?5)
+            """
+        static let interruptOfJob = """
+            UPDATE runs SET outcome = 'interrupted', ended_at_us = ?2
+            WHERE job_id = ?1 AND outcome IS NULL
+            """
+        static let openOfFire = """
+            SELECT runs.id, runs.attempt, fires.wall_date_us, runs.is_on_failure
+            FROM runs JOIN fires ON fires.id = runs.fire_id
+            WHERE runs.fire_id = ?1 AND runs.outcome IS NULL
+            """
+        static let inProgressOfFire = """
+            SELECT id, attempt, is_on_failure,
+                CASE WHEN boot_id = (SELECT boot_id FROM daemon_state) THEN pid END, pid_ticks
+            FROM runs WHERE fire_id = ?1 AND outcome IS NULL
+            """
+        static let attempts = """
+            SELECT coalesce(max(attempt), 0) FROM runs WHERE fire_id = ?1 AND is_on_failure = 0
+            """
+        static let last = """
+            SELECT \(RunRow.columns), fires.id FROM \(RunRow.source)
+            WHERE fires.id = ?1 AND runs.is_on_failure = 0 ORDER BY runs.id DESC LIMIT 1
+            """
+        static let deleteOpen = "DELETE FROM runs WHERE id = ?1 AND outcome IS NULL"
+        static let deleteOfFire = "DELETE FROM runs WHERE fire_id = ?1"
+        static let deleteSomeOfFire = """
+            DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE fire_id = ?1 LIMIT ?2)
+            """
+        static let deleteSomeOfJob = """
+            DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE job_id = ?1 LIMIT ?2)
+            """
+        static let trim = """
+            DELETE FROM runs WHERE job_id = ?1 AND outcome IS NOT NULL AND id <= (
+                SELECT id FROM runs WHERE job_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
+            AND (SELECT state FROM fires WHERE fires.id = runs.fire_id) = 'done'
+            """
+        /// Uses run_output_by_owner.
+        static let deleteOldestOutput = """
+            DELETE FROM run_output WHERE rowid IN (
+                SELECT rowid FROM run_output WHERE owner_id = ?1 ORDER BY run_id LIMIT 1)
+            """
+    }
+}

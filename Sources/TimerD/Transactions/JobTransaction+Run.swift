@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What one write does to runs.
+extension JobTransaction {
+    /// Stores that the fire's command is about to be started: after a crash it may have been.
+    func prepareRun(of job: JobID, fire: FireID, attempt: Int) throws -> RunID {
+        try fires.markRunning(fire)
+        return try runs.insert(of: job, fire, attempt: attempt)
+    }
+
+    /// Takes back that the fire's command is about to be started: it was not, and is not now.
+    func releaseRun(of fire: FireID) throws {
+        try fires.markClaimed(fire)
+        try runs.delete(of: fire)
+    }
+
+    /// Records that the run's process exists.
+    ///
+    /// `process`: what tells it from others, should it outlive the daemon.
+    mutating func recordStarted(
+        _ command: RunningCommand,
+        _ pid: Int32,
+        _ process: Orphan?,
+        at date: Timestamp
+    ) throws {
+        let fire = command.fire
+        try runs.markStarted(command.run, pid: pid, ticks: process?.ticks, at: date)
+        try note(.runStarted, command.job, fire: fire.id, run: command.run) {
+            $0.at = date
+            $0.fireDate = fire.fireDate
+            $0.attempt = fire.isOnFailure ? nil : fire.attempt
+            $0.onFailure = fire.isOnFailure ? true : nil
+        }
+    }
+
+    /// Records that a run in progress has processes that its timeout could not end.
+    func recordSurvivors(_ count: Int, of run: RunID) throws {
+        try runs.markSurvivors(run, count)
+    }
+
+    /// Records how a run ended, and forgets the runs of its job beyond those that are kept.
+    ///
+    /// `next`: what follows it, which is stored with it.
+    mutating func recordFinished(
+        _ run: RunID,
+        of job: StoredJob,
+        _ ended: EndedRun,
+        next: RetryDecision = .done
+    ) throws {
+        try runs.markFinished(run, ended)
+        // A job that was invalidated meanwhile begins nothing more.
+        switch try jobs.isInvalidated(job.id) ? .done : next {
+        case .done: try fires.markDone(ended.fire)
+        case .retry(let delay):
+            try fires.markWaiting(ended.fire, for: .retry, until: moment.wall + delay)
+        case .onFailure: try fires.markWaiting(ended.fire, for: .onFailure, until: nil)
+        }
+        try runs.insertOutput(ended.output, of: run, owner: job.ownerID)
+        if !ended.output.stdout.isEmpty || !ended.output.stderr.isEmpty { try noteSpace(of: job) }
+        if let runsKept { try runs.trim(job.id, keeping: runsKept) }
+        let (outcome, code, error) = ended.outcome.columns
+        try note(.runFinished, job, fire: ended.fire, run: run) {
+            $0.fireDate = ended.fireDate
+            $0.attempt = ended.isOnFailure ? nil : ended.attempt
+            $0.onFailure = ended.isOnFailure ? true : nil
+            $0.outcome = outcome
+            $0.status = outcome == .exited ? code : nil
+            $0.signal = outcome == .signalled ? code : nil
+            $0.reason = error
+        }
+    }
+}

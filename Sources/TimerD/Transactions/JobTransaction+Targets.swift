@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+extension JobTransaction {
+    /// Ends a job whose target has gone; nothing if it has ended.
+    mutating func endWithTarget(_ id: JobID) throws {
+        guard var job = try job(id), job.state.isLive else { return }
+        try takeBack(&job)
+        try settleUnfired(&job)
+        try end(&job, .invalidated, .targetGone)
+        try put(job)
+    }
+}
