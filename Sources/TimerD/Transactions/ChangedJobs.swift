@@ -6,7 +6,7 @@ import TimerControl
 struct ChangedJobs: Sendable {
     /// All of them, as they stand.
     var jobs: [StoredJob] = []
-    /// How many of them, from the first on, a reply has room for: `PageRoom.limit` bytes of them.
+    /// How many of them, from the first on, fit into a reply of `PageRoom.limit` bytes.
     var told = 0
 
     /// The others.
@@ -14,8 +14,8 @@ struct ChangedJobs: Sendable {
 }
 
 extension StoredJob {
-    /// Lets go of what its user may have filled with anything, unless a fire is to come of it: of
-    /// thousands of jobs that are changed together that is more than may be held.
+    /// Drops the members that may be large, unless a claimed fire needs them: a change of thousands of jobs
+    /// would hold too much memory otherwise.
     mutating func shedWords() {
         guard claim == nil else { return }
         definition.userInfo = nil

@@ -3,10 +3,10 @@
 import Schedules
 import TimerControl
 
-/// What changes would come to, tried on a copy of what they touch: nobody waits for it but who asks.
+/// Tries changes on a copy of the jobs they touch, so that nobody waits but the client that asked.
 ///
-/// One at a time, in the order in which they were asked for, on a thread of its own that lives as long
-/// as that takes; the log cannot be shortened while the copy is made.
+/// One at a time, in the order of the requests, each on a thread of its own. SQLite cannot checkpoint its log
+/// while the copy is made.
 actor DryRuns {
     private let path: String
     private var last: Task<Void, Never>?
@@ -54,7 +54,7 @@ struct DryRun: Sendable {
         try copy(into: database)
         try database.leaveDisk()
         try database.begin()
-        // Without a bound on bytes: what has ended, and would make room, is not copied.
+        // No bound on bytes: the ended jobs that would make room are not copied.
         var transaction = JobTransaction(database, at: moment, horizon: horizon)
         transaction.unstarted = unstarted
         return try transaction.apply(changes, limit: limit, caller: caller)

@@ -2,7 +2,7 @@
 
 import TimerControl
 
-/// How the numbers of live jobs change with a write: what is kept once for all of its jobs.
+/// How one write changes the numbers of live jobs: stored once for all jobs of the write.
 struct JobTally: Sendable {
     var scheduled: Int64 = 0
     var paused: Int64 = 0
@@ -19,9 +19,9 @@ struct JobTally: Sendable {
 }
 
 extension JobTransaction {
-    /// Carries out `body`, which changes many jobs, and keeps the numbers of live jobs once at its end.
+    /// Carries out `body`, which changes many jobs, and stores the numbers of live jobs once, at its end.
     ///
-    /// Within `body` they are those of before.
+    /// Within `body` the stored numbers are those of before.
     mutating func tallying<T>(_ body: (inout JobTransaction) throws -> T) throws -> T {
         guard tally == nil else { return try body(&self) }
         tally = JobTally()
@@ -38,14 +38,14 @@ extension JobTransaction {
         return value
     }
 
-    /// Keeps the numbers of live jobs by state.
+    /// Counts a job that changes its state; nil for one that is new.
     mutating func count(leaving: Job.State?, entering: Job.State) throws {
         var sum = tally ?? JobTally()
         sum.count(leaving: leaving, entering: entering)
         if tally == nil { try write(sum) } else { tally = sum }
     }
 
-    /// Keeps how many live jobs an owner has.
+    /// Changes how many live jobs an owner has.
     mutating func countLive(_ change: Int, of owner: OwnerID) throws {
         if tally == nil {
             try owners.count(change, of: owner)

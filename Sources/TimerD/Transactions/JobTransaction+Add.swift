@@ -11,12 +11,12 @@ struct NewJob: Sendable {
     /// On the job's clock.
     var firstFireDate: Timestamp?
     let definition: JobDefinition
-    /// The definition as it is stored, made ahead of the write, which others' writes wait for.
+    /// The definition as it is stored; encoded before the write, because other writes wait for that.
     let text: StoredDefinition
     var policy: JobPolicy
     /// The process that its life is tied to.
     var process: Orphan?
-    /// What its user should know of how the words were understood.
+    /// Remarks for the user on how the words were understood.
     var notes: [String]
 
     /// The first date of a job that is stored at `moment`: the clock may have been set back since the
@@ -110,7 +110,7 @@ extension JobTransaction {
     mutating func replace(_ old: StoredJob, with new: NewJob) throws -> StoredJob {
         var (old, new) = (old, new)
         try takeBack(&old)
-        // Its first date was made before this write: the old job may have had the fire of it since.
+        // The new job's first date was computed before this write; the old job may have fired on it since.
         let now = moment.reading(of: new.clock)
         if let first = new.firstFireDate, first <= now,
             try fires.hasFired(old.id, since: moment.wallDate(first, on: new.clock)),
@@ -124,7 +124,7 @@ extension JobTransaction {
         return try insert(new, of: old.ownerID)
     }
 
-    /// `depth`: how many dates behind the first are claimed at once, of an event that fires often.
+    /// `depth`: how many dates after the first are claimed at once, for an event that fires often.
     private mutating func insert(_ new: NewJob, of owner: OwnerID, depth: Int = 0) throws
         -> StoredJob
     {
@@ -157,7 +157,7 @@ extension JobTransaction {
         guard state == .scheduled, let due = job.dueDate,
             due < moment.date(ofElapsed: horizons[job.ownerID], on: job.clock)
         else {
-            // The row's due date hangs on its id where there is jitter.
+            // With jitter the due date depends on the job's id, which the insert did not know.
             if job.dueDate == job.fireDate { outcome.jobs.append(job) } else { try put(job) }
             return job
         }

@@ -46,9 +46,9 @@ extension JobTransaction {
 
     /// Makes the job what `new` says.
     ///
-    /// Where the schedule stays the same, so do its id, its history and its next date; another
-    /// schedule has other dates, by which its fires are known, and so is another job: it takes the
-    /// place of the one there was. The same goes for a command where there was an event.
+    /// A job whose schedule stays the same keeps its id, its history and its next date. Another schedule has
+    /// other dates, and fires are known by their dates: such a job is replaced by a new one. So is an event
+    /// that gets a command, and a command that becomes an event.
     private mutating func change(
         _ id: JobID,
         to new: NewJob,
@@ -105,7 +105,7 @@ extension JobTransaction {
 
     /// Whether the job's dates, and how they are carried out, are those of `new`.
     private func keepsDates(_ job: StoredJob, _ new: NewJob) -> Bool {
-        // What a job is that cannot be read is not known.
+        // A job that cannot be read has no known schedule.
         guard job.unread == nil, (job.definition.command == nil) == (new.definition.command == nil)
         else {
             return false
@@ -116,7 +116,7 @@ extension JobTransaction {
             return try old.normalized(now: moment.wall, zone: .local)
                 == new.normalized(now: moment.wall, zone: .local)
         } catch {
-            // The old one can fire no more: it is another schedule.
+            // The old schedule can fire no more, so the new one is another.
             return false
         }
     }

@@ -15,8 +15,8 @@ enum JobChange: Sendable {
 }
 
 extension JobTransaction {
-    /// Applies `change` to each job of `selection`, all or none; what there is no room to tell of is not
-    /// held either.
+    /// Applies `change` to each job of `selection`, all or none. Jobs that do not fit into the reply are not
+    /// kept in memory with all their members.
     ///
     /// `busy`: the jobs of which a fire is in progress; an invalidation by tag or name takes them even if
     /// they have finished.
@@ -37,7 +37,7 @@ extension JobTransaction {
         return changed
     }
 
-    /// Returns how many of the jobs there is room to tell of.
+    /// Returns how many of the jobs fit into the reply.
     private mutating func apply(
         _ change: JobChange,
         to ids: [JobID],
@@ -49,7 +49,7 @@ extension JobTransaction {
             guard let job = try jobToChange(id, for: caller) else { throw ControlError.noJob(id) }
             try apply(change, to: job)
             guard let last = outcome.jobs.indices.last else { continue }
-            // For the reply, or for the fire that is claimed.
+            // The reply shows it, and a claimed fire tells it.
             if !room.isFull || outcome.jobs[last].claim != nil {
                 try readUserInfo(of: &outcome.jobs[last])
             }
@@ -62,7 +62,7 @@ extension JobTransaction {
         return told
     }
 
-    /// The id of a job that the caller may know of; by name, root has its own jobs alone.
+    /// The id of a job that the caller may see; a name means one of the caller's own jobs, also for root.
     ///
     /// - Throws: `notFound`, in the same words for a job of somebody else.
     func resolve(_ reference: JobReference, caller: Caller) throws -> JobID {
@@ -82,7 +82,7 @@ extension JobTransaction {
     private func resolve(_ selection: JobSelection, caller: Caller, busy: Set<JobID>) throws
         -> [JobID]
     {
-        // As they are now: what is in progress may have begun with another tag.
+        // A job's tags may have changed since its fire began: the stored ones count.
         let finished = try busy.sorted().filter { id in
             guard let job = try job(id), let word = selection.word(of: caller) else { return false }
             return job.state == .finished
@@ -113,7 +113,7 @@ extension JobTransaction {
         var job = job
         switch (change, job.state) {
         case (.invalidate, .finished) where try fires.hasOpen(job.id):
-            // Its last fire is not over: what would still begin of it does not.
+            // Its last fire is not over: what is still to begin of it is dropped.
             try endFinished(&job)
             try put(job)
         case (.invalidate, .finished), (.invalidate, .invalidated):
@@ -166,7 +166,7 @@ extension JobTransaction {
         }
     }
 
-    /// A one-shot's date and a grid move as a whole; on cron and calendar, the next fire alone.
+    /// Moves the whole grid of a one-shot or interval, and the next fire alone of cron and calendar.
     private mutating func move(_ job: inout StoredJob, to date: Timestamp) throws {
         guard try !fires.isUsed(date, of: job.id) else {
             throw ControlError(
@@ -182,7 +182,7 @@ extension JobTransaction {
         }
         switch job.schedule {
         case .once, .every:
-            // The dates of a pause go with the grid they were on.
+            // The dates that passed during the pause belong to the old grid.
             if job.state == .paused, !job.isOneShot { try settleUnfired(&job) }
             job.schedule = job.schedule.movingGrid(to: date)
         case .cron, .calendar:
@@ -200,7 +200,7 @@ extension JobTransaction {
         try settleAndPut(job)
     }
 
-    /// Drops the next `count` dates, or as many as there are; they leave a row with the reason.
+    /// Drops the next `count` dates, or as many as there are; their row says why.
     private mutating func drop(_ count: Int, of job: inout StoredJob) throws {
         guard job.fireDate != nil else {
             throw ControlError(
@@ -208,7 +208,7 @@ extension JobTransaction {
                 "job \(job.id) fires when the machine starts; it has no date to skip"
             )
         }
-        // What may have been told before a crash is told again, and is no date to drop any more.
+        // A date that may have been told before a crash is told again: it cannot be dropped any more.
         while let date = job.fireDate, let taken = try row(of: job, covering: date) {
             try advance(&job, past: taken.last)
         }
@@ -240,7 +240,7 @@ extension JobTransaction {
         throw ControlError(.conflict, "job \(job.id) is held: \(reason)")
     }
 
-    /// Stores why dates that have passed did not fire, of a job that is about to end.
+    /// Stores why passed dates of a job that is about to end did not fire.
     mutating func settleUnfired(_ job: inout StoredJob) throws {
         let now = moment.reading(of: job.clock)
         guard job.claim == nil, let first = job.fireDate, first <= now else {
@@ -259,12 +259,12 @@ extension JobTransaction {
         if let from = job.movedFrom, from <= now { try settleMove(of: &job, through: first) }
     }
 
-    /// Removes what was claimed for the job's next date, and the run that was made ready for it.
+    /// Releases the claim of the job's next date, and the run that was made ready for it.
     mutating func takeBack(_ job: inout StoredJob) throws {
         guard let claim = job.claim else { return }
         let state = try fires.knownState(of: claim.fire)
-        // A running fire that is still the job's claim was prepared; only the scheduler knows
-        // whether its command has been started since.
+        // A claim in state `running` was made ready ahead of its date; only the scheduler knows whether its
+        // command has been started since.
         guard state == .claimed || unstarted.contains(claim.fire) else { return }
         try removeClaim(of: &job)
     }

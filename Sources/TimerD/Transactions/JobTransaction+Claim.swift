@@ -4,10 +4,10 @@ import Schedules
 import TimerControl
 
 extension JobTransaction {
-    /// Settles the job's dates that have passed, claims the next one if the window covers it, and
-    /// writes the job.
+    /// Decides what becomes of the job's passed dates, claims the next date if the window covers it, and writes
+    /// the job.
     ///
-    /// `depth`: how many dates are to be claimed behind the next one, `most` of them by this write.
+    /// `depth`: how many dates after the next one are to be claimed in all; `most`: how many by this write.
     @discardableResult
     mutating func settleAndPut(
         _ job: StoredJob,
@@ -33,7 +33,7 @@ extension JobTransaction {
             }
             let until = job.policy.until.map { moment.date(ofWall: $0, on: job.clock) }
             if let until, date > until {
-                // Only a step of the wall clock brings an elapsed date behind a wall date.
+                // Only a step of the wall clock puts a date in elapsed time after `until`, which is in wall time.
                 try end(&job, .finished, .until)
                 return
             }
@@ -73,7 +73,7 @@ extension JobTransaction {
         }
     }
 
-    /// Inserts the fire of `date`; where that date has had its row, moves on to the next.
+    /// Claims `date`; if that date has its row already, moves on to the next.
     private mutating func claim(_ date: Timestamp, missed: Int, of job: inout StoredJob) throws {
         if let row = try row(of: job, covering: date) {
             try advance(&job, past: row.last)
@@ -86,19 +86,18 @@ extension JobTransaction {
             job.claim = StoredJob.Claim(fire: fire, missed: missed, isSettled: hasCome)
             job.fireDate = date
         } else if var left = try fires.claim(of: job.id, at: date) {
-            // It was left when the job was held, and lost its place.
+            // The claim stayed when the job was held, and the job's row lost it.
             left.isSettled = hasCome
             job.claim = left
             job.ahead = nil
             job.fireDate = date
         } else {
-            // Fired by hand at this very instant.
+            // A user fired the job at this very instant.
             try advance(&job, past: date)
         }
     }
 
-    /// Why dates that have passed did not become fires: what kept them, where that is known, else
-    /// what the misfire policy made of them.
+    /// Why passed dates did not become fires: the cause if it is known, else the rule of the misfire policy.
     private func cause(of dates: MisfirePolicy.SkippedDates, _ job: StoredJob) -> FireReason {
         guard dates.reason == .misfire || dates.reason == .coalesced else { return dates.reason }
         if let missedFor, missedFor != .overload { return missedFor }
@@ -110,10 +109,10 @@ extension JobTransaction {
         return missedFor ?? dates.reason
     }
 
-    /// Stores what became of the schedule's own dates, through `end`, when the next one was moved.
+    /// Stores that the schedule's own dates through `end` were replaced by a moved one.
     mutating func settleMove(of job: inout StoredJob, through end: Timestamp) throws {
         guard let from = job.movedFrom else { return }
-        // A moved date that is itself one of the schedule's has its own row.
+        // A moved date that is also one of the schedule's has a row of its own.
         let end = end - TimeSpan(microseconds: 1)
         let passed = job.schedule.passedDates(from: from, through: max(from, end), newest: 1)
         job.movedFrom = nil

@@ -3,11 +3,11 @@
 import Schedules
 import TimerControl
 
-/// Dates of events that are claimed behind the next one: rows in state `claimed` after the job's own claim.
+/// Claims of an event's dates after its next one, so that it goes on while the store is busy.
 ///
-/// Whatever takes back a claim takes back these as well.
+/// Releasing the job's own claim releases these as well.
 extension JobTransaction {
-    /// Where the job stands once its fire has begun, if the next date is claimed; false if it is to be found.
+    /// Moves the job to the next claimed date after its fire has begun; false if none is claimed.
     mutating func goOn(_ job: inout StoredJob, past date: Timestamp, _ going: GoingOn) throws
         -> Bool
     {
@@ -22,9 +22,9 @@ extension JobTransaction {
         return true
     }
 
-    /// Has a record go on from what the store knows, where that may be more than the scheduler did.
+    /// Reads what the store knows of the job, which may be more than the scheduler knew at the fire.
     ///
-    /// - Returns: whether the job is still where its fires go on from; not where it was held meanwhile.
+    /// - Returns: false for a job that was held meanwhile: its fires do not go on from here.
     func catchUp(_ job: inout StoredJob) throws -> Bool {
         let stored = try jobs.standing(of: job.id)
         guard let stored, stored.claim != nil, !stored.isHeld else { return false }
@@ -33,7 +33,7 @@ extension JobTransaction {
         return true
     }
 
-    /// Records a fire of a job that the store has held since: it has happened, and changes nothing else.
+    /// Records a fire of a job that has been held since: the fire happened, and moves nothing.
     func recordBeside(_ begun: BegunFire) throws {
         let job = begun.job
         guard let date = job.fireDate else { return }
@@ -56,7 +56,7 @@ extension JobTransaction {
                     at: moment
                 ), date > now, dates.due(date) < end, try isFree(date, of: job)
             else { break }
-            // Without a row it was fired by hand at this very instant.
+            // No new row: a user fired the job at this very instant.
             guard let fire = try fires.insertClaim(date, of: job, at: moment, missed: 0) else {
                 break
             }
@@ -67,7 +67,8 @@ extension JobTransaction {
         job.ahead = ahead
     }
 
-    /// Whether the date has no row yet; not where that cannot be read, which its turn will tell of.
+    /// Whether the date has no row yet; false also for a row that cannot be read, which is reported when the
+    /// job comes to that date.
     private func isFree(_ date: Timestamp, of job: StoredJob) throws -> Bool {
         do {
             return try row(of: job, covering: date) == nil
@@ -76,13 +77,13 @@ extension JobTransaction {
         }
     }
 
-    /// What is claimed behind the job's next date.
+    /// The claims after the job's next date.
     func claimsAhead(of job: StoredJob) throws -> [ClaimAhead] {
         guard job.definition.command == nil, let date = job.fireDate else { return [] }
         return try fires.claims(of: job.id, after: date)
     }
 
-    /// The job with what is claimed behind its next date, which a row of it does not tell.
+    /// The job with its claims ahead, which its row does not hold.
     func withClaimsAhead(_ job: StoredJob) throws -> StoredJob {
         guard job.ahead == nil, job.unread == nil else { return job }
         var job = job
@@ -90,7 +91,7 @@ extension JobTransaction {
         return job
     }
 
-    /// Takes back what is claimed after `date`; what may have been told keeps its row, and is told again.
+    /// Releases the claims after `date`; a claim whose event may have been told keeps its row and is told again.
     mutating func removeAhead(of job: inout StoredJob, after date: Timestamp) throws {
         var behind = job
         behind.fireDate = date
@@ -107,10 +108,10 @@ extension JobTransaction {
 
     // MARK: - After a crash
 
-    /// What a crash left claimed behind the job's next date: what has come may have been told, and is told
-    /// again after that; what is still to come is taken back.
+    /// Goes through the claims that a crash left after the job's next date. A date that has come may have been
+    /// told, and is told again; a date to come is released.
     ///
-    /// - Returns: all that were claimed.
+    /// - Returns: all of them.
     mutating func recoverAhead(of job: inout StoredJob) throws -> [FireID] {
         let now = moment.reading(of: job.clock)
         let left = try claimsAhead(of: job)

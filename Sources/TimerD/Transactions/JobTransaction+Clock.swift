@@ -3,7 +3,7 @@
 import Schedules
 import TimerControl
 
-/// What a start of the machine, and a clock that is set back, do to jobs.
+/// What happens to jobs when the machine starts and when the clock is set back.
 extension JobTransaction {
     /// The machine has started: jobs of `@reboot` are due now.
     mutating func machineStarted() throws {
@@ -27,12 +27,11 @@ extension JobTransaction {
 
     /// Lets wall jobs follow a clock that was set back.
     ///
-    /// A job that fired while the clock stood in its future would otherwise wait until that comes
-    /// again. Dates that had their fire stay as they are, and fire no second time; dates that were
-    /// left out, and now lie ahead again, are dates like any other. Looks at those jobs alone that
-    /// have a row after now, or were added after it.
+    /// A job that fired while the clock was ahead would otherwise wait until the clock has caught up. Dates that
+    /// had their fire do not fire again. Dates that were skipped, and are now to come again, are like any
+    /// other. Reads only jobs with a row after now, and jobs that were added after now.
     ///
-    /// `disarmed`: jobs with a claim whose timers were taken out of the loop for this.
+    /// `disarmed`: claimed jobs whose timers the scheduler has taken out of the loop for this.
     mutating func followClockBack(disarmed: [StoredJob] = []) throws {
         for job in disarmed {
             try orHold(job) { transaction, job in
@@ -44,7 +43,7 @@ extension JobTransaction {
             }
         }
         try followBootBack()
-        // A clock that was never set knows nothing: what is to come is kept for when it is.
+        // A clock that was never set says nothing: dates stay as they are until it is set.
         guard moment.wall >= .earliestOfClocks else { return }
         let ids = try fires.jobsAhead(of: moment.wall)
         for id in Set(ids).union(try jobsAddedAhead()).sorted() {
@@ -54,7 +53,7 @@ extension JobTransaction {
         }
     }
 
-    /// The machine has started, whatever its clock said then: what that made due waits for no date.
+    /// Jobs of `@reboot` that are due since the start of the machine are due now, whatever the clock said then.
     private mutating func followBootBack() throws {
         for id in try jobs.bootIDs() {
             guard var job = try job(id), job.state == .scheduled, job.unread == nil,
@@ -71,8 +70,8 @@ extension JobTransaction {
         }
     }
 
-    /// Jobs that were added while the clock stood after now, and have not followed it back since:
-    /// the newest ones, up to one that was added before.
+    /// The jobs that were added while the clock was ahead of now: the newest ones, down to the first that was
+    /// added before now.
     private func jobsAddedAhead() throws -> [JobID] {
         var ids: [JobID] = []
         var last = JobID(rawValue: .max)
@@ -84,20 +83,20 @@ extension JobTransaction {
     }
 
     private mutating func follow(_ job: StoredJob) throws {
-        // A date that its user moved stays where it was put; a start of the machine is over.
+        // A start of the machine has no other date, and a moved date stays where its user put it.
         if case .reboot = job.schedule { return }
         guard job.movedFrom == nil else { return }
         var job = job
         let moved = try forgetDatesAhead(of: job)
         var date = job.schedule.nextFireDate(after: moment.wall)
-        // What has fired, or was dropped by its user, has its row.
+        // A date that fired, or that its user dropped, has its row.
         while let taken = try date.flatMap({ try row(of: job, covering: $0) }) {
             date = job.schedule.nextFireDate(after: taken.last)
         }
         guard let next = moved ?? date, job.fireDate.map({ next < $0 }) ?? true else { return }
         try removeClaim(of: &job)
         job.fireDate = next
-        // The next is once more where its user put it, in place of the dates up to there.
+        // The next date is the one its user moved, which stands for the schedule's dates up to it.
         if let moved {
             let isBehind = date.map { $0 < moved } ?? false
             job.movedFrom = try isBehind ? date : origin(of: moved, job, before: date)
@@ -105,18 +104,18 @@ extension JobTransaction {
         try settleAndPut(job)
     }
 
-    /// The date that was moved to `date`, by the row that it left; nil where that is not kept.
+    /// The schedule's date that was moved to `date`, by the row that it left; nil if that row is gone.
     ///
-    /// Behind `next` no date of the job has been settled.
+    /// `next`: no date of the job from here on has a row.
     private func origin(of date: Timestamp, _ job: StoredJob, before next: Timestamp?) throws
         -> Timestamp?
     {
         try fires.movedDate(to: date, before: next ?? .distantFuture, job.id)
     }
 
-    /// Takes back the rows of dates that were left out and are still to come.
+    /// Removes the rows of skipped dates that are to come again.
     ///
-    /// - Returns: the first of them that its user had moved there, and which the schedule knows nothing of.
+    /// - Returns: the first of them that its user had moved, and that is no date of the schedule.
     private func forgetDatesAhead(of job: StoredJob) throws -> Timestamp? {
         let now = moment.wall
         var moved: Timestamp?
@@ -135,7 +134,7 @@ extension JobTransaction {
 }
 
 extension StoredJob {
-    /// Whether `date`, which has a row, was moved alone to where it is; a grid moves as a whole.
+    /// Whether `date` is no date of the schedule, because its user moved it alone.
     fileprivate func isMoved(_ date: Timestamp) -> Bool {
         switch schedule {
         case .cron, .calendar:
@@ -146,7 +145,7 @@ extension StoredJob {
 }
 
 extension Timestamp {
-    /// No machine that runs this program has a clock before its time: one that shows less was not
-    /// set, as without a battery it stands at 1970 until the network tells the time.
+    /// A clock that shows less was never set: this program did not exist then. Without a battery a machine shows
+    /// 1970 until the network tells it the time.
     static let earliestOfClocks = Timestamp(microseconds: 1_767_225_600_000_000)  // 2026-01-01
 }

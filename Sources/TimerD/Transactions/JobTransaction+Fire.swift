@@ -3,7 +3,7 @@
 import Schedules
 import TimerControl
 
-/// A fire that has begun: a fact that the store is told of, not asked about.
+/// A fire that has begun: the store records it, and cannot refuse it.
 struct BegunFire: Sendable {
     /// The job as it stood when the fire began, claim included.
     var job: StoredJob
@@ -29,12 +29,12 @@ extension JobTransaction {
 
     /// Records that a date has come whose command has to wait, and moves the job on.
     ///
-    /// It counts as a fire, and is told as one when its command begins.
+    /// The fire counts from now on; its event is told when its command begins.
     mutating func recordWaiting(_ fire: FireID, of job: StoredJob, for wait: Run.Wait) throws {
         var job = job
-        // It may have been made ready.
+        // Its run may have been made ready.
         try releaseRun(of: fire)
-        // The newest fire is the one that is wanted: neither an older one nor its next attempt.
+        // Under `replace` only the newest fire is wanted: older ones, and their next attempts, are dropped.
         if job.policy.run.overlap == .replace { try dropFires(of: &job, areReplaced: true) }
         try fires.markWaiting(fire, for: wait, until: nil)
         try moveOn(job, GoingOn())
@@ -57,7 +57,7 @@ extension JobTransaction {
     /// Records that a fire which was claimed did not become one, and moves the job on.
     mutating func recordSkipped(_ skipped: StoredJob, _ reason: FireReason) throws {
         guard let fire = skipped.claim?.fire, let date = skipped.fireDate else { return }
-        // It may have been made ready.
+        // Its run may have been made ready.
         try runs.delete(of: fire)
         try fires.markSkipped(fire, reason)
         var job = skipped
@@ -70,7 +70,7 @@ extension JobTransaction {
         }
     }
 
-    /// Settles again the dates of a job whose claimed date is not the one to fire any more.
+    /// Releases the job's claim and decides anew what becomes of its passed dates.
     mutating func resettle(_ job: StoredJob) throws {
         try orHold(job) { transaction, job in
             try transaction.removeClaim(of: &job)
@@ -105,7 +105,7 @@ extension JobTransaction {
         job.fires += 1
         if job.isOneShot {
             try takeBack(&job)
-            // This is its date now.
+            // The date of its only fire is now.
             job.schedule = job.schedule.movingGrid(to: now)
             try end(&job, .finished, .fired)
         } else if let count = job.policy.count, job.fires >= count {
@@ -135,9 +135,9 @@ extension JobTransaction {
         try events.insert(begun.event)
     }
 
-    /// What is in progress of a job, by its rows: nil for nothing.
+    /// What is in progress of a job, by its rows; nil for nothing.
     ///
-    /// Neither what it wants done on a failure, nor a run that was made ready for a date to come.
+    /// A command of `onFailure` does not count, nor does a run that was made ready for a date to come.
     private func busy(_ job: StoredJob) throws -> BusyJob? {
         var busy: BusyJob?
         for (fire, wait, run) in try fires.inProgress(of: job.id) {
@@ -152,7 +152,7 @@ extension JobTransaction {
 
 /// A fire that a user asked for, out of turn.
 struct FireByHand: Sendable {
-    /// As it stands since.
+    /// As it stands after the fire.
     var job: StoredJob
     var fire: FireID
     /// By the wall clock.
@@ -172,7 +172,7 @@ struct BusyJob: Hashable, Sendable {
 
     /// Whether a fire by hand waits for what is in progress, by the job's overlap policy.
     ///
-    /// - Throws: `conflict` where it would be skipped, which is not what who fires it wants.
+    /// - Throws: `conflict` if the fire would be skipped: its user wants to know that.
     func mustWait(_ job: StoredJob) throws -> Bool {
         let what =
             run.map { "is running (run \($0))" } ?? "waits for a place, or for its next attempt"

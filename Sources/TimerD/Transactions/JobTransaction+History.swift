@@ -3,11 +3,11 @@
 import Schedules
 import TimerControl
 
-/// How much one write may remove, so that no fire waits for it much longer than a millisecond.
+/// How much one write may remove, so that no fire waits much longer than a millisecond for it.
 struct Effort {
     private var rest = 100
 
-    /// For a write that needs the room.
+    /// No bound: for a write that cannot go on without the room.
     static let unbounded: Effort = {
         var effort = Effort()
         effort.rest = .max
@@ -17,29 +17,28 @@ struct Effort {
     var isSpent: Bool { rest <= 0 }
     /// How many rows may still be removed, at least one.
     var rows: Int { max(rest, 1) }
-    /// The same of runs, each of which may have 128 KiB of output on 32 pages.
+    /// How many runs may still be removed, at least one; each may have 128 KiB of output on 32 pages.
     var runs: Int { max(rest / 10, 1) }
 
     mutating func spend(rows: Int64) { rest -= Int(rows) }
     mutating func spend(runs: Int64) { rest -= Int(runs) * 10 }
-    /// Of a job, or what it costs to read one.
+    /// What it costs to remove a job's row, or to read one.
     mutating func spendJob() { rest -= 5 }
 }
 
 /// The oldest rows of a job's history make room for new ones.
 ///
-/// A date whose row has gone is not to fire again where the clock is set back. So of the rows of a
-/// wall job that repeats, those of dates that are not to come again become one, the range of these
-/// dates, in state `forgotten`. Dates that were left out, and fire if the clock comes back to before
-/// them, part two ranges.
+/// A date whose row is removed must not fire again when the clock is set back. So the rows of a repeating wall
+/// job become one row: the range of their dates, in state `forgotten`. A skipped date ends a range, because it
+/// does fire if the clock is set back to before it.
 extension JobTransaction {
-    /// By how many rows a history grows before it is cut again.
+    /// By how many rows a history grows before it is trimmed again.
     static let cutInterval = 16
-    /// How many ranges of forgotten dates a job may have; then dates that were left out between two
-    /// of them do not come again.
+    /// How many ranges of forgotten dates a job may have. Beyond that, skipped dates between two ranges join
+    /// them, and do not fire if the clock is set back.
     static let rangeLimit = 4
 
-    /// Cuts the history of a job down to what is kept, once it has grown by some rows.
+    /// Trims the history of a job to what is kept, once it has grown by some rows.
     func cutIfGrown(_ job: inout StoredJob) throws {
         guard let runsKept, job.uncut >= Self.cutInterval else { return }
         let oldest = try fires.date(of: job.id, behind: runsKept - 1 + (job.ahead?.count ?? 0))
@@ -48,10 +47,9 @@ extension JobTransaction {
         job.uncut = 0
     }
 
-    /// Removes rows of dates before `end`, on the job's clock, the oldest dates first; what is not
-    /// over stays.
+    /// Removes the rows of dates before `end`, on the job's clock, oldest first; open fires stay.
     ///
-    /// - Returns: whether that was all of them.
+    /// - Returns: whether all of them were removed.
     func forget(_ job: StoredJob, before end: Timestamp, _ effort: inout Effort) throws -> Bool {
         let mayComeAgain = job.clock == .wall && job.state.isLive && !job.isOneShot
         let rows = try fires.oldest(of: job.id, before: end)
@@ -65,7 +63,7 @@ extension JobTransaction {
             }
             switch row.kind {
             case .open:
-                // A range must not lie across a row: who looks for a date finds that one first.
+                // A range must not cover a row: a search for that row's date would find the range first.
                 try store(range)
                 range = nil
                 continue
@@ -78,7 +76,7 @@ extension JobTransaction {
                 try store(range)
                 range = nil
             case .taken where mayComeAgain:
-                // What was left out in between may have been the last row of an earlier cut.
+                // A skipped date in between may have been the last row of an earlier trim.
                 if let before = range, before.kind == .forgotten, ranges < Self.rangeLimit,
                     before.dates.isOnGrid(row.dates.first, of: job),
                     let next = job.schedule.nextFireDate(after: before.dates.last),
@@ -88,7 +86,7 @@ extension JobTransaction {
                     range = nil
                 }
                 guard var grown = range, grown.dates.isOnGrid(row.dates.first, of: job) else {
-                    // A range on a grid that the job has left says nothing of its dates.
+                    // A range on a grid that the job has left covers none of its dates.
                     if let range { try fires.delete(range.id) }
                     guard try removeRuns(of: row.id, &effort) else { return false }
                     try fires.becomeRange(row.id)
@@ -109,7 +107,7 @@ extension JobTransaction {
             removed += 1
         }
         try store(range)
-        // Where nothing can go, trying again helps nobody.
+        // Nothing was removable: report done, so that nobody tries again.
         return rows.count < FireStore.oldestLimit || removed == 0
     }
 
@@ -117,7 +115,7 @@ extension JobTransaction {
         if let range { try fires.setRange(range.id, range.dates) }
     }
 
-    /// Whether all of them are removed.
+    /// Returns whether all of them were removed.
     private func removeRuns(of fire: FireID, _ effort: inout Effort) throws -> Bool {
         let removed = try runs.delete(of: fire, limit: effort.runs)
         effort.spend(runs: removed)

@@ -3,17 +3,17 @@
 import Schedules
 import TimerControl
 
-/// Jobs that are held: one that cannot be read, and those of an owner who is gone.
+/// Held jobs: a job that cannot be read, and the jobs of an owner who is gone.
 ///
-/// A held job is in no window and fires no date, whatever its state; all others go on. It goes on by
-/// itself once the reason is over, and what it missed follows its misfire rule, with the reason `held`.
+/// A held job is in no window and does not fire, whatever its state; all others go on. It goes on by itself once
+/// the reason is over. Its missed dates then follow its misfire rule, with the reason `held`.
 extension JobTransaction {
-    /// How many held jobs one write looks at, and how many it holds or lets go on.
+    /// How many held jobs one write looks at, and how many it holds or releases.
     static let heldLimit = 100
 
     /// Holds the job, or gives another reason for it.
     ///
-    /// What is open of a job that cannot be read stays as it is until it can be.
+    /// The open fires of a job that cannot be read stay as they are until it can be read.
     mutating func hold(_ job: StoredJob, _ reason: String) throws {
         var job = job
         if job.unread == nil { try takeBack(&job) }
@@ -26,7 +26,7 @@ extension JobTransaction {
         try put(job)
     }
 
-    /// Notes that the job is not held any more, because it goes on or has ended.
+    /// Stores that the job is not held any more, because it goes on or has ended.
     func endHold(_ job: inout StoredJob) throws {
         guard job.held != nil else { return }
         job.held = nil
@@ -34,10 +34,10 @@ extension JobTransaction {
         try jobs.countHeld(-1)
     }
 
-    /// Holds a piece of the live jobs of an owner, those after `cursor`; those that the owner is the reason
-    /// for already get the new one.
+    /// Holds a piece of the owner's live jobs, those after `cursor`. Jobs that are held for the owner already get
+    /// the new reason.
     ///
-    /// - Returns: where the next piece begins; nil after the last.
+    /// - Returns: the cursor of the next piece; nil after the last.
     mutating func holdJobs(
         of owner: KnownOwner,
         after cursor: JobID,
@@ -56,10 +56,10 @@ extension JobTransaction {
         return ids.count == Self.heldLimit ? ids.last : nil
     }
 
-    /// Looks whether held jobs may go on, those after `cursor`.
+    /// Releases a piece of the held jobs, those after `cursor`, as far as they may go on.
     ///
-    /// `leftOpen`: jobs whose open fires the daemon before this one left, and nobody has settled;
-    /// `running`: those of them with a run in progress, which are left for a later look.
+    /// `leftOpen`: jobs with open fires of the daemon before this one that are still to be recovered;
+    /// `running`: those of them with a run in progress, which wait for a later look.
     mutating func lookAtHeld(
         after cursor: JobID,
         leftOpen: Set<JobID>,
@@ -81,7 +81,7 @@ extension JobTransaction {
             if leftOpen.contains(job.id) {
                 look.settled.insert(job.id)
                 try recover(of: job.id, into: &look.recovered)
-                // Its next date waits, where none is claimed.
+                // Without a claim its next date waits for a window.
                 if job.claim == nil { try orHold(job) { try $0.settleAndPut($1) } }
             } else {
                 try orHold(job) { try $0.settleAndPut($1) }
@@ -92,20 +92,20 @@ extension JobTransaction {
         return look
     }
 
-    /// Closes what is open of a job that ends without ever having been read again.
+    /// Closes the open fires of a job that ends while it cannot be read.
     func closeOpenFires(of job: StoredJob) throws {
         try runs.interrupt(of: job.id, at: moment.wall)
         try fires.close(of: job.id)
     }
 }
 
-/// What a look at held jobs has come to.
+/// The result of a look at held jobs.
 struct HeldLook: Sendable {
-    /// Where the next piece begins; nil after the last.
+    /// The cursor of the next piece; nil after the last.
     var next: JobID?
     /// How many jobs are held now.
     var count = 0
-    /// Those of `leftOpen` that go on, and what was left of them.
+    /// The jobs of `leftOpen` that go on, and what was recovered of them.
     var settled: Set<JobID> = []
     var recovered = Recovered()
 }

@@ -9,12 +9,12 @@ struct WindowLoad: Sendable {
     var room: Int
     /// How many jobs of each user are armed.
     var armed: [OwnerID: Int] = [:]
-    /// The users of whom the window holds as much as it may, and more waits: not looked at.
+    /// The users whose part of the window is full while more of theirs waits: this load passes them over.
     var resting: [OwnerID: Window.Part] = [:]
-    /// The users of whom more is to be loaded now than there was time for before.
+    /// The users whose last load was cut short for time: this load goes on with them.
     var filling: Set<OwnerID> = []
 
-    /// How many jobs a load brings: what is written beside it waits for that.
+    /// How many jobs a load brings at most: other writes wait for it.
     static let piece = 64
 }
 
@@ -29,10 +29,10 @@ struct WindowRest: Hashable, Sendable {
 extension JobTransaction {
     private typealias DueJob = (wallDate: Timestamp, id: JobID)
 
-    /// Loads what is due before the horizon, soonest first, and claims it: a piece of it at most.
+    /// Loads and claims the jobs that are due before the horizon, soonest first: one piece at most.
     ///
-    /// Where there is no room or no time for all, the users take turns, and each one's soonest come
-    /// first. The work is then that of the piece and of the users with jobs that wait, not of their jobs.
+    /// If there is no room or no time for all, the users take turns, each with the soonest jobs first. The work
+    /// then grows with the piece and with the number of users who have waiting jobs, not with their jobs.
     mutating func loadWindow(_ load: WindowLoad) throws -> WindowRest {
         if load.resting.isEmpty, load.filling.isEmpty {
             let room = min(load.room, WindowLoad.piece)
@@ -61,7 +61,7 @@ extension JobTransaction {
             let room = min(free, turn)
             let due = try due(of: owner, limit: room + 1)
             let before = outcome.jobs.count
-            // What is due before the horizon of all is claimed, whatever held for the user until now.
+            // This user's jobs are claimed up to the horizon of all again.
             horizons.crowded[owner] = nil
             for job in due.prefix(room) { try self.load(job.id) }
             guard due.count > room else { continue }
@@ -99,8 +99,7 @@ extension JobTransaction {
         return due.sorted { ($0.wallDate, $0.id) < ($1.wallDate, $1.id) }
     }
 
-    /// The users with jobs that wait for a window: a search for each of them, however many jobs they
-    /// have.
+    /// The users with jobs that wait for a window: one search of an index for each user.
     private func waitingOwners() throws -> [OwnerID] {
         var owners: [OwnerID] = []
         var last = OwnerID.nobody

@@ -2,10 +2,10 @@
 
 import TimerControl
 
-/// What a user stores is bounded by `maxBytes`; what has ended makes room for what is new.
+/// The bound on what a user stores, `maxBytes`: ended jobs make room for new ones.
 extension JobTransaction {
-    /// Carries out `body`, which may store more of a user; where that is more than a user may have, the
-    /// oldest of the user's ended jobs go, no more of them than it takes.
+    /// Carries out `body`, which may store more for a user. Beyond the bound the user's oldest ended jobs are
+    /// removed, as many as it takes.
     ///
     /// - Throws: `ControlError` `limitReached` where that is not enough, and what `body` throws.
     mutating func requiringSpace<T>(
@@ -13,13 +13,13 @@ extension JobTransaction {
         _ id: OwnerID,
         _ body: (inout JobTransaction) throws -> T
     ) throws -> T {
-        // Root may do what the limit keeps others from.
+        // The bound does not hold for root.
         guard let maxBytes, owner.uid != 0 else { return try body(&self) }
         let before = try owners.bytes(of: id)
         let value = try body(&self)
         var bytes = try owners.bytes(of: id)
         while bytes > maxBytes, bytes > before, let job = try jobs.oldestEnded(of: id) {
-            // Whole jobs: what is written with it is not to be told of a job that half exists.
+            // Whole jobs: this write's events must not be about a job that half exists.
             var effort = Effort.unbounded
             _ = try remove(job, &effort)
             bytes = try owners.bytes(of: id)
@@ -33,7 +33,7 @@ extension JobTransaction {
         )
     }
 
-    /// Tells the scheduler where a fact that was stored is more than its user may have.
+    /// Tells the scheduler if a user has more stored than the bound allows.
     mutating func noteSpace(of job: StoredJob) throws {
         guard let maxBytes, job.owner.uid != 0 else { return }
         if try owners.bytes(of: job.ownerID) > maxBytes { outcome.isOverfull = true }

@@ -3,33 +3,33 @@
 import Schedules
 import TimerControl
 
-/// What the daemon before this one left half done, settled.
+/// What the daemon before this one left half done, and how it goes on.
 struct Recovered: Sendable {
-    /// Events whose row was claimed and whose date has passed: perhaps told, told again.
+    /// How many claimed events may have been told, and are told again.
     var redelivered: Int = 0
-    /// Events by hand that were stored and told by nobody, for all we know.
+    /// Events by hand that were stored and perhaps never told.
     var untoldByHand: [FireByHand] = []
-    /// Fires whose command is to run, or to run again, with what it waits for; oldest first.
+    /// Fires whose command is to run, or to run again, each with what it waits for; oldest first.
     var waiting: [(fire: CommandFire, wait: CommandFire.Wait)] = []
-    /// Runs that were in progress, or about to be: their processes may live on.
+    /// Runs that were in progress or about to begin: their processes may still live.
     var running: [LeftRun] = []
-    /// Jobs that cannot be read, and whose open fires are left as they are until they can be.
+    /// Jobs that cannot be read: their open fires stay as they are until then.
     var leftOpen: Set<JobID> = []
 
     var interrupted: Int { running.count }
 }
 
 extension JobTransaction {
-    /// Settles each fire that is claimed or running, by what it was: see `LeftFire.verdict`.
+    /// Decides how each open fire goes on: see `LeftFire.verdict`.
     ///
-    /// Bounded by the window and the number of runs at a time, whatever the number of jobs.
+    /// The work grows with the window and the number of runs at a time, not with the number of jobs.
     mutating func recover() throws -> Recovered {
         var recovered = Recovered()
         try recover(of: nil, into: &recovered)
         return recovered
     }
 
-    /// The same of one job's fires, or of all.
+    /// The same for the fires of one job, or of all.
     mutating func recover(of only: JobID?, into recovered: inout Recovered) throws {
         var settled: Set<FireID> = []
         for (id, owner) in try fires.open() where only.map({ $0 == owner }) ?? true {
@@ -57,7 +57,7 @@ extension JobTransaction {
                     isSettled: fire.hasCome(of: job, at: moment),
                     isRedelivery: isRedelivery
                 )
-                // Their rows come after that of the claim.
+                // Rows of claims ahead follow that of the job's own claim.
                 let ahead = try recoverAhead(of: &job)
                 settled.formUnion(ahead)
                 recovered.redelivered += job.ahead?.count ?? 0
@@ -108,14 +108,14 @@ extension JobTransaction {
             (fire.attempt, fire.isOnFailure) = (max(attempts, 1), true)
             return (fire, .place)
         case .retry:
-            // By a clock that was set back since, it would wait for years; none was to wait for longer.
+            // If the clock was set back since, `until` may lie years ahead: no attempt waits longer than its delay.
             let longest = RetryDecision.delay(before: fire.attempt, of: fire.id, job.policy.run)
             let until = moment.elapsedDate(left.waitsUntil ?? moment.wall, on: .wall)
             return (fire, .time(min(until, moment.elapsed + longest)))
         }
     }
 
-    /// Tells of a fire that is counted, and whose event was not stored: its command may have begun.
+    /// Tells a fire again that is counted and whose event was not stored: its command may have begun.
     private mutating func tellAgain(_ left: LeftFire, of job: StoredJob) throws {
         try fires.setFiredAt(left.id, max(moment.wall, left.wallDate))
         try noteFired(
@@ -128,8 +128,8 @@ extension JobTransaction {
         )
     }
 
-    /// Notes of the claims of events that they may have been told: the clock, which has come back
-    /// to before the last date that is known, says of none that it is still to come.
+    /// Marks all claimed events as perhaps told. The clock has been set back to before the last known date, so
+    /// it cannot say which dates are still to come.
     func doubtClaims() throws {
         for (fire, owner) in try fires.open() {
             guard let job = try job(owner), job.unread == nil, job.definition.command == nil,
@@ -142,8 +142,8 @@ extension JobTransaction {
         }
     }
 
-    /// The runs of a fire that have no end yet: they stay open until their processes have surely ended,
-    /// or the daemon after this one would know nothing of those.
+    /// The runs of a fire that have no end yet. Their rows stay open until their processes have surely ended:
+    /// else the next daemon would not know of them.
     private func runs(of fire: LeftFire, _ job: StoredJob) throws -> [LeftRun] {
         try runs.inProgress(of: fire.id).map {
             LeftRun(
@@ -157,9 +157,9 @@ extension JobTransaction {
         }
     }
 
-    /// Takes back every claim that was surely not carried out, as the last write of a daemon that stops.
+    /// Releases every claim that was surely not carried out: the last write of a daemon that stops.
     ///
-    /// Not those by hand: who fired a job was answered with that fire, and the next daemon begins it.
+    /// Fires by hand stay: their users have been answered, and the next daemon begins them.
     mutating func releaseClaims() throws {
         try jobs.releaseClaims()
         try fires.deleteClaims()

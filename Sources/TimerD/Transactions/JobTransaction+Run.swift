@@ -5,13 +5,13 @@ import TimerControl
 
 /// What one write does to runs.
 extension JobTransaction {
-    /// Stores that the fire's command is about to be started: after a crash it may have been.
+    /// Stores that the fire's command is about to be started; after a crash it counts as perhaps started.
     func prepareRun(of job: JobID, fire: FireID, attempt: Int) throws -> RunID {
         try fires.markRunning(fire)
         return try runs.insert(of: job, fire, attempt: attempt)
     }
 
-    /// Takes back that the fire's command is about to be started: it was not, and is not now.
+    /// Makes a fire whose command was about to be started, and was not, a claim again.
     func releaseRun(of fire: FireID) throws {
         try fires.markClaimed(fire)
         try runs.delete(of: fire)
@@ -19,7 +19,7 @@ extension JobTransaction {
 
     /// Records that the run's process exists.
     ///
-    /// `process`: what tells it from others, should it outlive the daemon.
+    /// `process`: identifies it to the next daemon, if it outlives this one.
     mutating func recordStarted(
         _ command: RunningCommand,
         _ pid: Int32,
@@ -36,14 +36,12 @@ extension JobTransaction {
         }
     }
 
-    /// Records that a run in progress has processes that its timeout could not end.
+    /// Records how many processes of a run in progress its timeout could not end.
     func recordSurvivors(_ count: Int, of run: RunID) throws {
         try runs.markSurvivors(run, count)
     }
 
-    /// Records how a run ended, and forgets the runs of its job beyond those that are kept.
-    ///
-    /// `next`: what follows it, which is stored with it.
+    /// Records how a run ended and what follows it, and removes the job's oldest runs beyond those that are kept.
     mutating func recordFinished(
         _ run: RunID,
         of job: StoredJob,

@@ -3,12 +3,12 @@
 import Schedules
 import TimerControl
 
-/// Rows of dates that do not become fires, beside those that dates have already.
+/// Rows of dates that do not become fires.
 ///
-/// A date has a row ahead of its time once the clock was set back: it fired while the clock stood in
-/// its future, or its user dropped it.
+/// A date may have its row before it comes: it fired before the clock was set back, or its user dropped it. Such a
+/// row stays as it is.
 extension JobTransaction {
-    /// Stores dates that do not become fires, with the reason; those that have a row keep it.
+    /// Stores dates that do not become fires, with the reason; dates that have a row keep theirs.
     mutating func skip(
         _ dates: MisfirePolicy.SkippedDates,
         of job: inout StoredJob,
@@ -23,7 +23,7 @@ extension JobTransaction {
         _ reason: FireReason
     ) throws {
         var first: Timestamp? = dates.first
-        // A range that began before may hold the first of them.
+        // A range that began earlier may cover the first of them.
         while let date = first, date <= dates.last, let row = try row(of: job, covering: date) {
             first = job.schedule.nextFireDate(after: row.last)
         }
@@ -71,12 +71,12 @@ extension JobTransaction {
 
     // MARK: - Dates that have a row
 
-    /// The row that `date` of `job` is in; nil where it has none.
+    /// The row that covers `date` of `job`; nil if there is none.
     func row(of job: StoredJob, covering date: Timestamp) throws -> TakenDates? {
         try fires.taken(around: date, of: job.id).first { $0.contains(date, of: job) }
     }
 
-    /// The rows that begin with one of those dates of `job`, in order.
+    /// The rows of `job` that begin between these dates, in order.
     private func rows(of job: StoredJob, from first: Timestamp, through last: Timestamp) throws
         -> [TakenDates]
     {
@@ -85,8 +85,8 @@ extension JobTransaction {
         }
     }
 
-    /// The last instant whose dates, from `date` on, are to be settled at `now`, such that the
-    /// latest of them has no row; nil for `now`, where none of them has.
+    /// Up to when the dates from `date` on are to be decided at `now`: the newest of them must have no row. Nil
+    /// for `now`, if none of them has a row.
     func end(of job: StoredJob, from date: Timestamp, until: Timestamp?, at now: Timestamp) throws
         -> Timestamp?
     {

@@ -3,7 +3,7 @@
 import TimerControl
 
 extension JobTransaction {
-    /// Ends a job whose target has gone; nothing if it has ended.
+    /// Ends a job whose process or connection has gone; does nothing if the job has ended.
     mutating func endWithTarget(_ id: JobID) throws {
         guard var job = try job(id), job.state.isLive else { return }
         try takeBack(&job)

@@ -4,14 +4,14 @@ import CSQLite
 import Schedules
 import TimerControl
 
-/// Jobs that can be read, and have rows of fires or runs that cannot: of a newer version, or damaged.
+/// Jobs with rows of fires or runs that cannot be read: of a newer version, or damaged.
 ///
-/// A row that is over concerns nobody but who lists it. One that is open, or that stands where the job's
-/// next date is looked for, holds its job: what it means decides what comes next, and nobody can say.
+/// An unreadable row that is over matters only in lists. An open one, or one that the job's next date is compared
+/// with, holds its job: what comes next depends on it, and nobody can say what it means.
 extension JobTransaction {
-    /// The job, as one that cannot be read where a row that it goes on from cannot.
+    /// The job, marked as unreadable if a row that it goes on from cannot be read.
     ///
-    /// Asked of held jobs alone: the others have been found readable, or nobody has looked yet.
+    /// Only held jobs are looked at: the others have been found readable, or are looked at when they are due.
     func withUnreadRows(_ job: StoredJob) throws -> StoredJob {
         guard job.unread == nil, job.state.isLive, job.held != nil,
             let reason = try unreadRow(of: job)
@@ -19,12 +19,12 @@ extension JobTransaction {
         return try job.unread(reason, jobs)
     }
 
-    /// Why a row that the job goes on from cannot be read; nil where each can.
+    /// Why a row that the job goes on from cannot be read; nil if all can.
     func unreadRow(of job: StoredJob) throws -> String? {
         try fires.rowsToGoOnFrom(job).first { $0.unread != nil }.map(\.unreadSentence)
     }
 
-    /// Why a fire, or a run of it, cannot be read; nil where all can.
+    /// Why a fire, or a run of it, cannot be read; nil if all can.
     func unreadRow(of fire: FireID) throws -> String? {
         try fires.rows(of: fire).first { $0.unread != nil }.map(\.unreadSentence)
     }
@@ -35,9 +35,9 @@ extension JobTransaction {
         try hold(unread, unread.unread?.reason ?? reason)
     }
 
-    /// Changes the job, or holds it where a row of its history cannot be read on the way.
+    /// Carries out `change`, or holds the job if `change` comes upon a row that cannot be read.
     ///
-    /// What has been stored by then stays as true as it was: dates that have their row.
+    /// The rows that `change` had written by then stay: they are true.
     mutating func orHold(
         _ job: StoredJob,
         _ change: (inout JobTransaction, inout StoredJob) throws -> Void
@@ -53,7 +53,7 @@ extension JobTransaction {
 }
 
 extension StoredJob {
-    /// The same as a job that cannot be read: its row stays as it is until all of its rows can be.
+    /// The job marked as unreadable: its own row stays as it is until all its rows can be read.
     fileprivate func unread(_ reason: String, _ jobs: JobStore) throws -> StoredJob {
         var job = self
         job.unread = Unread(
@@ -76,6 +76,6 @@ extension Run {
 }
 
 extension DatabaseError {
-    /// A row holds what is of another type than its column, or a word that is not known.
+    /// Whether a column holds a value of another type, or an unknown word.
     var isUnreadableValue: Bool { code == SQLITE_MISMATCH }
 }

@@ -3,10 +3,10 @@
 import Schedules
 import TimerControl
 
-/// A run that is stored as running: its command is to be started.
+/// A run that is stored as running, and whose command is to be started now.
 struct BegunCommand: Sendable {
     var run: RunID
-    /// As it is now: it may have been changed since its fire began.
+    /// The job as it is now; it may have been changed since its fire came due.
     var job: StoredJob
     var command: [String]
     /// What the command finds on its standard input; nil for the job's userInfo.
@@ -17,28 +17,28 @@ struct BegunCommand: Sendable {
 
 /// Fires whose command is still to begin, or to begin again.
 extension JobTransaction {
-    /// Stores that the command of a fire that has its place is about to be started; nil where it is not to
-    /// be any more.
+    /// Stores that the command of a fire with a place is about to be started; nil if it must not be started any
+    /// more.
     ///
-    /// The first time it is told as a fire.
+    /// The first time it also stores the fire's event.
     mutating func beginCommand(_ fire: CommandFire) throws -> BegunCommand? {
-        // Dropped since, by what has ended the job or replaced the fire.
+        // It was dropped meanwhile: the job was ended, or another fire replaced it.
         guard try isWaiting(fire.id) else { return nil }
-        // Who ends a job wants no further run of it, whatever its fires came to.
+        // An invalidated job starts no more runs.
         guard var job = try job(fire.job.id), job.state != .invalidated else {
             try giveUp(fire.id)
             return nil
         }
-        // What was known of it when its fire began, where it cannot be read any more.
+        // A job that cannot be read any more runs as it was when its fire came due.
         if job.unread != nil { job = fire.job }
         let command = fire.isOnFailure ? job.definition.onFailure : job.definition.command
         guard let command else {
-            // What was to be done on a failure is not wanted any more.
+            // The job has no `onFailure` any more.
             try giveUp(fire.id)
             return nil
         }
         let input = fire.isOnFailure ? try failure(of: fire.id, job) : nil
-        // Its date had come, though the clock may have been set back since.
+        // The clock may have been set back since the date came.
         let firedAt = fire.firedAt ?? max(moment.wall, fire.fireDate)
         try fires.markBegun(fire.id, at: firedAt)
         let run = try runs.insert(
@@ -65,7 +65,7 @@ extension JobTransaction {
         )
     }
 
-    /// Has the event of a fire told that has begun at this moment.
+    /// Stores the event of a fire that begins at this moment; it is told once this write is durable.
     mutating func noteFired(
         _ fire: FireID,
         of job: StoredJob,
@@ -89,13 +89,13 @@ extension JobTransaction {
         try fires.state(of: fire) == .waiting
     }
 
-    /// Stores that a fire that waits has come to wait for a place; nothing where it was dropped since.
+    /// Stores that a waiting fire now waits for a place; does nothing if it was dropped meanwhile.
     func waitForPlace(_ fire: FireID) throws {
         if try isWaiting(fire) { try fires.markWaiting(fire, for: .place, until: nil) }
     }
 
-    /// Takes back a run that was not started after all: the next daemon starts it; nothing where what has
-    /// ended the job has closed it since.
+    /// Makes a fire wait again whose run was stored and not started; does nothing if the run was closed
+    /// meanwhile, because the job was ended.
     func waitAgain(_ command: RunningCommand) throws {
         guard try runs.deleteOpen(command.run) else { return }
         let fire = command.fire
@@ -106,7 +106,7 @@ extension JobTransaction {
         )
     }
 
-    /// Drops a fire that waits and is not wanted any more.
+    /// Drops a waiting fire that must not begin any more.
     private mutating func giveUp(_ fire: FireID) throws {
         guard let id = try fires.job(of: fire), var job = try job(id) else { return }
         let count = job.fires
@@ -114,10 +114,10 @@ extension JobTransaction {
         if job.fires != count { try put(job) }
     }
 
-    /// Drops a job's fires that wait, or were not started: nothing of a job that was ended begins; `put`
-    /// writes the job.
+    /// Drops the job's fires that wait or were not started, so that nothing of an ended job begins; `put` writes
+    /// the job.
     ///
-    /// `areReplaced`: a newer fire is to come in their place, and what is done because one failed stays.
+    /// `areReplaced`: a newer fire replaces them; commands of `onFailure` stay then.
     mutating func dropFires(of job: inout StoredJob, areReplaced: Bool = false) throws {
         let open = try fires.begun(of: job.id, sparingOnFailure: areReplaced)
         for (fire, state) in open where fire != job.claim?.fire {
@@ -129,7 +129,7 @@ extension JobTransaction {
         }
     }
 
-    /// Closes the run of a fire that was told, and whose command was not started after all.
+    /// Closes the run of a fire that was told and whose command was not started.
     private mutating func withdrawRun(of fire: FireID, _ job: StoredJob) throws {
         guard let left = try runs.open(of: fire) else { return }
         let ended = EndedRun(
@@ -145,7 +145,7 @@ extension JobTransaction {
         try recordFinished(left.run, of: job, ended)
     }
 
-    /// Skipped where its command never began, else done.
+    /// Closes a waiting fire: skipped if its command never began, else done.
     private mutating func giveUp(_ fire: FireID, of job: inout StoredJob) throws {
         guard let row = try fires.waiting(fire) else { return }
         guard !row.hasBegun else {
@@ -159,7 +159,7 @@ extension JobTransaction {
         try note(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = row.date }
     }
 
-    /// The failed run as `onFailure` is told of it: as on the wire, with the job's name.
+    /// The failed run as `onFailure` reads it: as on the wire, with the job's name.
     private func failure(of fire: FireID, _ job: StoredJob) throws -> [UInt8] {
         guard let run = try runs.last(of: fire),
             case .object(var members) = try JSONValue(encoding: run)

@@ -3,26 +3,26 @@
 import Schedules
 import TimerControl
 
-/// What one write does to jobs and fires: made inside the write, at one moment, and thrown away.
+/// What one write does to jobs and fires: a value for the length of the write, at one moment.
 ///
-/// It keeps one promise for all who use it: each scheduled job that it touches and that is due
-/// before its owner's horizon leaves with a claim, so whatever the window covers is in the scheduler's hands.
+/// It keeps one promise: each scheduled job that it touches and that is due before its owner's horizon gets a
+/// claim. So the scheduler knows every job that the window covers.
 struct JobTransaction {
     let database: Database
     let moment: Moment
     /// The end of the window, in elapsed time, for whose jobs it is.
     var horizons: Horizons
-    /// How many rows the history of a job keeps; nil where this write cuts none.
+    /// How many rows the history of a job keeps; nil if this write trims none.
     let runsKept: Int?
     /// How much of one user may be stored; nil for any amount.
     var maxBytes: Int64?
-    /// Fires whose row says `running` and whose command has not been started: only the scheduler knows.
+    /// Fires in state `running` whose command has not been started: the rows cannot tell, the scheduler can.
     var unstarted: Set<FireID> = []
-    /// Why no dates that are settled now have fired, where one reason holds for all of them.
+    /// Why passed dates have not fired, if one reason holds for all dates that this write decides.
     var missedFor: FireReason?
     /// What the scheduler is to be told once the write is durable.
     var outcome = StoreOutcome()
-    /// What is to be counted once this change of many jobs is over; nil while none is under way.
+    /// The numbers to store at the end of a change of many jobs; nil outside of one.
     var tally: JobTally?
 
     init(_ database: Database, at moment: Moment, horizon: Timestamp, runsKept: Int? = nil) {
@@ -44,12 +44,12 @@ struct JobTransaction {
         try jobs.job(id).map { try withUnreadRows($0) }
     }
 
-    /// The job, if the caller may know of it.
+    /// The job, if the caller may see it.
     func job(_ id: JobID, for caller: Caller) throws -> StoredJob? {
         try Queries(database).job(id, for: caller).map { try withUnreadRows($0) }
     }
 
-    /// The same without its userInfo, which no change of where it stands needs.
+    /// The same without its userInfo, which may be large and which most changes do not need.
     func jobToChange(_ id: JobID, for caller: Caller) throws -> StoredJob? {
         let owner = try Queries(database).id(of: caller.onlyOwner)
         let job = try jobs.jobWithoutUserInfo(id, of: owner)
@@ -75,10 +75,10 @@ struct JobTransaction {
         outcome.jobs.append(job)
     }
 
-    /// Takes back a claim that was not carried out: as if it had never been made; unless a daemon
-    /// before this one may have told its event, which then is told again.
+    /// Deletes the job's claim. If its event may have been told before a crash, marks it fired instead and has it
+    /// told again.
     ///
-    /// - Returns: whether its date has had its fire so.
+    /// - Returns: whether it was marked fired.
     @discardableResult
     mutating func removeClaim(of job: inout StoredJob) throws -> Bool {
         guard let claim = job.claim else { return false }
@@ -91,7 +91,7 @@ struct JobTransaction {
         return isTold
     }
 
-    /// Keeps the row of a claim that may have been told, which is told again; false where it was not.
+    /// Marks a claim fired whose event may have been told, and has it told again; false for any other.
     @discardableResult
     mutating func keepTold(_ claim: StoredJob.Claim, of job: inout StoredJob, date: Timestamp?)
         throws
@@ -134,8 +134,8 @@ struct JobTransaction {
         try note(state == .invalidated ? .jobInvalidated : .jobFinished, job, reason.rawValue)
     }
 
-    /// Ends a job that has no date left but a fire in progress, which a run or a retry may follow; `put`
-    /// writes it.
+    /// Ends a finished job whose last fire is not over, so that neither a run nor a retry follows; `put` writes
+    /// it.
     mutating func endFinished(_ job: inout StoredJob) throws {
         job.state = .invalidated
         try dropFires(of: &job)
@@ -170,7 +170,7 @@ struct JobTransaction {
 struct StoreOutcome: Sendable {
     var jobs: [StoredJob] = []
     var notices: [Notice] = []
-    /// Whether more of a user is stored than may be: what has happened is stored all the same.
+    /// Whether a user has more stored than the bound allows; what has happened is stored all the same.
     var isOverfull = false
 }
 

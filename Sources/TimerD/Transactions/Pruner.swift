@@ -3,30 +3,30 @@
 import Schedules
 import TimerControl
 
-/// How long what has happened is kept; a job's history is bounded by a number as well, `runsKept`.
+/// How long history is kept; `runsKept` bounds a job's history by number as well.
 struct RetentionLimits: Hashable, Sendable {
     var historyMaxAge = TimeSpan.seconds(365 * 86_400)
-    /// Ended jobs are kept so long, and as long as their events at least, which show their names.
+    /// Ended jobs are kept at least as long as their events, which show their names.
     var endedJobsMaxAge = TimeSpan.seconds(30 * 86_400)
-    /// Of each user.
+    /// How many events are kept of each user.
     var eventsKept = 100_000
     /// How much of one user is stored; nil for any amount.
     var maxBytesPerUser: Int64?
     var eventsMaxAge = TimeSpan.seconds(30 * 86_400)
 }
 
-/// How far a daemon has come with removing what is kept no longer.
+/// How far a daemon has come with removing old rows.
 struct PruneProgress: Hashable, Sendable {
     /// How many events of each owner are stored, of those up to `eventsCountedThrough`.
     var events: [OwnerID: Int] = [:]
     var eventsCountedThrough: Int64 = 0
     /// Whose turn it was last, of the users of whom too much is stored.
     var owner = OwnerID.nobody
-    /// Rows of fires up to this one were looked at, and are not to go for their age.
+    /// The rows of fires up to this one have been looked at, and are not too old.
     var fires = FireID(rawValue: 0)
 }
 
-/// Removes what is kept no longer, a small piece in each write.
+/// Removes old rows, a small piece in each write.
 ///
 /// Events and fires are looked at in the order of their numbers, which grow with time, from the
 /// oldest one up to the first that is to stay. So nothing here grows with the number of jobs, and
@@ -35,7 +35,7 @@ struct Pruner {
     enum Step: Hashable, Sendable {
         /// There is more to do now.
         case more
-        /// Nothing is kept too long before that date of the wall clock.
+        /// Nothing gets too old before that date of the wall clock.
         case done(next: Timestamp)
     }
 
@@ -61,7 +61,7 @@ struct Pruner {
     private var moment: Moment { transaction.moment }
     private var events: EventLog { transaction.events }
 
-    /// Removes a piece.
+    /// Removes one piece.
     mutating func prune() throws -> Step {
         guard try countEvents(), try pruneUsers(), let event = try pruneEvents(),
             let fire = try pruneFires(), let job = try pruneJobs()
@@ -84,7 +84,7 @@ struct Pruner {
     /// Makes room where more of a user is stored than may be: the oldest ended jobs go, then the oldest
     /// output; the users take turns.
     ///
-    /// - Returns: whether that is all that can go.
+    /// - Returns: whether nothing more can be removed.
     private mutating func pruneUsers() throws -> Bool {
         guard let most = limits.maxBytesPerUser else { return true }
         let full = try transaction.owners.full(beyond: most)
@@ -97,7 +97,7 @@ struct Pruner {
                         return false
                     }
                 } else {
-                    // One by one: no more goes than has to.
+                    // One at a time, so that no more is removed than necessary.
                     let removed = try transaction.runs.deleteOldestOutput(of: owner)
                     guard removed > 0 else { break }
                     effort.spend(runs: removed)
@@ -148,7 +148,7 @@ struct Pruner {
         let keptSince = moment.wall - limits.historyMaxAge
         for row in rows {
             effort.spend(rows: 1)
-            // What a clock has left that was ahead would hold up all that comes after it.
+            // A row of a date after now, left by a clock that was ahead, must not stop the rows behind it.
             if row.isOver, row.last <= moment.wall {
                 guard row.last < keptSince else { return row.last + limits.historyMaxAge }
                 if let job = try transaction.job(row.job), job.unread == nil {
