@@ -15,8 +15,9 @@ enum JobChange: Sendable {
 }
 
 extension JobTransaction {
-    /// Applies `change` to each job of `selection`, all or none. Jobs that do not fit into the reply are not
-    /// kept in memory with all their members.
+    /// Applies `change` to each job of `selection`, all or none.
+    ///
+    /// Jobs that do not fit into the reply are not kept in memory with all their members.
     ///
     /// `busy`: the jobs of which a fire is in progress; an invalidation by tag or name takes them even if
     /// they have finished.

@@ -108,8 +108,9 @@ extension JobTransaction {
 
     // MARK: - After a crash
 
-    /// Goes through the claims that a crash left after the job's next date. A date that has come may have been
-    /// told, and is told again; a date to come is released.
+    /// Goes through the claims that a crash left after the job's next date.
+    ///
+    /// A date that has come may have been told, and is told again; a date to come is released.
     ///
     /// - Returns: all of them.
     mutating func recoverAhead(of job: inout StoredJob) throws -> [FireID] {

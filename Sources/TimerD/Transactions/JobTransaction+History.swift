@@ -34,8 +34,10 @@ struct Effort {
 extension JobTransaction {
     /// By how many rows a history grows before it is trimmed again.
     static let cutInterval = 16
-    /// How many ranges of forgotten dates a job may have. Beyond that, skipped dates between two ranges join
-    /// them, and do not fire if the clock is set back.
+    /// How many ranges of forgotten dates a job may have.
+    ///
+    /// Beyond that, skipped dates between two ranges join them, and do not fire if the clock is set
+    /// back.
     static let rangeLimit = 4
 
     /// Trims the history of a job to what is kept, once it has grown by some rows.

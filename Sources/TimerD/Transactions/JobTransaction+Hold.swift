@@ -34,8 +34,9 @@ extension JobTransaction {
         try jobs.countHeld(-1)
     }
 
-    /// Holds a piece of the owner's live jobs, those after `cursor`. Jobs that are held for the owner already get
-    /// the new reason.
+    /// Holds a piece of the owner's live jobs, those after `cursor`.
+    ///
+    /// Jobs that are held for the owner already get the new reason.
     ///
     /// - Returns: the cursor of the next piece; nil after the last.
     mutating func holdJobs(

@@ -4,8 +4,9 @@ import TimerControl
 
 /// The bound on what a user stores, `maxBytes`: ended jobs make room for new ones.
 extension JobTransaction {
-    /// Carries out `body`, which may store more for a user. Beyond the bound the user's oldest ended jobs are
-    /// removed, as many as it takes.
+    /// Carries out `body`, which may store more for a user.
+    ///
+    /// Beyond the bound the user's oldest ended jobs are removed, as many as it takes.
     ///
     /// - Throws: `ControlError` `limitReached` where that is not enough, and what `body` throws.
     mutating func requiringSpace<T>(

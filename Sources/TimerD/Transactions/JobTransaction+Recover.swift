@@ -128,8 +128,10 @@ extension JobTransaction {
         )
     }
 
-    /// Marks all claimed events as perhaps told. The clock has been set back to before the last known date, so
-    /// it cannot say which dates are still to come.
+    /// Marks all claimed events as perhaps told.
+    ///
+    /// The clock has been set back to before the last known date, so it cannot say which dates are
+    /// still to come.
     func doubtClaims() throws {
         for (fire, owner) in try fires.open() {
             guard let job = try job(owner), job.unread == nil, job.definition.command == nil,
@@ -142,8 +144,10 @@ extension JobTransaction {
         }
     }
 
-    /// The runs of a fire that have no end yet. Their rows stay open until their processes have surely ended:
-    /// else the next daemon would not know of them.
+    /// The runs of a fire that have no end yet.
+    ///
+    /// Their rows stay open until their processes have surely ended: else the next daemon would not
+    /// know of them.
     private func runs(of fire: LeftFire, _ job: StoredJob) throws -> [LeftRun] {
         try runs.inProgress(of: fire.id).map {
             LeftRun(

@@ -85,8 +85,10 @@ extension JobTransaction {
         }
     }
 
-    /// Up to when the dates from `date` on are to be decided at `now`: the newest of them must have no row. Nil
-    /// for `now`, if none of them has a row.
+    /// Up to when the dates from `date` on are to be decided at `now`: the newest of them must have no
+    /// row.
+    ///
+    /// Nil for `now`, if none of them has a row.
     func end(of job: StoredJob, from date: Timestamp, until: Timestamp?, at now: Timestamp) throws
         -> Timestamp?
     {

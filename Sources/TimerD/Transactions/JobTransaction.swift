@@ -75,8 +75,9 @@ struct JobTransaction {
         outcome.jobs.append(job)
     }
 
-    /// Deletes the job's claim. If its event may have been told before a crash, marks it fired instead and has it
-    /// told again.
+    /// Deletes the job's claim.
+    ///
+    /// If its event may have been told before a crash, marks it fired instead and has it told again.
     ///
     /// - Returns: whether it was marked fired.
     @discardableResult
