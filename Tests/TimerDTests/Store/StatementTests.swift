@@ -51,11 +51,11 @@ import Testing
     func null() throws {
         let select = try database.prepare("SELECT ?1 AS name")
         let absent: String? = nil
-        #expect(try select.first(nil) { try $0.get(0, as: Int?.self) } == .some(nil))
+        #expect(try select.first(absent) { try $0.get(0, as: Int?.self) } == .some(nil))
         #expect(try select.first(absent) { try $0.get(0, as: String?.self) } == .some(nil))
         #expect(try select.first("a") { try $0.get(0, as: String?.self) } == "a")
         let error = #expect(throws: DatabaseError.self) {
-            try select.first(nil) { try $0.get(0, as: Int64.self) }
+            try select.first(absent) { try $0.get(0, as: Int64.self) }
         }
         #expect(error?.message == "column 0 ('name') holds NULL, not Int64")
     }

@@ -9,6 +9,8 @@ import CSQLite
 /// ones too, the statement is reset and its bindings cleared, so it holds neither a lock nor a copy.
 final class Statement {
     private let handle: OpaquePointer
+    /// How many values it takes.
+    private let parameters: Int32
     private let sql: String
     private let path: String
     private var state = State.idle
@@ -22,43 +24,44 @@ final class Statement {
     /// Takes ownership of `handle`, which `finish` frees.
     init(owning handle: OpaquePointer, sql: String, path: String) {
         self.handle = handle
+        parameters = sqlite3_bind_parameter_count(handle)
         self.sql = sql
         self.path = path
     }
 
     /// Runs the statement to its end and drops what rows it yields.
-    func run(_ values: (any SQLBindable)?...) throws(DatabaseError) {
-        try start(values)
+    func run<each V: SQLBindable>(_ values: repeat (each V)?) throws(DatabaseError) {
+        try start(repeat each values)
         defer { reset() }
         while try step() {}
     }
 
     /// The first column of the first row; nil if there is none.
-    func value<T: SQLReadable>(
-        _ values: (any SQLBindable)?...,
+    func value<T: SQLReadable, each V: SQLBindable>(
+        _ values: repeat (each V)?,
         as _: T.Type = T.self
     ) throws(DatabaseError) -> T? {
-        try start(values)
+        try start(repeat each values)
         defer { reset() }
         return try step() ? row.get(0, as: T.self) : nil
     }
 
     /// `body` of the first row; nil if there is none.
-    func first<T>(
-        _ values: (any SQLBindable)?...,
+    func first<T, each V: SQLBindable>(
+        _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> T
     ) throws -> T? {
-        try start(values)
+        try start(repeat each values)
         defer { reset() }
         return try step() ? body(row) : nil
     }
 
     /// `body` of each row, in order.
-    func all<T>(
-        _ values: (any SQLBindable)?...,
+    func all<T, each V: SQLBindable>(
+        _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> T
     ) throws -> [T] {
-        try start(values)
+        try start(repeat each values)
         defer { reset() }
         var result: [T] = []
         while try step() {
@@ -68,11 +71,11 @@ final class Statement {
     }
 
     /// What `body` makes of the rows, in order, up to the first for which it returns nil.
-    func page<T>(
-        _ values: (any SQLBindable)?...,
+    func page<T, each V: SQLBindable>(
+        _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> T?
     ) throws -> [T] {
-        try start(values)
+        try start(repeat each values)
         defer { reset() }
         var result: [T] = []
         while try step(), let value = try body(row) { result.append(value) }
@@ -80,11 +83,11 @@ final class Statement {
     }
 
     /// Calls `body` with each row, in order; an error that it throws ends the loop.
-    func forEach(
-        _ values: (any SQLBindable)?...,
+    func forEach<each V: SQLBindable>(
+        _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> Void
     ) throws {
-        try start(values)
+        try start(repeat each values)
         defer { reset() }
         while try step() {
             try body(row)
@@ -102,23 +105,25 @@ final class Statement {
 
     private var row: Row { Row(handle: handle, sql: sql, path: path) }
 
-    private func start(_ values: [(any SQLBindable)?]) throws(DatabaseError) {
+    private func start<each V: SQLBindable>(_ values: repeat (each V)?) throws(DatabaseError) {
         // A row's closure that runs its own statement again would lose the rows still to come.
         precondition(state != .running, "a statement was run inside itself: \(sql)")
         // What the handle points to is freed by then.
         precondition(state != .finished, "a statement was run after its database closed: \(sql)")
-        // SQLite would read a missing value as NULL, and the row would be wrong without a word.
-        let expected = Int(sqlite3_bind_parameter_count(handle))
-        precondition(values.count == expected, "\(values.count) values for \(expected) in: \(sql)")
         state = .running
-        for (offset, value) in values.enumerated() {
-            let index = Int32(offset + 1)
-            let result = value?.bind(to: handle, at: index) ?? sqlite3_bind_null(handle, index)
-            guard result == SQLITE_OK else {
-                let error = failure()
-                reset()
-                throw error
-            }
+        var count: Int32 = 0
+        var result = SQLITE_OK
+        for value in repeat each values {
+            count += 1
+            let bound = value?.bind(to: handle, at: count) ?? sqlite3_bind_null(handle, count)
+            if result == SQLITE_OK { result = bound }
+        }
+        // SQLite would read a missing value as NULL, and the row would be wrong without a word.
+        precondition(count == parameters, "\(count) values for \(parameters) in: \(sql)")
+        guard result == SQLITE_OK else {
+            let error = failure()
+            reset()
+            throw error
         }
     }
 
