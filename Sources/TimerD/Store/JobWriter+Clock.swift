@@ -174,10 +174,13 @@ extension JobWriter.SQL {
         SELECT boot_jobs.job_id FROM boot_jobs JOIN jobs ON jobs.id = boot_jobs.job_id
         WHERE jobs.state IN ('scheduled', 'paused')
         """
-    /// Uses fires_by_date.
+    /// Uses fires_by_date, and fires_ranges_by_end for what begins before that date.
     static let jobsAhead = """
-        SELECT DISTINCT job_id FROM fires
-        WHERE coalesce(last_date_us, wall_date_us) > ?1 AND state <> 'claimed'
+        SELECT job_id FROM fires WHERE wall_date_us > ?1 AND \(mayComeAgain)
+        UNION SELECT job_id FROM fires WHERE last_date_us > ?1 AND \(mayComeAgain)
+        """
+    private static let mayComeAgain = """
+        state <> 'claimed'
             AND (reason IS NULL OR reason NOT IN ('skip', 'moved', 'manual', 'withdrawn'))
         """
     static let jobBefore = """

@@ -57,7 +57,7 @@ import Testing
         try await TestScheduler.with { test in
             let statements = [
                 JobWriter.SQL.openFires, JobWriter.SQL.releaseJobs, JobWriter.SQL.deleteClaims,
-                Queries.SQL.openRuns,
+                Queries.SQL.runs(.open, .before),
             ]
             for sql in statements {
                 let plan = try await test.store.reader.read { database in
@@ -67,6 +67,24 @@ import Testing
                 }
                 #expect(plan.contains { $0.contains("fires USING INDEX fires_open") }, "\(plan)")
             }
+        }
+    }
+
+    @Test("What lies after a date is found by it: single dates, and ranges that begin before it")
+    func afterDate() async throws {
+        try await TestScheduler.with { test in
+            let plan = try await test.store.reader.read { database in
+                let sql = JobWriter.SQL.jobsAhead.replacing(/\?\d+/, with: "1")
+                return try database.prepare("EXPLAIN QUERY PLAN " + sql)
+                    .all { try $0.get(3, as: String.self) }
+            }
+            let fires = plan.filter { $0.contains(" fires") }
+            #expect(
+                fires == [
+                    "SEARCH fires USING INDEX fires_by_date (wall_date_us>?)",
+                    "SEARCH fires USING INDEX fires_ranges_by_end (last_date_us>?)",
+                ]
+            )
         }
     }
 
