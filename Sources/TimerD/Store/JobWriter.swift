@@ -183,22 +183,13 @@ struct JobWriter {
         var event = Event(seq: 0, type: type, at: moment.wall, job: job.id)
         event.owner = job.owner
         event.ownerID = job.ownerID
+        event.revision = job.revision
         event.name = job.definition.name
         event.reason = reason
         event.fire = fire
         event.run = run
         complete(&event)
-        try database.prepare(SQL.insertNotice).run(
-            type,
-            event.at,
-            job.id,
-            fire,
-            run,
-            reason,
-            fire == nil ? event.fireDate : nil,
-            event.ownerID
-        )
-        outcome.notices.append(Notice(outbox: database.lastInsertRowID, event: event))
+        outcome.notices.append(try Outbox(database).insert(event))
     }
 }
 
@@ -208,14 +199,6 @@ struct StoreOutcome: Sendable {
     var notices: [Notice] = []
     /// Whether more of a user is stored than may be: what has happened is stored all the same.
     var isOverfull = false
-}
-
-/// An event that is stored but has no number yet.
-struct Notice: Sendable {
-    /// Its row in `outbox`.
-    var outbox: Int64
-    /// Complete but for `seq`.
-    var event: Event
 }
 
 extension JobWriter {
@@ -271,10 +254,5 @@ extension JobWriter {
             """
         static let deleteFire = "DELETE FROM fires WHERE id = ?1"
         static let deleteName = "DELETE FROM job_names WHERE owner_id = ?1 AND name = ?2"
-        static let insertNotice = """
-            INSERT INTO outbox (type, at_us, job_id, fire_id, run_id, reason, fire_date_us,
-                owner_id)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-            """
     }
 }

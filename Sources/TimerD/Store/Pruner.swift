@@ -63,7 +63,7 @@ struct Pruner {
     /// Removes a piece.
     mutating func prune() throws -> Step {
         guard try countEvents(), try pruneUsers(), let event = try pruneEvents(),
-            let fire = try pruneFires(), let job = try pruneJobs()
+            let fire = try pruneFires(), let job = try pruneJobs(), try pruneWords()
         else { return .more }
         return .done(next: min(event, fire, job))
     }
@@ -87,7 +87,7 @@ struct Pruner {
     }
 
     /// Makes room where more of a user is stored than may be: the oldest ended jobs go, then the oldest
-    /// output; the users take turns.
+    /// output, then what the oldest events alone need; the users take turns.
     ///
     /// - Returns: whether that is all that can go.
     private mutating func pruneUsers() throws -> Bool {
@@ -105,8 +105,11 @@ struct Pruner {
                 } else {
                     // One by one: no more goes than has to.
                     try database.prepare(SQL.deleteOutput).run(owner)
-                    guard database.changes > 0 else { break }
-                    effort.spend(runs: database.changes)
+                    let outputs = database.changes
+                    guard try outputs > 0 || EventWords(database).removeOldest(of: owner) else {
+                        break
+                    }
+                    effort.spend(runs: max(outputs, 1))
                     if effort.isSpent { return false }
                 }
             }
@@ -148,8 +151,7 @@ struct Pruner {
     private mutating func noteEventsPruned(_ count: Int, of owner: OwnerID, through last: Int64)
         throws
     {
-        try database.prepare(SQL.noteEventsPruned).run(last)
-        try database.prepare(SQL.noteEventsPrunedOfOwner).run(owner, last)
+        try EventLog(database).notePruned(through: last, of: owner)
         let rest = (progress.events[owner] ?? 0) - count
         progress.events[owner] = rest > 0 ? rest : nil
         effort.spend(rows: Int64(count))
@@ -199,6 +201,14 @@ struct Pruner {
         return (next ?? moment.wall) + age
     }
 
+    /// - Returns: whether that is all that can go.
+    private mutating func pruneWords() throws -> Bool {
+        let removed = try EventWords(database).removeUntold(limit: effort.runs)
+        // userInfo may be 64 KiB, as much as a run's output.
+        effort.spend(runs: removed)
+        return !effort.isSpent
+    }
+
     private enum SQL {
         /// Of root where nobody is named.
         static let countEvents = """
@@ -214,12 +224,6 @@ struct Pruner {
             """
         static let deleteEvents = "DELETE FROM events WHERE seq <= ?1"
         static let deleteEventsOfOwner = "DELETE FROM events WHERE owner_id = ?1 AND seq <= ?2"
-        static let noteEventsPruned = """
-            UPDATE daemon_state SET events_pruned = max(events_pruned, ?1)
-            """
-        static let noteEventsPrunedOfOwner = """
-            UPDATE owners SET events_pruned = max(events_pruned, ?2) WHERE id = ?1
-            """
         static let fullOwners = """
             SELECT id FROM owners WHERE bytes > ?1 AND uid <> 0 ORDER BY id
             """

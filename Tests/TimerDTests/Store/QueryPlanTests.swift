@@ -88,6 +88,30 @@ import Testing
         }
     }
 
+    @Test(
+        "Names and userInfo of the past are found by their owner, past those that events still tell"
+    )
+    func words() async throws {
+        try await TestScheduler.with { test in
+            for (sql, search) in [
+                (EventWords.SQL.oldest, "(owner_id=?)"),
+                (EventWords.SQL.removeOldest, "(owner_id=? AND through_seq<?)"),
+                (EventWords.SQL.removeUntold, "(owner_id=? AND through_seq<?)"),
+            ] {
+                let plan = try await test.store.reader.read { database in
+                    try database
+                        .prepare("EXPLAIN QUERY PLAN " + sql.replacing(/\?\d+/, with: "1"))
+                        .all { try $0.get(3, as: String.self) }
+                }
+                #expect(
+                    plan.contains("SEARCH w USING INDEX event_words_by_owner \(search)"),
+                    "\(plan)"
+                )
+                #expect(!plan.contains { $0.hasPrefix("SCAN e") || $0.contains("TEMP") }, "\(plan)")
+            }
+        }
+    }
+
     @Test("Held jobs, and what is one owner's, are found past all that is not, in order")
     func heldAndOwned() async throws {
         try await TestScheduler.with { test in
@@ -175,7 +199,7 @@ import Testing
                 JobWriter.SQL.takenAround, JobWriter.SQL.oldestRows, JobWriter.SQL.setRange,
                 JobWriter.SQL.markRunning, JobWriter.SQL.insertRun, JobWriter.SQL.markStarted,
                 JobWriter.SQL.markFinished, JobWriter.SQL.markDone, JobWriter.SQL.insertOutput,
-                JobWriter.SQL.insertNotice, EventLog.SQL.insert, EventLog.SQL.deleteNotice,
+                EventLog.SQL.insert, EventWords.SQL.job, Outbox.SQL.insert, Outbox.SQL.delete,
             ]
             for sql in statements {
                 let codes = try await test.store.reader.read { database in
