@@ -39,6 +39,8 @@ public struct Event: Codable, Hashable, Sendable {
     package var owner: Owner?
     /// The owner's row.
     package var ownerID: OwnerID?
+    /// Which of the job's names and userInfo it tells, known inside the daemon alone.
+    package var revision: Int64 = 1
 
     public init(seq: Int64, type: Kind, at: Timestamp, job: JobID) {
         self.seq = seq
@@ -47,7 +49,7 @@ public struct Event: Codable, Hashable, Sendable {
         self.job = job
     }
 
-    /// All but `owner` and `ownerID`.
+    /// All but what is known inside the daemon alone.
     enum CodingKeys: String, CodingKey {
         case seq, type, at, job, name, fire, fireDate, through, dates, firedAt, userInfo, missed
         case redelivered, reason, run, attempt, onFailure, outcome, status, signal

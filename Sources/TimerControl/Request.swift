@@ -191,7 +191,7 @@ public struct ListJobs: Codable, Hashable, Sendable {
     ]
 }
 
-/// `run.list`: what became of the fires of one job or of all, newest first.
+/// `run.list`: what became of the fires of one job or of all, newest first by date.
 public struct ListRuns: Codable, Hashable, Sendable {
     public var job: JobID?
     public var name: String?
@@ -200,7 +200,7 @@ public struct ListRuns: Codable, Hashable, Sendable {
     /// 1 to 1000; default 20.
     public var limit: Int?
     /// From the answer before.
-    public var cursor: Int64?
+    public var cursor: RunCursor?
 
     public init() {}
 

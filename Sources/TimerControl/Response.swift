@@ -65,9 +65,9 @@ public struct FireReply: Codable, Hashable, Sendable {
 /// `run.list`.
 public struct RunsReply: Codable, Hashable, Sendable {
     public var runs: [Run]
-    public var cursor: Int64?
+    public var cursor: RunCursor?
 
-    public init(runs: [Run], cursor: Int64? = nil) {
+    public init(runs: [Run], cursor: RunCursor? = nil) {
         self.runs = runs
         self.cursor = cursor
     }

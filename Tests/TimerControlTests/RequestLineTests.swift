@@ -22,7 +22,11 @@ import TimerControl
         var runs = ListRuns()
         runs.job = JobID(rawValue: 3)
         runs.limit = 1
-        runs.cursor = 9
+        runs.cursor = RunCursor(
+            date: Timestamp(microseconds: 5),
+            fire: FireID(rawValue: 9),
+            run: RunID(rawValue: 8)
+        )
         var openRuns = ListRuns()
         openRuns.open = true
         var subscribe = Subscribe()

@@ -40,8 +40,9 @@ CREATE TABLE owners (
     live INTEGER NOT NULL,
     -- Why its jobs are held: its name and uid no longer match. NULL where they do.
     held TEXT,
-    -- What is stored of it: 1024 for each job, live or ended, and the bytes of its definition, its userInfo
-    -- and of what is kept of its runs' output. Kept by triggers, so that no write can leave it out.
+    -- What is stored of it: 1024 for each job, live or ended, and the bytes of its definition, its userInfo,
+    -- of what is kept of its runs' output and of event_words. Kept by triggers, so that no write can leave
+    -- it out.
     bytes INTEGER NOT NULL DEFAULT 0,
     -- The highest number of an event of the owner that was removed.
     events_pruned INTEGER NOT NULL DEFAULT 0,
@@ -74,7 +75,11 @@ CREATE TABLE jobs (
     ended_at_us INTEGER,
     end_reason TEXT,
     -- Why it is held: it fires no date until that is over. NULL for one that is not.
-    held TEXT
+    held TEXT,
+    -- Grows with each change of its name or its userInfo: an event says by it which of them it tells.
+    revision INTEGER NOT NULL DEFAULT 1,
+    -- The highest number of an event of it that was stored after it had ended; NULL before.
+    last_seq INTEGER
 ) STRICT;
 
 -- The jobs that wait for a window: what is due next, without a look at the rest.
@@ -200,18 +205,22 @@ CREATE TABLE fires (
     UNIQUE (job_id, fire_date_us)
 ) STRICT;
 
--- What lies after a date: what went ahead of a clock that was set back.
-CREATE INDEX fires_by_date ON fires (coalesce(last_date_us, wall_date_us));
+-- The order of a list of all, and what lies after a date: what went ahead of a clock that was set back.
+CREATE INDEX fires_by_date ON fires (wall_date_us);
 
 -- One user's fires in the order of a list. Root is shown all, and needs none of its own.
-CREATE INDEX fires_by_owner ON fires (owner_id, id) WHERE owner_id <> 0;
+CREATE INDEX fires_by_owner ON fires (owner_id, wall_date_us) WHERE owner_id <> 0;
 
 -- The ranges of dates that never will be a fire, and may hold a date that is looked for: found without
 -- a look at the fires in between.
 CREATE INDEX fires_ranges ON fires (job_id, fire_date_us) WHERE last_date_us IS NOT NULL;
 
--- What a crash may have left half done: all that is not known to be over, whatever a newer version calls it.
-CREATE INDEX fires_open ON fires (id)
+-- The ranges that end after a date, though they begin before it.
+CREATE INDEX fires_ranges_by_end ON fires (last_date_us) WHERE last_date_us IS NOT NULL;
+
+-- What a crash may have left half done: all that is not known to be over, whatever a newer version calls
+-- it. In the order of a list, which is read far more often than a crash is recovered from.
+CREATE INDEX fires_open ON fires (wall_date_us)
     WHERE state <> 'fired' AND state <> 'done' AND state <> 'skipped' AND state <> 'forgotten';
 
 -- One attempt to carry out a fire's command.
@@ -267,12 +276,15 @@ CREATE TRIGGER output_removed AFTER DELETE ON run_output BEGIN
     UPDATE owners SET bytes = bytes - length(old.bytes) WHERE id = old.owner_id;
 END;
 
--- What watchers were told, by its number; whole, for it may be kept longer than what it is about.
+-- What watchers were told, by its number; whole, for it may be kept longer than what it is about. Its name
+-- and userInfo, which may be much and mostly stay as they are, are not stored again with each event: they
+-- are those of the job's revision, with the job while that is its revision, else in event_words.
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
     type TEXT NOT NULL,
     at_us INTEGER NOT NULL,
     job_id INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
     -- Who may be told: the job's owner, so that telling needs no look at the job.
     owner_id INTEGER,
     fire_id INTEGER,
@@ -281,6 +293,8 @@ CREATE TABLE events (
     reason TEXT,
     -- In wall time: the fire's date, or for events that are not about a fire the job's next one.
     fire_date_us INTEGER,
+    -- NULL where it is at_us.
+    fired_at_us INTEGER,
     missed INTEGER,
     dates INTEGER,
     last_date_us INTEGER,
@@ -296,16 +310,90 @@ CREATE TABLE events (
 -- room, of whom more are kept than may be.
 CREATE INDEX events_by_owner ON events (owner_id, seq);
 
--- What watchers are to be told and were not, for all we know: stored with the change itself, and
--- moved to events once it has a number. What a crash leaves here is told again.
+-- What watchers are to be told and were not, for all we know: stored with the change itself, and moved to
+-- events once it has a number. What a crash leaves here is told again, with the same words: the columns
+-- are those of events, for the rows that it is about may be gone by then.
 CREATE TABLE outbox (
     id INTEGER PRIMARY KEY,
     type TEXT NOT NULL,
     at_us INTEGER NOT NULL,
     job_id INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
     owner_id INTEGER,
     fire_id INTEGER,
     run_id INTEGER,
+    redelivered INTEGER NOT NULL DEFAULT 0,
     reason TEXT,
-    fire_date_us INTEGER
+    fire_date_us INTEGER,
+    fired_at_us INTEGER,
+    missed INTEGER,
+    dates INTEGER,
+    last_date_us INTEGER,
+    attempt INTEGER,
+    outcome TEXT,
+    code INTEGER,
+    is_on_failure INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+
+-- The name and userInfo that a job had and has no more: it was changed or removed, and events that told
+-- them are kept.
+CREATE TABLE event_words (
+    job_id INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    -- The job's owner, as in job_definitions.
+    owner_id INTEGER NOT NULL,
+    -- No event with a higher number tells them; what is in the outbox may.
+    through_seq INTEGER NOT NULL,
+    name TEXT,
+    user_info TEXT,
+    PRIMARY KEY (job_id, revision)
+) STRICT;
+
+-- What one user's events need no more, once they are removed.
+CREATE INDEX event_words_by_owner ON event_words (owner_id, through_seq);
+
+-- By triggers, so that no write can leave it out.
+CREATE TRIGGER words_changed AFTER UPDATE OF name, user_info ON job_definitions
+    WHEN old.name IS NOT new.name OR old.user_info IS NOT new.user_info
+BEGIN
+    INSERT INTO event_words (job_id, revision, owner_id, through_seq, name, user_info)
+        SELECT old.job_id, jobs.revision, old.owner_id,
+            coalesce((SELECT max(seq) FROM events), 0), old.name, old.user_info
+        FROM jobs
+        WHERE jobs.id = old.job_id AND (old.name IS NOT NULL OR old.user_info IS NOT NULL);
+    UPDATE jobs SET revision = revision + 1 WHERE id = old.job_id;
+END;
+
+-- Before the definition goes with its job: as long as an event that tells its words may be kept, or is still
+-- to be told.
+CREATE TRIGGER words_removed BEFORE DELETE ON jobs BEGIN
+    INSERT INTO event_words (job_id, revision, owner_id, through_seq, name, user_info)
+        SELECT old.id, old.revision, old.owner_id,
+            coalesce(old.last_seq, (SELECT max(seq) FROM events), 0), name, user_info
+        FROM job_definitions
+        WHERE job_id = old.id AND (name IS NOT NULL OR user_info IS NOT NULL)
+            AND (EXISTS (SELECT 1 FROM outbox) OR EXISTS (
+                SELECT 1 FROM events
+                WHERE owner_id = old.owner_id
+                    AND seq > (SELECT events_pruned FROM owners WHERE id = old.owner_id)
+                    AND seq <= coalesce(old.last_seq, seq)));
+END;
+
+CREATE TRIGGER event_words_added AFTER INSERT ON event_words BEGIN
+    UPDATE owners SET bytes = bytes + 100 + coalesce(length(CAST(new.name AS BLOB)), 0)
+        + coalesce(length(CAST(new.user_info AS BLOB)), 0)
+    WHERE id = new.owner_id;
+END;
+
+-- Of words that were kept for an event that tells no userInfo.
+CREATE TRIGGER event_words_completed AFTER UPDATE OF user_info ON event_words
+    WHEN old.user_info IS NULL AND new.user_info IS NOT NULL
+BEGIN
+    UPDATE owners SET bytes = bytes + length(CAST(new.user_info AS BLOB)) WHERE id = new.owner_id;
+END;
+
+CREATE TRIGGER event_words_removed AFTER DELETE ON event_words BEGIN
+    UPDATE owners SET bytes = bytes - 100 - coalesce(length(CAST(old.name AS BLOB)), 0)
+        - coalesce(length(CAST(old.user_info AS BLOB)), 0)
+    WHERE id = old.owner_id;
+END;

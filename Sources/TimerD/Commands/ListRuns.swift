@@ -3,8 +3,8 @@
 import TimerControl
 
 extension CommandHandler {
-    /// `run.list`: what became of the fires of one job, or of all, newest first; a page ends by
-    /// its bytes too.
+    /// `run.list`: what became of the fires of one job, or of all, newest first by date; a page ends
+    /// by its bytes too.
     func listRuns(_ filter: ListRuns, _ caller: Caller) async throws -> Answer {
         let limit = filter.limit ?? 20
         var job = filter.job
@@ -23,14 +23,9 @@ extension CommandHandler {
             )
             return (runs, room.isFull)
         }
-        guard isFull || runs.count > limit else { return RunsReply(runs: runs.map(\.run)) }
-        var page = runs.prefix(limit)
-        // The cursor names a fire: all its attempts are on one page, or the rest of them on none.
-        let next = runs.count > limit ? runs[limit].cursor : page.last?.cursor
-        if let next, let last = page.last(where: { $0.cursor != next }), page.last?.cursor == next {
-            page = page.prefix { $0.cursor >= last.cursor }
-        }
-        return RunsReply(runs: page.map(\.run), cursor: page.last?.cursor)
+        let page = runs.prefix(limit)
+        let isLast = !isFull && runs.count <= limit
+        return RunsReply(runs: page.map(\.run), cursor: isLast ? nil : page.last?.cursor)
     }
 
     /// `run.get`.

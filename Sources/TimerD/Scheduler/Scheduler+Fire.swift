@@ -214,6 +214,7 @@ extension Scheduler {
         var event = Event(seq: 0, type: .fireFired, at: moment.wall, job: job.id)
         event.owner = job.owner
         event.ownerID = job.ownerID
+        event.revision = job.revision
         event.name = job.definition.name
         event.fire = claim.fire
         event.fireDate =

@@ -11,7 +11,7 @@ extension Scheduler {
     ///
     /// - Throws: why that could not be stored; then nothing has been run and nothing is armed.
     func recover() async throws -> Recovered {
-        let untold = try await write { try EventLog($0.database).outbox() }
+        let untold = try await write { try Outbox($0.database).notices() }
         tell(untold)
         return try await write { writer in
             let recovered = try writer.recover()

@@ -27,6 +27,8 @@ struct StoredJob: Sendable {
     var endedAt: Timestamp?
     var endReason: EndReason?
     var definition: JobDefinition
+    /// Which name and userInfo `definition` has, of those that the job has had.
+    var revision: Int64 = 1
     var policy: JobPolicy
     /// Why it is held; nil for a job that is not.
     var held: String?

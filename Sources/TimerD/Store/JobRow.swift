@@ -11,7 +11,7 @@ enum JobRow {
         jobs.claim_id, jobs.fires, jobs.ended_at_us, jobs.end_reason,
         job_definitions.added_at_us, job_definitions.definition, job_definitions.user_info,
         jobs.moved_from_us, jobs.uncut, owners.uid, owners.name, jobs.held,
-        job_definitions.name, jobs.due_us
+        job_definitions.name, jobs.due_us, jobs.revision
         """
     /// The same, with no more of userInfo than whether there is one: it may be 64 KiB, on pages of its own.
     static let columnsWithoutUserInfo = columns.replacing(
@@ -62,6 +62,7 @@ enum JobRow {
                 endedAt: try row.get(8),
                 endReason: try row.get(9),
                 definition: definition,
+                revision: try row.get(20),
                 policy: policy,
                 held: try row.get(17),
                 storedBytes: row.byteCount(11) + (isUnread ? 0 : row.byteCount(12)),
@@ -110,6 +111,7 @@ enum JobRow {
             endedAt: row.ifReadable(8),
             endReason: row.ifReadable(9),
             definition: definition,
+            revision: row.ifReadable(20) ?? 1,
             policy: JobPolicy(),
             held: row.ifReadable(17),
             unread: StoredJob.Unread(

@@ -110,40 +110,6 @@ struct Queries {
         try JobStore(database).id(named: name, owner: owner)
     }
 
-    /// What became of the fires of a job, newest first; where `job` is nil, of all jobs of
-    /// `owner`, and where that is nil too, of all.
-    ///
-    /// `cursor`: of the page before; the fires' own order, by date or by number. `isOpen`: only those
-    /// whose command runs, waits or is about to start. Fewer than there are where `room` is full.
-    func runs(
-        of job: JobID?,
-        owner: OwnerID?,
-        isOpen: Bool = false,
-        cursor: Int64?,
-        limit: Int,
-        in room: PageRoom? = nil
-    ) throws -> [RunOnPage] {
-        let before = cursor ?? .max
-        func read(_ row: borrowing Row) throws -> RunOnPage? {
-            if let room, !room.takes(run: row) { return nil }
-            return RunRow.run(from: row)
-        }
-        if isOpen {
-            return try database.prepare(SQL.openRuns).page(before, limit, owner, job) {
-                try read($0)
-            }
-        }
-        if let job {
-            return try database.prepare(SQL.runsOfJob).page(job, before, limit) { try read($0) }
-        }
-        if let owner {
-            return try database.prepare(SQL.runsOfOwner).page(before, limit, owner) {
-                try read($0)
-            }
-        }
-        return try database.prepare(SQL.runs).page(before, limit) { try read($0) }
-    }
-
     func run(_ id: RunID) throws -> Run? {
         try database.prepare(SQL.run).first(id) { RunRow.run(from: $0).run }
     }
@@ -238,34 +204,6 @@ struct Queries {
         /// The rows of job_tags that are one owner's.
         static func ownTags(_ owner: String, _ tag: String) -> String {
             "job_tags.owner_id = \(owner) AND job_tags.tag = \(tag)"
-        }
-        static let runsOfJob = """
-            SELECT \(RunRow.columns), fires.fire_date_us FROM \(RunRow.source)
-            WHERE fires.job_id = ?1 AND fires.fire_date_us < ?2 AND fires.state NOT IN ('claimed', 'forgotten')
-            ORDER BY fires.fire_date_us DESC, runs.id DESC LIMIT ?3
-            """
-        static let runs = runs("fires.state NOT IN ('claimed', 'forgotten')")
-        /// Uses fires_open.
-        static let openRuns = runs(
-            """
-            \(RunRow.isOpen) AND fires.state <> 'claimed'
-                AND (fires.owner_id = ?3 OR ?3 IS NULL)
-                AND (fires.job_id = ?4 OR ?4 IS NULL)
-            """
-        )
-        /// Uses fires_by_owner.
-        static let runsOfOwner = runs(
-            """
-            fires.state NOT IN ('claimed', 'forgotten')
-                AND fires.owner_id = ?3 AND fires.owner_id <> 0
-            """
-        )
-        private static func runs(_ condition: String) -> String {
-            """
-            SELECT \(RunRow.columns), fires.id FROM \(RunRow.source)
-            WHERE fires.id < ?1 AND \(condition)
-            ORDER BY fires.id DESC, runs.id DESC LIMIT ?2
-            """
         }
         static let run = """
             SELECT \(RunRow.columns), fires.id FROM \(RunRow.source) WHERE runs.id = ?1

@@ -3,15 +3,21 @@
 import Schedules
 import TimerControl
 
-/// A fire with its run, and what the next page is asked with.
+/// A fire with its run, and what the page that follows it is asked with.
 struct RunOnPage: Sendable {
     var run: Run
-    var cursor: Int64
+    var cursor: RunCursor
+
+    fileprivate init(_ run: Run, date: Timestamp?) {
+        self.run = run
+        // A date that cannot be read comes before all others.
+        cursor = RunCursor(date: date ?? .distantFuture, fire: run.fire, run: run.id)
+    }
 }
 
 /// Rows of `fires` with their `runs`, as values.
 enum RunRow {
-    /// What `run(from:)` reads, in its order; one more column follows, the cursor.
+    /// What `run(from:)` reads, in its order; one more column follows, the date by which a list has it.
     static let columns = """
         fires.id, fires.job_id, fires.wall_date_us, fires.state, fires.reason, fires.missed,
         fires.dates, fires.last_date_us, fires.fired_at_us,
@@ -58,7 +64,7 @@ enum RunRow {
         run.error = row.ifReadable(13)
         run.startedAt = row.ifReadable(14)
         run.endedAt = row.ifReadable(15)
-        return RunOnPage(run: run, cursor: row.ifReadable(23) ?? run.fire.rawValue)
+        return RunOnPage(run, date: row.ifReadable(23))
     }
 
     private static func read(_ row: borrowing Row) throws -> RunOnPage {
@@ -95,7 +101,7 @@ enum RunRow {
         } else if run.state == .waiting {
             run.waitsFor = try row.get(21)
         }
-        return RunOnPage(run: run, cursor: try row.get(23))
+        return RunOnPage(run, date: row.ifReadable(23))
     }
 }
 

@@ -66,6 +66,7 @@ extension JobTransaction {
             new.definition.paused
             ?? (job.definition.paused == true ? false : job.state == .paused)
         job.definition = new.definition
+        job.revision = try EventWords(database).revision(of: id)
         job.policy = new.policy
         let date = job.wallFireDate(at: moment)
         try note(.jobChanged, job) { $0.fireDate = date }

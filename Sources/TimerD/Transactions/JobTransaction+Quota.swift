@@ -25,6 +25,11 @@ extension JobTransaction {
             _ = try remove(job, &effort)
             bytes = try owners.bytes(of: id)
         }
+        // Then the oldest events, as far as they need more than their own rows.
+        let words = EventWords(database)
+        while bytes > maxBytes, bytes > before, try words.removeOldest(of: id) {
+            bytes = try owners.bytes(of: id)
+        }
         guard bytes > maxBytes, bytes > before else { return value }
         throw ControlError(
             .limitReached,

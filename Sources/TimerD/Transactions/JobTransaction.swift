@@ -157,13 +157,13 @@ struct JobTransaction {
         var event = Event(seq: 0, type: type, at: moment.wall, job: job.id)
         event.owner = job.owner
         event.ownerID = job.ownerID
+        event.revision = job.revision
         event.name = job.definition.name
         event.reason = reason
         event.fire = fire
         event.run = run
         complete(&event)
-        let row = try events.enqueue(event)
-        outcome.notices.append(Notice(outbox: row, event: event))
+        outcome.notices.append(try Outbox(database).insert(event))
     }
 }
 
@@ -175,10 +175,3 @@ struct StoreOutcome: Sendable {
     var isOverfull = false
 }
 
-/// An event that is stored but has no number yet.
-struct Notice: Sendable {
-    /// Its row in `outbox`.
-    var outbox: Int64
-    /// Complete but for `seq`.
-    var event: Event
-}

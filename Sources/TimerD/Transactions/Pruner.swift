@@ -60,11 +60,12 @@ struct Pruner {
 
     private var moment: Moment { transaction.moment }
     private var events: EventLog { transaction.events }
+    private var words: EventWords { EventWords(transaction.database) }
 
     /// Removes one piece.
     mutating func prune() throws -> Step {
         guard try countEvents(), try pruneUsers(), let event = try pruneEvents(),
-            let fire = try pruneFires(), let job = try pruneJobs()
+            let fire = try pruneFires(), let job = try pruneJobs(), try pruneWords()
         else { return .more }
         return .done(next: min(event, fire, job))
     }
@@ -82,7 +83,7 @@ struct Pruner {
     }
 
     /// Makes room where more of a user is stored than may be: the oldest ended jobs go, then the oldest
-    /// output; the users take turns.
+    /// output, then what the oldest events alone need; the users take turns.
     ///
     /// - Returns: whether nothing more can be removed.
     private mutating func pruneUsers() throws -> Bool {
@@ -98,9 +99,9 @@ struct Pruner {
                     }
                 } else {
                     // One at a time, so that no more is removed than necessary.
-                    let removed = try transaction.runs.deleteOldestOutput(of: owner)
-                    guard removed > 0 else { break }
-                    effort.spend(runs: removed)
+                    let outputs = try transaction.runs.deleteOldestOutput(of: owner)
+                    guard try outputs > 0 || words.removeOldest(of: owner) else { break }
+                    effort.spend(runs: max(outputs, 1))
                     if effort.isSpent { return false }
                 }
             }
@@ -172,5 +173,13 @@ struct Pruner {
         }
         let next = try transaction.jobs.firstEnd(from: keptSince)
         return (next ?? moment.wall) + age
+    }
+
+    /// - Returns: whether nothing more can be removed.
+    private mutating func pruneWords() throws -> Bool {
+        let removed = try words.removeUntold(limit: effort.runs)
+        // userInfo may be 64 KiB, as much as a run's output.
+        effort.spend(runs: removed)
+        return !effort.isSpent
     }
 }

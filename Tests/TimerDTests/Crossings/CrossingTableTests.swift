@@ -157,10 +157,11 @@ struct CrossingTableTests {
         try await DaemonProcess.withUsers { daemon, ann, ben in
             _ = try await addJobs(daemon, ann)
             var lines = (0...5).flatMap { number in
-                [
+                let cursor = #""cursor":{"date":"9999-01-01T00:00:00Z","fire":\#(number + 1)}"#
+                return [
                     #""method":"job.list","params":{"all":true,"cursor":\#(number)}"#,
-                    #""method":"run.list","params":{"cursor":\#(number + 1)}"#,
-                    #""method":"run.list","params":{"open":true,"cursor":\#(number + 1)}"#,
+                    #""method":"run.list","params":{\#(cursor)}"#,
+                    #""method":"run.list","params":{"open":true,\#(cursor)}"#,
                 ]
             }
             lines.append(#""method":"job.list","params":{"all":true,"order":"nextFire"}"#)

@@ -57,6 +57,7 @@ struct GrowthLoad {
             ("job_definitions", rows["job_definitions"], jobs),
             ("run_output", rows["run_output"], rows["runs"]),
             ("outbox", rows["outbox"], 100),
+            ("event_words", rows["event_words"], 0),
             ("job_names", rows["job_names"], 0),
             ("job_tags", rows["job_tags"], 0),
             ("the file's bytes", fileSize, Self.promise(rows)),
@@ -77,7 +78,7 @@ struct GrowthLoad {
 
         static let tables = [
             "jobs", "fires", "runs", "events", "job_definitions", "run_output", "outbox",
-            "job_names", "job_tags",
+            "job_names", "job_tags", "event_words",
         ]
 
         init(_ database: Database) throws {

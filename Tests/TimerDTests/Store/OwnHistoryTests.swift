@@ -12,8 +12,12 @@ import TimerControl
         "It is read by an index",
         arguments: [
             (
-                Queries.SQL.runsOfOwner,
-                "SEARCH fires USING INDEX fires_by_owner (owner_id=? AND id<?)"
+                Queries.SQL.runs(.owner, .before),
+                "SEARCH fires USING INDEX fires_by_owner (owner_id=? AND wall_date_us<?)"
+            ),
+            (
+                Queries.SQL.runs(.owner, .onDate),
+                "SEARCH fires USING INDEX fires_by_owner (owner_id=? AND wall_date_us=? AND rowid<?)"
             ),
             (
                 EventLog.SQL.afterOfOwner,
@@ -24,9 +28,8 @@ import TimerControl
     func plan(sql: String, first: String) async throws {
         try await TestScheduler.with { test in
             let plan = try await test.store.reader.read { database in
-                try database.prepare("EXPLAIN QUERY PLAN " + sql).all(1, 1, 1) {
-                    try $0.get(3, as: String.self)
-                }
+                try database.prepare("EXPLAIN QUERY PLAN " + sql.replacing(/\?\d+/, with: "1"))
+                    .all { try $0.get(3, as: String.self) }
             }
             #expect(plan.first == first)
             #expect(!plan.contains { $0.hasPrefix("SCAN") }, "\(plan)")

@@ -57,7 +57,7 @@ import Testing
         try await TestScheduler.with { test in
             let statements = [
                 FireStore.SQL.open, JobStore.SQL.releaseClaims, FireStore.SQL.deleteClaims,
-                Queries.SQL.openRuns,
+                Queries.SQL.runs(.open, .before),
             ]
             for sql in statements {
                 let plan = try await test.store.reader.read { database in
@@ -66,6 +66,48 @@ import Testing
                         .all { try $0.get(3, as: String.self) }
                 }
                 #expect(plan.contains { $0.contains("fires USING INDEX fires_open") }, "\(plan)")
+            }
+        }
+    }
+
+    @Test("What lies after a date is found by it: single dates, and ranges that begin before it")
+    func afterDate() async throws {
+        try await TestScheduler.with { test in
+            let plan = try await test.store.reader.read { database in
+                let sql = FireStore.SQL.jobsAhead.replacing(/\?\d+/, with: "1")
+                return try database.prepare("EXPLAIN QUERY PLAN " + sql)
+                    .all { try $0.get(3, as: String.self) }
+            }
+            let fires = plan.filter { $0.contains(" fires") }
+            #expect(
+                fires == [
+                    "SEARCH fires USING INDEX fires_by_date (wall_date_us>?)",
+                    "SEARCH fires USING INDEX fires_ranges_by_end (last_date_us>?)",
+                ]
+            )
+        }
+    }
+
+    @Test(
+        "Names and userInfo of the past are found by their owner, past those that events still tell"
+    )
+    func words() async throws {
+        try await TestScheduler.with { test in
+            for (sql, search) in [
+                (EventWords.SQL.oldest, "(owner_id=?)"),
+                (EventWords.SQL.removeOldest, "(owner_id=? AND through_seq<?)"),
+                (EventWords.SQL.removeUntold, "(owner_id=? AND through_seq<?)"),
+            ] {
+                let plan = try await test.store.reader.read { database in
+                    try database
+                        .prepare("EXPLAIN QUERY PLAN " + sql.replacing(/\?\d+/, with: "1"))
+                        .all { try $0.get(3, as: String.self) }
+                }
+                #expect(
+                    plan.contains("SEARCH w USING INDEX event_words_by_owner \(search)"),
+                    "\(plan)"
+                )
+                #expect(!plan.contains { $0.hasPrefix("SCAN e") || $0.contains("TEMP") }, "\(plan)")
             }
         }
     }
@@ -157,7 +199,7 @@ import Testing
                 FireStore.SQL.takenAround, FireStore.SQL.oldestOfJob, FireStore.SQL.setRange,
                 FireStore.SQL.markRunning, RunStore.SQL.insert, RunStore.SQL.markStarted,
                 RunStore.SQL.markFinished, FireStore.SQL.markDone, RunStore.SQL.insertOutput,
-                EventLog.SQL.enqueue, EventLog.SQL.insert, EventLog.SQL.deleteNotice,
+                EventLog.SQL.insert, EventWords.SQL.job, Outbox.SQL.insert, Outbox.SQL.delete,
             ]
             for sql in statements {
                 let codes = try await test.store.reader.read { database in

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Rows of `events` and of `outbox`, which have the same columns but for the number.
+enum EventRow {
+    static func insert(into table: String, number: String) -> String {
+        """
+        INSERT INTO \(table) (\(number), type, at_us, job_id, revision, owner_id, fire_id, run_id,
+            redelivered, reason, fire_date_us, fired_at_us, missed, dates, last_date_us, attempt,
+            outcome, code, is_on_failure)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
+        """
+    }
+
+    /// What `Event.init(_:)` reads, in its order, up to the condition; the table is `e`.
+    ///
+    /// The job's words of the event's revision stand with the job, or else in event_words.
+    static func select(from table: String, number: String) -> String {
+        """
+        SELECT e.\(number), e.type, e.at_us, e.job_id, e.fire_id, e.run_id, e.redelivered, e.reason,
+            coalesce(job_definitions.name, event_words.name),
+            CASE e.type WHEN 'fire.fired'
+                THEN coalesce(job_definitions.user_info, event_words.user_info) END,
+            e.owner_id, e.fire_date_us,
+            CASE e.type WHEN 'fire.fired' THEN coalesce(e.fired_at_us, e.at_us) END,
+            e.missed, e.dates, e.last_date_us, e.attempt, e.outcome, e.code,
+            owners.uid, owners.name, e.is_on_failure, e.revision
+        FROM \(table) AS e
+        LEFT JOIN jobs ON jobs.id = e.job_id AND jobs.revision = e.revision
+        LEFT JOIN job_definitions ON job_definitions.job_id = jobs.id
+        LEFT JOIN event_words
+            ON event_words.job_id = e.job_id AND event_words.revision = e.revision
+        LEFT JOIN owners ON owners.id = e.owner_id
+        """
+    }
+}
+
+extension Database {
+    /// Runs a statement of `EventRow.insert`; nil for the next number.
+    func insert(_ event: Event, _ sql: String, number: Int64?) throws {
+        try prepare(sql).run(
+            number,
+            event.type,
+            event.at,
+            event.job,
+            event.revision,
+            event.ownerID,
+            event.fire,
+            event.run,
+            event.redelivered == true,
+            event.reason,
+            event.fireDate,
+            event.firedAt == event.at ? nil : event.firedAt,
+            event.missed,
+            event.dates,
+            event.through,
+            event.attempt,
+            event.outcome,
+            event.status ?? event.signal,
+            event.onFailure == true
+        )
+    }
+}
+
+extension Event {
+    /// A row of `EventRow.select`.
+    init(_ row: borrowing Row) throws {
+        self.init(
+            seq: try row.get(0),
+            type: try row.get(1),
+            at: try row.get(2),
+            job: try row.get(3)
+        )
+        fire = try row.get(4)
+        run = try row.get(5)
+        redelivered = try row.get(6, as: Bool.self) ? true : nil
+        reason = try row.get(7)
+        // What cannot be read any more is told by the job, which is held for it.
+        name = row.ifReadable(8)
+        if let id: OwnerID = try row.get(10, as: OwnerID?.self) {
+            ownerID = id
+            owner = Owner(uid: try row.get(19), name: try row.get(20))
+        }
+        fireDate = try row.get(11)
+        onFailure = try row.get(21, as: Bool.self) ? true : nil
+        attempt = try row.get(16)
+        revision = try row.get(22)
+        switch type {
+        case .fireFired:
+            userInfo = row.ifReadable(9, as: String.self).flatMap(JSONText.init(stored:))
+            firedAt = try row.get(12)
+            missed = try row.count(13, above: 0)
+        case .fireSkipped:
+            dates = try row.count(14, above: 1)
+            through = try row.get(15)
+        case .runFinished:
+            outcome = try row.get(17)
+            let code: Int32? = try row.get(18)
+            status = outcome == .exited ? code : nil
+            signal = outcome == .signalled ? code : nil
+        default: break
+        }
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// The names and userInfo that events tell, once the job has others or is removed.
+///
+/// An event is stored with the job's revision alone: its words are those of the job as long as that is
+/// its revision, and triggers set them aside when it is not any more. `keep` is for what the triggers
+/// cannot know: an event that is stored after that, of a fire or a run that had begun before.
+struct EventWords {
+    let database: Database
+
+    init(_ database: Database) { self.database = database }
+
+    /// Which name and userInfo the job has now.
+    func revision(of job: JobID) throws -> Int64 {
+        try database.prepare(SQL.revision).value(job) ?? 1
+    }
+
+    /// Has the words of an event that is about to be stored kept for as long as the event is.
+    ///
+    /// In the outbox it has no number yet, and keeps them by being there.
+    func keep(_ event: Event) throws {
+        let job = try database.prepare(SQL.job).first(event.job, event.seq) { row in
+            (revision: try row.get(0, as: Int64.self), isLater: try row.get(1, as: Bool.self))
+        }
+        if let job, job.revision == event.revision {
+            if job.isLater { try database.prepare(SQL.noteLast).run(event.job, event.seq) }
+        } else if event.name != nil || event.userInfo != nil {
+            try database.prepare(SQL.insert).run(
+                event.job,
+                event.revision,
+                event.ownerID,
+                event.seq,
+                event.name,
+                event.userInfo?.text
+            )
+        }
+    }
+
+    /// Makes room: removes the oldest words of `owner`, and says of the events up to the last that tells
+    /// them that they are not kept any more.
+    ///
+    /// The events' rows are skipped from now on, and go as those of all events do: a user may have many.
+    /// - Returns: whether there were any.
+    func removeOldest(of owner: OwnerID) throws -> Bool {
+        guard let last = try database.prepare(SQL.oldest).value(owner, as: Int64.self) else {
+            return false
+        }
+        try database.prepare(SQL.removeOldest).run(owner, last)
+        try EventLog(database).notePruned(of: owner, through: last)
+        return true
+    }
+
+    /// Removes words that no event tells any more, at most `limit`.
+    ///
+    /// - Returns: how many.
+    func removeUntold(limit: Int) throws -> Int64 {
+        try database.prepare(SQL.removeUntold).run(limit)
+        return database.changes
+    }
+
+    enum SQL {
+        static let revision = "SELECT revision FROM jobs WHERE id = ?1"
+        static let job = """
+            SELECT revision, ended_at_us IS NOT NULL AND coalesce(last_seq, 0) < ?2
+            FROM jobs WHERE id = ?1
+            """
+        static let noteLast = "UPDATE jobs SET last_seq = ?2 WHERE id = ?1"
+        static let insert = """
+            INSERT INTO event_words (job_id, revision, owner_id, through_seq, name, user_info)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            ON CONFLICT (job_id, revision) DO UPDATE
+            SET through_seq = max(through_seq, ?4), user_info = coalesce(user_info, ?6)
+            """
+        /// What the outbox tells, a crash would tell again.
+        private static let isTold = """
+            (w.job_id, w.revision) NOT IN (SELECT job_id, revision FROM outbox)
+            """
+        /// Uses event_words_by_owner, as do the others.
+        static let oldest = """
+            SELECT w.through_seq FROM event_words AS w WHERE w.owner_id = ?1 AND \(isTold)
+            ORDER BY w.through_seq LIMIT 1
+            """
+        static let removeOldest = """
+            DELETE FROM event_words AS w
+            WHERE w.owner_id = ?1 AND w.through_seq <= ?2 AND \(isTold)
+            """
+        static let removeUntold = """
+            DELETE FROM event_words WHERE rowid IN (
+                SELECT w.rowid FROM owners CROSS JOIN event_words AS w ON w.owner_id = owners.id
+                    AND w.through_seq < coalesce((
+                        SELECT seq FROM events
+                        WHERE events.owner_id = owners.id AND seq > owners.events_pruned
+                        ORDER BY seq LIMIT 1
+                    ), \(Int64.max))
+                WHERE \(isTold) LIMIT ?1)
+            """
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("run.list", .timeLimit(.minutes(2))) struct ListRunsTests {
+    /// Retries, commands of onFailure, fires by hand, ranges of dates that did not fire, many fires on one
+    /// date, dates that come in another order than the numbers of their fires, and two users.
+    private func makeHistory(_ test: TestScheduler) async throws {
+        test.runner.outcome = .exited(3)
+        for number in 1...2 {
+            try await test.add(ScheduleWords(cron: "*/10 * * * * *"), command: ["x"]) {
+                $0.name = "backup-\(number)"
+                ($0.retries, $0.backoff, $0.onFailure) = (2, "1s..2s", ["notify"])
+            }
+        }
+        let tick = try await test.add(ScheduleWords(every: "10s"))
+        try await test.add(Array(repeating: ScheduleWords(every: "20s"), count: 3), of: 1001)
+        try await test.advance(by: .seconds(25))
+        try await test.change(tick.id, .pause)
+        for id in [JobID(rawValue: 1), JobID(rawValue: 2)] {
+            _ = try await test.handler().handle(.fireJob(.id(id)), from: 0).get()
+        }
+        try await test.advance(by: .seconds(30))
+        try await test.change(tick.id, .resume)
+        // What lies ahead of a clock that was set back has the lower numbers.
+        test.clock.step(by: .seconds(-20))
+        _ = await test.scheduler.clockStepped()
+        try await test.advance(by: .seconds(45))
+        test.runner.isHolding = true
+        try await test.advance(by: .seconds(12))
+    }
+
+    private func list(
+        _ test: TestScheduler,
+        _ request: ListRuns,
+        from uid: UInt32
+    ) async throws -> RunsReply {
+        try #require(
+            try await test.handler().handle(.listRuns(request), from: uid).get() as? RunsReply
+        )
+    }
+
+    /// What stands before what in a list.
+    private func place(_ run: Run) -> (Timestamp, Int64, Int64) {
+        (run.fireDate, run.fire.rawValue, run.id?.rawValue ?? 0)
+    }
+
+    @Test(
+        "Pages of any size are the whole, newest first by date, and no attempt is lost or comes twice"
+    )
+    func pages() async throws {
+        try await TestScheduler.with { test in
+            try await makeHistory(test)
+            var (byJob, byName, open) = (ListRuns(), ListRuns(), ListRuns())
+            byJob.job = JobID(rawValue: 1)
+            byName.name = "backup-2"
+            open.open = true
+            for (request, uid, least) in [
+                (byJob, 0, 20), (byName, 0, 20), (ListRuns(), 0, 60), (ListRuns(), 1001, 10),
+                (open, 0, 2),
+            ] as [(ListRuns, UInt32, Int)] {
+                var request = request
+                request.limit = 1000
+                let whole = try await list(test, request, from: uid)
+                #expect(whole.cursor == nil)
+                #expect(whole.runs.count >= least)
+                for (run, next) in zip(whole.runs, whole.runs.dropFirst()) {
+                    #expect(place(run) > place(next))
+                }
+                for size in 1...whole.runs.count {
+                    var runs: [Run] = []
+                    var pages = 0
+                    request.cursor = nil
+                    request.limit = size
+                    repeat {
+                        let page = try await list(test, request, from: uid)
+                        #expect(page.runs.count == size || page.cursor == nil)
+                        runs += page.runs
+                        request.cursor = page.cursor
+                        pages += 1
+                    } while request.cursor != nil && pages <= whole.runs.count
+                    #expect(runs == whole.runs, "in pages of \(size)")
+                }
+            }
+            // Of all there is something of each kind, or the above would say little.
+            let all = try await test.store.reader.read {
+                try Queries($0).runs(of: nil, owner: nil, cursor: nil, limit: 1000).map(\.run)
+            }
+            let attempts = Dictionary(grouping: all, by: \.fire).values.map(\.count)
+            #expect(attempts.contains(4), "three attempts and onFailure")
+            #expect(all.contains { $0.reason == .manual && $0.id != nil })
+            #expect(all.contains { $0.through != nil })
+            #expect(all.map(\.fire) != all.map(\.fire).sorted(by: >))
+        }
+    }
+
+    @Test("A page that is full of bytes goes on where it ended, between two attempts as well")
+    func bytes() async throws {
+        try await TestScheduler.with { test in
+            test.runner.outcome = .notStarted(String(repeating: "x", count: 30_000))
+            let job = try await test.add(ScheduleWords(every: "1m"), command: ["x"]) {
+                ($0.retries, $0.backoff) = (3, "1s..2s")
+            }
+            try await test.advance(by: .seconds(330))
+            let whole = try await test.history(job.id)
+            #expect(whole.count == 20)
+            var request = ListRuns()
+            (request.job, request.limit) = (job.id, 1000)
+            var (runs, sizes): ([Run], [Int]) = ([], [])
+            repeat {
+                let page = try await list(test, request, from: 0)
+                runs += page.runs
+                sizes.append(page.runs.count)
+                request.cursor = page.cursor
+            } while request.cursor != nil
+            #expect(runs == whole.reversed())
+            #expect(sizes == [8, 8, 4], "of 30 KB each, 256 KiB have eight")
+        }
+    }
+
+    @Test(
+        "What is asked for more is read from where it stands, past all that is newer",
+        arguments: RunOrder.allCases
+    )
+    func plans(order: RunOrder) async throws {
+        let index = [
+            RunOrder.job: "sqlite_autoindex_fires_1 (job_id=? AND fire_date_us",
+            .owner: "fires_by_owner (owner_id=? AND wall_date_us",
+            .open: "fires_open (wall_date_us",
+            .all: "fires_by_date (wall_date_us",
+        ]
+        let found = try #require(index[order])
+        try await TestScheduler.with { test in
+            for part in RunOrder.Part.allCases {
+                let sql = Queries.SQL.runs(order, part).replacing(/\?\d+/, with: "1")
+                let plan = try await test.store.reader.read { database in
+                    try database.prepare("EXPLAIN QUERY PLAN " + sql)
+                        .all { try $0.get(3, as: String.self) }
+                }
+                let first = try #require(plan.first)
+                #expect(first.hasPrefix("SEARCH fires USING INDEX \(found)"), "\(plan)")
+                #expect(!plan.contains { $0.hasPrefix("SCAN") || $0.contains("TEMP") }, "\(plan)")
+            }
+        }
+    }
+}
