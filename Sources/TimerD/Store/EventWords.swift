@@ -73,18 +73,18 @@ struct EventWords {
             ON CONFLICT (job_id, revision) DO UPDATE
             SET through_seq = max(through_seq, ?4), user_info = coalesce(user_info, ?6)
             """
-        /// What the outbox tells, a crash would tell again.
-        private static let isTold = """
+        /// Not in the outbox either, which a crash has told again.
+        private static let isUntold = """
             (w.job_id, w.revision) NOT IN (SELECT job_id, revision FROM outbox)
             """
         /// Uses event_words_by_owner, as do the others.
         static let oldest = """
-            SELECT w.through_seq FROM event_words AS w WHERE w.owner_id = ?1 AND \(isTold)
+            SELECT w.through_seq FROM event_words AS w WHERE w.owner_id = ?1 AND \(isUntold)
             ORDER BY w.through_seq LIMIT 1
             """
         static let removeOldest = """
             DELETE FROM event_words AS w
-            WHERE w.owner_id = ?1 AND w.through_seq <= ?2 AND \(isTold)
+            WHERE w.owner_id = ?1 AND w.through_seq <= ?2 AND \(isUntold)
             """
         static let removeUntold = """
             DELETE FROM event_words WHERE rowid IN (
@@ -94,7 +94,7 @@ struct EventWords {
                         WHERE events.owner_id = owners.id AND seq > owners.events_pruned
                         ORDER BY seq LIMIT 1
                     ), \(Int64.max))
-                WHERE \(isTold) LIMIT ?1)
+                WHERE \(isUntold) LIMIT ?1)
             """
     }
 }

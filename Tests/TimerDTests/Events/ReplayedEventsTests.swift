@@ -38,6 +38,17 @@ import TimerControl
         _ = try await test.handler().handle(.applyJobs(request), from: 0).get()
     }
 
+    /// Gives a job another name, which no request does yet.
+    private static func rename(_ test: TestScheduler, _ job: JobID, to name: String) async throws {
+        try await test.store.writer.write { database in
+            let rename = """
+                UPDATE job_definitions
+                SET name = ?2, definition = json_set(definition, '$.name', ?2) WHERE job_id = ?1
+                """
+            try database.prepare(rename).run(job, name)
+        }
+    }
+
     /// Removes a job that has ended, as whoever needs its room does.
     private static func remove(_ test: TestScheduler, _ job: JobID) async throws {
         try await test.settle()
@@ -108,8 +119,9 @@ import TimerControl
             let job = try await Self.add(test, Self.definition(words, userInfo: "[1, 2]"))
             for userInfo in [large, nil, "null", large] {
                 try await test.advance(by: .seconds(3))
-                try await Self.change(test, job, Self.definition(words, userInfo: userInfo))
                 _ = try await test.handler().handle(.fireJob(.id(job)), from: 0).get()
+                // What fires next is what the change has left in the timers' hands.
+                try await Self.change(test, job, Self.definition(words, userInfo: userInfo))
             }
             try await test.advance(by: .seconds(3))
             let told = Set(test.sink.all(.fireFired).map(\.userInfo?.text))
@@ -139,14 +151,7 @@ import TimerControl
             var new = old
             new.userInfo = JSONText(stored: "2")
             try await Self.change(test, job, new)
-            try await test.store.writer.write { database in
-                let rename = """
-                    UPDATE job_definitions
-                    SET name = 'tock', definition = json_set(definition, '$.name', 'tock')
-                    WHERE job_id = ?1
-                    """
-                try database.prepare(rename).run(job)
-            }
+            try await Self.rename(test, job, to: "tock")
             #expect(try await Self.words(test) == 2)
             test.runner.end(.exited(3))
             try await test.settle()
@@ -156,6 +161,35 @@ import TimerControl
             #expect(test.sink.all(.runFinished).first?.name == "tick")
             #expect(test.sink.all(.fireFired).contains { $0.userInfo?.text == "2" })
             try await Self.expectReplay(test)
+        }
+    }
+
+    @Test(
+        "A run that outlasts all that was told by its job's old name is told by it, and replayed so"
+    )
+    func lastOfName() async throws {
+        var keeping = TestScheduler.Keeping()
+        keeping.limits.eventsMaxAge = .seconds(3600)
+        try await TestScheduler.with(keeping: keeping) { test in
+            let words = ScheduleWords(every: "10min")
+            let definition = Self.definition(words, userInfo: "1") { $0.command = ["x"] }
+            let job = try await Self.add(test, definition)
+            test.runner.isHolding = true
+            try await test.advance(by: .seconds(605))
+            try await Self.rename(test, job, to: "tock")
+            #expect(try await Self.words(test) == 1)
+            try await test.advance(by: .seconds(8000))
+            #expect(try await Self.words(test) == 0, "no kept event tells it")
+            test.runner.end()
+            try await test.settle()
+            #expect(test.sink.all.last?.type == .runFinished)
+            #expect(test.sink.all.last?.name == "tick")
+            #expect(try await Self.words(test) == 1)
+            let replayed = try await Self.replay(test)
+            #expect(replayed.count > 3)
+            #expect(Self.lines(replayed) == Self.lines(test.sink.all.suffix(replayed.count)))
+            try await test.advance(by: .seconds(8000))
+            #expect(try await Self.words(test) == 0)
         }
     }
 
