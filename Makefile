@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 10
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test soak simulate torture fuzz sanitize check docs format dependencies release install deb package-test benchmarks clean
+.PHONY: all demo test build-tests soak simulate torture fuzz sanitize check docs format dependencies release install deb package-test benchmarks clean
 
 all: release
 
@@ -16,9 +16,11 @@ demo: release
 	./examples/demo.sh
 
 ## Runs every test.
-test: dependencies
-	$(SWIFT) build --build-tests
+test: build-tests
 	@SWIFT="$(SWIFT)" ./.ci/tests
+
+build-tests: dependencies
+	$(SWIFT) build --build-tests
 
 ## Runs 20,000 runs and a flood of 10 GB through the daemon, and DAYS of 50 fires a second: a day takes
 ## four minutes, and a month (DAYS=30) two hours.

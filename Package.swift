@@ -124,15 +124,17 @@ let package = Package(
             dependencies: ["Locks", "RunLoopTimers"],
             swiftSettings: testSettings
         ),
+        // Random numbers that are the same in each run.
+        .target(name: "TestRandom", path: "Tests/TestRandom", swiftSettings: settings),
         .testTarget(
             name: "SchedulesTests",
-            dependencies: ["Schedules"],
+            dependencies: ["Schedules", "TestRandom"],
             resources: [.copy("Vectors")],
             swiftSettings: testSettings
         ),
         .testTarget(
             name: "TimerControlTests",
-            dependencies: ["Schedules", "TimerControl"],
+            dependencies: ["Schedules", "TestRandom", "TimerControl"],
             swiftSettings: testSettings
         ),
         .testTarget(
@@ -166,7 +168,7 @@ let package = Package(
             name: "TimerDTests",
             dependencies: [
                 "CCrashDisk", "CSQLite", "Locks", "Migrations", "RunLoopTimers", "Schedules",
-                "TimerControl", "TimerD",
+                "TestRandom", "TimerControl", "TimerD",
                 // The end-to-end tests run these; naming them here has them built first.
                 "TimerDMain", "timerctl",
                 .product(name: "Logging", package: "swift-log"),

@@ -44,6 +44,15 @@ public final class ControlClient: Sendable {
         to path: String,
         group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) async throws(ClientError) -> ControlClient {
+        try await connect(to: path, group: group, turnedAway: {})
+    }
+
+    /// The same; calls `turnedAway` each time that the daemon's queue was full.
+    static func connect(
+        to path: String,
+        group: any EventLoopGroup,
+        turnedAway: @Sendable () -> Void
+    ) async throws(ClientError) -> ControlClient {
         let loop = group.any()
         var attempts = 100
         while true {
@@ -52,6 +61,7 @@ public final class ControlClient: Sendable {
             } catch let error as IOError where error.errnoCode == EAGAIN && attempts > 0 {
                 // As many wait already as the daemon's queue holds; it accepts them in a moment.
                 attempts -= 1
+                turnedAway()
                 // try?: whoever is cancelled finds out by the next attempt, or by the first call.
                 try? await Task.sleep(for: .milliseconds(10))
             } catch {

@@ -36,32 +36,32 @@ struct TimerQueueTests {
     @Test("On a serial queue callouts run between the queue's work, never beside it")
     func serial() async {
         let queue = DispatchQueue(label: "test")
+        let timers = TimerQueue(queue)
         let isBusy = Atomic(false)
-        let clashes = Atomic(0)
-        let fires = Log<Int>()
-        @Sendable func alone() {
-            if isBusy.exchange(true, ordering: .acquiringAndReleasing) {
-                clashes.add(1, ordering: .relaxed)
+        let clashes = Log<Bool>()
+        for round in 1...20 {
+            let gate = Gate()
+            queue.async {
+                isBusy.store(true, ordering: .releasing)
+                gate.pass()
+                isBusy.store(false, ordering: .releasing)
             }
-            usleep(200)
-            isBusy.store(false, ordering: .releasing)
-        }
-        let timer = WeakTimer(fireDate: .now, interval: 0.0005, repeats: true) { @Sendable _ in
-            alone()
-            fires.note(1)
-        }
-        TimerQueue(queue).add(timer)
-        while fires.count < 50 {
-            await withCheckedContinuation { done in
-                queue.async {
-                    alone()
-                    done.resume()
+            timers.add(
+                WeakTimer(fireDate: .now) { @Sendable _ in
+                    clashes.note(isBusy.load(ordering: .acquiring))
                 }
-            }
+            )
+            Self.open(gate)
+            await eventually("the timer has fired") { clashes.count == round }
         }
-        timer.invalidate()
-        let count = clashes.load(ordering: .relaxed)
-        #expect(count == 0)
+        #expect(clashes.all.allSatisfy { !$0 })
+    }
+
+    /// Opens the gate by a timer of another queue: one that was due before could have fired by then.
+    private static func open(_ gate: Gate) {
+        TimerQueue(DispatchQueue(label: "other")).add(
+            WeakTimer(fireDate: .now + 0.005) { @Sendable _ in gate.open() }
+        )
     }
 
     @Test("On a concurrent queue no two callouts of one TimerQueue run at a time")
@@ -70,13 +70,15 @@ struct TimerQueueTests {
         let running = Atomic(0)
         let clashes = Atomic(0)
         let fires = Log<Int>()
+        // The first callout goes on until all the others are due.
+        let gate = Gate()
         let timers = TimerQueue(queue)
         let all = (0..<8).map { number in
             WeakTimer(fireDate: .now, interval: 0.001, repeats: true) { @Sendable _ in
                 if running.add(1, ordering: .acquiringAndReleasing).newValue > 1 {
                     clashes.add(1, ordering: .relaxed)
                 }
-                usleep(100)
+                gate.pass()
                 running.subtract(1, ordering: .acquiringAndReleasing)
                 fires.note(number)
             }
@@ -85,6 +87,7 @@ struct TimerQueueTests {
             timers.add(timer)
             timer.fire()
         }
+        Self.open(gate)
         await eventually("each has fired") { Set(fires.all).count == 8 && fires.count > 100 }
         for timer in all {
             timer.invalidate()

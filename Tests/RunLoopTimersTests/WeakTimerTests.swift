@@ -64,13 +64,17 @@ struct WeakTimerTests {
         let timer = WeakTimer(fireDate: first, interval: interval, repeats: true) { timer in
             dates.note(timer.fireDate)
             missed.note(timer.missed)
-            usleep(3000)
+            // Every fourth takes until the second date after its own has passed.
+            if dates.count.isMultiple(of: 4) {
+                Thread.sleep(until: timer.fireDate + 2.5 * interval)
+            }
             if dates.count == 20 {
                 timer.invalidate()
             }
         }
         thread.add(timer)
         await eventually("the timer has fired 20 times") { !timer.isValid }
+        #expect(missed.all.contains { $0 > 0 })
         var expected = first
         for (index, (date, missed)) in zip(dates.all, missed.all).enumerated() {
             expected += (index == 0 ? 0 : interval) + Double(missed) * interval
@@ -88,7 +92,7 @@ struct WeakTimerTests {
             thread.add(
                 WeakTimer(fireDate: first, interval: 0.01, repeats: true) { missed.note($0.missed) }
             )
-            usleep(105_000)
+            Thread.sleep(until: first + 0.105)
         }
         await eventually("the timer has fired twice") { missed.count >= 2 }
         thread.stop()
@@ -216,7 +220,8 @@ struct WeakTimerTests {
         #expect(WeakTimer(fireDate: .now, interval: 5, repeats: true) { _ in }.interval == 5)
     }
 
-    @Test("With tolerance a timer is late by no more than that, give or take the machine")
+    /// How late it may be is in `RhythmTests`.
+    @Test("With tolerance a timer fires, and is not early")
     func tolerance() async {
         let target = Target()
         let date = Date() + 0.02
@@ -228,7 +233,6 @@ struct WeakTimerTests {
         await eventually("the timer has fired") { target.calls.count == 1 }
         let lateness = target.calls.all[0].timeIntervalSince(date)
         #expect(lateness >= 0)
-        #expect(lateness < 5)  // the margin is for a machine that is busy with other tests
     }
 
     @Test("A tolerance can be set on a timer that is armed")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Schedules
+import TestRandom
 
 /// A random cron expression, with what its fields mean worked out one value at a time.
 ///
@@ -15,7 +16,7 @@ struct RandomCron {
     var isEither: Bool
     var followsRealTime: Bool
 
-    init(using generator: inout SeededGenerator) {
+    init(using generator: inout SplitMix) {
         let minute = Self.field(0...59, wild: 0.2, &generator)
         let hour = Self.field(0...23, wild: 0.3, &generator)
         let day = Self.field(1...31, wild: 0.6, &generator)
@@ -31,7 +32,7 @@ struct RandomCron {
     private static func field(
         _ range: ClosedRange<Int>,
         wild: Double,
-        _ generator: inout SeededGenerator
+        _ generator: inout SplitMix
     ) -> (text: String, values: Set<Int>) {
         if generator.isTrue(wild) { return ("*", Set(range)) }
         var texts: [String] = []

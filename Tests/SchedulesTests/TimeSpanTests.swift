@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Schedules
+import TestRandom
 import Testing
 
 @Suite("TimeSpan") struct TimeSpanTests {
     @Test("The canonical form reads back as the same span")
     func roundTrip() throws {
-        var generator = SeededGenerator(seed: 2)
+        var generator = SplitMix(seed: 2)
         for _ in 0..<2000 {
             let digits = Int.random(in: 1...18, using: &generator)
             let limit = (0..<digits).reduce(Int64(1)) { value, _ in value * 10 }

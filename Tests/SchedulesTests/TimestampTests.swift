@@ -2,6 +2,7 @@
 
 import Foundation
 import Schedules
+import TestRandom
 import Testing
 
 @Suite("Timestamp") struct TimestampTests {
@@ -46,7 +47,7 @@ import Testing
         #expect(Timestamp(microseconds: 0).rfc3339 == "1970-01-01T00:00:00.000000Z")
         #expect(Timestamp(microseconds: -1).rfc3339 == "1969-12-31T23:59:59.999999Z")
         #expect(Timestamp.distantFuture.description == "9999-12-31T23:59:59.999999Z")
-        var generator = SeededGenerator(seed: 1)
+        var generator = SplitMix(seed: 1)
         let range = Timestamp.distantPast.microseconds...Timestamp.distantFuture.microseconds
         for _ in 0..<2000 {
             let date = Timestamp(microseconds: .random(in: range, using: &generator))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRandom
 import Testing
 import TimerControl
 
@@ -140,20 +141,5 @@ import TimerControl
             guard let value = try? JSONValue(parsing: mutated) else { continue }
             #expect(try JSONValue(parsing: value.jsonBytes) == value)
         }
-    }
-}
-
-/// Numbers that are the same in each run (splitmix64).
-struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

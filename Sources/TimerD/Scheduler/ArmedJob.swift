@@ -86,9 +86,9 @@ struct ArmedJob: Sendable {
             let isCommand = job.definition.command != nil
             return isCommand && isTime && stage == .waiting && !isRunning ? .prepare : .wait
         }
-        if stage == .waiting, !claim.isSettled, !claim.isRedelivery, hasMissedDates(at: now) {
-            return .resettle
-        }
+        // One that was made ready goes by itself alone: on a slow disk, others always come before it is.
+        let isMissed = stage == .waiting ? hasMissedDates(at: now) : isTooLate(at: now)
+        if isMissed, !claim.isSettled, !claim.isRedelivery { return .resettle }
         if isRunning {
             // Dates that are made up for one by one are late already, and wait for each other.
             if claim.isSettled, job.policy.misfire.mode == .all { return .waitForRun }
@@ -103,9 +103,13 @@ struct ArmedJob: Sendable {
 
     private func hasMissedDates(at now: Timestamp) -> Bool {
         guard let date = job.fireDate else { return false }
+        if isTooLate(at: now) { return true }
         let dates = job.dates
-        if now - dates.due(date) > job.policy.misfire.after { return true }
         return dates.next(after: date).map { dates.due($0) <= now } ?? false
+    }
+
+    private func isTooLate(at now: Timestamp) -> Bool {
+        job.dueDate.map { now - $0 > job.policy.misfire.after } ?? false
     }
 }
 

@@ -168,8 +168,8 @@ final class RawPeer {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
         }
         guard result == 0 else { throw Failure(what: "connect: \(errno)") }
-        // No reply within half a minute is a failure, not a wait for ever.
-        var limit = timeval(tv_sec: 30, tv_usec: 0)
+        // No reply within a minute is a failure, not a wait for ever.
+        var limit = timeval(tv_sec: 60, tv_usec: 0)
         setsockopt(
             descriptor,
             SOL_SOCKET,

@@ -72,9 +72,8 @@ struct ReloadTests {
             let gate = FileGate(daemon, "gate")
             try await daemon.timerctl("add", "--in", "1ms", "--", "sh", "-c", gate.wait)
             _ = try await daemon.event(.runStarted)
-            let start = ContinuousClock.now
             #expect(await daemon.end(SIGTERM) == .exited(0))
-            #expect(ContinuousClock.now - start < .seconds(9), "the run had no time to drain")
+            #expect(daemon.log.contains("drain=0.0 seconds"), "the run had no time to drain")
         }
     }
 

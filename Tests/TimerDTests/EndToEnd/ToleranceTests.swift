@@ -14,22 +14,18 @@ struct ToleranceTests {
         /// Moments at which the daemon woke: fires within 2 ms of each other share one.
         var wakeUps = 0
         var earliest = TimeSpan.longestInterval
-        var latest = TimeSpan.zero
     }
 
-    @Test("With a tolerance, fires share wake-ups; none is early, none later than it allows")
+    /// How many share one, and how late they may be, is in `RhythmTests`.
+    @Test("With a tolerance, fires share wake-ups, and none is early")
     func sharing() async throws {
         try await DaemonProcess.with { daemon in
             let exact = try await fires(of: daemon, tolerance: nil)
             let tolerant = try await fires(of: daemon, tolerance: "400ms")
             #expect(exact.earliest >= .zero)
             #expect(tolerant.earliest >= .zero)
-            // Of 200 dates over 2 s: one wake-up every 400 ms at the least, and the edges.
-            #expect(tolerant.wakeUps <= (Machine.isSlow ? 60 : 20))
             // About 200, unless the host is so busy that fires wait for it together.
             #expect(exact.wakeUps > tolerant.wakeUps)
-            // A slow machine adds to what the tolerance allows.
-            #expect(tolerant.latest < .milliseconds(400) + exact.latest + .seconds(1))
         }
     }
 
@@ -54,7 +50,6 @@ struct ToleranceTests {
             let firedAt = try #require(event.firedAt)
             let lateness = firedAt - (try #require(event.fireDate))
             fires.earliest = min(fires.earliest, lateness)
-            fires.latest = max(fires.latest, lateness)
             if firedAt - last > .milliseconds(2) { fires.wakeUps += 1 }
             last = firedAt
             count += 1

@@ -92,13 +92,11 @@ import Testing
         ]
     )
     func timeout(script: String) async {
-        let start = ContinuousClock.now
         let result = await run(script) { $0.timeout = .milliseconds(100) }
         #expect(result.outcome == .timedOut)
         #expect(result.usage != nil)
         let elapsed = result.endedAtMicroseconds - result.startedAtMicroseconds
         #expect(elapsed >= 99_000)
-        #expect(ContinuousClock.now - start < .seconds(20))
     }
 
     @Test("After the timeout comes SIGTERM, and SIGKILL once the grace is over")

@@ -68,8 +68,10 @@ import TimerControl
         let test = try TestRunner()
         let request = TestRunner.script("printf ab; printf c >&2; exec sleep 1000")
         let run = Task { await test.run(request) }
-        while request.output.captured.stdout.count < 2 || request.output.captured.stderr.isEmpty {
-            let seen = request.output.captured
+        // Looked at once a turn: what comes between two looks would be waited for in vain.
+        while case let seen = request.output.captured,
+            seen.stdout.count < 2 || seen.stderr.isEmpty
+        {
             await request.output.waitForMore(
                 than: OutputPosition(
                     stdout: Int64(seen.stdout.count),

@@ -26,12 +26,10 @@ import Testing
     func survivors(before: String) async throws {
         let directory = try TemporaryDirectory()
         let file = "\(directory.path)/file"
-        let start = ContinuousClock.now
         let result = await test.run(script: "\(before) sleep 1000 & echo $! >\(file); exit 0")
         let pid = try #require(readFile(file).flatMap { pid_t($0.dropLast()) })
         #expect(result.outcome == .exited(0))
         #expect(!isAlive(pid))
-        #expect(ContinuousClock.now - start < .seconds(20), "nobody waits for sleep 1000")
     }
 
     @Test("A run's end is its own process's, not that of what it left behind")

@@ -75,7 +75,7 @@ func readFile(_ path: String) -> String? {
 /// Waits until `condition` holds, and fails if it does not within `limit`.
 func eventually(
     _ what: Comment,
-    within limit: Duration = .seconds(20),
+    within limit: Duration = .seconds(60),
     sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: @Sendable () throws -> Bool
 ) async throws {

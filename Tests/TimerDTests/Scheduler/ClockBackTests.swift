@@ -183,4 +183,100 @@ struct ClockBackTests {
             )
         }
     }
+
+    @Test("What a start of the machine made due is not put off by a clock that is set back")
+    func bootBeforeClockBack() async throws {
+        try await TestScheduler.with { test in
+            let due = try await test.add(ScheduleWords(cron: "@reboot"))
+            let paused = try await test.add(ScheduleWords(cron: "@reboot"))
+            try await test.change(paused.id, .pause)
+            let after = try await test.crashedAndDown(for: .seconds(10)) {
+                $0.boot += 1
+                $0.sinceBoot = Timestamp(microseconds: 5_000_000)
+                $0.wall = $0.wall + .hours(2)
+            }
+            after.clock.step(by: -.hours(2))
+            _ = await after.scheduler.clockStepped()
+            try await after.advance(by: .seconds(1))
+            #expect(after.sink.all(.fireFired).map(\.job) == [due.id])
+            #expect(try await after.history(paused.id).map(\.reason) == [.paused])
+            try await after.advance(by: .hours(3))
+            #expect(after.sink.all(.fireFired).count == 1)
+            try await after.close()
+        }
+    }
+
+    @Test("A job that is stored once the clock was set back has the next date of that clock")
+    func addedBeforeClockBack() async throws {
+        try await TestScheduler.with { test in
+            let definition = JobDefinition(schedule: ScheduleWords(cron: "* * * * *"))
+            let new = try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+            test.clock.step(by: -.seconds(90))
+            let job = try await test.scheduler.add(
+                [new],
+                replace: false,
+                caller: TestScheduler.root
+            )
+            #expect(job[0].fireDate == TestScheduler.start - .seconds(60))
+        }
+    }
+
+    @Test("A moved date that a wrong clock left out comes once the clock is set back")
+    func movedAndLeftOut() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "*/5 * * * * *"))
+            try await test.advance(by: .seconds(1))
+            let date = TestScheduler.start + .milliseconds(32_500)
+            try await test.change(job.id, .setFireDate(date))
+            for step in [TimeSpan.seconds(40), -.seconds(40)] {
+                test.clock.step(by: step)
+                _ = await test.scheduler.clockStepped()
+                try await test.settle()
+                try await test.advance(by: .milliseconds(1))
+            }
+            #expect(try await test.job(job.id).fireDate == date)
+            try await test.advance(by: .seconds(60))
+            #expect(test.sink.all(.fireFired).count { $0.fireDate == date } == 1)
+        }
+    }
+
+    @Test(
+        "A job that went ahead with a wrong clock follows it back by way of a clock that was lost"
+    )
+    func aheadThenLost() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "* * * * *"))
+            try await test.advance(by: .seconds(1))
+            test.clock.step(by: .hours(1))
+            _ = await test.scheduler.clockStepped()
+            try await test.advance(by: .seconds(60))
+            let wall = test.clock.now().wall
+            let after = try await test.crashedAndDown(for: .zero) {
+                $0.boot += 1
+                $0.sinceBoot = Timestamp(microseconds: 1_000_000)
+                $0.wall = $0.sinceBoot
+            }
+            let lost = after.clock.now().wall
+            after.clock.step(by: wall - .hours(1) - lost)
+            _ = await after.scheduler.clockStepped()
+            #expect(try await after.job(job.id).fireDate == TestScheduler.start + .minutes(2))
+            try await after.close()
+        }
+    }
+
+    @Test(
+        "An event on elapsed time that may have been told says so, wherever the clock was put before"
+    )
+    func elapsedAfterClockBack() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(ScheduleWords(in: "3s"))
+            test.clock.step(by: -.minutes(2))
+            _ = await test.scheduler.clockStepped()
+            // As if it had been told, and not recorded.
+            let after = try await test.crashedAndDown(for: .seconds(4))
+            try await after.advance(by: .milliseconds(1))
+            #expect(after.sink.all(.fireFired).map(\.redelivered) == [true])
+            try await after.close()
+        }
+    }
 }

@@ -203,4 +203,79 @@ struct RecoveryTests {
             try await after.close()
         }
     }
+
+    @Test("A fire by hand that may have been told before a crash is told again as such")
+    func byHandAgain() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1h"))
+            try await test.settle()
+            let fire = try await test.store.writer.write { database in
+                var writer = JobTransaction(database, at: test.clock.now(), horizon: .distantPast)
+                return try writer.fireNow(job.id, caller: TestScheduler.root).fire
+            }
+            let after = try await test.crashed()
+            let event = try #require(after.sink.all(.fireFired).first)
+            #expect(event.fire == fire)
+            #expect(event.redelivered == true)
+            try await after.close()
+        }
+    }
+
+    @Test("A due job whose target went with the daemon is told once, and ends")
+    func targetGoneAtStart() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "10s")) { $0.whileConnected = true }
+            try await test.advance(by: .seconds(9))
+            let after = try await test.crashedAndDown(for: .seconds(2))
+            #expect(after.sink.all(.fireFired).count == 1)
+            #expect(try await after.job(job.id).endReason == .targetGone)
+            #expect(after.sink.all(.jobFinished).isEmpty)
+            let live = try await after.store.reader.read { try Queries($0).liveJobs() }
+            #expect(live == (0, 0, 0))
+            try await after.close()
+        }
+    }
+
+    @Test("A date that may have been told before a crash is none to drop: the next one is dropped")
+    func skipAfterTold() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "5s"))
+            try await test.advance(by: .seconds(1))
+            let after = try await test.crashedAndDown(for: .zero) { $0.wall = $0.wall - .hours(1) }
+            try await after.change(job.id, .skip(1))
+            let history = try await after.history(job.id)
+            #expect(history.map(\.state) == [.fired, .skipped])
+            #expect(history.last?.reason == .skip)
+            #expect(after.sink.all(.fireFired).map(\.redelivered) == [true])
+            try await after.advance(by: .seconds(15))
+            #expect(after.sink.all(.fireFired).count == 2)
+            try await after.close()
+        }
+    }
+
+    @Test(
+        "A one-shot that may have been told before clock and daemon were lost ends as it is told again"
+    )
+    func toldAndLost() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(at: "2026-12-01 08:00:05"))
+            try await test.advance(by: .seconds(4))
+            // Its clock was a minute ahead.
+            let right = test.clock.now().wall - .seconds(60)
+            let after = try await test.crashedAndDown(for: .zero) { machine in
+                machine.boot += 1
+                machine.sinceBoot = Timestamp(microseconds: 1_000_000)
+                machine.wall = machine.sinceBoot
+            }
+            #expect(after.sink.all(.fireFired).isEmpty, "it is 1970")
+            after.clock.step(by: right - after.clock.now().wall)
+            _ = await after.scheduler.clockStepped()
+            try await after.settle()
+            #expect(after.sink.all(.fireFired).map(\.redelivered) == [true])
+            #expect(try await after.job(job.id).endReason == .once)
+            try await after.advance(by: .seconds(70))
+            #expect(after.sink.all(.fireFired).count == 1)
+            try await after.close()
+        }
+    }
 }

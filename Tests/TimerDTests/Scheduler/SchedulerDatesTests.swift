@@ -226,4 +226,45 @@ struct SchedulerDatesTests {
             #expect(story == ["fire 10", "paused 20-40 x3"])
         }
     }
+
+    @Test(
+        "Dates that were dropped keep their one row when the job is moved to among them and missed",
+        arguments: [Int64(2), 7, 12, 17]
+    )
+    func movedAmongDropped(to second: Int64) async throws {
+        try await TestScheduler.with { test in
+            let words = ScheduleWords(cron: "*/5 * * * * *")
+            let job = try await test.add(words, command: ["x"]) { $0.misfire = .skip }
+            try await test.advance(by: .seconds(1))
+            try await test.change(job.id, .skip(3))
+            try await test.change(job.id, .setFireDate(TestScheduler.start + .seconds(second)))
+            let after = try await test.crashedAndDown(for: .seconds(61))
+            try await after.advance(by: .seconds(1))
+            var dates: [Timestamp: Int] = [:]
+            for row in try await after.history(job.id) {
+                var (date, count) = (Timestamp?.some(row.fireDate), 0)
+                while let next = date, next <= row.through ?? row.fireDate {
+                    dates[next, default: 0] += 1
+                    count += 1
+                    date = job.schedule.nextFireDate(after: next)
+                }
+                #expect(row.dates ?? 1 == count, "\(row)")
+            }
+            #expect(dates.values.allSatisfy { $0 == 1 }, "\(dates)")
+            // From 5 s to 60 s, and the date that it was moved to.
+            #expect(dates.count == 13)
+            try await after.close()
+        }
+    }
+
+    @Test("A date that had passed when its job was replaced has its reason")
+    func replacedLate() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "10s")) { $0.name = "a" }
+            test.stall(.seconds(11))
+            let new = try NewJob(job.definition, owner: 0, at: test.clock.now(), zone: .utc)
+            _ = try await test.scheduler.add([new], replace: true, caller: TestScheduler.root)
+            #expect(try await test.history(job.id).map(\.reason) == [.invalidated])
+        }
+    }
 }

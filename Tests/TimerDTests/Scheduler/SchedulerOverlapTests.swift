@@ -163,4 +163,47 @@ struct SchedulerOverlapTests {
             }
         }
     }
+
+    @Test(
+        "A run that was made ready leaves nothing where its fire then waits for another",
+        arguments: [
+            JobDefinition.Overlap.queue, .skip,
+        ]
+    )
+    func readyAndThenWaiting(overlap: JobDefinition.Overlap) async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["x"]) {
+                $0.overlap = overlap
+            }
+            // Its run is stored 10 ms ahead; the one by hand begins after that.
+            try await test.advance(by: .milliseconds(9_995))
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            try await test.advance(by: .milliseconds(10))
+            let rows = try await test.history(job.id)
+            #expect(rows.count { $0.id != nil } == 1)
+            #expect(rows.contains { $0.state == (overlap == .queue ? .waiting : .skipped) })
+        }
+    }
+
+    @Test("A fire that waits for a run does not begin beside the next attempt of another")
+    func queuedBesideRetry() async throws {
+        try await TestScheduler.with { test in
+            test.runner.outcome = .exited(1)
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["x"]) {
+                $0.overlap = .queue
+                $0.retries = 1
+                $0.backoff = "1h"
+            }
+            // The first fire waits for its next attempt, the second for the first.
+            try await test.advance(by: .seconds(25))
+            let runs = test.runner.requests.count
+            let after = try await test.crashed()
+            try await after.advance(by: .seconds(1))
+            #expect(runs == 1)
+            #expect(after.runner.requests.isEmpty)
+            #expect(try await after.history(job.id).contains { $0.state == .waiting })
+            try await after.close()
+        }
+    }
 }

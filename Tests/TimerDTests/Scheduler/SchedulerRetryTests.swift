@@ -173,4 +173,30 @@ struct SchedulerRetryTests {
             #expect(try await test.history(job.id).first?.state == .done)
         }
     }
+
+    @Test("Two fires that a crash left to be tried again are not tried beside each other")
+    func twoAttempts() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["x"]) {
+                $0.retries = 1
+            }
+            // Made ready for its date, which is to be skipped for the fire by hand.
+            try await test.advance(by: .milliseconds(9_995))
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            let after = try await test.crashed()
+            after.runner.isHolding = true
+            try await after.advance(by: .seconds(5))
+            #expect(after.runner.heldCount == 1)
+            #expect(after.runner.requests.count == 1)
+            after.runner.end()
+            try await after.advance(by: .milliseconds(1))
+            #expect(after.runner.heldCount == 1, "the other follows it")
+            #expect(after.runner.requests.count == 2)
+            after.runner.end()
+            try await after.settle()
+            test.runner.end()
+            try await after.close()
+        }
+    }
 }

@@ -137,6 +137,23 @@ struct SchedulerTurnsTests {
             try await after.close()
         }
     }
+
+    @Test("What the store answers is taken over in its order, whoever waits for it")
+    func orderOfAnswers() async throws {
+        try await TestScheduler.with { test in
+            // Each is added unclaimed, and claimed by a window load right behind.
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<200 {
+                    group.addTask { _ = try await test.add(ScheduleWords(in: "7s")) }
+                    group.addTask { await test.scheduler.loadWindow() }
+                }
+                try await group.waitForAll()
+            }
+            try await test.advance(by: .seconds(8))
+            #expect(test.sink.all(.fireFired).count == 200)
+            try await test.settle()
+        }
+    }
 }
 
 extension Scheduler {

@@ -84,4 +84,24 @@ struct WithdrawnRunTests {
         #expect(!other.start.withdraw(), "it has begun")
         #expect(access("\(folder.path)/file", F_OK) == 0)
     }
+
+    @Test("A one-shot that is fired by hand and ended then does not begin any more")
+    func byHandThenEnded() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "1h"), command: ["once"])
+            try await test.settle()
+            let (fired, fire) = try await test.scheduler.fire(
+                .id(job.id),
+                caller: TestScheduler.root
+            )
+            try await test.change(job.id, .invalidate)
+            #expect(fired.state == .finished)
+            let history = try await test.history(job.id)
+            #expect(history.map(\.fire) == [fire])
+            #expect(history.map(\.outcome) == [.notStarted])
+            #expect(history.map(\.error) == ["it was ended before it began"])
+            #expect(test.runner.requests.isEmpty)
+            #expect(try await test.job(job.id).endReason == .invalidated)
+        }
+    }
 }

@@ -30,7 +30,7 @@ final class NotifySocket {
     deinit { close(descriptor) }
 
     /// The next message; nil where none comes in time.
-    func receive(within milliseconds: Int32 = 10_000) -> String? {
+    func receive(within milliseconds: Int32 = 60_000) -> String? {
         var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard Glibc.poll(&poll, 1, milliseconds) == 1 else { return nil }
         var buffer = [UInt8](repeating: 0, count: 4096)

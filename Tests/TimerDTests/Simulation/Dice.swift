@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Schedules
+import TestRandom
 
 /// What chance decides, the same in every run with the same seed.
 struct Dice: RandomNumberGenerator {
@@ -9,10 +10,6 @@ struct Dice: RandomNumberGenerator {
     init(seed: UInt64) { random = SplitMix(seed: seed) }
 
     mutating func next() -> UInt64 { random.next() }
-
-    mutating func isTrue(_ chance: Double) -> Bool {
-        Double.random(in: 0..<1, using: &self) < chance
-    }
 
     /// A length of time between the two: short ones as likely as long ones, to the microsecond.
     mutating func span(_ shortest: TimeSpan, _ longest: TimeSpan) -> TimeSpan {

@@ -5,8 +5,8 @@ import NIOCore
 import NIOPosix
 import Schedules
 import Testing
-import TimerControl
 
+@testable import TimerControl
 @testable import TimerD
 
 @Suite("ControlClient", .timeLimit(.minutes(2))) struct ControlClientTests {
@@ -42,9 +42,12 @@ import TimerControl
         #expect(listen(socket.descriptor, 0) == 0)
         let first = try #require(SilentPeer(socket.path))
         defer { first.close() }
-        async let client = ControlClient.connect(to: socket.path)
-        // Long enough for it to be turned away a few times; whenever it comes, it gets in.
-        try await Task.sleep(for: .milliseconds(50))
+        let isTurnedAway = Latch()
+        async let client = ControlClient.connect(
+            to: socket.path,
+            group: MultiThreadedEventLoopGroup.singleton
+        ) { isTurnedAway.open() }
+        await isTurnedAway.wait()
         let accepted = accept(socket.descriptor, nil, nil)
         #expect(accepted >= 0)
         try await client.close()

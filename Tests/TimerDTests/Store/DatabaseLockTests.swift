@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Locks
 import Logging
 import Testing
 
@@ -53,12 +54,26 @@ import Testing
         try Data("1000000000\n".utf8).write(to: path + ".lock")
         let orphan = open(path + ".lock", O_RDWR | O_CLOEXEC)
         #expect(flock(orphan, LOCK_EX | LOCK_NB) == 0)
+        let isOver = Locked(false)
+        defer { isOver.withLock { $0 = true } }
+        let lockPath = path + ".lock"
         Thread.detachNewThread {
-            usleep(100_000)
+            // Until who waits has opened it too.
+            while Self.descriptors(of: lockPath).count < 2, !isOver.withLock(\.self) {
+                sched_yield()
+            }
             close(orphan)
         }
         let lock = try DatabaseLock(database: path)
         lock.release()
+    }
+
+    private static func descriptors(of path: String) -> [Int] {
+        (0..<1024).filter { descriptor in
+            // try?: not each of these numbers is a descriptor's.
+            let link = "/proc/self/fd/\(descriptor)"
+            return (try? FileManager.default.destinationOfSymbolicLink(atPath: link)) == path
+        }
     }
 
     @Test("The lock file is its owner's alone, and not handed to the commands of jobs")
@@ -66,13 +81,7 @@ import Testing
         let lock = try DatabaseLock(database: path)
         defer { lock.release() }
         #expect(try folder.mode(of: "timerd.db.lock") == 0o600)
-        let descriptor = try #require(
-            (0..<1024).first { descriptor in
-                let link = "/proc/self/fd/\(descriptor)"
-                return (try? FileManager.default.destinationOfSymbolicLink(atPath: link))
-                    == path + ".lock"
-            }
-        )
+        let descriptor = try #require(Self.descriptors(of: path + ".lock").first)
         #expect(fcntl(Int32(descriptor), F_GETFD) & FD_CLOEXEC != 0)
     }
 

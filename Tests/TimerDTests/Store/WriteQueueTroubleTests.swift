@@ -233,11 +233,10 @@ import Testing
         fixture.thread.perform { isQueued.wait() }
         fixture.record(1)
         fixture.submit("culprit") { try Trouble.commitRefused.cause($0) }
-        // By then closing is queued behind them; were it not, this would prove less, not fail.
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(50)) {
-            isQueued.signal()
-        }
-        try await queue.close()
+        // It runs up to the hop to the thread, so closing is queued behind them when it returns.
+        let closing = Task.immediate { [queue] in try await queue.close() }
+        isQueued.signal()
+        try await closing.value
         #expect(try fixture.stored() == [1])
         await fixture.thread.stop()
     }

@@ -69,7 +69,7 @@ final class Audience: Sendable {
             }
             let last = last.load(ordering: .relaxed)
             if last < .max {
-                deadline = deadline ?? .now + .seconds(20)
+                deadline = deadline ?? .now + .seconds(60)
                 let isWhole = taken.indices.dropFirst().allSatisfy {
                     taken[$0] == bytes.count || losers.contains($0)
                 }

@@ -43,14 +43,14 @@ struct ClockJumpTortureTests {
                 shim.shiftClock(shift)
                 steps += 1
                 let before = Self.fires(promises)
-                let deadline = ContinuousClock.now + .seconds(20)
+                let deadline = ContinuousClock.now + .seconds(60)
                 // Elapsed jobs go on, and the step is in the log.
                 while Self.fires(promises) < before + 10 || Self.steps(daemon) < steps {
                     try await Task.sleep(for: .milliseconds(5))
                     guard ContinuousClock.now < deadline else {
                         broken.append(
                             "round \(round): after a step to \(shift) us \(Self.fires(promises) - before)"
-                                + " fires in 20 s, \(Self.steps(daemon)) of \(steps) steps logged"
+                                + " fires in 60 s, \(Self.steps(daemon)) of \(steps) steps logged"
                         )
                         break
                     }

@@ -84,7 +84,7 @@ final class Crowd: Sendable {
             turn += 1
             usleep(10_000)
         }
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(60)
         while answered < asked, ContinuousClock.now < deadline {
             for peer in askers { hear(peer) }
             usleep(10_000)

@@ -119,7 +119,7 @@ struct FullDiskTortureTests {
     /// A child of the killed daemon's that has not become its command yet has the database open: the disk is
     /// busy until it has, and no longer.
     private static func remountReadOnly(_ folder: String) async throws {
-        let end = ContinuousClock.now + .seconds(20)
+        let end = ContinuousClock.now + .seconds(60)
         while true {
             do {
                 try await Tool.run(["mount", "-o", "remount,ro", folder])

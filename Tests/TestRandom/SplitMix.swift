@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// SplitMix64: random enough, and the same for the same seed.
+///
+/// Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014.
+public struct SplitMix: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    public init(seed: UInt64) { state = seed }
+
+    public mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}
+
+extension RandomNumberGenerator {
+    public mutating func isTrue(_ chance: Double) -> Bool {
+        Double.random(in: 0..<1, using: &self) < chance
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("CommandFires") struct CommandFireTests {
+    private static func fire(
+        _ id: Int64,
+        isOnFailure: Bool = false,
+        overlap: JobDefinition.Overlap = .skip
+    ) throws -> CommandFire {
+        let job = try StoredJob.sample(of: 1001) {
+            $0.command = ["x"]
+            $0.overlap = overlap
+            $0.name = "backup"
+        }
+        var fire = CommandFire(id: FireID(rawValue: id), job: job, fireDate: .start(10))
+        fire.isOnFailure = isOnFailure
+        return fire
+    }
+
+    /// The state of that word, of that fire.
+    private static func state(_ word: String, _ fire: CommandFire) -> CommandFire.State {
+        let run = RunID(rawValue: fire.id.rawValue)
+        let command = RunningCommand(run: run, fire: fire, command: ["x"])
+        return switch word {
+        case "place": .waiting(.place)
+        case "run": .waiting(.run)
+        case "time": .waiting(.time(.start(20)))
+        case "beginning": .beginning
+        case "ready": .ready(command)
+        case "running": .running(command)
+        default: .left
+        }
+    }
+
+    /// What a fire in a state says of its job.
+    struct Row: Sendable {
+        var state: String
+        var isOnFailure = false
+        /// Whether a date that comes now overlaps it.
+        var isBusy: Bool
+        /// Whether it has a process.
+        var isRunning = false
+        /// Whether it is the one that waits for the end of another.
+        var isQueued = false
+        /// Whether its row says `running`, and its command was not started.
+        var isUnstarted = false
+        /// Whether another fire of the job may begin beside it.
+        var letsOthersBegin: Bool
+    }
+
+    static let rows = [
+        Row(state: "place", isBusy: true, letsOthersBegin: true),
+        Row(state: "run", isBusy: false, isQueued: true, letsOthersBegin: true),
+        Row(state: "time", isBusy: true, letsOthersBegin: true),
+        Row(state: "beginning", isBusy: true, isUnstarted: true, letsOthersBegin: false),
+        Row(state: "ready", isBusy: true, isUnstarted: true, letsOthersBegin: false),
+        Row(state: "running", isBusy: true, isRunning: true, letsOthersBegin: false),
+        Row(state: "left", isBusy: true, isRunning: true, letsOthersBegin: false),
+        // The command of onFailure is no attempt of the job's.
+        Row(state: "place", isOnFailure: true, isBusy: false, letsOthersBegin: true),
+        Row(
+            state: "beginning",
+            isOnFailure: true,
+            isBusy: false,
+            isUnstarted: true,
+            letsOthersBegin: true
+        ),
+        Row(
+            state: "running",
+            isOnFailure: true,
+            isBusy: false,
+            isRunning: true,
+            letsOthersBegin: true
+        ),
+    ]
+
+    @Test(
+        "Where a fire stands says whether its job is busy, runs, and lets others begin",
+        arguments: rows
+    )
+    func states(row: Row) throws {
+        let fire = try Self.fire(1, isOnFailure: row.isOnFailure)
+        let job = fire.job.id
+        var fires = CommandFires()
+        fires.insert(fire, Self.state(row.state, fire))
+        #expect(fires.isBusy(job) == row.isBusy)
+        #expect(fires.isRunning(job) == row.isRunning)
+        #expect((fires.queued(of: job) == fire.id) == row.isQueued)
+        #expect(fires[fire.id]?.isUnstarted == row.isUnstarted)
+        #expect(fires.mayBegin(try Self.fire(2)) == row.letsOthersBegin)
+        #expect(fires.mayBegin(try Self.fire(2, overlap: .allow)))
+        #expect(fires.mayBegin(try Self.fire(2, isOnFailure: true)))
+        #expect(fires.mayBegin(fire), "not beside itself")
+        #expect(fires.running == (row.isRunning ? 1 : 0))
+        #expect(fires.waiting == (row.isRunning ? 0 : 1))
+        // Whatever it was, nothing is left of it.
+        fires.remove(fire.id)
+        #expect(!fires.isBusy(job))
+        #expect((fires.running, fires.waiting) == (0, 0))
+        #expect(fires.mayBegin(try Self.fire(2)))
+    }
+
+    @Test("It is counted by its state, whatever it was before", arguments: rows.map(\.state))
+    func counts(before: String) throws {
+        let fire = try Self.fire(1)
+        for after in Set(Self.rows.map(\.state)) {
+            var fires = CommandFires()
+            fires.insert(fire, Self.state(before, fire))
+            fires.setState(Self.state(after, fire), of: fire.id)
+            let hasProcess = ["running", "left"].contains(after)
+            #expect(fires.running == (hasProcess ? 1 : 0), "\(after)")
+            let found = fires[RunID(rawValue: 1)]
+            #expect((found != nil) == (after == "running"), "\(after)")
+        }
+    }
+
+    @Test("A run is told to end once; it is told of as long as it runs")
+    func stopped() throws {
+        let fire = try Self.fire(1)
+        let run = RunID(rawValue: 1)
+        var fires = CommandFires()
+        fires.insert(fire, Self.state("running", fire))
+        let first = fires.setStopped(true, run)
+        let second = fires.setStopped(true, run)
+        #expect(first == true)
+        #expect(second == false)
+        #expect(fires[run]?.isStopped == true)
+        fires.setState(.waiting(.place), of: fire.id)
+        let late = fires.setStopped(true, run)
+        #expect(late == nil)
+    }
+
+    @Test("Fires are found by their job's name, by its owner alone, as long as one is there")
+    func words() throws {
+        let ann = Caller(uid: 1001, isAdministrator: false)
+        let ben = Caller(uid: 1002, isAdministrator: false)
+        let root = Caller(uid: 0, isAdministrator: true)
+        let (first, second) = (try Self.fire(1), try Self.fire(2))
+        var fires = CommandFires()
+        fires.insert(second, .waiting(.run))
+        fires.insert(first, .waiting(.place))
+        func ids(_ selection: JobSelection, _ caller: Caller) -> [Int64] {
+            fires.ids(of: selection, caller: caller).map(\.rawValue)
+        }
+        #expect(ids(.name("backup"), ann) == [1, 2])
+        #expect(ids(.name("backup"), ben) == [])
+        #expect(ids(.ids([first.job.id]), ann) == [1, 2])
+        #expect(ids(.ids([first.job.id]), ben) == [])
+        #expect(ids(.owner("1001"), root) == [1, 2])
+        #expect(ids(.owner("1001"), ben) == [])
+        fires.remove(first.id)
+        #expect(ids(.name("backup"), ann) == [2])
+        fires.remove(second.id)
+        #expect(ids(.name("backup"), ann) == [])
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Holds") struct HoldsTests {
+    static let ann = Caller(uid: 1001, isAdministrator: false)
+    static let ben = Caller(uid: 1002, isAdministrator: false)
+    static let root = Caller(uid: 0, isAdministrator: true)
+
+    /// Whether a change of `selection` by `caller` holds ann's job 1, `backup` with the tag `night`.
+    struct Row: Sendable {
+        var selection: JobSelection
+        var caller: Caller
+        var covers: Bool
+    }
+
+    static let rows = [
+        Row(selection: .ids([JobID(rawValue: 1)]), caller: ann, covers: true),
+        Row(selection: .ids([JobID(rawValue: 1)]), caller: root, covers: true),
+        Row(selection: .ids([JobID(rawValue: 1)]), caller: ben, covers: false),
+        Row(selection: .ids([JobID(rawValue: 2)]), caller: ann, covers: false),
+        Row(selection: .name("backup"), caller: ann, covers: true),
+        Row(selection: .name("backup"), caller: ben, covers: false),
+        // By name, root has its own jobs alone.
+        Row(selection: .name("backup"), caller: root, covers: false),
+        Row(selection: .name("night"), caller: ann, covers: false),
+        Row(selection: .tag("night"), caller: ann, covers: true),
+        Row(selection: .tag("night"), caller: ben, covers: false),
+        Row(selection: .tag("backup"), caller: ann, covers: false),
+        Row(selection: .owner("1001"), caller: root, covers: true),
+        Row(selection: .owner("1001"), caller: ann, covers: true),
+        Row(selection: .owner("1001"), caller: ben, covers: false),
+        Row(selection: .owner("1002"), caller: root, covers: false),
+    ]
+
+    private static func job() throws -> StoredJob {
+        try .sample(of: 1001) {
+            $0.name = "backup"
+            $0.tags = ["night"]
+        }
+    }
+
+    @Test("A change holds what its caller may mean by its words, until it is over", arguments: rows)
+    func selections(row: Row) throws {
+        let job = try Self.job()
+        var holds = Holds()
+        holds.hold(row.selection, caller: row.caller)
+        #expect(holds.covers(job) == row.covers)
+        holds.release(row.selection, caller: row.caller)
+        #expect(!holds.covers(job))
+    }
+
+    @Test("Of two changes of one job, the second goes on holding it")
+    func twice() throws {
+        let job = try Self.job()
+        var holds = Holds()
+        holds.hold(.name("backup"), caller: Self.ann)
+        holds.hold(.name("backup"), caller: Self.ann)
+        holds.release(.name("backup"), caller: Self.ann)
+        #expect(holds.covers(job))
+        holds.release(.name("backup"), caller: Self.ann)
+        #expect(!holds.covers(job))
+    }
+
+    @Test("All jobs of an owner are held, by uid and name")
+    func owner() throws {
+        let job = try Self.job()
+        var holds = Holds()
+        holds.hold(Owner(uid: 1001, name: "another"))
+        #expect(!holds.covers(job), "a uid that is somebody else's by now")
+        holds.hold(job.owner)
+        #expect(holds.covers(job))
+        holds.release(job.owner)
+        #expect(!holds.covers(job))
+    }
+
+    @Test("No wall job begins to fire while the store has it follow a clock that was set back")
+    func wallJobs() throws {
+        let wall = try StoredJob.sample(ScheduleWords(cron: "*/5 * * * * *"))
+        let elapsed = try StoredJob.sample(ScheduleWords(every: "5s"))
+        var holds = Holds()
+        holds.holdWallJobs()
+        holds.holdWallJobs()
+        #expect(holds.covers(wall))
+        #expect(!holds.covers(elapsed))
+        holds.releaseWallJobs()
+        #expect(holds.covers(wall), "the clock was set back once more meanwhile")
+        holds.releaseWallJobs()
+        #expect(!holds.covers(wall))
+    }
+}

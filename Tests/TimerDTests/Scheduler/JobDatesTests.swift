@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("JobDates") struct JobDatesTests {
+    typealias Skipped = MisfirePolicy.SkippedDates
+
+    /// The dates of a job every ten seconds by the wall clock, the one at 30 perhaps moved.
+    private static func dates(movedTo to: Double? = nil) throws -> JobDates {
+        var dates = JobDates(try StoredJob.sample(ScheduleWords(cron: "*/10 * * * * *")).schedule)
+        dates.moved = to.map { JobDates.Moved(from: .start(30), to: .start($0)) }
+        return dates
+    }
+
+    @Test(
+        "The date that was moved takes its place; the schedule goes on behind both",
+        arguments: [
+            // As it is.
+            (nil, 20, 30), (nil, 30, 40),
+            // Moved earlier, later, and past others.
+            (22, 20, 22), (22, 22, 40), (22, 29, 40),
+            (35, 20, 35), (35, 30, 35), (35, 35, 40),
+            (55, 20, 55), (55, 40, 55), (55, 55, 60), (55, 58, 60),
+        ] as [(Double?, Double, Double)]
+    )
+    func next(moved: Double?, after: Double, expected: Double) throws {
+        #expect(try Self.dates(movedTo: moved).next(after: .start(after)) == .start(expected))
+    }
+
+    @Test("Dates that have passed are counted from the moved one, which stands for those it passed")
+    func passed() throws {
+        let dates = try Self.dates(movedTo: 55)
+        let all = dates.passed(from: .start(55), through: .start(85), newest: 2)
+        #expect(all.count == 4)
+        #expect(all.first == .start(55))
+        #expect(all.newest == [.start(70), .start(80)])
+        let alone = dates.passed(from: .start(55), through: .start(59), newest: 2)
+        #expect(alone.count == 1)
+        #expect(alone.newest == [.start(55)])
+        let few = dates.passed(from: .start(55), through: .start(65), newest: 5)
+        #expect(few.newest == [.start(55), .start(60)])
+        // From behind it, they are the schedule's own.
+        #expect(dates.passed(from: .start(60), through: .start(85), newest: 9).count == 3)
+    }
+
+    @Test("Skipped dates that begin with the moved one are two ranges: between them lie others")
+    func parts() throws {
+        let range = Skipped(first: .start(55), last: .start(80), count: 4, reason: .misfire)
+        let parts = try Self.dates(movedTo: 55).parts(of: range)
+        #expect(
+            parts == [
+                Skipped(first: .start(55), last: .start(55), count: 1, reason: .misfire),
+                Skipped(first: .start(60), last: .start(80), count: 3, reason: .misfire),
+            ]
+        )
+        #expect(try Self.dates().parts(of: range) == [range])
+        let alone = Skipped(first: .start(55), last: .start(55), count: 1, reason: .misfire)
+        #expect(try Self.dates(movedTo: 55).parts(of: alone) == [alone])
+    }
+
+    @Test("Jitter puts a date off by the same each time, never to the next, and no moved one")
+    func jitter() throws {
+        var dates = try Self.dates(movedTo: 35)
+        dates.jitter = .seconds(60)
+        var offsets: Set<TimeSpan> = []
+        for job in 1...50 as ClosedRange<Int64> {
+            dates.job = JobID(rawValue: job)
+            let due = dates.due(.start(50))
+            #expect(due == dates.due(.start(50)))
+            #expect(.start(50) <= due && due <= .start(60), "\(due)")
+            offsets.insert(due - .start(50))
+            #expect(dates.due(.start(35)) == .start(35))
+        }
+        #expect(offsets.count > 40, "jobs of one date spread")
+    }
+
+    @Test("The dates that are due end before one that its jitter puts off")
+    func dueEnd() throws {
+        var dates = try Self.dates()
+        #expect(dates.dueEnd(from: .start(10), at: .start(20)) == .start(20))
+        dates.jitter = .seconds(9)
+        dates.job = JobID(rawValue: 1)
+        let due = dates.due(.start(20))
+        try #require(due > .start(20), "the offset of this job and date is not nothing")
+        let before = due - TimeSpan(microseconds: 1)
+        #expect(dates.dueEnd(from: .start(10), at: before) < .start(20))
+        #expect(dates.dueEnd(from: .start(10), at: due) == due)
+        #expect(dates.dueEnd(from: .start(20), at: before) < .start(20), "none is due")
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("RetryDecision") struct RetryDecisionTests {
+    /// What follows a run that ended so.
+    struct Row: Sendable, CustomTestStringConvertible {
+        var outcome: RunOutcome
+        var attempt = 1
+        var retries = 0
+        var hasOnFailure = false
+        var rerunInterrupted = false
+        var successCodes: [Int32]?
+        var expected: String
+
+        var testDescription: String {
+            "\(outcome), attempt \(attempt) of \(retries + 1), \(successCodes ?? [0])"
+                + (hasOnFailure ? ", onFailure" : "") + (rerunInterrupted ? ", rerun" : "")
+        }
+    }
+
+    static let failures: [RunOutcome] = [
+        .exited(1), .signalled(9), .timedOut, .notStarted("no such file"), .interrupted,
+    ]
+
+    static let rows =
+        failures.flatMap { outcome in
+            [
+                Row(outcome: outcome, expected: "done"),
+                Row(outcome: outcome, hasOnFailure: true, expected: "onFailure"),
+                Row(outcome: outcome, retries: 2, hasOnFailure: true, expected: "retry"),
+                Row(outcome: outcome, attempt: 2, retries: 2, expected: "retry"),
+                Row(outcome: outcome, attempt: 3, retries: 2, expected: "done"),
+                Row(
+                    outcome: outcome,
+                    attempt: 3,
+                    retries: 2,
+                    hasOnFailure: true,
+                    expected: "onFailure"
+                ),
+            ]
+        } + [
+            Row(outcome: .exited(0), expected: "done"),
+            Row(outcome: .exited(0), retries: 2, hasOnFailure: true, expected: "done"),
+            Row(outcome: .exited(3), retries: 2, successCodes: [0, 3], expected: "done"),
+            Row(outcome: .exited(1), retries: 2, successCodes: [0, 3], expected: "retry"),
+            Row(outcome: .exited(0), hasOnFailure: true, successCodes: [3], expected: "onFailure"),
+            // Where its job wants that, however often it was tried, and at once.
+            Row(outcome: .interrupted, rerunInterrupted: true, expected: "at once"),
+            Row(
+                outcome: .interrupted,
+                attempt: 9,
+                retries: 2,
+                hasOnFailure: true,
+                rerunInterrupted: true,
+                expected: "at once"
+            ),
+            Row(outcome: .exited(1), rerunInterrupted: true, expected: "done"),
+        ]
+
+    @Test("What follows a run is decided by how it ended and what its job wants", arguments: rows)
+    func follows(row: Row) throws {
+        let job = try StoredJob.sample {
+            $0.command = ["x"]
+            $0.retries = row.retries
+            $0.onFailure = row.hasOnFailure ? ["notify"] : nil
+            $0.rerunInterrupted = row.rerunInterrupted
+            $0.successCodes = row.successCodes
+        }
+        let fire = FireID(rawValue: 7)
+        let decision = RetryDecision(row.outcome, attempt: row.attempt, of: fire, job: job)
+        let word =
+            switch decision {
+            case .done: "done"
+            case .onFailure: "onFailure"
+            case .retry(.zero): "at once"
+            case .retry: "retry"
+            }
+        #expect(word == row.expected)
+    }
+
+    @Test(
+        "The wait before an attempt is anything up to a bound, which doubles up to its maximum",
+        arguments: [(2, 4), (3, 8), (4, 16), (5, 20), (6, 20), (1000, 20)] as [(Int, Int64)]
+    )
+    func bound(attempt: Int, seconds: Int64) {
+        var policy = RunPolicy()
+        policy.backoff = RunPolicy.Backoff(first: .seconds(4), max: .seconds(20))
+        let delays = (1...500 as ClosedRange<Int64>).map {
+            RetryDecision.delay(before: attempt, of: FireID(rawValue: $0), policy)
+        }
+        #expect(delays.allSatisfy { .zero <= $0 && $0 <= .seconds(seconds) })
+        // Full jitter: the whole of it, not only its upper part.
+        #expect(delays.contains { $0 < TimeSpan(microseconds: seconds * 100_000) })
+        #expect(delays.contains { $0 > TimeSpan(microseconds: seconds * 900_000) })
+    }
+
+    @Test("The chance is the fire's and the attempt's: the same after a restart")
+    func repeatable() {
+        func delay(_ attempt: Int, _ fire: Int64) -> TimeSpan {
+            RetryDecision.delay(before: attempt, of: FireID(rawValue: fire), RunPolicy())
+        }
+        #expect(delay(2, 1) == delay(2, 1))
+        #expect(delay(2, 1) != delay(2, 2))
+        #expect(delay(8, 1) != delay(9, 1))
+    }
+}

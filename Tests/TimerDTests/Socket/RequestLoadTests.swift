@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("RequestLoad") struct RequestLoadTests {
+    typealias Kind = RequestLoad.Kind
+
+    /// What a request takes.
+    struct Row: Sendable {
+        var request: Request
+        var kind: Kind
+        var units = 1
+    }
+
+    static func ids(_ count: Int64) -> JobSelection {
+        .ids((0..<count).map { JobID(rawValue: $0 + 1) })
+    }
+
+    static func definitions(_ count: Int) -> [JobDefinition] {
+        Array(repeating: JobDefinition(schedule: ScheduleWords(every: "1h")), count: count)
+    }
+
+    static let job = JobID(rawValue: 1)
+    static let rows = [
+        // Changes count by their jobs; many are bulk, and so is what may be any number.
+        Row(request: .addJobs(AddJobs(definitions(1))), kind: .write),
+        Row(request: .addJobs(AddJobs(definitions(128))), kind: .write, units: 128),
+        Row(request: .addJobs(AddJobs(definitions(129))), kind: .bulk),
+        Row(request: .invalidateJobs(InvalidateJobs(ids(1))), kind: .write),
+        Row(request: .invalidateJobs(InvalidateJobs(ids(128))), kind: .write, units: 128),
+        Row(request: .invalidateJobs(InvalidateJobs(ids(129))), kind: .bulk),
+        Row(request: .invalidateJobs(InvalidateJobs(.name("a"))), kind: .write),
+        Row(request: .invalidateJobs(InvalidateJobs(.tag("a"))), kind: .bulk),
+        Row(request: .pauseJobs(.owner("ann")), kind: .bulk),
+        Row(request: .resumeJobs(ids(3)), kind: .write, units: 3),
+        // Dates that are dropped take time as well.
+        Row(request: .skipJobs(SkipJobs(jobs: .name("a"), count: 99)), kind: .write),
+        Row(request: .skipJobs(SkipJobs(jobs: .name("a"), count: 1000)), kind: .write, units: 11),
+        Row(request: .skipJobs(SkipJobs(jobs: ids(2), count: 10_000)), kind: .bulk),
+        Row(request: .setFireDate(SetFireDate(job: .id(job), fireDate: "+1h")), kind: .write),
+        Row(request: .fireJob(.id(job)), kind: .write),
+        Row(request: .listJobs(ListJobs()), kind: .page),
+        Row(request: .listRuns(ListRuns()), kind: .page),
+        Row(request: .getJob(.name("a")), kind: .lookup),
+        Row(request: .status, kind: .lookup),
+        Row(request: .metrics, kind: .lookup),
+        Row(request: .subscribe(Subscribe()), kind: .light),
+        Row(request: .checkDatabase, kind: .light),
+    ]
+
+    @Test("A request takes places by what it asks for and by how many jobs", arguments: rows)
+    func requests(row: Row) {
+        let load = RequestLoad(of: row.request, lineBytes: 100)
+        #expect(load.kind == row.kind)
+        #expect(load.units == row.units)
+        #expect(load.bytes > 0, "its reply has a size")
+    }
+
+    @Test("No request needs more places than there are of its kind", arguments: rows)
+    func fits(row: Row) {
+        let load = RequestLoad(of: row.request, lineBytes: 100)
+        #expect(load.units <= load.kind.places)
+    }
+
+    @Test(
+        "A line takes a place by its length, before it is known what it asks for",
+        arguments: [(4096, nil), (4097, .check), (65_536, .check), (65_537, .bulk)]
+            as [(Int, Kind?)]
+    )
+    func lines(count: Int, kind: Kind?) {
+        let load = RequestLoad(readingLineOf: count)
+        #expect(load?.kind == kind)
+        #expect((load?.bytes ?? 0 > 0) == (kind == .bulk))
+    }
+
+    @Test("What changes nothing may be dropped once its client has gone, and nothing else")
+    func reads() {
+        let reads = Self.rows.filter(\.request.isRead).map(\.request.method)
+        #expect(
+            Set(reads) == [.listJobs, .listRuns, .getJob, .status, .metrics]
+        )
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("What a crash left") struct LeftFireTests {
+    /// A fire of a job every 10 s, whose date is 10 s after the start, as a daemon finds it `at` seconds.
+    struct Row: Sendable {
+        var state: Run.State
+        var at: Double = 5
+        var isCommand = true
+        /// Whether it is what its job has claimed for its next date.
+        var isClaim = true
+        /// Whether its event may have been told, whatever the clock says.
+        var isInDoubt = false
+        var expected: LeftFire.Verdict
+    }
+
+    static let rows = [
+        // Its command may have been started, or waits to be: the clock has no say in it.
+        Row(state: .running, expected: .interrupt),
+        Row(state: .running, at: 11, isClaim: false, expected: .interrupt),
+        Row(state: .waiting, expected: .wait),
+        Row(state: .waiting, at: 11, isClaim: false, expected: .wait),
+        // A date that is to come.
+        Row(state: .claimed, expected: .keep),
+        Row(state: .claimed, at: 9.999, isCommand: false, expected: .keep),
+        // One that has come: an event may have been told, a command was not started.
+        Row(state: .claimed, at: 10, isCommand: false, expected: .redeliver),
+        Row(state: .claimed, at: 10, expected: .resettle),
+        Row(state: .claimed, at: 5000, isCommand: false, expected: .redeliver),
+        // By a clock that was set back since.
+        Row(state: .claimed, isCommand: false, isInDoubt: true, expected: .redeliver),
+        // By hand: no later date makes up for it.
+        Row(state: .claimed, isClaim: false, expected: .carryOut),
+        Row(state: .claimed, at: 11, isCommand: false, isClaim: false, expected: .carryOut),
+    ]
+
+    @Test("Each fire that a daemon left open is settled by what it was", arguments: rows)
+    func verdict(row: Row) throws {
+        let job = try StoredJob.sample { $0.command = row.isCommand ? ["x"] : nil }
+        let left = LeftFire(
+            id: FireID(rawValue: 1),
+            job: job.id,
+            wallDate: .start(10),
+            state: row.state,
+            missed: 0,
+            firedAt: row.isInDoubt ? .start(10) : nil
+        )
+        let moment = Moment(elapsed: .start(row.at), shift: .zero)
+        #expect(left.verdict(of: job, isClaim: row.isClaim, at: moment) == row.expected)
+    }
+
+    @Test("Whether its date has come is asked of the job's own clock")
+    func clocks() throws {
+        let every = try StoredJob.sample()
+        let cron = try StoredJob.sample(ScheduleWords(cron: "*/10 * * * * *"))
+        let left = LeftFire(
+            id: FireID(rawValue: 1),
+            job: every.id,
+            wallDate: .start(10),
+            state: .claimed,
+            missed: 0
+        )
+        // The wall clock was set forward by an hour at 5 s.
+        let ahead = Moment(elapsed: .start(5), shift: .seconds(3600))
+        #expect(!left.hasCome(of: every, at: ahead))
+        #expect(left.hasCome(of: cron, at: ahead))
+        let back = Moment(elapsed: .start(15), shift: .seconds(-3600))
+        #expect(left.hasCome(of: every, at: back))
+        #expect(!left.hasCome(of: cron, at: back))
+    }
+}
