@@ -34,12 +34,12 @@ extension RunPipes {
         (error, stderr) = (made[4], made[5])
     }
 
-    /// Once the command has its ends, or never will.
+    /// To be called once the command has its ends, or will never start.
     func closeCommandEnds() {
         for descriptor in [stdin, stdout, stderr] { descriptor.closeForGood() }
     }
 
-    /// Where there is no run to read from.
+    /// To be called if there is no run to read from.
     func closeOwnEnds() {
         for descriptor in [input, output, error] { descriptor.closeForGood() }
     }
