@@ -3,8 +3,8 @@
 import TimerControl
 
 extension CommandHandler {
-    /// `run.list`: what became of the fires of one job, or of all, newest first; a page ends by
-    /// its bytes too.
+    /// `run.list`: what became of the fires of one job, or of all, newest first; a page is bounded in bytes
+    /// too.
     func listRuns(_ filter: ListRuns, _ caller: Caller) async throws -> Answer {
         let limit = filter.limit ?? 20
         var job = filter.job
@@ -25,7 +25,7 @@ extension CommandHandler {
         }
         guard isFull || runs.count > limit else { return RunsReply(runs: runs.map(\.run)) }
         var page = runs.prefix(limit)
-        // The cursor names a fire: all its attempts are on one page, or the rest of them on none.
+        // The cursor names a fire, so a page must not end within one: its other attempts would be on no page.
         let next = runs.count > limit ? runs[limit].cursor : page.last?.cursor
         if let next, let last = page.last(where: { $0.cursor != next }), page.last?.cursor == next {
             page = page.prefix { $0.cursor >= last.cursor }
@@ -38,10 +38,10 @@ extension CommandHandler {
         RunReply(run: try await run(reference.id, caller))
     }
 
-    /// `run.kill`: begins to end it; its end is told as any run's.
+    /// `run.kill`: begins to end the run; its end is reported as that of any run.
     func killRun(_ reference: RunReference, _ caller: Caller) async throws -> Answer {
         let run = try await run(reference.id, caller)
-        // Root may end by itself what an owner may not.
+        // Root may end processes that the run's owner may not.
         switch await scheduler.endRun(reference.id, asDaemon: caller.uid == 0) {
         case .gone: throw ControlError(.conflict, "run \(reference.id) is not in progress")
         case .refused:
@@ -56,7 +56,7 @@ extension CommandHandler {
 
     /// The run of that number, if the caller may see it.
     ///
-    /// - Throws: `notFound`, for one that belongs to somebody else as well.
+    /// - Throws: `notFound`, also for a run of another owner.
     func run(_ id: RunID, _ caller: Caller) async throws -> Run {
         guard let run = try await read(for: caller, { try $0.run(id, for: caller) }) else {
             throw ControlError.noRun(id)
