@@ -10,7 +10,7 @@ import SystemPackage
 public import TimerControl
 
 extension Configuration {
-    /// What the command line says, or else the environment, the file, the default.
+    /// Reads each setting from the command line, or else the environment, the file, the default.
     ///
     /// - Parameters:
     ///   - commandLine: words by the names of settings.
@@ -56,7 +56,7 @@ extension Configuration {
             value = reader.int(forKey: ConfigKey([setting.rawValue]), default: value)
         }
         func span(_ setting: Setting, _ value: inout Duration) {
-            // try?: it was checked when it was read; where nobody has set it, it is empty.
+            // try?: a setting was checked when it was read; one that is not set is empty here.
             guard let span = try? TimeSpan(parsing: text(setting, "")) else { return }
             value = .microseconds(span.microseconds)
         }
@@ -88,7 +88,7 @@ extension Configuration {
         deny = list(.deny)
     }
 
-    /// What a daemon with these settings would not trust at its places, in a sentence; nil for nothing.
+    /// Why the place of the database or of the socket cannot be trusted, in a sentence; nil if both can.
     public var untrustedPlace: String? {
         if let problem = TrustedPath.problem(withDatabase: database) {
             return "cannot open database '\(database)': \(problem)"
@@ -140,7 +140,7 @@ extension Configuration {
         ]
     }
 
-    /// The settings that one place has words for.
+    /// The settings on the command line or in the environment, checked.
     private static func provider(
         _ name: String,
         of words: [String: String],
@@ -177,7 +177,9 @@ extension Configuration {
         }
     }
 
-    /// What keeps a file from being believed: who can write to it decides what root does.
+    /// Why a configuration file cannot be trusted; nil if it can.
+    ///
+    /// Whoever can write to it decides what root does.
     private static func problem(with path: String, uid: UInt32) -> String? {
         var file = stat()
         guard stat(path, &file) == 0 else {
