@@ -3,7 +3,7 @@
 import Schedules
 import TimerControl
 
-/// The events table: what watchers were told, and what they are told again from.
+/// The events table: the events that watchers were sent, and can be sent again.
 struct EventLog {
     let database: Database
 
@@ -24,7 +24,7 @@ struct EventLog {
         return database.lastInsertRowID
     }
 
-    /// Keeps an event that has its number.
+    /// Stores an event that has its number.
     func insert(_ event: Event) throws {
         try database.prepare(SQL.insert).run(
             event.seq,
@@ -47,7 +47,7 @@ struct EventLog {
         )
     }
 
-    /// Keeps an event that came from the outbox, and takes it out there.
+    /// Stores an event that came from the outbox, and deletes it there.
     func insert(_ event: Event, fromOutbox row: Int64) throws {
         try insert(event)
         try database.prepare(SQL.deleteNotice).run(row)
@@ -55,7 +55,7 @@ struct EventLog {
 
     /// The events after `seq`, in order, as watchers saw them; at most `limit`.
     ///
-    /// Those of `owner` alone unless it is nil; fewer than there are where `room` is full.
+    /// Only those of `owner` unless it is nil; fewer if `room` is full.
     func events(
         after seq: Int64,
         owner: OwnerID? = nil,
@@ -72,8 +72,7 @@ struct EventLog {
         return try database.prepare(SQL.after).page(seq, limit) { try read($0) }
     }
 
-    /// The highest number of an event that is no longer kept, of those of `owner` alone unless it is nil;
-    /// 0 for none.
+    /// The highest number of an event that is no longer kept, only of `owner` unless it is nil; 0 for none.
     func prunedThrough(of owner: OwnerID? = nil) throws -> Int64 {
         if let owner {
             return try database.prepare(SQL.prunedThroughOfOwner).first(owner) { try $0.get(0) }
@@ -82,7 +81,7 @@ struct EventLog {
         return try database.prepare(SQL.prunedThrough).value() ?? 0
     }
 
-    /// What the outbox holds: told by nobody, or by a daemon that died before it could say so.
+    /// The events in the outbox: not told yet, or told by a daemon that died before it could store that.
     func outbox() throws -> [Notice] {
         try database.prepare(SQL.outbox).all {
             var event = try Self.event($0)
@@ -115,7 +114,7 @@ struct EventLog {
         switch event.type {
         case .fireFired:
             let userInfo: String? = try row.get(9)
-            // What cannot be read any more is told by the job, which is held for it.
+            // If the userInfo cannot be read, the job says so: it is held for that.
             event.userInfo = userInfo.flatMap(JSONText.init(stored:))
             event.firedAt = try row.get(12)
             event.missed = try row.count(13, above: 0)
@@ -160,7 +159,7 @@ struct EventLog {
             "WHERE",
             with: "WHERE e.owner_id = ?3 AND e.owner_id <> 0 AND"
         )
-        /// The rest of what an event tells is in the rows that it is about, which are new.
+        /// The other fields of an event are in the rows that it is about, which are too new to be removed.
         static let outbox = """
             SELECT e.id, e.type, e.at_us, e.job_id, e.fire_id, e.run_id, 0, e.reason,
                 job_definitions.name, job_definitions.user_info, e.owner_id,

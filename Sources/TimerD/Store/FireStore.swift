@@ -45,7 +45,7 @@ struct FireStore {
         return inserted
     }
 
-    /// Stores the row of a fire that has happened, where it was taken back meanwhile.
+    /// Stores the row of a fire that has happened, if its claim was released meanwhile.
     func restoreClaim(_ fire: FireID, _ date: Timestamp, of job: StoredJob, at moment: Moment)
         throws
     {
@@ -66,20 +66,21 @@ struct FireStore {
         try database.prepare(SQL.state).first(fire) { try $0.get(0) }
     }
 
-    /// The same; nil also for a state that cannot be read.
+    /// As `state`; nil also for a state that cannot be read.
     func knownState(of fire: FireID) throws -> Run.State? {
         try database.prepare(SQL.state).first(fire) { $0.ifReadable(0) } ?? nil
     }
 
     func markClaimed(_ fire: FireID) throws { try database.prepare(SQL.markClaimed).run(fire) }
 
-    /// Marks a claim as fired at a date of the wall clock, or running; one that has gone further keeps its
-    /// state: its event may get its number only after its run began.
+    /// Marks a claim as fired or running, at a date of the wall clock.
+    ///
+    /// A fire that has gone further keeps its state: its event may get its number only after its run began.
     func markFired(_ fire: FireID, _ state: Run.State, at date: Timestamp) throws {
         try database.prepare(SQL.markFired).run(fire, state, date)
     }
 
-    /// Stores that the fire's command begins; when it began first stays.
+    /// Stores that the fire's command begins; an earlier date of its begin stays.
     func markBegun(_ fire: FireID, at date: Timestamp) throws {
         try database.prepare(SQL.markBegun).run(fire, date)
     }
@@ -115,7 +116,8 @@ struct FireStore {
 
     // MARK: - Removing
 
-    /// Deletes a claim, also one whose command was made ready; not one whose state is of a newer version.
+    /// Deletes a claim, also one whose command was made ready (state `running`); leaves one whose state is of
+    /// a newer version.
     func deleteClaim(_ fire: FireID) throws { try database.prepare(SQL.deleteClaim).run(fire) }
 
     /// Deletes all claims but those that may have been told and those by hand.

@@ -28,7 +28,7 @@ extension JobStore {
         return try database.prepare(SQL.nextDueOfOwner).value(owner, clock)
     }
 
-    /// The next user after `last`, by row, of whom a job waits.
+    /// The next user after `last`, in the order of the rows, with a job that waits.
     func waitingOwner(after last: OwnerID) throws -> OwnerID? {
         try database.prepare(SQL.waitingOwner).first(last) { try $0.get(0) }
     }

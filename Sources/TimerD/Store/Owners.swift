@@ -10,7 +10,7 @@ struct Owners {
 
     /// The owner's row; `OwnerID.nobody` for one who never had a job.
     ///
-    /// What is looked for by that is found to be nothing, with as much work as what another owns.
+    /// A search for the rows of `nobody` finds nothing, with as much work as one for another owner's rows.
     func id(of owner: Owner) throws -> OwnerID {
         try database.prepare(SQL.id).first(owner.uid, owner.name) { try $0.get(0) } ?? .nobody
     }
@@ -33,7 +33,7 @@ struct Owners {
         return OwnerID(rawValue: database.lastInsertRowID)
     }
 
-    /// Keeps the number of live jobs of an owner, which `job.add` is limited by.
+    /// Changes the number of live jobs of an owner, which limits `job.add`.
     func count(_ change: Int, of owner: OwnerID) throws {
         try database.prepare(SQL.count).run(owner, change)
     }
@@ -79,7 +79,7 @@ struct Owners {
         try database.prepare(SQL.hold).run(owner, reason)
     }
 
-    /// What is stored of the owner: see the schema.
+    /// How many bytes are stored for the owner: see the schema.
     func bytes(of owner: OwnerID) throws -> Int64 {
         try database.prepare(SQL.bytes).first(owner) { try $0.get(0) } ?? 0
     }
@@ -89,8 +89,9 @@ struct Owners {
         try database.prepare(SQL.full).all(most) { try $0.get(0) }
     }
 
-    /// Gives the row of the user whose daemon this is the name that this user has now: a daemon of one
-    /// user knows its user by uid alone.
+    /// Updates the name in the row of the user that this daemon serves alone.
+    ///
+    /// A daemon of one user knows its user by uid alone.
     func rename(_ own: Owner) throws {
         try database.prepare(SQL.rename).run(own.uid, own.name)
     }
@@ -123,6 +124,6 @@ struct KnownOwner: Hashable, Sendable {
 }
 
 extension OwnerID {
-    /// A row that there never is.
+    /// A row that never exists.
     static let nobody = Self(rawValue: -1)
 }

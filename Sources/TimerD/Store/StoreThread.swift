@@ -143,7 +143,7 @@ final class StoreThread: StoreLoop, @unchecked Sendable {
         }
     }
 
-    /// What `assumeIsolated` and `preconditionIsolated` of the actors on this thread ask.
+    /// Called by `assumeIsolated` and `preconditionIsolated` of the actors on this thread.
     func checkIsolated() {
         // Elsewhere the actor's state would be open to a data race.
         precondition(
