@@ -116,7 +116,7 @@ final class Clients: Sendable {
             metadata: ["owner": "\(visitor.uid)", "connections": "\(denied.count)"]
         )
         for client in denied { client.connection.dismiss(refusal) }
-        // Then closes the connections that have not taken their last replies.
+        // A second later closes the connections that have not taken their last replies.
         let channels = denied.map(\.channel)
         loop.scheduleTask(in: .seconds(1)) {
             for channel in channels { channel.close(promise: nil) }

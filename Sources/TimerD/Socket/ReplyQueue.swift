@@ -17,7 +17,7 @@ struct ReplyQueue {
     /// What may leave next.
     struct Piece {
         var line: Int
-        /// Nil where nothing is to be sent.
+        /// Nil if nothing is to be sent.
         var bytes: ByteBuffer?
         /// Whether nothing of that line follows.
         var isEnd: Bool

@@ -4,7 +4,7 @@ import Locks
 import Logging
 import NIOCore
 
-/// Somebody who waits at the gate for a place; used on the event loop.
+/// A client that waits at the gate for a place; used on the event loop.
 protocol RequestGateClient: AnyObject {
     /// Called once the client has the place that it waited for.
     func turnCame()
@@ -39,10 +39,10 @@ final class RequestGate: Sendable {
         var turns: RequestTurns<ObjectIdentifier>
         var waiting: [ObjectIdentifier: any RequestGateClient] = [:]
         var holders: [UInt32: [ObjectIdentifier: Holder]] = [:]
-        /// Users with somebody who waits; their holders are looked at from time to time.
+        /// Users with a client that waits; their holders are looked at from time to time.
         var watched: Set<UInt32> = []
         var isGranting = false
-        /// Goes off when the first rest ends for which somebody waits.
+        /// Goes off when the first rest ends for which a client waits.
         var restTimer: (deadline: NIODeadline, task: Scheduled<Void>)?
     }
 
@@ -145,7 +145,7 @@ final class RequestGate: Sendable {
         state.value.turns.now = .nanoseconds(Int64(NIODeadline.now().uptimeNanoseconds))
     }
 
-    /// Has `letIn` called when the first rest ends for which somebody waits.
+    /// Has `letIn` called when the first rest ends for which a client waits.
     private func awaitRestEnd() {
         guard let end = state.value.turns.nextRestEnd else { return }
         let (seconds, attoseconds) = end.components

@@ -151,7 +151,7 @@ struct RequestTurns<Waiter: Hashable> {
     private func hasBytes(for load: RequestLoad, _ uid: UInt32) -> Bool {
         let held = uses[uid]?.bytes ?? 0
         let bytesPerUser = share(of: uid)
-        // Long lines and bulks may wait for other requests, so they never take more than half.
+        // Long lines and bulks may wait for other requests, so they have to leave half of it to those.
         let limit =
             load.kind == .bulk || load.kind == .input
             ? bytesPerUser / 2 : bytesPerUser + (load.bytes <= Self.small ? Self.smallBytes : 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// It holds `stat` where a module of the program imports it, and Glibc where none does.
+// `stat` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
 import CoreFoundation
 import Glibc
 
@@ -12,7 +12,7 @@ struct SocketFile: Sendable {
     /// The file that was made here; nil for one of the service manager.
     private let file: FileID?
 
-    /// What tells a file from a later one at the same path.
+    /// Identifies a file, also against a later one at the same path.
     private struct FileID: Hashable {
         var device: dev_t
         var inode: ino_t
@@ -95,7 +95,7 @@ struct SocketFile: Sendable {
         )
     }
 
-    /// Removes a socket file that nobody answers at; throws for a live one, and for other files.
+    /// Removes a socket file on which no daemon answers; throws for a live one, and for other files.
     private static func removeStaleFile(_ path: String) throws(SocketError) {
         guard let file = status(of: path) else {
             guard errno == ENOENT else { throw .failed(path, "look at it") }
@@ -205,7 +205,7 @@ extension SocketFile {
     }
 }
 
-/// What is at a path, itself and not what it links to; nil with errno set where there is nothing.
+/// The status of the file at a path, of a link itself; nil with errno set if there is none.
 private func status(of path: String) -> stat? {
     var file = stat()
     return lstat(path, &file) == 0 ? file : nil

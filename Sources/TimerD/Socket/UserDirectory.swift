@@ -4,9 +4,9 @@ import Glibc
 
 /// Lookups in the user database; it may be on the network, so each lookup may block.
 struct UserDirectory: Sendable {
-    /// The uid of a user name; nil where there is none.
+    /// The uid of a user name; nil if there is none.
     var uid: @Sendable (String) throws -> UInt32?
-    /// The gid of a group name; nil where there is none.
+    /// The gid of a group name; nil if there is none.
     var gid: @Sendable (String) throws -> UInt32?
     /// The groups of a user; none for a uid without a user.
     var groups: @Sendable (UInt32) throws -> [UInt32]
