@@ -18,7 +18,7 @@ struct Accounts: Sendable {
     /// By account, so that PAM is asked again about a uid that was reused; nil if PAM is not asked.
     private let permissions: UserAnswers<Account, Void>?
 
-    /// `permission`: throws for an account that may not run commands now; nil where all may.
+    /// `permission`: throws for an account that may not run commands now; nil if all may.
     init(
         find: @escaping @Sendable (UInt32) throws(StartRefusal) -> Account = Account.find,
         permission: (@Sendable (Account) throws(StartRefusal) -> Void)? = nil,
@@ -49,7 +49,7 @@ struct Accounts: Sendable {
         return account
     }
 
-    /// What the uid is called; nil where there is no such user.
+    /// What the uid is called; nil if there is no such user.
     ///
     /// - Throws: for a database that does not answer.
     func name(of uid: UInt32) async throws(StartRefusal) -> String? { try await entry(uid)?.name }

@@ -20,7 +20,7 @@ protocol CommandRunner: Sendable {
     @discardableResult
     func stop(_ run: Int64, by teardown: Teardown) -> Bool
 
-    /// Begins to end a run; returns what came of the first signal, nil where there is no process yet.
+    /// Begins to end a run; returns what came of the first signal, nil if there is no process yet.
     ///
     /// If the owner may signal none of the run's processes, no further signal is sent. `asDaemon`: signals
     /// with the daemon's own rights instead.
@@ -139,7 +139,7 @@ struct RunResult: Sendable {
     /// µs since 1970 on the wall clock: when the run's own process ended, not what it left behind.
     var endedAtMicroseconds: Int64
     var output: CapturedOutput
-    /// What it used, with the children it waited for; nil where there was no process.
+    /// What it used, with the children it waited for; nil if there was no process.
     var usage: RunUsage?
     /// The processes of its group that could not be ended: another user's, or in uninterruptible sleep.
     var survivors: [Int32] = []

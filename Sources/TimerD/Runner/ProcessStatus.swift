@@ -10,7 +10,7 @@ struct ProcessStatus: Sendable {
     /// When it was started, in clock ticks since the machine started.
     let ticks: Int64
 
-    /// Nil where there is no such process.
+    /// Nil if there is no such process.
     init?(of pid: pid_t) {
         let text = Self.contents(of: pid, "stat").map { String(decoding: $0, as: UTF8.self) }
         // "pid (name) state ...": the name may hold blanks and parentheses, the fields after it hold none.
@@ -36,7 +36,7 @@ struct ProcessStatus: Sendable {
         return nil
     }
 
-    /// The real uid of a process; nil where there is none.
+    /// The real uid of a process; nil if there is none.
     static func user(of pid: pid_t) -> UInt32? {
         guard let bytes = contents(of: pid, "status") else { return nil }
         let lines = bytes.split(separator: UInt8(ascii: "\n"))
@@ -61,7 +61,7 @@ struct ProcessStatus: Sendable {
         return pids
     }
 
-    /// A file of a process, 1 MiB of it at most; nil where it cannot be read.
+    /// A file of a process, 1 MiB of it at most; nil if it cannot be read.
     static func contents(of pid: pid_t, _ name: String) -> [UInt8]? {
         let file = open("/proc/\(pid)/\(name)", O_RDONLY | O_CLOEXEC)
         guard file != -1 else { return nil }

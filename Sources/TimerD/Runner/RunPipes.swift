@@ -58,7 +58,7 @@ extension FileDescriptor {
         return (Self(rawValue: ends[0]), Self(rawValue: ends[1]))
     }
 
-    /// Has reads and writes answer EAGAIN where they would wait.
+    /// Makes reads and writes answer EAGAIN instead of waiting.
     func stopBlocking() throws(Errno) {
         let flags = fcntl(rawValue, F_GETFL)
         guard flags != -1, fcntl(rawValue, F_SETFL, flags | O_NONBLOCK) != -1 else {

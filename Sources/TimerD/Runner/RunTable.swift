@@ -74,7 +74,7 @@ final class RunTable: Sendable {
         return true
     }
 
-    /// Begins to end the run; returns what came of the first signal, nil where there is no process yet.
+    /// Begins to end the run; returns what came of the first signal, nil if there is no process yet.
     ///
     /// If that was refused, no further signal is sent. `asDaemon`: signals with the daemon's own rights,
     /// whoever the run's owner is.

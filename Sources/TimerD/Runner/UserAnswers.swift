@@ -20,7 +20,7 @@ actor UserAnswers<User: Hashable & Sendable, Value: Sendable> {
     private var answers: [User: Kept] = [:]
     private var questions: [User: Task<Answer, Never>] = [:]
 
-    /// Asks nobody yet.
+    /// Asks nothing yet.
     ///
     /// `most`: how many users are remembered. `threads`: how many are asked about at once.
     init(
