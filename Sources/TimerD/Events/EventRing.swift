@@ -31,7 +31,7 @@ struct EventRing {
         }
     }
 
-    /// All events above a number, oldest first; nil where some may be missing.
+    /// All events above a number, oldest first; nil if some may be missing.
     func events(after seq: Int64) -> [SharedEvent]? {
         guard seq >= floor else { return nil }
         return Array(events.drop { $0.event.seq <= seq })

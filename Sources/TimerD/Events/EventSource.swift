@@ -20,7 +20,7 @@ struct EventPage: Sendable {
     /// Events of other owners with lower numbers may still be kept.
     var prunedThrough: Int64
 
-    /// The most that a page may hold: events, and bytes of them unless it is a single one.
+    /// The most events and bytes that a page may hold; a single event may have more bytes.
     struct Limit: Sendable {
         var events = 128
         /// As many as may wait unsent at a watcher's socket: events without room there are read again.
