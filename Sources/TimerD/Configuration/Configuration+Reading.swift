@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Configuration
-// It holds `stat` where a module of the program imports it, and Glibc where none does.
+// `stat` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
 import CoreFoundation
 import Glibc
 import Logging
@@ -16,7 +16,7 @@ extension Configuration {
     ///   - commandLine: words by the names of settings.
     ///   - environment: of it, TIMERD_CONFIG and the variables that settings have; empty ones do
     ///     not count.
-    ///   - file: the path of the configuration file; where nobody names one, that of `paths`, if it exists.
+    ///   - file: the path of the configuration file; if none is named, that of `paths`, if it exists.
     ///   - paths: the defaults of those who run the daemon.
     ///   - uid: whom the daemon runs as.
     /// - Returns: a configuration all of whose values are accepted ones.
@@ -113,7 +113,7 @@ extension Configuration {
         func span(_ duration: Duration) -> JSONValue {
             let day = Duration.seconds(86_400)
             let days = duration.components.seconds / 86_400
-            // A month and a year are no whole numbers of days, and would be read as such.
+            // In days: the words for a long span have months and years, which are no whole numbers of days.
             return days > 0 && duration == day * days
                 ? .string("\(days)d") : .string("\(TimeSpan(duration))")
         }
