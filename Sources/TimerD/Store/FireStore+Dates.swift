@@ -70,7 +70,7 @@ extension FireStore {
         try database.prepare(SQL.skippedAhead).all(job, date) { (try $0.get(0), try $0.get(1)) }
     }
 
-    /// The date of the job that its user moved to `date`, before `end`; nil where that is not kept.
+    /// The date of the job that its user moved to `date`, before `end`; nil if that is not kept.
     func movedDate(to date: Timestamp, before end: Timestamp, _ job: JobID) throws -> Timestamp? {
         try database.prepare(SQL.movedAround).value(job, date, end)
     }

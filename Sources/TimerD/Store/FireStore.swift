@@ -13,7 +13,7 @@ struct FireStore {
 
     // MARK: - New rows
 
-    /// Claims a date of the job's clock; nil where it has a row.
+    /// Claims a date of the job's clock; nil if it has a row.
     func insertClaim(_ date: Timestamp, of job: StoredJob, at moment: Moment, missed: Int) throws
         -> FireID?
     {
@@ -22,14 +22,14 @@ struct FireStore {
         return inserted
     }
 
-    /// Claims a date out of turn, for a fire by hand; nil where it has a row.
+    /// Claims a date out of turn, for a fire by hand; nil if it has a row.
     func insertByHand(_ date: Timestamp, of job: StoredJob, at moment: Moment) throws -> FireID? {
         let wallDate = moment.wallDate(date, on: job.clock)
         try database.prepare(SQL.insertByHand).run(job.id, job.ownerID, date, wallDate)
         return inserted
     }
 
-    /// Stores dates that do not become fires as one row; nil where the first has a row.
+    /// Stores dates that do not become fires as one row; nil if the first has a row.
     func insertSkipped(_ dates: MisfirePolicy.SkippedDates, of job: StoredJob, at moment: Moment)
         throws -> FireID?
     {
@@ -59,7 +59,7 @@ struct FireStore {
 
     // MARK: - Its state
 
-    /// The state of a fire; nil where it has no row.
+    /// The state of a fire; nil if it has no row.
     ///
     /// - Throws: for a state that cannot be read.
     func state(of fire: FireID) throws -> Run.State? {
@@ -120,7 +120,7 @@ struct FireStore {
     /// a newer version.
     func deleteClaim(_ fire: FireID) throws { try database.prepare(SQL.deleteClaim).run(fire) }
 
-    /// Deletes all claims but those that may have been told and those by hand.
+    /// Deletes all claims, except for those by hand and those whose event may have been told.
     func deleteClaims() throws { try database.prepare(SQL.deleteClaims).run() }
 
     func delete(_ fire: FireID) throws { try database.prepare(SQL.delete).run(fire) }

@@ -35,7 +35,7 @@ extension JobStore {
 
     // MARK: - Held jobs
 
-    /// Stores why the job is held; nil where it is not.
+    /// Stores why the job is held; nil if it is not.
     func setHeld(_ id: JobID, _ reason: String?) throws {
         try database.prepare(SQL.setHeld).run(id, reason)
     }

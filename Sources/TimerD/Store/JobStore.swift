@@ -113,7 +113,7 @@ struct JobStore {
         try database.prepare(SQL.countFire).run(id, fire)
     }
 
-    /// Releases the claims of all jobs, but for fires that may have been told and those by hand.
+    /// Releases the claims of all jobs, except for fires by hand and those whose event may have been told.
     func releaseClaims() throws { try database.prepare(SQL.releaseClaims).run() }
 
     /// Changes the numbers of live jobs by state.

@@ -55,7 +55,7 @@ struct Owners {
 
     /// The owners that a user means by a name or a uid, which may have had several names.
     ///
-    /// - Throws: `notPermitted` for anybody but the caller, unless that is an administrator.
+    /// - Throws: `notPermitted` if `words` mean somebody else than a caller who is no administrator.
     func meant(by words: String, _ caller: Caller) throws -> [KnownOwner] {
         guard caller.isAdministrator || caller.owner.isMeant(by: words) else {
             throw ControlError(
@@ -74,7 +74,7 @@ struct Owners {
         return found.filter { caller.isAdministrator || $0.owner == caller.owner }
     }
 
-    /// Notes why the owner's jobs are held; nil where they are not.
+    /// Notes why the owner's jobs are held; nil if they are not.
     func hold(_ owner: OwnerID, _ reason: String?) throws {
         try database.prepare(SQL.hold).run(owner, reason)
     }
@@ -84,7 +84,7 @@ struct Owners {
         try database.prepare(SQL.bytes).first(owner) { try $0.get(0) } ?? 0
     }
 
-    /// The users, but root, of whom more than `most` bytes are stored.
+    /// The users other than root with more than `most` bytes in the store.
     func full(beyond most: Int64) throws -> [OwnerID] {
         try database.prepare(SQL.full).all(most) { try $0.get(0) }
     }
@@ -119,7 +119,7 @@ struct Owners {
 struct KnownOwner: Hashable, Sendable {
     var id: OwnerID
     var owner: Owner
-    /// Why its jobs are held; nil where they are not.
+    /// Why its jobs are held; nil if they are not.
     var held: String?
 }
 

@@ -17,7 +17,7 @@ struct RunStore {
         return RunID(rawValue: database.lastInsertRowID)
     }
 
-    /// `ticks`: when the process started, in clock ticks since the boot; nil where that is not known.
+    /// `ticks`: when the process started, in clock ticks since the boot; nil if that is not known.
     func markStarted(_ run: RunID, pid: Int32, ticks: Int64?, at date: Timestamp) throws {
         try database.prepare(SQL.markStarted).run(run, pid, date, ticks)
     }
@@ -96,7 +96,7 @@ struct RunStore {
 
     // MARK: - Removing
 
-    /// Deletes a run that was not started; false where it has an end.
+    /// Deletes a run that was not started; false if it has an end.
     func deleteOpen(_ run: RunID) throws -> Bool {
         try database.prepare(SQL.deleteOpen).run(run)
         return database.changes == 1

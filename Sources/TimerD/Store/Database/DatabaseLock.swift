@@ -16,9 +16,9 @@ import Locks
 /// drops the locks that SQLite has on it (https://www.sqlite.org/howtocorrupt.html 2.2).
 final class DatabaseLock: Sendable {
     private struct State {
-        /// Negative once released.
+        /// The descriptor of the lock file; negative once released.
         var lock: Int32
-        /// Of the database; negative where it is not locked.
+        /// The descriptor of the database's file; negative if that is not locked.
         var file: Int32 = -1
     }
 

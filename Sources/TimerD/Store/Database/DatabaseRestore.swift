@@ -14,7 +14,7 @@ public struct DatabaseRestore {
 
     /// Puts a copy of `backup`, checked before, in the place of the database.
     ///
-    /// - Returns: what the old database is called now; nil where there was none.
+    /// - Returns: what the old database is called now; nil if there was none.
     /// - Throws: a sentence, for a database whose daemon runs, and a backup that is not sound; the
     ///   database is as it was.
     public func restore(_ backup: String) throws -> String? {

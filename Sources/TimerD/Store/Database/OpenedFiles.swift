@@ -2,7 +2,7 @@
 
 import CSQLite
 
-/// What tells a file from another one that has its name later.
+/// Identifies a file, also against a later one of the same name.
 struct FileIdentity: Hashable, Sendable {
     var device: UInt64
     var inode: UInt64

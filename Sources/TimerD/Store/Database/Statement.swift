@@ -143,7 +143,7 @@ final class Statement {
     }
 }
 
-/// The row that a statement stands on; it cannot be kept beyond the closure that is given it.
+/// The current row of a statement; it cannot be kept beyond the closure that it is given to.
 struct Row: ~Copyable {
     fileprivate let handle: OpaquePointer
     fileprivate let sql: String
