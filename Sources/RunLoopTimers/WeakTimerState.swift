@@ -57,7 +57,7 @@ struct WeakTimerState {
         rhythm = Rhythm(due: MonotonicTime(nanoseconds: 0), interval: interval)
     }
 
-    /// nil in an invalid timer, but for the callout that is running.
+    /// nil in an invalid timer, except for the callout that is running.
     var userInfo: (any Sendable)? { isValid || isCallingOut ? info : nil }
 
     /// Notes where the timer belongs.
