@@ -20,7 +20,7 @@
 
 enum { STATUS = 3 };
 
-// Of keyctl(2): a number of the kernel's, whose header need not be there.
+// KEYCTL_JOIN_SESSION_KEYRING of keyctl(2); the kernel's header may be missing.
 enum { JOIN_SESSION_KEYRING = 1 };
 
 struct start {
@@ -28,12 +28,12 @@ struct start {
     int status;
 };
 
-// From here to `run`: in the child, which may share its memory with the caller, and whose other
-// threads it does not have. So nothing but system calls, and for ids the bare ones: those of glibc
-// would have all threads of the caller follow (nptl(7)).
+// Everything from here to `run` runs in the child, which may share the caller's memory but has none
+// of the caller's other threads. So it makes only system calls, and changes ids by bare ones:
+// glibc's functions would change the ids of all threads of the caller (nptl(7)).
 
 static _Noreturn void give_up(int status, const struct cspawn_report *report) {
-    // Into an empty pipe, so all of it or nothing: pipe(7).
+    // The pipe is empty, so this writes all of it or nothing: pipe(7).
     ssize_t written = write(status, report, sizeof *report);
     (void)written;
     _exit(127);
@@ -44,7 +44,7 @@ static _Noreturn void fail(enum cspawn_step step, int error) {
     give_up(STATUS, &report);
 }
 
-// Every signal as at the birth of a process: neither ignored nor blocked.
+// Resets every signal: none is ignored, handled or blocked.
 static void reset_signals(void) {
     // The kernel's struct sigaction, all zero: SIG_DFL. glibc's call refuses 32 and 33.
     unsigned long standard[8] = {0};
@@ -57,7 +57,8 @@ static void reset_signals(void) {
 // Makes `stdio` 0, 1 and 2, `status` 3, and closes all others.
 static void arrange_descriptors(const int *stdio, int status) {
     int high[4] = {stdio[0], stdio[1], stdio[2], status};
-    // Out of the way of the places to fill, where a daemon was started without 0, 1 or 2.
+    // Moves those that are in the way of 0 to 3: the daemon may have been started without 0, 1 or
+    // 2.
     for (int i = 0; i < 4; i++)
         if (high[i] <= STATUS) high[i] = fcntl(high[i], F_DUPFD, STATUS + 1);
     if (high[0] == -1 || high[1] == -1 || high[2] == -1 || dup3(high[3], STATUS, O_CLOEXEC) == -1) {
@@ -83,7 +84,7 @@ static void set_limits(const struct cspawn_plan *plan) {
     lower(RLIMIT_NOFILE, plan->open_files, RLIM_INFINITY, cspawn_step_descriptors);
     if (plan->memory_max != UINT64_MAX)
         lower(RLIMIT_AS, plan->memory_max, plan->memory_max, cspawn_step_memory);
-    // SIGXCPU first, and SIGKILL for who does not heed it.
+    // SIGXCPU at the limit, and SIGKILL after 5 s more.
     if (plan->cpu_time != UINT64_MAX)
         lower(RLIMIT_CPU, plan->cpu_time, plan->cpu_time + 5, cspawn_step_cpu);
 }
@@ -92,31 +93,35 @@ static void set_nice(const struct cspawn_plan *plan) {
     if (setpriority(PRIO_PROCESS, 0, plan->nice) == -1) fail(cspawn_step_nice, errno);
 }
 
-// An anonymous session keyring of its own: else whoever a run is could read, clear and revoke what
-// the daemon's holds, root's keys and those of other runs. As the caller still, whose quota pays.
+// Gives the child an anonymous session keyring of its own. With the daemon's keyring a run could
+// read, clear and revoke root's keys and those of other runs. Called before `become`, so that the
+// quota of the caller pays for it.
 static void leave_keyring(void) {
     if (syscall(SYS_keyctl, JOIN_SESSION_KEYRING, NULL) >= 0) return;
     switch (errno) {
-    // A kernel without keys, or a container that forbids their calls: then no run reaches any.
+    // A kernel without keys, or a container that forbids these calls: then no run reaches a key.
     case ENOSYS:
     case EPERM:
     case EACCES:
         return;
-    // The quota of a user who is all that a daemon of his own serves: the keys are his all the same.
+    // The quota of a daemon that is not root: it serves a single user, and all keys are that
+    // user's.
     case EDQUOT:
         if (syscall(SYS_geteuid) != 0) return;
     }
     fail(cspawn_step_keyring, errno);
 }
 
-// Takes away what protects the daemon from the OOM killer; what makes a run a likelier choice stays.
+// Resets a negative oom_score_adj, which protects the daemon from the OOM killer; a positive one
+// stays.
 //
-// As the caller still: the kernel notes what the privileged wrote as the least that others may go
-// back to. A child that shares the caller's memory until its exec is set alone: proc(5) and
-// __set_oom_adj in fs/proc/base.c of the kernel, which asks for vfork_done.
+// Called before `become`: the kernel takes the value that a privileged process wrote as the lowest
+// that others may go back to. In a child that shares the caller's memory until its exec, only the
+// child's value changes: proc(5), and __set_oom_adj in fs/proc/base.c of the kernel, which asks for
+// vfork_done.
 static void forgo_oom_protection(void) {
     int file = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
-    // There need not be a /proc, nor a way to write to it; then the daemon cannot be protected either.
+    // Without a /proc, or without the right to write to it, the value stays as it is.
     if (file == -1) return;
     char first = 0;
     ssize_t count = read(file, &first, 1);
@@ -132,8 +137,8 @@ static void become(const struct cspawn_plan *plan) {
         fail(cspawn_step_groups, errno);
     if (syscall(SYS_setresgid, gid, gid, gid) == -1) fail(cspawn_step_gid, errno);
     if (syscall(SYS_setresuid, uid, uid, uid) == -1) fail(cspawn_step_uid, errno);
-    // A uid of -1 means "unchanged" to the kernel and not to us; kept capabilities would let
-    // another user become root again.
+    // Checks the result: a uid of -1 means "unchanged" to the kernel, and kept capabilities would
+    // let another user become root again.
     if (getresuid(&uids[0], &uids[1], &uids[2]) == -1 ||
         getresgid(&gids[0], &gids[1], &gids[2]) == -1)
         fail(cspawn_step_verify, errno);
@@ -143,8 +148,8 @@ static void become(const struct cspawn_plan *plan) {
         fail(cspawn_step_verify, EPERM);
 }
 
-// Gives up for good where the file is there and may be executed: then it is the one that is meant,
-// and what is not there may be its interpreter, whose name is in its first line.
+// Reports the error and exits if the file exists and may be executed: then it is the one that was
+// meant. What is missing may be its interpreter, which its first line names.
 static void judge(const char *path, int index, struct cspawn_report *report) {
     struct stat file;
     if (stat(path, &file) == -1) return;
@@ -158,7 +163,7 @@ static void judge(const char *path, int index, struct cspawn_report *report) {
     give_up(STATUS, report);
 }
 
-// All that is said of a file is what its owner-to-be may see: it is he who looks.
+// Runs as the user of the run, so the report tells of files only what that user may see.
 static _Noreturn void execute(const struct cspawn_plan *plan) {
     struct cspawn_report report = {.step = cspawn_step_exec, .error = ENOENT, .file = -1};
     bool isForbidden = false;
@@ -175,7 +180,7 @@ static _Noreturn void execute(const struct cspawn_plan *plan) {
 static int run(void *argument) {
     const struct start *start = argument;
     const struct cspawn_plan *plan = start->plan;
-    // First, so that whoever ends the run's group ends this too.
+    // First, so that a signal to the run's group reaches this process too.
     pid_t session = setsid();
     int error = errno;
     arrange_descriptors(plan->stdio, start->status);
@@ -184,8 +189,9 @@ static int run(void *argument) {
     set_limits(plan);
     leave_keyring();
     forgo_oom_protection();
-    // What any user may have is set with the daemon's privilege, which may itself run nicer; a
-    // better place than others' only if the kernel gives it to the owner.
+    // A niceness of 0 or more is set with the daemon's privilege, because the daemon itself may run
+    // at a higher one. A negative one is set as the owner, and only if the kernel allows the owner
+    // that.
     if (plan->has_nice && plan->nice >= 0) set_nice(plan);
     if (plan->has_credentials) become(plan);
     if (plan->has_nice && plan->nice < 0) set_nice(plan);
@@ -194,9 +200,10 @@ static int run(void *argument) {
     execute(plan);
 }
 
-// Sharing memory until the exec is what makes a start cheap, and has the caller wait.
+// The child shares the caller's memory until its exec: that makes a start cheap, and the caller
+// waits.
 #if __has_feature(thread_sanitizer)
-// But for the thread sanitizer a clone is a fork: the child would let go of the caller's state.
+// The thread sanitizer takes a clone for a fork: the child would free the caller's state.
 static const int shared = 0;
 #else
 static const int shared = CLONE_VM | CLONE_VFORK;
@@ -206,13 +213,14 @@ int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == -1) return errno;
     struct start start = {.plan = plan, .status = ends[1]};
-    // With whoever has less privilege nothing is shared: he may stop his process before the exec,
-    // have it wait for a file system of his own, have it dump its core, or look into it.
+    // A child that becomes another user shares nothing. Before the exec that user could stop it,
+    // make it wait for a file system, make it dump its core, or look into its memory.
     int flags = SIGCHLD | CLONE_PIDFD | (plan->has_credentials ? 0 : shared);
     // No handler of the caller is to run in the child.
     uint64_t all = ~UINT64_C(0), before;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
-    // The child's stack: this function waits, or the child has a copy of it.
+    // The child's stack may be here: this function waits for the exec, or the child has a copy of
+    // it.
     char stack[32768] __attribute__((aligned(16)));
     pid_t pid = clone(run, stack + sizeof stack, flags, &start, &process->pidfd);
     int error = errno;
@@ -234,16 +242,16 @@ struct errand {
     bool or_leader;
 };
 
-// A real and saved uid that nobody has: the user may signal a process whose real or saved uid is his
-// (kill(2)), so this one he can neither stop nor end. Of what it may signal itself, the effective one
-// is as good as the real one.
+// A uid that nobody has, for the real and saved uid of the process that sends a signal. A user may
+// signal a process whose real or saved uid is the user's (kill(2)), and so can neither stop nor end
+// this one. For what the process itself may signal, its effective uid counts like a real one.
 static const uid_t STRANGER = UINT32_MAX - 1;
 
-// In a child that shares nothing with the caller; nothing but system calls, as above.
+// Runs in a child that shares nothing with the caller, and makes only system calls, as above.
 static int run_errand(void *argument) {
     const struct errand *errand = argument;
     uid_t uid = errand->uid, real, effective, saved;
-    // In a user namespace there may be no such stranger.
+    // A user namespace may not have this uid: then the child becomes the user altogether.
     if (syscall(SYS_setresuid, STRANGER, uid, STRANGER) == -1 &&
         syscall(SYS_setresuid, uid, uid, uid) == -1)
         _exit(cspawn_unknown);
@@ -258,7 +266,7 @@ static int run_errand(void *argument) {
                  : errno == EPERM ? cspawn_refused
                  : errno == ESRCH ? cspawn_gone
                                   : cspawn_unknown;
-    // A stopped process heeds nothing else.
+    // A stopped process heeds no other signal until it is continued.
     if (errand->signal != SIGKILL) kill(-errand->group, SIGCONT);
     _exit(answer);
 }
@@ -274,8 +282,8 @@ enum cspawn_answer cspawn_signal(uint32_t uid, int32_t group, int signal, bool o
     pid_t pid = clone(run_errand, stack + sizeof stack, SIGCHLD | CLONE_PIDFD, &errand, &descriptor);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, 8);
     if (pid == -1) return cspawn_unknown;
-    // It does not block. But whoever is its user may stop it, where it is no stranger, or give it the
-    // last place of all.
+    // The child does not block. But its user may stop it, if its real uid is the user's, or lower
+    // its priority.
     struct pollfd end = {.fd = descriptor, .events = POLLIN};
     int ended;
     while ((ended = poll(&end, 1, 1000)) == -1 && errno == EINTR)

@@ -7,7 +7,7 @@ protocol Alarm: Sendable {
     /// Sets the alarm to ring `timers` at `time`; nil for never.
     func set(to time: MonotonicTime?, ringing timers: ModeTimers)
 
-    /// Told when it rings, before anything else: it is not set any more.
+    /// Called first when the alarm rings: from then on it is not set.
     func hasRung()
 }
 
@@ -59,7 +59,7 @@ final class ModeTimers: Sendable {
     {
         let (handle, change) = state.withLock { state in
             guard !state.isClosed else { return (Int?.none, MonotonicTime??.none) }
-            // After all that are due in the pass that runs: a timer that is always due would else
+            // Behind all timers that are due in the running pass: otherwise a timer that is always due would
             // be rung without end.
             let time = max(time, state.lastPass + 1)
             var place = handle
@@ -77,7 +77,7 @@ final class ModeTimers: Sendable {
     }
 
     func remove(_ handle: TimerHeap<WeakTimer>.Handle) {
-        // The timer goes out of the lock alive: its end may run code of the user.
+        // The timer is freed outside of the lock: that may run code of the user.
         let (timer, change) = state.withLock { state in
             (state.heap.remove(handle), state.takeAlarm())
         }

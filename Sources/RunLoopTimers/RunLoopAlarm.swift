@@ -6,8 +6,8 @@ import Locks
 
 /// A timer of the current run loop, in one mode: made when it is set, used up when it rings.
 ///
-/// Not one that repeats: a run loop does not fire a timer inside its own callout, where another
-/// must be able to ring when the callout runs the loop.
+/// It does not repeat: a run loop does not fire a timer inside that timer's own callout, and a callout that
+/// runs the loop must let other timers ring.
 final class RunLoopAlarm: Alarm {
     private let mode: RunLoop.Mode
     private let timer = Locked<CFRunLoopTimer?>(nil)

@@ -39,7 +39,7 @@ public final class RunLoopThread: SerialExecutor, TimerHost {
     /// What the thread itself keeps alive.
     let loop: ThreadLoop
 
-    /// Starts the thread, and returns at once: what comes before the loop runs, waits for it.
+    /// Starts the thread and returns at once; work and timers that come before the loop runs wait for it.
     ///
     /// - Parameter name: What `ps -L` and `top -H` show; Linux keeps the first 15 bytes.
     public init(name: String) {

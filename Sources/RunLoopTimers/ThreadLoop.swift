@@ -8,8 +8,8 @@ import Synchronization
 
 /// The loop behind a `RunLoopThread`: its queue of work, its timers, its life.
 ///
-/// Its thread keeps it alive; the `RunLoopThread` that the user holds is apart, so that the loop is
-/// told when nobody holds that one any more.
+/// Its thread keeps it alive. The `RunLoopThread` that the user holds is a separate object, whose `deinit`
+/// tells the loop that nobody holds the thread any more.
 final class ThreadLoop: TimerLoop {
     /// One thing to do on the thread.
     enum Work: Sendable {
@@ -40,7 +40,7 @@ final class ThreadLoop: TimerLoop {
     private struct State {
         var phase = Phase.starting
         var queue: [Work] = []
-        /// Somebody will look at the queue without being woken.
+        /// Whether the queue will be looked at without another wake-up.
         var isAttended = true
         var isStopRequested = false
         var isStopping = false
@@ -146,15 +146,15 @@ final class ThreadLoop: TimerLoop {
 
     /// Runs what is in the queue now, and ends the thread.
     ///
-    /// It does not wait for the queue to be empty, since an actor that feeds itself never lets it
-    /// be: a late thread runs the rest.
+    /// It does not wait for the queue to be empty, since an actor that keeps adding work never lets it be: a
+    /// late thread runs the rest.
     private func end() {
         run(state.withLock { $0.takeQueue() })
         let (waiters, hasRest) = state.withLock { state in
             defer { state.waiters = [] }
             state.phase = .ended
             state.isAttended = !state.queue.isEmpty
-            // Before the lock is gone: then a late thread may write its own id here.
+            // While the lock is held: after that a late thread may write its own id here.
             owner.store(0, ordering: .relaxed)
             return (state.waiters, state.isAttended)
         }
@@ -174,7 +174,8 @@ final class ThreadLoop: TimerLoop {
         }
     }
 
-    /// Takes what is in the queue; nil, and nobody attends to it, if there is nothing.
+    /// Takes what is in the queue; if there is nothing, returns nil and notes that nobody attends to the
+    /// queue.
     private func takeRest() -> [Work]? {
         state.withLock { state in
             guard state.queue.isEmpty else { return state.takeQueue() }
@@ -195,10 +196,10 @@ final class ThreadLoop: TimerLoop {
         }
     }
 
-    /// Told when nobody holds the thread any more: the loop ends with its last valid timer.
+    /// Called when nobody holds the thread any more: the loop ends with its last valid timer.
     ///
-    /// What is in the queue runs first. Timers whose target has gone with the thread, as those of
-    /// an actor that holds its thread, are not waited for.
+    /// What is in the queue runs first. Timers whose target has gone with the thread, as those of an actor
+    /// that holds its thread, are not waited for.
     func abandon() {
         perform {
             for timers in self.timers.withLock({ $0.modes ?? [:] }).values {
@@ -247,8 +248,8 @@ final class ThreadLoop: TimerLoop {
     private func drain() {
         run(state.withLock { $0.takeQueue() })
         let (isStopping, next) = state.withLock { state in
-            // A stop ends one run of the loop. A second look ends the run outside that one, if
-            // somebody ran the loop inside a callout.
+            // A stop ends one run of the loop. If a callout ran the loop inside another run, a second pass
+            // ends that one too.
             state.isAttended = state.isStopping || !state.queue.isEmpty
             return (state.isStopping, state.isAttended ? state.source : nil)
         }

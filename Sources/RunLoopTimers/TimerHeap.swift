@@ -74,9 +74,9 @@ struct TimerHeap<Element> {
         return nextOrder
     }
 
-    /// Starts anew when it is empty, if it was large once: else it would keep the memory for good.
+    /// Frees the memory of an empty heap that was large once.
     ///
-    /// Only then are there no handles whose positions must be kept.
+    /// Only an empty heap has no handles whose positions must be kept.
     private mutating func giveMemoryBack() {
         if nodes.isEmpty, nodes.capacity > 1024 {
             nodes = []

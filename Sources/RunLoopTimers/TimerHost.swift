@@ -10,10 +10,10 @@ public protocol TimerHost: Sendable {
 
 /// What a timer knows of the place where it calls out.
 protocol TimerLoop: AnyObject, Sendable {
-    /// Whether the caller is where the timers call out, while none of them can elsewhere.
+    /// Whether the caller is where the timers call out; as long as it is, none of them calls out elsewhere.
     var isCurrent: Bool { get }
 
-    /// Runs `work` where the timers call out, soon, whatever has ended meanwhile.
+    /// Runs `work` where the timers call out, soon, also after the loop has ended.
     func perform(_ work: @escaping @Sendable () -> Void)
 
     /// The timers of `mode`; nil if the loop has ended. Called where the timers call out.

@@ -81,7 +81,7 @@ extension WeakTimer {
             onActor(held, timer)
             return true
         } hasTarget: { [weak isolation] in
-            // Only whether they are there.
+            // Looks only whether they still exist.
             isolation != nil && held != nil
         }
         self.init(fireDate, interval, repeats, tolerance, userInfo, callout)

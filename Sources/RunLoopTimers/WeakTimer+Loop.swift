@@ -76,7 +76,7 @@ extension WeakTimer {
         }
     }
 
-    /// Sees to it that the timer rings when its next date comes; soon, if this is not its thread.
+    /// Arms the timer for its next date: at once on its thread, else soon.
     func arm() {
         guard let loop = state.withLock({ $0.loop }) else { return }
         guard loop.isCurrent else {
@@ -94,7 +94,7 @@ extension WeakTimer {
         state.withLock { $0.places = places }
     }
 
-    /// Invalidates the timer; it lets go of what it holds on its thread, when no callout runs.
+    /// Invalidates the timer; what it holds is released on its thread, once no callout runs.
     func end() {
         let loop = state.withLock { state in
             state.isValid = false

@@ -128,17 +128,17 @@ public final class WeakTimer: Sendable {
 
     /// Whatever the creator attached; nil in an invalid timer.
     ///
-    /// An invalid timer lets go of it, so a userInfo may hold the one who holds the timer. The
-    /// callout that is running when the timer is invalidated still finds it.
+    /// An invalid timer lets go of it, so a userInfo may hold the object that holds the timer. The callout
+    /// that is running when the timer is invalidated still finds it.
     public var userInfo: (any Sendable)? {
         state.withLock { $0.userInfo }
     }
 
     /// The date at which the timer fires next; in a callout, the date that it is called for.
     ///
-    /// Setting it moves the whole grid of a repeating timer. Set inside the timer's own callout,
-    /// earlier or later than the date that would come next, it is what comes next, and a timer
-    /// that does not repeat fires once more. Setting it on an invalid timer does nothing.
+    /// Setting it moves the whole grid of a repeating timer. A date that is set inside the timer's own
+    /// callout comes next, whether it is earlier or later than the date that would have come, and a timer
+    /// that does not repeat then fires once more. Setting it on an invalid timer does nothing.
     public var fireDate: Date {
         get { state.withLock { $0.fireDate } }
         set {

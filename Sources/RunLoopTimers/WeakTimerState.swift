@@ -2,8 +2,9 @@
 
 import Foundation
 
-/// Where a ``WeakTimer`` stands, and what may come next: decided here, under the timer's lock, and
-/// carried out by the timer when it has let go of the lock.
+/// The state of a ``WeakTimer``, and what may come next.
+///
+/// Decided here, under the timer's lock, and carried out by the timer when it has released the lock.
 struct WeakTimerState {
     /// Where a timer is armed, or can be.
     struct Place {
@@ -56,7 +57,7 @@ struct WeakTimerState {
         rhythm = Rhythm(due: MonotonicTime(nanoseconds: 0), interval: interval)
     }
 
-    /// nil in an invalid timer, but for the callout that is running.
+    /// nil in an invalid timer, except for the callout that is running.
     var userInfo: (any Sendable)? { isValid || isCallingOut ? info : nil }
 
     /// Notes where the timer belongs.
@@ -122,7 +123,7 @@ struct WeakTimerState {
         return true
     }
 
-    /// When and where to ring next; nil while there is nothing to arm: the end of a callout looks
+    /// When and where to ring next; nil for an invalid timer, and during a callout, after which it is armed
     /// again.
     func nextAlarm() -> (wakeUp: MonotonicTime, places: [Place])? {
         guard isValid, !isCallingOut else { return nil }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a command as somebody else, as init does: what posix_spawn(3) has no attribute for.
+// Starts a command as another user, as init does: posix_spawn(3) has no attribute for that.
 
 #pragma once
 
-// No headers of the system's beyond these: a C struct that two modules define is, to Swift, now one
-// module's and now the other's.
+// No other system headers: a C struct that two modules define belongs, to Swift, now to the one and
+// now to the other.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,9 +17,9 @@ struct cspawn_plan {
     char *const *envp;
     /// Entered as the user that the process becomes.
     const char *directory;
-    /// What become the descriptors 0, 1 and 2; no other is inherited.
+    /// They become the descriptors 0, 1 and 2; no other is inherited.
     int stdio[3];
-    /// Whether the process becomes `uid`, `gid` and `groups`; else it stays who the caller is.
+    /// Whether the process becomes `uid`, `gid` and `groups`; if not, it keeps the caller's.
     bool has_credentials;
     uint32_t uid;
     uint32_t gid;
@@ -47,38 +47,40 @@ enum cspawn_step {
     cspawn_step_groups,
     cspawn_step_gid,
     cspawn_step_uid,
-    /// The ids are not what was asked for, or root's could be had again; `error` is EPERM.
+    /// The ids are not those asked for, or the process could become root again; `error` is EPERM.
     cspawn_step_verify,
     cspawn_step_directory,
     cspawn_step_exec,
 };
 
-/// What the child says where it could not execute the command.
+/// The child's report if it could not execute the command.
 struct cspawn_report {
     int32_t step;
-    /// The errno; for several files that of the last, or EACCES where one was forbidden. EISDIR
-    /// where a directory was to be executed.
+    /// The errno: that of the last file, or EACCES if one was forbidden. EISDIR if the last file is
+    /// a directory.
     int32_t error;
-    /// Which of `files` is there, may be executed and could not be; -1 for none.
+    /// The index in `files` of the one that exists and may be executed, but could not be; -1 for
+    /// none.
     int32_t file;
     /// How many bytes of `head` there are.
     int32_t head_count;
-    /// How that file begins; the kernel looks no further for `#!` (execve(2), BINPRM_BUF_SIZE).
+    /// The beginning of that file; the kernel looks no further for `#!` (execve(2),
+    /// BINPRM_BUF_SIZE).
     char head[256];
 };
 
-/// A process that was started, or is about to fail and say why.
+/// A process that was started; it may still fail, and then reports why.
 struct cspawn_process {
     int32_t pid;
     int pidfd;
-    /// Has a `cspawn_report` to read if the command was not executed, and ends if it was; does not
-    /// block.
+    /// Yields a `cspawn_report` if the command could not be executed, and the end of file if it
+    /// was; does not block.
     int status;
 };
 
-/// Starts a process; 0, or the errno that kept it from existing.
+/// Starts a process; returns 0, or the errno if there is none.
 ///
-/// Without credentials this waits until the command is executed or has failed to be, for as long as
+/// Without credentials this waits until the command has been executed or has failed, for as long as
 /// a file system may take. With credentials it does not wait, and costs a copy of the caller's page
 /// tables: see the implementation.
 int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process);
@@ -91,14 +93,15 @@ enum cspawn_answer {
     cspawn_refused,
     /// There is no such group.
     cspawn_gone,
-    /// There was nobody to send it, or he did not get to say what came of it.
+    /// No process could be made to send it, or that process ended without an answer.
     cspawn_unknown,
 };
 
-/// Sends `signal` to the process group `group` with the rights of the user `uid`, and SIGCONT after
-/// it, but after SIGKILL; the caller is root.
+/// Sends `signal` to the process group `group` with the rights of the user `uid`, and then SIGCONT
+/// unless it was SIGKILL; the caller must be root.
 ///
-/// `or_leader`: where there is no such group, to the process of that number, which has yet to make
-/// it. Waits for a process of its own, a second at most: what shares the caller's memory is not to
-/// be that user, who may look into what is his, stop and end it.
+/// `or_leader`: if there is no such group, sends to the process of that number, which has not made
+/// it yet. A process of its own sends the signal, and this waits for it, a second at most: a
+/// process that shares the caller's memory must not become that user, who could look into it, stop
+/// it and end it.
 enum cspawn_answer cspawn_signal(uint32_t uid, int32_t group, int signal, bool or_leader);

@@ -10,14 +10,14 @@ extension CommandHandler {
         try await addJobs(request, try newJobs(of: request, caller), caller)
     }
 
-    /// The jobs that are to be added, each checked; touches nothing.
+    /// The jobs to add, each checked; changes nothing.
     func newJobs(of request: AddJobs, _ caller: Caller) throws -> [NewJob] {
         let jobs = try checked(request.definitions, caller, in: request.isList ? "jobs" : nil)
         try requireDistinctNames(request.definitions, in: "jobs")
         return jobs
     }
 
-    /// Adds what has been checked; holds the processes that their lives are to be tied to.
+    /// Adds checked jobs; first holds the processes that they are tied to.
     func addJobs(_ request: AddJobs, _ jobs: [NewJob], _ caller: Caller) async throws -> Answer {
         var jobs = jobs
         let added: [StoredJob]
@@ -69,7 +69,7 @@ extension CommandHandler {
         return jobs
     }
 
-    /// Refuses what the kernel would refuse at each run.
+    /// Refuses a niceness that the kernel would refuse at each run.
     private func requireNiceness(of job: NewJob) throws(ControlError) {
         guard let nice = job.policy.run.limits.nice,
             let least = ProcessLimits.leastNice(owner: job.owner.uid, daemon: own.uid), nice < least
@@ -82,8 +82,8 @@ extension CommandHandler {
 }
 
 extension CommandHandler {
-    /// The process that a job's life is to be tied to, held until the job is added or is not; nil for
-    /// a connection.
+    /// Holds the process that the job is tied to, for as long as it is being added; nil if it is tied to a
+    /// connection.
     private func holdTarget(
         of definition: JobDefinition,
         _ caller: Caller
@@ -98,7 +98,7 @@ extension CommandHandler {
     }
 }
 
-/// The process that a job's life is to be tied to; nil for a connection.
+/// The process that the job is tied to; nil if it is tied to a connection.
 private func target(
     of definition: JobDefinition,
     _ caller: Caller
@@ -200,7 +200,7 @@ extension NewJob {
         } catch {
             throw ControlError(.invalidParams, "\(error)")
         }
-        // Only a length of time is elapsed; its dates were made from the wall clock's now.
+        // Only a length of time is on the elapsed clock; its dates were computed from the wall clock's now.
         self.firstFireDate = resolved.firstFireDate.map {
             moment.date(ofWall: $0, on: resolved.clock)
         }
@@ -231,8 +231,9 @@ extension NewJob {
     }
 }
 
-/// Refuses a date that has passed by more than counts as late, unless its misfire policy was
-/// stated and makes up for it: it is more often a slip than a wish.
+/// Refuses a date that passed more than `policy.after` ago, unless a stated misfire policy makes up for it.
+///
+/// Such a date is most often a mistake.
 func requireNotMissed(
     _ date: Timestamp,
     _ stated: JobDefinition.Misfire?,

@@ -9,7 +9,7 @@ extension CommandHandler {
         try await applyJobs(request, try changes(of: request, caller), caller)
     }
 
-    /// What is to be changed, each definition checked; touches nothing.
+    /// The changes to make, each definition checked; changes nothing yet.
     func changes(of request: ApplyJobs, _ caller: Caller) throws -> JobChanges {
         let revised = request.change.map(\.definition)
         try requireUntied(revised, in: "change")
@@ -39,7 +39,7 @@ extension CommandHandler {
         )
     }
 
-    /// Refuses definitions that a process or a connection would end: they are no lasting state.
+    /// Refuses jobs tied to a process or a connection: `job.apply` describes a lasting state.
     private func requireUntied(
         _ definitions: [JobDefinition],
         in list: String

@@ -3,7 +3,7 @@
 import TimerControl
 
 extension CommandHandler {
-    /// `daemon.backup`: a copy with all that was answered before.
+    /// `daemon.backup`: a copy of the database with every change that was answered before.
     func backUp(_ request: BackUp, _ caller: Caller) async throws -> Answer {
         try requireAdministrator(caller, "daemon.backup")
         await scheduler.settle()

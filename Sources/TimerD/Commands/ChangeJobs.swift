@@ -4,7 +4,7 @@ import Schedules
 import TimerControl
 
 extension CommandHandler {
-    /// `job.invalidate`: for good; their runs too, where that is asked for.
+    /// `job.invalidate`: ends the jobs for good, and their runs too if asked to.
     func invalidateJobs(_ request: InvalidateJobs, _ caller: Caller) async throws -> Answer {
         let changed = try await scheduler.change(request.jobs, .invalidate, caller: caller)
         if request.kill {
@@ -25,12 +25,12 @@ extension CommandHandler {
         reply(try await scheduler.change(selection, change, caller: caller))
     }
 
-    /// Those that there is room for; of the others the numbers alone.
+    /// The jobs that fit into a reply, and only the numbers of the others.
     private func reply(_ changed: ChangedJobs) -> JobsReply {
         JobsReply(jobs: view(Array(changed.jobs.prefix(changed.told))), others: changed.untold)
     }
 
-    /// `job.setFireDate`: a one-shot and a grid move as a whole, else the next fire alone.
+    /// `job.setFireDate`: moves a one-shot or a grid as a whole; of other schedules only the next fire.
     func setFireDate(_ request: SetFireDate, _ caller: Caller) async throws -> Answer {
         let now = clock.now().wall
         let (date, note) = try reading(request.fireDate) { text throws(ScheduleError) in
@@ -46,7 +46,7 @@ extension CommandHandler {
         return JobReply(job: job, notes: note.map { [$0] })
     }
 
-    /// `job.fire`: now, whatever the schedule says.
+    /// `job.fire`: fires the job now, whatever its schedule says.
     func fireJob(_ reference: JobReference, _ caller: Caller) async throws -> Answer {
         let (job, fire) = try await scheduler.fire(reference, caller: caller)
         return FireReply(job: view(job), fire: fire)
@@ -54,6 +54,6 @@ extension CommandHandler {
 }
 
 extension ControlError {
-    /// What no request can bring about.
+    /// A bug of the daemon: no request can cause it.
     static let vanished = Self(.internalError, "the job that was changed is not there")
 }

@@ -9,8 +9,8 @@ import TimerControl
 ///
 /// The one switch from a request to a command.
 ///
-/// Whatever a command changes goes through the scheduler; what it only reads comes from the
-/// store's second connection, after all that was asked for before it has been stored.
+/// A command makes changes through the scheduler. It reads through the store's second connection, after
+/// everything that was asked for before has been stored.
 struct CommandHandler: Sendable {
     typealias Answer = any Encodable & Sendable
 
@@ -21,7 +21,7 @@ struct CommandHandler: Sendable {
     let status: @Sendable (Caller) async -> StatusReply
     let metrics: @Sendable () async -> MetricsReply
     let log: Logger
-    /// Whom the daemon runs as.
+    /// The user that the daemon runs as.
     let own: Owner
 
     /// Carries out `request`; what it changes is durable when this returns.
@@ -34,11 +34,10 @@ struct CommandHandler: Sendable {
         return await outcome { try await answer(request, caller) }
     }
 
-    /// Does of a request what takes long and needs nothing but the request; on any thread.
+    /// Does the part of a request that takes long and needs nothing but the request; on any thread.
     ///
-    /// That is to check a list of definitions, and to look for coming dates.
-    ///
-    /// What it returns does the rest, and is to be called as `handle` is.
+    /// That part checks a list of definitions, or finds the coming dates of a preview. The closure it returns
+    /// does the rest, and is called as `handle` is.
     func check(
         _ request: Request,
         from owner: Owner,
@@ -65,7 +64,7 @@ struct CommandHandler: Sendable {
         return caller
     }
 
-    /// What `body` answers, or why it could not; on the caller's executor up to its first suspension.
+    /// The answer of `body`, or its error; on the caller's executor up to its first suspension.
     private nonisolated(nonsending) func outcome(
         _ body: () async throws -> Answer
     ) async -> Result<Answer, ControlError> {
@@ -108,24 +107,24 @@ struct CommandHandler: Sendable {
         case .backUp(let request): try await backUp(request, caller)
         case .checkDatabase: try await checkDatabase(caller)
         case .subscribe:
-            // The connection keeps it to itself: events go where the request came from.
+            // The connection handles it itself: events go where the request came from.
             throw ControlError(.internalError, "a subscription reached the command handler")
         }
     }
 
-    /// Reads what is stored, with all that `caller` has asked for or may have heard of before this.
+    /// Reads the store, once everything that `caller` asked for or may have heard of before is in it.
     func read<T: Sendable>(
         for caller: Caller,
         _ body: @escaping @Sendable (Queries) throws -> T
     ) async throws -> T {
         try Task.checkCancellation()
         await scheduler.settle(for: caller)
-        // Whoever asked may be gone by now.
+        // The client may be gone by now.
         try Task.checkCancellation()
         return try await reader.read { try body(Queries($0)) }
     }
 
-    /// The jobs as they are told of.
+    /// The jobs as replies show them.
     func view(_ jobs: [StoredJob]) -> [Job] {
         let moment = clock.now()
         return jobs.map { view($0, at: moment) }
@@ -150,7 +149,7 @@ struct CommandHandler: Sendable {
         }
         view.held = job.heldReason
         if let unread = job.unread {
-            // try?: what is no JSON is told as the text that it is.
+            // try?: text that is not JSON is shown as a string.
             view.stored =
                 (try? JSONValue(parsing: unread.definition)) ?? .string(unread.definition)
         }

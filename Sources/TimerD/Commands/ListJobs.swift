@@ -3,8 +3,7 @@
 import TimerControl
 
 extension CommandHandler {
-    /// `job.list`: a page of the jobs that match, which ends by its bytes too; where that is
-    /// asked for, each with its last run.
+    /// `job.list`: a page of the jobs that match, bounded in bytes too; with the last run of each if asked.
     func listJobs(_ filter: ListJobs, _ caller: Caller) async throws -> Answer {
         let limit = filter.limit ?? 100
         let moment = clock.now()
@@ -47,7 +46,7 @@ extension CommandHandler {
 
     /// The job that the caller means and may see.
     ///
-    /// - Throws: `notFound`, for one that belongs to somebody else as well.
+    /// - Throws: `notFound`, also for a job of another owner.
     func job(_ reference: JobReference, _ caller: Caller) async throws -> StoredJob {
         switch reference {
         case .id(let id):

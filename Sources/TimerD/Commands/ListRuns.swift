@@ -33,10 +33,10 @@ extension CommandHandler {
         RunReply(run: try await run(reference.id, caller))
     }
 
-    /// `run.kill`: begins to end it; its end is told as any run's.
+    /// `run.kill`: begins to end the run; its end is reported as that of any run.
     func killRun(_ reference: RunReference, _ caller: Caller) async throws -> Answer {
         let run = try await run(reference.id, caller)
-        // Root may end by itself what an owner may not.
+        // Root may end processes that the run's owner may not.
         switch await scheduler.endRun(reference.id, asDaemon: caller.uid == 0) {
         case .gone: throw ControlError(.conflict, "run \(reference.id) is not in progress")
         case .refused:
@@ -51,7 +51,7 @@ extension CommandHandler {
 
     /// The run of that number, if the caller may see it.
     ///
-    /// - Throws: `notFound`, for one that belongs to somebody else as well.
+    /// - Throws: `notFound`, also for a run of another owner.
     func run(_ id: RunID, _ caller: Caller) async throws -> Run {
         guard let run = try await read(for: caller, { try $0.run(id, for: caller) }) else {
             throw ControlError.noRun(id)

@@ -4,16 +4,16 @@ import Foundation
 import Glibc
 import TimerControl
 
-/// Puts together what `daemon.metrics` answers: totals alone, which anybody may know.
+/// Builds the answer to `daemon.metrics`: only totals, which any user may know.
 ///
-/// As of the status, nothing in it takes longer with more jobs.
+/// As in `StatusReport`, nothing takes longer with more jobs.
 struct MetricsReport: Sendable {
     let status: StatusReport
     let eventsLost: @Sendable () -> Int64
 
     @Sendable func reply() async -> MetricsReply {
         let measures = await status.scheduler.measures()
-        // try?: why it cannot be read is said by the status; its numbers are left out until then.
+        // try?: the status says why the store cannot be read; until it can be, its numbers are left out.
         let live = try? await status.store.reader.read { try Queries($0).liveJobs() }
         let writer = status.store.writer
         let statistics = writer.statistics
@@ -63,7 +63,7 @@ struct MetricsReport: Sendable {
 
     /// In bytes, by proc_pid_statm(5); 0 where /proc is not mounted.
     private static func residentMemory() -> Int64 {
-        // try?: told as 0.
+        // try?: reported as 0.
         let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
         let pages = text?.split(separator: " ").dropFirst().first.flatMap { Int64($0) }
         return (pages ?? 0) * Int64(sysconf(Int32(_SC_PAGESIZE)))

@@ -4,9 +4,9 @@ import Schedules
 import TimerControl
 
 extension CommandHandler {
-    /// `schedule.preview`: the coming dates of a schedule that no job has.
+    /// `schedule.preview`: the coming dates of a schedule, without a job.
     func previewSchedule(_ request: PreviewSchedule) throws(ControlError) -> Answer {
-        // As if it were `after` now: a length of time counts from there, and so does "tomorrow".
+        // Takes `after` for now: a length of time counts from there, and so does "tomorrow".
         var now = clock.now().wall
         if let text = request.after {
             now = try reading(text) { [now] text throws(ScheduleError) in

@@ -6,8 +6,8 @@ import TimerControl
 extension CommandHandler {
     /// `run.output`: what a run has written, now or once there is more of it.
     ///
-    /// Asks the runs in progress first and the store then: what a run wrote leaves the one after
-    /// it has come to the other. A task that is cancelled does not wait any longer.
+    /// Asks the runs in progress first and then the store: a run's output leaves the first only after it is
+    /// in the second. A cancelled task stops waiting.
     func readOutput(_ request: ReadOutput, _ caller: Caller) async throws -> Answer {
         let id = request.id
         _ = try await run(id, caller)
@@ -28,7 +28,7 @@ extension CommandHandler {
             if isOver || request.wait != true {
                 return OutputReply(id, output, after: after, running: !isOver)
             }
-            // Its row is stored some milliseconds before its date, at which it starts.
+            // The row of a run is stored some milliseconds before its date, and it begins at that date.
             await scheduler.outputs.waitForBegin(after: begun, within: .seconds(1))
             try Task.checkCancellation()
         }

@@ -5,7 +5,7 @@ import Locks
 import Schedules
 import TimerControl
 
-/// Puts together what `daemon.status` answers; nothing in it takes longer with more jobs.
+/// Builds the answer to `daemon.status`; nothing in it takes longer with more jobs.
 struct StatusReport: Sendable {
     let configuration: Configuration
     let startedAt: Timestamp
@@ -14,19 +14,19 @@ struct StatusReport: Sendable {
     let store: Store
     let watchers: @Sendable () -> Int
     let newestEvent: @Sendable () -> Int64
-    /// Known once the socket listens.
+    /// Set once the socket listens; 0 until then.
     let connections = Source()
 
-    /// A number that is asked for where it is kept.
+    /// A number that is read from its owner each time.
     final class Source: Sendable {
         private let body = Locked<@Sendable () -> Int>({ 0 })
         func set(_ new: @escaping @Sendable () -> Int) { body.withLock { $0 = new } }
         var value: Int { body.withLock { $0 }() }
     }
 
-    /// What `caller` may know: all are told the numbers, administrators alone the next date.
+    /// What `caller` may know: the numbers, and for administrators the next fire date.
     ///
-    /// It would be that of somebody's job.
+    /// That date would tell a user about other users' jobs.
     @Sendable func reply(to caller: Caller) async -> StatusReply {
         let (armed, running, next) = await scheduler.standing(
             withNextDate: caller.isAdministrator
@@ -62,7 +62,7 @@ struct StatusReport: Sendable {
 extension Scheduler {
     /// How many jobs are armed and how many runs are in progress, and the next fire date of all.
     ///
-    /// That date alone needs a look at all that is armed: for administrators, who are told it.
+    /// Only that date needs a look at all armed jobs, so it is found for administrators alone.
     func standing(
         withNextDate isNextWanted: Bool
     ) -> (armed: Int, running: Int, nextFireDate: Timestamp?) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Configuration
-// It holds `stat` where a module of the program imports it, and Glibc where none does.
+// `stat` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
 import CoreFoundation
 import Glibc
 import Logging
@@ -10,13 +10,13 @@ import SystemPackage
 public import TimerControl
 
 extension Configuration {
-    /// What the command line says, or else the environment, the file, the default.
+    /// Reads each setting from the command line, or else the environment, the file, the default.
     ///
     /// - Parameters:
     ///   - commandLine: words by the names of settings.
     ///   - environment: of it, TIMERD_CONFIG and the variables that settings have; empty ones do
     ///     not count.
-    ///   - file: the path of the configuration file; where nobody names one, that of `paths`, if it exists.
+    ///   - file: the path of the configuration file; if none is named, that of `paths`, if it exists.
     ///   - paths: the defaults of those who run the daemon.
     ///   - uid: whom the daemon runs as.
     /// - Returns: a configuration all of whose values are accepted ones.
@@ -56,7 +56,7 @@ extension Configuration {
             value = reader.int(forKey: ConfigKey([setting.rawValue]), default: value)
         }
         func span(_ setting: Setting, _ value: inout Duration) {
-            // try?: it was checked when it was read; where nobody has set it, it is empty.
+            // try?: a setting was checked when it was read; one that is not set is empty here.
             guard let span = try? TimeSpan(parsing: text(setting, "")) else { return }
             value = .microseconds(span.microseconds)
         }
@@ -88,7 +88,7 @@ extension Configuration {
         deny = list(.deny)
     }
 
-    /// What a daemon with these settings would not trust at its places, in a sentence; nil for nothing.
+    /// Why the place of the database or of the socket cannot be trusted, in a sentence; nil if both can.
     public var untrustedPlace: String? {
         if let problem = TrustedPath.problem(withDatabase: database) {
             return "cannot open database '\(database)': \(problem)"
@@ -113,7 +113,7 @@ extension Configuration {
         func span(_ duration: Duration) -> JSONValue {
             let day = Duration.seconds(86_400)
             let days = duration.components.seconds / 86_400
-            // A month and a year are no whole numbers of days, and would be read as such.
+            // In days: the words for a long span have months and years, which are no whole numbers of days.
             return days > 0 && duration == day * days
                 ? .string("\(days)d") : .string("\(TimeSpan(duration))")
         }
@@ -140,7 +140,7 @@ extension Configuration {
         ]
     }
 
-    /// The settings that one place has words for.
+    /// The settings on the command line or in the environment, checked.
     private static func provider(
         _ name: String,
         of words: [String: String],
@@ -177,7 +177,9 @@ extension Configuration {
         }
     }
 
-    /// What keeps a file from being believed: who can write to it decides what root does.
+    /// Why a configuration file cannot be trusted; nil if it can.
+    ///
+    /// Whoever can write to it decides what root does.
     private static func problem(with path: String, uid: UInt32) -> String? {
         var file = stat()
         guard stat(path, &file) == 0 else {

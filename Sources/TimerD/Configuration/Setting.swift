@@ -5,7 +5,7 @@ import Logging
 import Schedules
 import TimerControl
 
-/// What can be set, by the word that the configuration file has for it.
+/// The settings, by their names in the configuration file.
 enum Setting: String, CaseIterable {
     case database, socket, logLevel, drainTime
     case maxRuns, maxRunsPerUser, maxJobsPerUser, maxFiresPerSecondPerUser
@@ -15,14 +15,14 @@ enum Setting: String, CaseIterable {
     case listen
     case allow, deny
 
-    /// What a value of it is.
+    /// The kind of value that a setting takes.
     enum Kind: Hashable {
         case path
         case level
         /// A time span in words.
         case span(ClosedRange<TimeSpan>)
         case number(ClosedRange<Int>)
-        /// Of this machine, or none.
+        /// A loopback address with a port, or none.
         case address
         case users
     }
@@ -69,7 +69,7 @@ enum Setting: String, CaseIterable {
         }
     }
 
-    /// The value as the configuration holds it; nil where it is not one of this setting.
+    /// The value as the configuration holds it; nil if the setting does not accept it.
     func content(of value: JSONValue) -> ConfigContent? {
         switch (kind, value) {
         case (.users, .array(let values)):
@@ -90,13 +90,13 @@ enum Setting: String, CaseIterable {
         }
     }
 
-    /// The same of words, as the command line and the environment have them; a list has commas.
+    /// The same for text from the command line or the environment, where commas separate a list.
     func content(ofWords text: String) -> ConfigContent? {
         switch kind {
         case .path: text.isEmpty || text.utf8.contains(0) ? nil : .string(text)
         case .level: Logger.Level(rawValue: text).map { .string($0.rawValue) }
         case .span(let range):
-            // try?: what cannot be read is told by whoever asked, with what is accepted.
+            // try?: the caller reports text that cannot be read, with what is accepted.
             (try? TimeSpan(parsing: text)).flatMap {
                 range ~= $0 ? .string(text) : nil
             }
@@ -108,7 +108,7 @@ enum Setting: String, CaseIterable {
     }
 }
 
-/// Why a daemon cannot be configured so: one line, for whoever starts it.
+/// Why a setting or the configuration file is refused: one line, for the user who starts the daemon.
 public struct SettingError: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String
 

@@ -5,8 +5,8 @@ import TimerControl
 
 /// The configuration file: one JSON object, whose members are settings; read strictly.
 ///
-/// What is in it is checked as a whole when it is read, so that a slip in it is told with its line
-/// before anything is done by it.
+/// All of it is checked when it is read, so that a mistake is reported with its line before any setting takes
+/// effect.
 struct SettingsFile {
     let providerName: String
     private let contents: [Setting: ConfigContent]
@@ -33,7 +33,7 @@ struct SettingsFile {
         }
         let lines = SettingLines(bytes)
         var contents: [Setting: ConfigContent] = [:]
-        // The first slip in the file is the one that is told.
+        // The first mistake in the file is the one reported.
         for (key, value) in members.sorted(by: { lines[$0.key] < lines[$1.key] }) {
             let place = "\(path):\(lines[key])"
             guard let setting = Setting(rawValue: key) else {
@@ -69,7 +69,7 @@ extension SettingsFile: FileConfigSnapshot {
     var debugDescription: String { description }
 }
 
-/// The lines on which the members of an object stand; of text that is JSON.
+/// The line of each member of the outermost object; the text must be JSON.
 private struct SettingLines {
     private var lines: [String: Int] = [:]
 

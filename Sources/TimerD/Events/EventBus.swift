@@ -5,14 +5,14 @@ import Locks
 import NIOCore
 import TimerControl
 
-/// Hands each event to those who watch, without keeping whoever publishes it.
+/// Hands each event to the watchers without delaying the publisher.
 final class EventBus: Sendable {
-    /// How many recent events are held for the step from the database to what happens now.
+    /// How many recent events are kept for watchers that catch up.
     ///
-    /// More than lie in front of a socket that takes no more: a watcher that was held up for a moment
-    /// goes on from here, or many at once would each read the same events from the database.
+    /// More than a full socket holds unsent: a watcher that was held up for a moment goes on from here.
+    /// Otherwise many watchers at once would each read the same events from the database.
     static let ringCapacity = 8192
-    /// Events that carry much are fewer: 4 MiB, a few times what lies in front of such a socket.
+    /// How many bytes of recent events are kept: 4 MiB, 64 times what a full socket holds unsent.
     static let ringBytes = 4 << 20
 
     /// What is delivered before the loop serves its sockets again; about a millisecond's work.
@@ -25,14 +25,14 @@ final class EventBus: Sendable {
     private struct Inbox {
         var newest: Int64
         var watchers = 0
-        /// How many numbers watchers asked for in vain.
+        /// How many event numbers watchers asked for that were no longer kept.
         var lost: Int64 = 0
-        /// What the loop has not taken up, and about how many bytes of it.
+        /// The events that the loop has not taken yet, and about how many bytes they have.
         var events: Deque<Event> = []
         var bytes = 0
-        /// The newest of those that were dropped, because the loop did not keep up.
+        /// The number of the newest event that was dropped because the loop did not keep up; nil for none.
         var droppedThrough: Int64?
-        /// Whether the loop has been told that there is something.
+        /// Whether the loop has been asked to deliver.
         var isTold = false
 
         mutating func append(_ event: Event) {
@@ -44,7 +44,7 @@ final class EventBus: Sendable {
             bytes = 0
         }
 
-        /// As much as may be delivered in one go.
+        /// Takes as many events as may be delivered in one turn.
         mutating func take() -> [Event] {
             var taken: [Event] = []
             var weight = 0
@@ -68,8 +68,9 @@ final class EventBus: Sendable {
     private let inbox: Locked<Inbox>
     private let watching: NIOLoopBoundBox<Watching>
 
-    /// No event published from now on has the number `newest` or a lower one, and none ever had a
-    /// higher one: after a crash it is the end of the last block of numbers that was begun.
+    /// `newest`: no event so far has a higher number, and every event from now on has one.
+    ///
+    /// After a crash it is the end of the last block of numbers that was begun.
     init(newest: Int64, loop: any EventLoop) {
         self.loop = loop
         inbox = Locked(Inbox(newest: newest))
@@ -93,7 +94,7 @@ final class EventBus: Sendable {
     /// How many numbers of events watchers asked for that are no longer kept.
     var lostCount: Int64 { inbox.withLock { $0.lost } }
 
-    /// How many events the loop has not taken up.
+    /// How many events the loop has not taken yet.
     var pendingCount: Int { inbox.withLock { $0.events.count } }
 
     /// Notes that a watcher asked for what is no longer kept.
@@ -101,10 +102,9 @@ final class EventBus: Sendable {
         inbox.withLock { $0.lost += lost.through - lost.after }
     }
 
-    /// Hands an event to all who watch, soon; costs well under a microsecond when nobody does.
+    /// Hands an event to all watchers, soon; costs well under a microsecond if there are none.
     ///
-    /// For the timer thread: waits for no disk and no socket. Numbers have to grow from call to
-    /// call.
+    /// For the timer thread: waits for no disk and no socket. Numbers have to grow from call to call.
     func publish(_ event: Event) {
         let isFirst = inbox.withLock { inbox in
             inbox.newest = event.seq
@@ -113,27 +113,27 @@ final class EventBus: Sendable {
             defer { inbox.isTold = true }
             return !inbox.isTold
         }
-        // The loop is woken once for all that comes until it runs.
+        // The loop is woken once for all events that come until it runs.
         if isFirst { loop.execute { self.deliver() } }
     }
 
     /// The recent events; on the loop.
     var ring: EventRing { watching.value.ring }
 
-    /// Takes in a watcher, which is live or can be; on the loop.
+    /// Adds a watcher; on the loop.
     func add(_ watcher: Watcher) {
         let newest = inbox.withLock { inbox in
             inbox.watchers += 1
             return inbox.newest
         }
         if watching.value.watchers.isEmpty {
-            // What nobody watched is not here; from this number on all will be.
+            // The ring holds no events that nobody watched; from this number on it holds all.
             watching.value.ring = Self.ring(newest: newest)
         }
         watching.value.watchers[ObjectIdentifier(watcher)] = watcher
     }
 
-    /// Lets go of a watcher; on the loop.
+    /// Removes a watcher; on the loop.
     func remove(_ watcher: Watcher) {
         guard watching.value.watchers.removeValue(forKey: ObjectIdentifier(watcher)) != nil else {
             return
@@ -152,14 +152,14 @@ final class EventBus: Sendable {
             defer { inbox.droppedThrough = nil }
             return (inbox.take(), inbox.droppedThrough, !inbox.events.isEmpty)
         }
-        // A task that is due would run before the loop looks at any socket.
+        // With a delay: the loop runs tasks that are due before it looks at any socket.
         if hasMore {
             loop.assumeIsolated().scheduleTask(in: .microseconds(100)) { self.deliver() }
         }
         let watchers = watching.value.watchers.values
         guard !watchers.isEmpty else { return }
         if let dropped {
-            // They are in the database, from where each reads them.
+            // The dropped events are in the database; each watcher reads them there.
             watching.value.ring = Self.ring(newest: dropped)
             for watcher in watchers { watcher.fallBehind() }
         }

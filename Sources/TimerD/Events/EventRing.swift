@@ -4,16 +4,14 @@ import DequeModule
 import NIOCore
 import TimerControl
 
-/// The newest events, so that a watcher can pass from the database to what happens now.
-///
-/// Holds every event that was appended and whose number is above `floor`.
+/// The newest events, with which a watcher goes on once it has read the older ones from the database.
 struct EventRing {
-    /// The most events, and the most bytes that their lines have.
+    /// The most events, and the most bytes of their lines.
     private let capacity: Int
     private let byteLimit: Int
     private var events: Deque<SharedEvent> = []
     private var bytes = 0
-    /// What has this number or a lower one may be missing here.
+    /// Events with this number or a lower one may be missing.
     private(set) var floor: Int64
 
     /// `newest`: the last number that was given to an event not appended here.
@@ -23,7 +21,7 @@ struct EventRing {
         floor = newest
     }
 
-    /// Takes the next event; the oldest ones may have to go.
+    /// Appends the next event; removes the oldest ones beyond the limits.
     mutating func append(_ event: SharedEvent) {
         events.append(event)
         bytes += event.line.readableBytes
@@ -33,7 +31,7 @@ struct EventRing {
         }
     }
 
-    /// All events above a number, oldest first; nil where some may be missing.
+    /// All events above a number, oldest first; nil if some may be missing.
     func events(after seq: Int64) -> [SharedEvent]? {
         guard seq >= floor else { return nil }
         return Array(events.drop { $0.event.seq <= seq })

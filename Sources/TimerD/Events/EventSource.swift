@@ -2,28 +2,28 @@
 
 import TimerControl
 
-/// Reads a page of kept events with numbers above `after`, in their order; those of `owner` alone
-/// unless it is nil.
+/// Reads a page of kept events with numbers above `after`, in order; only those of `owner` unless it is nil.
 ///
-/// Everything that was published before the call is durable before the answer is read, so that the
-/// last page holds all of it; where it cannot be made durable, this throws.
+/// First waits until everything that was published before the call is durable, so that the last page holds
+/// all of it; throws if that fails.
 typealias EventSource =
     @Sendable (_ after: Int64, _ owner: Owner?, _ limit: EventPage.Limit) async throws -> EventPage
 
 /// One answer of an `EventSource`.
 struct EventPage: Sendable {
     var events: [Event]
-    /// Whether there was no other event when it was read.
+    /// Whether there was no further event when the page was read.
     var isLast: Bool
-    /// The highest number that retention has removed an event of, of those that were asked for.
+    /// The highest number of an event that retention has removed, among those that were asked for; 0 for
+    /// none.
     ///
-    /// 0 if it never did. Events of others before it may be kept.
+    /// Events of other owners with lower numbers may still be kept.
     var prunedThrough: Int64
 
-    /// The most that a page may hold: events, and bytes of them unless it is a single one.
+    /// The most events and bytes that a page may hold; a single event may have more bytes.
     struct Limit: Sendable {
         var events = 128
-        /// As many as may lie in front of a watcher's socket: what has no room there is read again.
+        /// As many as may wait unsent at a watcher's socket: events without room there are read again.
         var bytes = Watcher.unsentLimit
     }
 }

@@ -4,13 +4,12 @@ import TimerControl
 
 /// Decides which events a watcher is sent, and where they come from: each once, in order, no gap.
 ///
-/// It stands behind, at its cursor, until it is live. What is behind reads on from the database,
-/// page by page, until the ring of recent events reaches back to its cursor; then it takes those
-/// and is live. What is live and cannot keep up is behind again. So the memory for a slow watcher
-/// is its cursor.
+/// A watcher is behind until it is live. While it is behind it reads pages from the database, from its cursor
+/// on, until the ring of recent events reaches back to the cursor; then it takes those and is live. A live
+/// watcher that cannot keep up is behind again. So a slow watcher costs no more memory than its cursor.
 struct Subscription {
     enum Phase: Equatable {
-        /// Its reply has not left yet, which the events must follow.
+        /// The reply to the subscription has not left yet; events must follow it.
         case waiting
         case behind
         /// A page was asked for when `newest` was the last number that had been published.
@@ -32,11 +31,11 @@ struct Subscription {
     /// All events up to this number were sent, or were not wanted.
     private(set) var cursor: Int64
     private(set) var phase = Phase.waiting
-    /// Of what is missing up to this number it has been told.
+    /// The watcher has been told of all missing events up to this number.
     private var toldThrough: Int64 = 0
 
-    /// `newest`: the last number that has been published; `owner`: whose events alone are sent, nil
-    /// for those of all.
+    /// `newest`: the last number that has been published; `owner`: the only owner whose events are sent, nil
+    /// for all.
     init(_ request: Subscribe, owner: Owner?, newest: Int64) {
         self.owner = owner
         types = request.types.map(Set.init)
@@ -49,7 +48,7 @@ struct Subscription {
         if phase == .waiting { phase = .behind }
     }
 
-    /// How to get on from behind; the answer is to be carried out at once.
+    /// What a watcher that is behind does next; to be carried out at once.
     ///
     /// `newest`: the last number that has been published, or one before it.
     mutating func step(ring: EventRing, newest: Int64) -> Step {
@@ -61,7 +60,9 @@ struct Subscription {
         return .read(after: cursor)
     }
 
-    /// Moves the cursor over an event; whether it is to be sent.
+    /// Moves the cursor past an event.
+    ///
+    /// - Returns: whether it is to be sent.
     mutating func take(_ event: Event) -> Bool {
         guard event.seq > cursor else { return false }
         cursor = event.seq
@@ -69,26 +70,28 @@ struct Subscription {
         return types?.contains(event.type) != false && jobs?.contains(event.job) != false
     }
 
-    /// The watcher cannot take what comes now.
+    /// Notes that the watcher cannot take new events now.
     mutating func fallBehind() { phase = .behind }
 
-    /// Looks for a gap that a page has: events that are no longer kept, though others between them may
-    /// be; to be told, once.
+    /// The events before the end of a page that are no longer kept; nil for none, or if they were told
+    /// before.
+    ///
+    /// For a watcher of all owners, some events in that range may still be kept.
     mutating func missed(by page: EventPage) -> EventsLost? {
         let known = max(cursor, toldThrough)
         guard page.prunedThrough > known else { return nil }
         toldThrough = page.prunedThrough
-        // Of one owner, all before it have gone; of all, those of other owners may be kept.
+        // For one owner, all events up to that number are gone; for all owners, some may still be kept.
         if owner != nil { cursor = max(cursor, page.prunedThrough) }
         return EventsLost(after: known, through: page.prunedThrough)
     }
 
-    /// All events of a page have been taken.
+    /// Notes that all events of a page have been taken.
     ///
-    /// - Parameter isLast: whether the page was shorter than asked for.
+    /// - Parameter isLast: whether no further event existed when the page was read.
     mutating func pageTaken(isLast: Bool) {
-        // Nothing between the page's end and what was published when it was asked for: numbers are
-        // left out after a crash, and the ring does not reach back over them.
+        // No event has a number from the page's end to `newest`. A crash leaves out numbers, and the ring
+        // does not reach back over those: so the cursor skips them.
         if case .reading(let newest) = phase, isLast { cursor = max(cursor, newest) }
         phase = .behind
     }

@@ -9,13 +9,13 @@ protocol EventSink: AnyObject {
     var isWritable: Bool { get }
     func write(_ line: ByteBuffer)
     func flush()
-    /// Ends it all, with the reason as the last line.
+    /// Closes the connection, with the reason as the last line.
     func close(with error: ControlError)
 }
 
 /// Carries out what one connection's subscription decides; belongs to the event loop.
 final class Watcher {
-    /// The bytes that may lie in front of a watcher's socket; a single event may have more.
+    /// How many bytes may wait unsent at a watcher's socket; a single event may have more.
     static let unsentLimit = 65_536
 
     private var subscription: Subscription
@@ -26,15 +26,15 @@ final class Watcher {
     private let user: RequestGate.User
     private let channel: any Channel
     private weak let sink: (any EventSink)?
-    /// Flushing can make room at once, which calls `resume` from inside itself.
+    /// Whether `resume` is running: flushing can make room at once, which calls it again from within.
     private var isResuming = false
-    /// After which number it will read once its turn has come.
+    /// The number after which to read once its turn has come; nil if it waits for no turn.
     private var waitsToRead: Int64?
-    /// Pages are read by few watchers at a time, the users in turn.
+    /// Few watchers read pages at a time; users take turns.
     private static let load = RequestLoad(kind: .events)
 
-    /// `owner` is whose events alone are sent, nil for all; `newest` the number that the reply to
-    /// the subscription states, `channel` where the sink writes to.
+    /// `owner`: the only owner whose events are sent, nil for all; `newest`: the number in the reply to the
+    /// subscription; `channel`: where the sink writes to.
     init(
         _ request: Subscribe,
         owner: Owner?,
@@ -86,12 +86,12 @@ final class Watcher {
     /// Hands over to the socket what `receive` wrote.
     func flush() { sink?.flush() }
 
-    /// What was published was not handed to it.
+    /// Notes that events were published that this watcher did not get.
     func fallBehind() {
         if subscription.phase == .live { subscription.fallBehind() }
     }
 
-    /// Waits for nothing any more.
+    /// Gives up its turn to read, if it waits for one.
     func end() {
         guard waitsToRead != nil else { return }
         waitsToRead = nil
@@ -148,7 +148,7 @@ final class Watcher {
                 bus.note(lost)
                 sink.write(.line(ReplyLine.eventsLost(lost)))
             }
-            // What there is no room for is read again.
+            // Events without room are read again later.
             for event in page.events where sink.isWritable && subscription.take(event) {
                 sink.write(.line(ReplyLine.event(event)))
             }

@@ -9,11 +9,10 @@ import TimerControl
 
 /// Serves the metrics over HTTP on a loopback address: `GET /metrics`, and nothing else.
 ///
-/// Whoever is on this machine may ask, for there is no telling users apart here, but no page in a
-/// browser (`RequestOrigin`). A connection is for one request, of a few KiB and a few seconds.
+/// Any user of this machine may ask, because a TCP connection does not tell who it is; a page in a browser
+/// may not (`RequestOrigin`). A connection is for one request, of a few KiB and a few seconds.
 final class MetricsEndpoint: Sendable {
-    /// With more connections than this, the oldest is closed that has not sent its request; the
-    /// newest where all have.
+    /// Beyond this, the oldest connection without a request is closed; the newest if all have sent theirs.
     static let maxConnections = 16
     /// How long a request may take to come.
     static let requestTimeLimit = TimeAmount.seconds(2)
@@ -22,7 +21,7 @@ final class MetricsEndpoint: Sendable {
 
     private let listener: any Channel
 
-    /// The address with the port that it has.
+    /// The address, with the port that it was given.
     let address: ListenAddress
 
     private init(_ listener: any Channel, _ address: ListenAddress) {
@@ -67,9 +66,9 @@ final class MetricsEndpoint: Sendable {
         }
     }
 
-    /// Listens no more; connections that are open end with the loop.
+    /// Stops listening; open connections go on, and end with the loop at the latest.
     func stop() async {
-        // try?: fails where it is closed already, which is what is wanted.
+        // try?: fails only if the channel is closed already.
         try? await listener.close()
     }
 
@@ -85,7 +84,7 @@ final class MetricsEndpoint: Sendable {
         _ metrics: @escaping @Sendable () async -> MetricsReply
     ) throws {
         if open.value.count >= maxConnections {
-            // Whoever opens connections and says nothing keeps nobody out.
+            // A client that opens connections and sends nothing keeps nobody out.
             guard let silent = open.value.firstIndex(where: { !$0.hasAsked }) else {
                 throw TooMany()
             }
@@ -121,7 +120,7 @@ final class MetricsEndpoint: Sendable {
     }
 }
 
-/// Why a connection is closed at once; nobody is told.
+/// Why a connection is closed at once; neither sent nor logged.
 private struct TooMany: Error {}
 
 /// Closes a connection that sends more than a request for metrics may be long.

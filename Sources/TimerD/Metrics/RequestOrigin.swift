@@ -2,10 +2,10 @@
 
 import NIOHTTP1
 
-/// Why a request for metrics is refused that a page in a browser may have caused.
+/// Refuses a request for metrics that a page in a browser may have sent.
 ///
-/// A page of any site can have its own name lead to 127.0.0.1 (DNS rebinding), and then read what is
-/// served there: only names that are always this machine's are answered.
+/// Any site can have its own name lead to 127.0.0.1 (DNS rebinding), and its pages could then read what is
+/// served there. So only names that always mean this machine are answered.
 struct RequestOrigin {
     struct Refusal: Hashable {
         var status: HTTPResponseStatus
@@ -16,7 +16,7 @@ struct RequestOrigin {
     static func refusal(of head: HTTPRequestHead) -> Refusal? {
         let hosts = head.headers["Host"]
         guard let host = hosts.first else {
-            // Before 1.1 there was none (RFC 9112, section 3.2).
+            // HTTP before 1.1 had no such field (RFC 9112, section 3.2).
             if head.version == .http1_0 { return nil }
             return Refusal(status: .badRequest, text: "A request has a field 'Host'.\n")
         }

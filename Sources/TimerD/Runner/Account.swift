@@ -54,7 +54,7 @@ extension Account {
             switch getpwuid_r(uid, &record, strings, size, &found) {
             case EINTR: continue
             case ERANGE: size *= 2
-            // What else getpwuid_r(3) has for "no such user", besides success.
+            // getpwuid_r(3) answers these codes too if there is no such user.
             case 0, ENOENT, ESRCH: return found == nil ? nil : Self(record)
             case let code: throw Errno(rawValue: code)
             }
@@ -81,7 +81,7 @@ extension Account {
             if getgrouplist(record.pw_name, record.pw_gid, &groups, &count) != -1 {
                 return Array(groups.prefix(Int(count)))
             }
-            // It has said how many there are; the kernel takes no more than 65,536.
+            // `count` is now the number of groups; the kernel takes no more than 65,536.
             guard count > size, count <= 65_536 else { return [record.pw_gid] }
         }
     }
@@ -92,17 +92,17 @@ extension Account {
 }
 
 extension Credentials {
-    /// Who `account`'s commands are to run as; nil for whom the daemon runs as itself.
+    /// The credentials of `account`'s commands; nil if they run with the daemon's own.
     ///
-    /// A daemon that is not root has no other user to give. One that is root runs root's commands
-    /// as they are, unless it was started with other groups than root's.
+    /// A daemon that is not root can run commands only as its own user. A daemon of root runs root's commands
+    /// with its own credentials if its groups are root's.
     init?(for account: Account, daemonUID: UInt32) {
         guard daemonUID == 0 else { return nil }
         self.init(uid: account.uid, gid: account.gid, groups: account.groups)
         if account.uid == 0, isOwn { return nil }
     }
 
-    /// Whether a child of the daemon is this without further ado.
+    /// Whether the daemon, and so each of its children, has these credentials already.
     private var isOwn: Bool {
         let count = getgroups(0, nil)
         guard count >= 0, uid == geteuid(), gid == getegid() else { return false }

@@ -6,19 +6,19 @@
 struct Accounts: Sendable {
     /// How many users are remembered.
     static let most = 4096
-    /// How old an answer may be: with this delay, a user who was removed has no more runs, and a uid
-    /// that is given to somebody else goes by the new name.
+    /// How old an answer of the user database may be.
+    ///
+    /// For so long a user who was removed may still have runs, and a reused uid may still have its old name.
     static let longestAge = Duration.seconds(1)
-    /// How old PAM's answer may be, yes or no: with this delay, an account that has expired has no
-    /// more runs.
+    /// How old PAM's answer may be, yes or no: for so long an expired account may still have runs.
     static let permissionAge = Duration.seconds(5)
 
-    /// Nil where there is no such user.
+    /// An answer is nil if there is no such user.
     private let accounts: UserAnswers<UInt32, Account?>
-    /// By account, so that a uid that is used again is asked about again; nil where nobody is asked.
+    /// By account, so that PAM is asked again about a uid that was reused; nil if PAM is not asked.
     private let permissions: UserAnswers<Account, Void>?
 
-    /// `permission`: throws for an account that may not run commands now; nil where all may.
+    /// `permission`: throws for an account that may not run commands now; nil if all may.
     init(
         find: @escaping @Sendable (UInt32) throws(StartRefusal) -> Account = Account.find,
         permission: (@Sendable (Account) throws(StartRefusal) -> Void)? = nil,
@@ -49,19 +49,19 @@ struct Accounts: Sendable {
         return account
     }
 
-    /// What the uid is called; nil where there is no such user.
+    /// What the uid is called; nil if there is no such user.
     ///
     /// - Throws: for a database that does not answer.
     func name(of uid: UInt32) async throws(StartRefusal) -> String? { try await entry(uid)?.name }
 
-    /// Returns where the account may run commands now.
+    /// Returns if the account may run commands now.
     ///
-    /// - Throws: for one that may not, with the reason, and where nobody can say.
+    /// - Throws: the reason if it may not, or if PAM cannot be asked.
     func requirePermission(_ account: Account) async throws(StartRefusal) {
         try await permissions?.answer(about: account, age: Self.permissionAge).get()
     }
 
-    /// The same, and nil where there is no such user.
+    /// The user's account, as it was at most `longestAge` ago; nil if there is no such user.
     func entry(_ uid: UInt32) async throws(StartRefusal) -> Account? {
         try await accounts.answer(about: uid, age: Self.longestAge).get()
     }

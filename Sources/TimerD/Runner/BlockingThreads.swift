@@ -6,8 +6,8 @@ import Glibc
 
 /// Threads for what may block for as long as a file server or a user database does.
 ///
-/// As many as there is work, up to a limit: who waits for a dead server delays nobody else. A
-/// thread without work for a while ends.
+/// A thread for each piece of work, up to a limit: work that waits for a dead server delays no other work. A
+/// thread without work for 10 s ends.
 final class BlockingThreads: Sendable {
     private let desk: WorkDesk
 
@@ -28,12 +28,11 @@ final class BlockingThreads: Sendable {
     }
 }
 
-/// Where work waits for threads, and threads for work.
+/// @unchecked because `lock` guards every mutable property.
 ///
-/// @unchecked because every property is guarded by `lock`, which a condition of pthreads needs to
-/// be of pthreads too.
+/// It is a lock of pthreads, because a condition of pthreads needs one.
 private final class WorkDesk: @unchecked Sendable {
-    /// In seconds.
+    /// How long a thread waits for work before it ends, in seconds.
     static let patience = 10
 
     private let limit: Int
@@ -65,7 +64,7 @@ private final class WorkDesk: @unchecked Sendable {
         pthread_mutex_lock(lock)
         work.append(item)
         if work.count > idle, threads < limit, startThread() { threads += 1 }
-        // Without any thread there is nobody who would ever do it.
+        // Without any thread nobody would ever do it: the caller does.
         let isAbandoned = threads == 0
         if isAbandoned { work.removeLast() }
         pthread_cond_signal(arrival)
@@ -114,7 +113,7 @@ private final class WorkDesk: @unchecked Sendable {
         pthread_mutex_unlock(lock)
     }
 
-    /// Waits for work, with the lock held; nil if there is none for a while, or will be no more.
+    /// Waits for work, with the lock held; nil after `patience` without work, or once closed and empty.
     private func next() -> (@Sendable () -> Void)? {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)

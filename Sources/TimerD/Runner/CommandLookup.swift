@@ -3,10 +3,10 @@
 import CSpawn
 import SystemPackage
 
-/// The files that a command may mean, and in words why none could be executed.
+/// The files that a command may mean, and the refusal if none of them could be executed.
 ///
-/// Nothing is looked at here: the daemon sees more than the owner of a job may. The process that is
-/// to become the command tries the files, as its owner, and says what came of it.
+/// The daemon does not look at the files: it may see more than the owner of a job. The child tries them as
+/// that owner, and reports the result.
 struct CommandLookup: Sendable {
     /// What to execute, the first that can be: absolute, or relative to the working directory.
     let files: [String]
@@ -30,12 +30,12 @@ struct CommandLookup: Sendable {
         files = path.split(separator: ":").filter { $0.hasPrefix("/") }.map { "\($0)/\(command)" }
     }
 
-    /// What it means that there could be no process, or nothing to watch it with.
+    /// The refusal if no process could be made, or nothing to watch it with.
     func refusal(_ cause: Errno) -> StartRefusal {
         StartRefusal("cannot run \(StartRefusal.quote(request.argv[0]))", cause)
     }
 
-    /// What a process says that could not become the command.
+    /// The refusal if the child could not become the command.
     func refusal(_ report: cspawn_report) -> StartRefusal {
         let cause = Errno(rawValue: report.error)
         let limits = request.limits
@@ -78,7 +78,7 @@ struct CommandLookup: Sendable {
         return StartRefusal("\(doing): its interpreter \(StartRefusal.quote(interpreter))", cause)
     }
 
-    /// What execve(2) says of an interpreter, which it does not name.
+    /// The errors by which execve(2) may also mean a script's interpreter, which it does not name.
     private static let missing: Set<Errno> = [
         .noSuchFileOrDirectory, .notDirectory, .permissionDenied, .tooManySymbolicLinkLevels,
         .fileNameTooLong,

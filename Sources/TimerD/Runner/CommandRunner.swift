@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Carries out runs: the seam between the scheduler, which decides, and processes, which happen.
+/// Carries out runs: the seam between the scheduler and processes.
 protocol CommandRunner: Sendable {
-    /// Runs a command; returns once its own process has ended and nothing of its group is left.
+    /// Runs a command; returns once its own process has ended and its group has ended or cannot be ended.
     ///
-    /// Whoever else holds the command's pipes does not delay that. `started` is called once, as
-    /// soon as the process exists, with its pid, which is also its process group and session; it
-    /// is not called for `notStarted`. Cancelling the task is `stop` with the request's teardown:
-    /// the result still comes.
+    /// Other processes that hold the command's pipes do not delay that. `started` is called once, when the
+    /// process has become the command, with its pid, which is also its process group and session; it is not
+    /// called for `notStarted`. Cancelling the task acts as `stop` with the request's teardown: the result
+    /// still comes.
     func run(
         _ request: RunRequest,
         started: @escaping @Sendable (_ pid: Int32) -> Void
@@ -20,28 +20,28 @@ protocol CommandRunner: Sendable {
     @discardableResult
     func stop(_ run: Int64, by teardown: Teardown) -> Bool
 
-    /// Begins to end a run; returns what came of the first signal, nil where there is no process yet.
+    /// Begins to end a run; returns what came of the first signal, nil if there is no process yet.
     ///
-    /// Where the run's owner may signal none of its processes nothing more is done, unless
-    /// `asDaemon`: that is with the daemon's own rights.
+    /// If the owner may signal none of the run's processes, no further signal is sent. `asDaemon`: signals
+    /// with the daemon's own rights instead.
     func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer?
 
-    /// What tells a process that has been started from others, should it outlive the daemon; nil
-    /// where it has ended.
+    /// What identifies a running process, should it outlive the daemon; nil if it has ended.
     func process(_ pid: Int32) -> Orphan?
 
-    /// The processes that a daemon of that socket started for `runs`; who each of them runs as.
+    /// The processes that a daemon with that socket started for `runs`, which holds the uid of each run.
     func orphans(of runs: [Int64: UInt32], socket: String) -> [Int64: Orphan]
 
-    /// Whether a process that an earlier daemon started has not ended.
+    /// Whether a process that an earlier daemon started is still running.
     func lives(_ process: Orphan) -> Bool
 
-    /// Ends such a process and all of its group with the rights of `owner`; returns when they have
-    /// ended, or will not: then those that are left.
+    /// Ends such a process and all of its group, with the rights of `owner`.
+    ///
+    /// - Returns: the processes that could not be ended.
     func end(_ process: Orphan, of owner: UInt32, by teardown: Teardown) async -> [Int32]
 }
 
-/// The processes of the machine.
+/// Defaults: they look at the processes of this machine, and end none.
 extension CommandRunner {
     func process(_ pid: Int32) -> Orphan? {
         Orphan.ticks(of: pid).map { Orphan(pid: pid, ticks: $0) }
@@ -62,7 +62,7 @@ extension CommandRunner {
 
 /// What to run, complete: nothing is inherited from the daemon.
 struct RunRequest: Sendable {
-    /// The run's number, which `stop` calls it by; no two runs in progress share one.
+    /// The run's number, by which `stop` and `kill` find it; no two runs in progress share one.
     var run: Int64
     /// Run as given; without a slash, the first is looked up in the PATH of `environment`.
     var argv: [String]
@@ -71,19 +71,18 @@ struct RunRequest: Sendable {
     var workingDirectory: String
     /// What the command finds on its standard input, before the end of file.
     var input: [UInt8] = []
-    /// Where what it writes is kept, and can be read while it runs; no other run's.
+    /// Keeps what the command writes, and can be read while it runs; each run has its own.
     var output = RunOutput()
     /// Who the command runs as; nil for the daemon's own user.
     var credentials: Credentials?
     var limits = ProcessLimits()
     /// How long the run may take; nil for no limit.
     var timeout: Duration?
-    /// How it is ended when it has taken that long, and what it leaves behind when it has ended.
+    /// How the run is ended at its timeout, and how the processes that it leaves behind are ended.
     var teardown = Teardown.standard
-    /// Asked just before there is a process, and then there is none if it says so.
+    /// Asked just before the process is made; it may say no.
     var start = RunStart()
-    /// Called once if the run has taken as long as it may, and its owner may signal none of its
-    /// processes, which go on; with those.
+    /// Called once if the owner may signal none of the run's processes at the timeout; gets those that go on.
     var outlasted: @Sendable ([Int32]) -> Void = { _ in }
 }
 
@@ -140,10 +139,9 @@ struct RunResult: Sendable {
     /// µs since 1970 on the wall clock: when the run's own process ended, not what it left behind.
     var endedAtMicroseconds: Int64
     var output: CapturedOutput
-    /// What it used, with the children it waited for; nil where there was no process.
+    /// What it used, with the children it waited for; nil if there was no process.
     var usage: RunUsage?
-    /// The processes of its group that could not be ended: as they are another's than the owner's, or
-    /// sleep uninterruptibly.
+    /// The processes of its group that could not be ended: another user's, or in uninterruptible sleep.
     var survivors: [Int32] = []
 }
 
@@ -152,8 +150,8 @@ struct RunUsage: Hashable, Sendable {
     var systemMicroseconds: Int64
     /// The largest resident set of one process, in bytes.
     ///
-    /// Nil where it was below the daemon's own, which the kernel counts too: a process begins as
-    /// its parent's copy.
+    /// Nil if it is no larger than the daemon's own peak. The kernel counts that too, because a process
+    /// begins as a copy of its parent.
     var peakMemory: Int64?
 }
 

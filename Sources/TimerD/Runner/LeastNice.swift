@@ -3,11 +3,11 @@
 import Glibc
 
 extension ProcessLimits {
-    /// The least niceness that the kernel gives to a command of `owner`; nil where it is root's
-    /// daemon that runs root's own, which may have any.
+    /// The lowest niceness of a command of `owner`; nil if root's daemon runs root's command, which may have
+    /// any.
     ///
-    /// Less than it runs with takes RLIMIT_NICE (getrlimit(2)), which is zero on most machines. A
-    /// daemon that is root sets what is not negative with its own privilege.
+    /// To lower its niceness a process needs RLIMIT_NICE (getrlimit(2)), which is zero on most machines. A
+    /// daemon of root sets 0 and above with its own privilege.
     static func leastNice(owner: UInt32, daemon: UInt32) -> Int32? {
         if daemon == 0, owner == 0 { return nil }
         var limit = rlimit()

@@ -9,21 +9,20 @@ struct Orphan: Sendable, Hashable {
     /// When it was started, as `ticks(of:)` said then: another process may have the number by now.
     let ticks: Int64
 
-    /// When a process was started, in clock ticks since the machine was; nil where there is none.
+    /// When a process was started, in clock ticks since the machine started; nil if there is none.
     static func ticks(of pid: pid_t) -> Int64? {
         ProcessStatus(of: pid)?.ticks
     }
 
-    /// The processes that were started for `runs` by a daemon of that socket, by the environment they
-    /// were given; looks at every process there is.
+    /// Finds the processes that a daemon with that socket started for `runs`, by their environment.
     ///
-    /// For runs whose process was not recorded: the daemon died between its start and that. `runs`:
-    /// who each of them runs as, for anyone may give a process of his own such an environment.
+    /// For runs whose process was not recorded, because the daemon died before that. `runs` holds the uid of
+    /// each run: any user could give a process such an environment. Looks at every process there is.
     static func find(_ runs: [Int64: UInt32], socket: String) -> [Int64: Orphan] {
         guard !runs.isEmpty else { return [:] }
         var found: [Int64: Orphan] = [:]
         for pid in ProcessStatus.allProcesses ?? [] {
-            // The run's own process leads its session; what it started is of its group.
+            // The run's own process leads its session; processes that it started are found by their group.
             guard getsid(pid) == pid, let run = run(of: pid, socket), let user = runs[run],
                 ProcessStatus.user(of: pid) == user, let ticks = ticks(of: pid)
             else { continue }
@@ -49,14 +48,15 @@ struct Orphan: Sendable, Hashable {
         return status.ticks == ticks && !status.hasEnded
     }
 
-    /// As `lives`, but tells where that cannot be found out now.
+    /// As `lives`, but throws if that cannot be found out now.
     func isThere() throws(Errno) -> Bool {
         guard let status = try ProcessStatus.look(at: pid) else { return false }
         return status.ticks == ticks && !status.hasEnded
     }
 
-    /// Ends it and all of its process group; returns when they have ended, or will not: then those
-    /// that are left.
+    /// Ends it and all of its process group.
+    ///
+    /// - Returns: the processes that could not be ended.
     func end(
         _ group: ProcessGroup,
         by teardown: Teardown,

@@ -109,7 +109,7 @@ private final class PumpInbox: Sendable {
 
     /// The runs that were put since the last time, and whether there will be no more.
     ///
-    /// For when `alarm` is readable; it may still be so afterwards.
+    /// To be called when `alarm` is readable; it may still be readable afterwards.
     func take() -> (runs: [PumpedRun], isClosed: Bool) {
         var bytes: (UInt64, UInt64) = (0, 0)
         read(alarm.rawValue, &bytes, MemoryLayout.size(ofValue: bytes))
@@ -119,7 +119,7 @@ private final class PumpInbox: Sendable {
         }
     }
 
-    /// A bell that is full has been rung.
+    /// Wakes the thread; a pipe that is full wakes it already.
     private func ring() {
         var byte: UInt8 = 1
         write(bell.rawValue, &byte, 1)
@@ -177,8 +177,10 @@ private final class PumpLoop {
         poll(&polled, nfds_t(polled.count), -1)
     }
 
-    /// A write to a command that has closed its input is to answer EPIPE, whatever the daemon does
-    /// with SIGPIPE elsewhere: the signal goes to the thread that wrote.
+    /// Blocks SIGPIPE, so that a write to a command that has closed its input answers EPIPE.
+    ///
+    /// The signal goes to the thread that wrote, so this does not depend on what the daemon does with it
+    /// elsewhere.
     private func ignorePipeSignal() {
         var signals = sigset_t()
         sigemptyset(&signals)

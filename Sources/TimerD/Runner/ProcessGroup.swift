@@ -15,23 +15,23 @@ enum SignalAnswer: Sendable, Hashable {
     case unknown
 }
 
-/// The process group that a run leads, by its number: the pid of the run's own process.
+/// The process group of a run; its number is the pid of the run's own process.
 struct ProcessGroup: Sendable, Hashable {
     let leader: pid_t
     /// The user with whose rights it is signalled; nil for the daemon's own.
     ///
-    /// What a user's run has started is not all his to end: a program that is setuid root and has
-    /// become root altogether is root's (kill(2)).
+    /// The user may not signal every process of the run: a setuid program that has become root altogether
+    /// belongs to root (kill(2)).
     var owner: UInt32?
-    /// When its leader was started, where that is not the daemon's to reap: as `ProcessStatus` says.
+    /// When the leader was started (`ProcessStatus.ticks`), if it is not a child of this daemon.
     var leaderTicks: Int64?
 
     /// Sends a signal to every process of the group; says what came of it.
     ///
-    /// Only while the leader has not been reaped, or `survives` is true: else the number may be
-    /// another's. A stopped process is continued, so that it can heed the signal. With an owner it
-    /// may block, for a second at most each time it is tried. `fromTheStart`: the leader may have yet
-    /// to make the group, and then is sent the signal alone; only while it has not been reaped.
+    /// To be called only while the leader has not been reaped, or `survives` is true: after that the number
+    /// may belong to another group. A stopped process is continued, so that it can heed the signal. With an
+    /// owner this may block, up to a second for each of three tries. `fromTheStart`: the leader may not have
+    /// made its group yet, and then gets the signal alone; only while it has not been reaped.
     func send(_ signal: Int32, fromTheStart: Bool = false) -> SignalAnswer {
         guard let owner else { return sendAsDaemon(signal, fromTheStart: fromTheStart) }
         for _ in 1...3 {
@@ -48,14 +48,14 @@ struct ProcessGroup: Sendable, Hashable {
         return answer
     }
 
-    /// Whether processes of the group live on, once its leader has been reaped.
+    /// Whether processes of the group live on after its leader has been reaped.
     ///
-    /// The kernel gives the number to no new process while the group has a member. So a process
-    /// that has it shows that the group is gone, and the number used again. Zombies are members
-    /// until somebody reaps them, which not every pid 1 does soon: what is left is looked at.
+    /// The kernel gives the number to no new process while the group has a member. So a process with that
+    /// number means that the group is gone and the number was reused. Zombies are members until they are
+    /// reaped, which not every pid 1 does soon: so each member is looked at.
     var survives: Bool {
         if exists(leader) {
-            // Or it is the leader's own, whom nobody has reaped yet.
+            // Unless it is the leader itself, which nobody has reaped yet.
             guard let leaderTicks, ProcessStatus(of: leader)?.ticks == leaderTicks else {
                 return false
             }
@@ -69,23 +69,24 @@ struct ProcessGroup: Sendable, Hashable {
         kill(process, 0) == 0 || errno == EPERM
     }
 
-    /// Ends what survives of the group, its leader having been reaped; the processes that are left.
+    /// Ends the rest of the group, after its leader has been reaped.
     ///
-    /// Gives up where even SIGKILL does not help: a process in uninterruptible sleep, or one that
-    /// the owner may not signal.
+    /// Gives up on a process in uninterruptible sleep, and on one that the owner may not signal.
+    ///
+    /// - Returns: the processes that are left.
     func endSurvivors(by teardown: Teardown, on threads: BlockingThreads) async -> [pid_t] {
         for step in teardown.signals {
             guard survives else { return [] }
-            // Looked at once more where it is sent: the thread may have been waited for.
+            // Checked again just before the signal: it may have waited for a free thread.
             let answer = await onThread(threads) { survives ? send(step.signal) : .gone }
-            // Nobody has it who could heed it.
+            // No process got the signal, so there is nothing to wait for.
             if answer == .refused { continue }
             await ProcessStatus.wait(atMost: step.grace) { !survives }
         }
         return survives ? livingMembers ?? [] : []
     }
 
-    /// Does what may block elsewhere than on the threads of all tasks.
+    /// Does `work` on `threads` if it may block, that is with an owner; else here.
     func onThread<Value: Sendable>(
         _ threads: BlockingThreads,
         _ work: @escaping @Sendable () -> Value
@@ -95,7 +96,7 @@ struct ProcessGroup: Sendable, Hashable {
 
     /// Reaps those members of the group that have become the daemon's own children.
     ///
-    /// Orphans do where the daemon is pid 1 of a container, or a subreaper.
+    /// Orphans become its children if it is pid 1 of a container, or a subreaper.
     private func reapAdopted() {
         var info = siginfo_t()
         while waitid(P_PGID, id_t(leader), &info, WEXITED | WNOHANG) == 0, info.si_signo != 0 {
@@ -103,11 +104,11 @@ struct ProcessGroup: Sendable, Hashable {
         }
     }
 
-    /// Those that have not ended; looks at every process there is, nil if that is not possible.
+    /// The members that have not ended, found among all processes; nil if those cannot be listed.
     var livingMembers: [pid_t]? {
         ProcessStatus.allProcesses?.filter { pid in
             guard getpgid(pid) == leader else { return false }
-            // One that is there and cannot be looked at counts as living.
+            // A process that exists but cannot be looked at counts as living.
             return ProcessStatus(of: pid).map { !$0.hasEnded } ?? exists(pid)
         }
     }
@@ -123,7 +124,7 @@ extension SignalAnswer {
         }
     }
 
-    /// Of kill(2), which has just been called.
+    /// From the result of kill(2), which has just been called, and errno.
     fileprivate init(code: CInt) {
         self =
             switch code == 0 ? 0 : errno {

@@ -7,13 +7,13 @@ import SystemPackage
 struct ProcessStatus: Sendable {
     /// Whether it has ended and waits to be reaped.
     let hasEnded: Bool
-    /// When it was started, in clock ticks since the machine was.
+    /// When it was started, in clock ticks since the machine started.
     let ticks: Int64
 
-    /// Nil where there is no such process.
+    /// Nil if there is no such process.
     init?(of pid: pid_t) {
         let text = Self.contents(of: pid, "stat").map { String(decoding: $0, as: UTF8.self) }
-        // "pid (name) state ...": the name may hold blanks and parentheses, nothing behind it does.
+        // "pid (name) state ...": the name may hold blanks and parentheses, the fields after it hold none.
         guard let text, let end = text.lastIndex(of: ")") else { return nil }
         let words = text[text.index(after: end)...].split(separator: " ")
         guard words.count > 19, let ticks = Int64(words[19]) else { return nil }
@@ -21,7 +21,7 @@ struct ProcessStatus: Sendable {
         self.ticks = ticks
     }
 
-    /// As `init`, but tells that the system has no descriptor or memory to look with.
+    /// As `init`, but throws if the system has no descriptor or memory to look with.
     static func look(at pid: pid_t) throws(Errno) -> Self? {
         if let status = Self(of: pid) { return status }
         let file = open("/proc/\(pid)/stat", O_RDONLY | O_CLOEXEC)
@@ -36,7 +36,7 @@ struct ProcessStatus: Sendable {
         return nil
     }
 
-    /// The real uid of a process; nil where there is none.
+    /// The real uid of a process; nil if there is none.
     static func user(of pid: pid_t) -> UInt32? {
         guard let bytes = contents(of: pid, "status") else { return nil }
         let lines = bytes.split(separator: UInt8(ascii: "\n"))
@@ -47,7 +47,7 @@ struct ProcessStatus: Sendable {
         return UInt32(String(decoding: words[1], as: UTF8.self))
     }
 
-    /// Every process there is; nil if that cannot be told.
+    /// Every process there is; nil if /proc cannot be listed.
     static var allProcesses: [pid_t]? {
         guard let folder = opendir("/proc") else { return nil }
         defer { closedir(folder) }
@@ -61,7 +61,7 @@ struct ProcessStatus: Sendable {
         return pids
     }
 
-    /// A file of a process, 1 MiB of it at most; nil where it cannot be read.
+    /// A file of a process, 1 MiB of it at most; nil if it cannot be read.
     static func contents(of pid: pid_t, _ name: String) -> [UInt8]? {
         let file = open("/proc/\(pid)/\(name)", O_RDONLY | O_CLOEXEC)
         guard file != -1 else { return nil }
@@ -76,12 +76,14 @@ struct ProcessStatus: Sendable {
         return contents
     }
 
-    /// Looks again and again, rarer each time: nothing tells of the end of another's child.
+    /// Polls `hasEnded` until it is true or `limit` has passed: after 1 ms, and then ever more rarely.
+    ///
+    /// The kernel reports no event when the last process of a group ends.
     static func wait(atMost limit: Duration, until hasEnded: () -> Bool) async {
         let deadline = ContinuousClock.now + limit
         var pause = Duration.milliseconds(1)
         while !hasEnded(), ContinuousClock.now < deadline {
-            // try?: cancellation shortens the pause alone, and who ends processes is not cancelled.
+            // try?: cancellation would only shorten the pause, and nobody cancels a task that ends processes.
             try? await Task.sleep(for: min(pause, deadline - ContinuousClock.now))
             pause = min(pause * 2, .milliseconds(50))
         }

@@ -8,7 +8,7 @@ import SystemPackage
 struct PumpReports: Sendable {
     /// The process has become the command.
     var started: @Sendable () -> Void
-    /// It has taken as long as it may.
+    /// The run's timeout has passed.
     var timedOut: @Sendable () -> Void
 }
 
@@ -36,7 +36,7 @@ struct PumpedRun: Sendable {
     private let reports: PumpReports
     private let done: CheckedContinuation<PumpedEnd, Never>
 
-    /// What the fullest pipe holds, by the default of /proc/sys/fs/pipe-max-size.
+    /// The most that a pipe holds, by the default of /proc/sys/fs/pipe-max-size.
     private static let pipeLimit = 1 << 20
 
     init(
@@ -82,8 +82,8 @@ struct PumpedRun: Sendable {
             switch ready.fd {
             case process:
                 readStatus()
-                // What was written before the end is in the pipe by now. More than a pipe holds is
-                // a flood from whoever else has the other end.
+                // What the process wrote before its end is in the pipe by now. More than a pipe holds is a
+                // flood from another process that has the other end.
                 Self.drain(&stdout, .stdout, into: output, buffer: buffer)
                 Self.drain(&stderr, .stderr, into: output, buffer: buffer)
                 return true
@@ -110,10 +110,10 @@ struct PumpedRun: Sendable {
         done.resume(returning: PumpedEnd(failure: failure, isTimedOut: isTimedOut))
     }
 
-    /// Takes what the process says of its start: nothing, if that went well.
+    /// Reads the child's report on its start; there is none if the start went well.
     ///
-    /// A process that has ended without a word has become the command before, or was killed on its
-    /// way there, which is as good an end of a run.
+    /// A child that has ended without a report had become the command, or was killed on its way there. Both
+    /// count as the end of a run.
     private mutating func readStatus() {
         guard status != -1 else { return }
         var report = cspawn_report()

@@ -9,7 +9,7 @@ struct RunAlarm: Sendable {
     let descriptor: FileDescriptor
     private let timeout: Duration
 
-    /// Opens it, for whoever takes it over to close.
+    /// Opens the descriptor, which is closed by the one that takes it over.
     init(timeout: Duration) throws(Errno) {
         let timer = timerfd_create(CLOCK_BOOTTIME, CInt(O_CLOEXEC | O_NONBLOCK))
         guard timer != -1 else { throw Errno(rawValue: errno) }

@@ -2,10 +2,10 @@
 
 import TimerControl
 
-/// The end of what a run has written, for whoever reads along while it is written.
+/// The last bytes that a run has written, for readers that follow it.
 ///
-/// Holds no more than `limit` bytes of each stream. Who reads more slowly than the run writes
-/// misses bytes, and slows nothing.
+/// Holds no more than `limit` bytes of each stream. A reader that is slower than the run misses bytes, and
+/// does not slow the run.
 final class RunOutput: Sendable {
     enum Stream: Sendable { case stdout, stderr }
 
@@ -14,7 +14,7 @@ final class RunOutput: Sendable {
         var stderr: OutputCapture
         var isStored = false
 
-        /// Whether there is something that a reader who stands at `position` does not know.
+        /// Whether there is more than a reader at `position` knows.
         func hasNews(for position: OutputPosition) -> Bool {
             isStored || stdout.end > position.stdout || stderr.end > position.stderr
         }
@@ -40,7 +40,7 @@ final class RunOutput: Sendable {
         )
     }
 
-    /// How many wait for more of it.
+    /// How many readers wait for more of it.
     var readerCount: Int { state.waiterCount }
 
     /// Whether the run is over and its output is to be had from the store.

@@ -34,12 +34,12 @@ extension RunPipes {
         (error, stderr) = (made[4], made[5])
     }
 
-    /// Once the command has its ends, or never will.
+    /// To be called once the command has its ends, or will never start.
     func closeCommandEnds() {
         for descriptor in [stdin, stdout, stderr] { descriptor.closeForGood() }
     }
 
-    /// Where there is no run to read from.
+    /// To be called if there is no run to read from.
     func closeOwnEnds() {
         for descriptor in [input, output, error] { descriptor.closeForGood() }
     }
@@ -58,7 +58,7 @@ extension FileDescriptor {
         return (Self(rawValue: ends[0]), Self(rawValue: ends[1]))
     }
 
-    /// Has reads and writes answer EAGAIN where they would wait.
+    /// Makes reads and writes answer EAGAIN instead of waiting.
     func stopBlocking() throws(Errno) {
         let flags = fcntl(rawValue, F_GETFL)
         guard flags != -1, fcntl(rawValue, F_SETFL, flags | O_NONBLOCK) != -1 else {

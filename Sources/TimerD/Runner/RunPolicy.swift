@@ -3,7 +3,7 @@
 import Schedules
 import TimerControl
 
-/// How the runs of a job are begun, held to limits, ended and tried again: its options, read.
+/// The options of a job's runs, read from its definition: limits, overlap, end and retries.
 struct RunPolicy: Hashable, Sendable {
     /// How long a run may take; nil for no limit.
     var timeout: TimeSpan?
@@ -20,7 +20,7 @@ struct RunPolicy: Hashable, Sendable {
     /// Run once when a fire has failed for good.
     var onFailure: [String]?
 
-    /// The longest wait before the first retry, doubled with each, and where that ends.
+    /// The longest wait before the first retry; it doubles with each retry, up to `max`.
     struct Backoff: Hashable, Sendable {
         var first: TimeSpan
         /// 1 h, or `first` where that is longer, unless the job says otherwise.
@@ -32,7 +32,7 @@ struct RunPolicy: Hashable, Sendable {
     /// How its runs are ended.
     var teardown: Teardown { .terminate(killAfter: killAfter.duration) }
 
-    /// Whether a run that ended so did what it was to do.
+    /// Whether the command exited with one of the success codes.
     func isSuccess(_ outcome: RunOutcome) -> Bool {
         guard case .exited(let status) = outcome else { return false }
         return successCodes.contains(status)
@@ -81,7 +81,7 @@ struct RunPolicy: Hashable, Sendable {
         if let text = definition.memoryMax { limits.memoryMax = try Self.bytes(text, "memoryMax") }
         if let text = definition.cpuTime {
             let span = try Self.span(text, "cpuTime", from: .seconds(1))
-            // The kernel counts whole seconds; what was asked for is to be had.
+            // The kernel counts whole seconds: rounded up, so that a run never gets less than it asked for.
             limits.cpuTime = UInt64((span.microseconds + 999_999) / 1_000_000)
         }
         if let text = definition.umask {
@@ -152,6 +152,6 @@ struct RunPolicy: Hashable, Sendable {
 }
 
 extension TimeSpan {
-    /// The same for the standard library's clocks.
+    /// The span as a `Duration` of the standard library.
     var duration: Duration { .microseconds(microseconds) }
 }

@@ -4,7 +4,8 @@ import Schedules
 import TimerControl
 
 extension CommandRunner {
-    /// Runs a job's command as the job's owner; a `notStarted` where that is nobody (any more).
+    /// Runs a job's command as the job's owner; `notStarted` if that account does not exist or may not be
+    /// used.
     func run(
         _ command: RunningCommand,
         _ settings: Settings,
@@ -27,7 +28,7 @@ extension CommandRunner {
 }
 
 extension Settings {
-    /// What the runner is to do for a run: its command, and all that the command is told.
+    /// What the runner needs for a run: its command, and all that the command is told.
     func request(for command: RunningCommand, owner: Account) -> RunRequest {
         let definition = command.job.definition
         let environment = RunEnvironment(
@@ -59,15 +60,15 @@ extension Settings {
         )
     }
 
-    /// Whom the job's commands run as: as root, its owner; else the daemon's own user, who is all
-    /// that there is.
+    /// The account a command runs as: the owner's if the daemon is root, else the daemon's.
     ///
-    /// - Throws: for a user who does not exist (any more), a uid that is somebody else's now, and an
+    /// - Throws: for a user who does not exist (any more), a uid that belongs to somebody else now, and an
     ///   account that may not be used now.
     func owner(of job: StoredJob, _ accounts: Accounts) async throws(StartRefusal) -> Account {
         guard account.uid == 0 else { return account }
         let uid = job.owner.uid
-        // One answer, for its name and for what it is run as: the next may be about somebody else.
+        // One lookup for both the name and the credentials: by the next one the uid may belong to somebody
+        // else.
         let found = uid == account.uid ? account : try await accounts.entry(uid)
         if uid != account.uid, let reason = job.owner.absence(now: found?.name) {
             throw StartRefusal("job \(job.id) belongs to \(reason)")

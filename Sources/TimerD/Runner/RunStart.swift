@@ -2,10 +2,11 @@
 
 import Locks
 
-/// The moment at which a run's command begins, or is kept from it: one of the two, once.
+/// Decides once whether a run's command begins or is withdrawn.
 ///
-/// Between its place among the runs and its process lie the user database, PAM and file systems, any of
-/// which may take long. Who ends the job meanwhile is answered at once, and nothing begins after that.
+/// Between its slot and its process a run waits for the user database, PAM and file systems, any of which may
+/// take long. A request that ends the job meanwhile is answered at once, and the command never begins after
+/// that.
 final class RunStart: Sendable {
     private enum State {
         case ahead, begun, withdrawn
@@ -13,7 +14,7 @@ final class RunStart: Sendable {
 
     private let state = Locked(State.ahead)
 
-    /// Whether the command may begin; from here on nothing keeps it from it.
+    /// Whether the command may begin; after true, `withdraw` has no effect.
     func begin() -> Bool {
         state.withLock { state in
             if state == .ahead { state = .begun }
@@ -21,7 +22,7 @@ final class RunStart: Sendable {
         }
     }
 
-    /// Keeps the command from beginning; false where it has begun.
+    /// Keeps the command from beginning; false if it has begun.
     @discardableResult
     func withdraw() -> Bool {
         state.withLock { state in
@@ -32,6 +33,6 @@ final class RunStart: Sendable {
 }
 
 extension StartRefusal {
-    /// Why a run has no process that was ended before it had one.
+    /// The refusal of a run that was ended before it had a process.
     static let withdrawn = StartRefusal("it was ended before it began")
 }

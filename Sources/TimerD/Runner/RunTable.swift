@@ -3,21 +3,21 @@
 import Glibc
 import Locks
 
-/// The runs in progress, and the one way to send them signals.
+/// The runs in progress, and the only way to send them signals.
 ///
-/// `end` returns once no signal to the run's group is under way, and none is begun after it: so the
-/// leader, which is reaped after that, keeps its number for as long as somebody signals it.
+/// `end` returns once no signal to the run's group is being sent, and none is sent after it. The leader is
+/// reaped only then, so its number cannot be reused while somebody signals it.
 final class RunTable: Sendable {
     private struct Run {
         /// Nil while there is no process yet.
         var group: ProcessGroup?
-        /// Whether the process has become the command; until then it may not be its owner's.
+        /// Whether the process has become the command; until then it may still run as the daemon's user.
         var isCommand = false
-        /// What to do once there is a process.
+        /// How to end the process as soon as there is one; nil to let it run.
         var wish: Teardown?
         /// How many signals are being sent.
         var signals = 0
-        /// Waits for that to be none; from here on no other is begun.
+        /// The caller of `end` that waits until `signals` is 0; from here on no other signal is sent.
         var end: CheckedContinuation<Void, Never>?
         var isEnding = false
     }
@@ -48,7 +48,7 @@ final class RunTable: Sendable {
         runs.withLock { $0[run]?.isCommand = true }
     }
 
-    /// Forgets the run: returns when nothing is being sent to it, and from here on nothing is.
+    /// Forgets the run; returns once no signal is being sent to it, and none will be.
     func end(_ run: Int64) async {
         await withCheckedContinuation { continuation in
             let isIdle = runs.withLock { runs in
@@ -66,18 +66,18 @@ final class RunTable: Sendable {
 
     /// Begins to end the run; false if it is not in progress.
     ///
-    /// With the daemon's own rights the first signal has been sent when this returns; with others'
-    /// it is under way.
+    /// With the daemon's own rights the first signal has been sent when this returns; with the owner's it is
+    /// on its way.
     func stop(_ run: Int64, by teardown: Teardown) -> Bool {
         guard let group = wish(run, teardown) else { return false }
         if let group { tearDown(run, by: teardown, group) }
         return true
     }
 
-    /// Begins to end the run; returns what came of the first signal, nil where there is no process yet.
+    /// Begins to end the run; returns what came of the first signal, nil if there is no process yet.
     ///
-    /// Where that was refused, no other is sent. `asDaemon`: with the daemon's own rights, whoever the
-    /// run's owner is.
+    /// If that was refused, no further signal is sent. `asDaemon`: signals with the daemon's own rights,
+    /// whoever the run's owner is.
     func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
         guard let group = wish(run, teardown) else { return .gone }
         guard var group else { return nil }
@@ -87,9 +87,9 @@ final class RunTable: Sendable {
         return answer
     }
 
-    /// Begins to end a run that has taken as long as it may.
+    /// Begins to end a run at its timeout.
     ///
-    /// `outlasted` is called where its owner could signal none of its processes, with those.
+    /// Calls `outlasted` with the run's living processes if its owner could signal none of them.
     func timeOut(
         _ run: Int64,
         by teardown: Teardown,
@@ -105,8 +105,9 @@ final class RunTable: Sendable {
         }
     }
 
-    /// The run's group; nil if it is not in progress, and nothing where it has no process yet: then
-    /// it is ended once it has.
+    /// The run's group: nil if the run is not in progress, `.some(nil)` if it has no process yet.
+    ///
+    /// Without a process the run is ended as soon as it has one.
     private func wish(_ run: Int64, _ teardown: Teardown) -> ProcessGroup?? {
         runs.withLock { runs in
             guard let known = runs[run], !known.isEnding else { return .none }
@@ -138,8 +139,9 @@ final class RunTable: Sendable {
         Task { try await sendFurther(run, by: teardown, group) }
     }
 
-    /// Sends the signals after the first, each in its time, unless the run has ended by then; what came
-    /// of them.
+    /// Sends the signals after the first, each after the grace of the one before, unless the run has ended.
+    ///
+    /// - Returns: the answer to each signal.
     @discardableResult
     private func sendFurther(
         _ run: Int64,
@@ -157,8 +159,10 @@ final class RunTable: Sendable {
         return answers
     }
 
-    /// On its way to its owner a process is the daemon's own, which the owner may not signal: for no
-    /// longer than it takes to say so, as nothing before that blocks.
+    /// Sends the first signal, and tries again for up to half a second until the child runs as its owner.
+    ///
+    /// Until then the child runs as the daemon's user, and its owner may not signal it. That time is short:
+    /// nothing the child does before that blocks.
     private func sendFirst(_ signal: Int32, to run: Int64, _ group: ProcessGroup) async
         -> SignalAnswer
     {
@@ -166,13 +170,13 @@ final class RunTable: Sendable {
             let isCommand = runs.withLock { $0[run]?.isCommand ?? true }
             let answer = await group.onThread(threads) { self.send(signal, to: run, group) }
             guard answer == .refused, !isCommand else { return answer }
-            // try?: nobody cancels who ends processes.
+            // try?: nobody cancels a task that ends processes.
             try? await Task.sleep(for: .milliseconds(5))
         }
         return .refused
     }
 
-    /// `gone` if the run has no process (any more).
+    /// Sends a signal; `gone` if the run has no process (any more).
     private func send(_ signal: Int32, to run: Int64, _ group: ProcessGroup) -> SignalAnswer {
         let mayBegin = runs.withLock { runs in
             guard let known = runs[run], known.group != nil, !known.isEnding else { return false }

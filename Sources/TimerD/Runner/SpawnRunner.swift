@@ -8,7 +8,7 @@ final class SpawnRunner: CommandRunner {
     private let pump: PipePump
     /// As many as commands run at once by default.
     private let threads = BlockingThreads(limit: 64)
-    /// Where signals are sent as their run's owner: apart from starts, which file systems may hold up.
+    /// For signals with the rights of the run's owner; apart from starts, which a file system may hold up.
     private let signalThreads = BlockingThreads(limit: 16)
     private let table: RunTable
     private let now: @Sendable () -> Int64
@@ -56,8 +56,8 @@ final class SpawnRunner: CommandRunner {
         return await process.end(group, by: teardown, on: signalThreads)
     }
 
-    /// The user as whom signals are sent; nil for the daemon, which can be nobody else, or is root as
-    /// the run is.
+    /// The user with whose rights signals are sent; nil for the daemon's own, if it is not root or the run is
+    /// root's.
     private static func rights(of owner: UInt32) -> UInt32? {
         geteuid() == 0 && owner != 0 ? owner : nil
     }
@@ -85,12 +85,12 @@ final class SpawnRunner: CommandRunner {
     ) async throws(StartRefusal) -> SpawnedProcess {
         let start = { @Sendable () -> Result<SpawnedProcess?, Errno> in
             Result { () throws(Errno) in
-                // Here: the thread may have been waited for.
+                // Asked here, because the start may have waited for a free thread.
                 guard request.start.begin() else { return nil }
                 return try SpawnedProcess(request, files: command.files, pipes: handles.pipes)
             }
         }
-        // With other credentials than its own, the daemon does not wait for the exec.
+        // With other credentials the daemon does not wait for the exec, so the start does not block.
         let result = request.credentials == nil ? await threads.run(start) : start()
         handles.pipes.closeCommandEnds()
         let refusal: StartRefusal
@@ -152,8 +152,9 @@ final class SpawnRunner: CommandRunner {
         )
     }
 
-    /// Undoes an ignored SIGCHLD, which a parent may bequeath: the kernel would throw away what
-    /// each run ended with (wait(2), notes).
+    /// Resets SIGCHLD if the daemon's parent left it ignored.
+    ///
+    /// The kernel would throw away the exit status of each run (wait(2), notes).
     private static func keepExitStatuses() {
         var action = sigaction()
         sigaction(SIGCHLD, nil, &action)

@@ -6,18 +6,19 @@ import SystemPackage
 
 /// A child of the daemon from its beginning until it is reaped, once.
 struct SpawnedProcess: Sendable {
-    /// Of the process and, once it has got that far, of its group and session.
+    /// The pid; also the number of the group and the session, once the child has made them.
     let pid: pid_t
     /// Readable once the process has ended.
     let pidfd: CInt
-    /// Where it says that it could not become the command; ends without a word if it could.
+    /// Yields a `cspawn_report` if the child could not become the command, else only the end of file.
     let status: FileDescriptor
     /// The daemon's own peak, in bytes; see `usage`.
     private let inheritedPeak: Int64
 
     /// Starts `request`'s command, the first of `files` that can be executed.
     ///
-    /// May block, for as long as a file system does where the command or its directory is.
+    /// Without credentials it may block, for as long as the file system of the command or of its directory
+    /// does.
     init(_ request: RunRequest, files: [String], pipes: RunPipes) throws(Errno) {
         let strings = (
             CStrings(files), CStrings(request.argv),
@@ -44,7 +45,7 @@ struct SpawnedProcess: Sendable {
         pidfd = process.pidfd
         status = FileDescriptor(rawValue: process.status)
         var own = rusage()
-        // RUSAGE_SELF, which Swift has as another type than the call takes.
+        // 0 is RUSAGE_SELF, which Swift imports with another type than the call takes.
         getrusage(0, &own)
         inheritedPeak = Int64(own.ru_maxrss) * 1024
     }
@@ -64,8 +65,10 @@ struct SpawnedProcess: Sendable {
         return (outcome, usage(used))
     }
 
-    /// The kernel counts the memory of the process from before the exec too, when it was a copy of
-    /// the daemon: a peak that is no larger says nothing of the command.
+    /// What the process used, from `used`.
+    ///
+    /// The kernel counts its memory before the exec too, when it was a copy of the daemon: a peak that is no
+    /// larger than the daemon's says nothing about the command.
     private func usage(_ used: rusage) -> RunUsage {
         let peak = Int64(used.ru_maxrss) * 1024
         return RunUsage(

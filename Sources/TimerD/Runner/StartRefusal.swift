@@ -2,10 +2,10 @@
 
 import SystemPackage
 
-/// Why a run is refused or could not be started, as text for whoever asks what became of it.
+/// Why a run is refused or could not be started, as text for the user.
 struct StartRefusal: Error, Hashable {
     let message: String
-    /// Whether the user database has no such user; else it was not to be asked, or it was not about that.
+    /// Whether the reason is that the user database has no such user.
     let isNoUser: Bool
 
     init(_ message: String, isNoUser: Bool = false) {
@@ -65,7 +65,7 @@ extension RunRequest {
         guard let first = name.utf8.first, !name.utf8.contains(0), !name.utf8.contains(0x3D) else {
             throw StartRefusal("variable \(quoted) is empty, or contains '=' or a NUL byte")
         }
-        // POSIX names none so, and shells cannot.
+        // POSIX has no such names, and shells cannot set them.
         guard !(0x30...0x39).contains(first) else {
             throw StartRefusal("variable \(quoted) begins with a digit")
         }

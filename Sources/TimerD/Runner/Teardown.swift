@@ -28,6 +28,6 @@ struct Teardown: Sendable, Hashable {
         steps + [Step(signal: SIGKILL, grace: .seconds(1))]
     }
 
-    /// How long all of it takes where nothing heeds it.
+    /// How long all of it takes if no process heeds a signal.
     var length: Duration { signals.reduce(.zero) { $0 + $1.grace } }
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is asked about users of somebody who may take seconds to answer, or never do; remembered for a
-/// while.
+/// Answers about users from a service that may take seconds, or never answer; remembered for a while.
 ///
-/// One question at a time about each user, on threads that nothing else needs: a slow answer about
-/// one holds up nobody else.
+/// One question at a time about each user, on threads of its own: a slow answer about one user holds up no
+/// other.
 actor UserAnswers<User: Hashable & Sendable, Value: Sendable> {
     typealias Answer = Result<Value, StartRefusal>
 
@@ -21,7 +20,7 @@ actor UserAnswers<User: Hashable & Sendable, Value: Sendable> {
     private var answers: [User: Kept] = [:]
     private var questions: [User: Task<Answer, Never>] = [:]
 
-    /// Asks nobody yet.
+    /// Asks nothing yet.
     ///
     /// `most`: how many users are remembered. `threads`: how many are asked about at once.
     init(

@@ -5,8 +5,8 @@ import TimerControl
 
 /// Who may use the socket.
 ///
-/// Root and the user that the daemon runs as always may. Others may if the daemon serves all users,
-/// no entry of `deny` means them, and one of `allow` does or there is none.
+/// Root and the user that the daemon runs as always may. Another user may if the daemon serves all users, no
+/// entry of `deny` matches the user, and an entry of `allow` does or `allow` is empty.
 struct Admission: Sendable {
     /// The daemon's own uid.
     var owner: UInt32
@@ -17,19 +17,19 @@ struct Admission: Sendable {
     /// Where names are looked up.
     var users = UserDirectory.system
 
-    /// Whether the peer goes by its name as well as its uid: not root, nor the daemon's own user, nor one
-    /// who is sent away.
+    /// Whether the peer's user name is looked up too: for all but root and the daemon's own user, if all
+    /// users are served.
     func needsName(of peer: Peer) -> Bool { peer.uid != owner && peer.uid != 0 && isShared }
 
-    /// Whether the answer needs the user database, which may be slow to tell.
+    /// Whether `refusal` asks the user database, which may be slow.
     func needsLookup(for peer: Peer) -> Bool {
         peer.uid != owner && peer.uid != 0 && isShared && (allow + deny).contains(where: \.isName)
     }
 
-    /// The entries whose name nobody has, for now: more often a slip than a wish.
+    /// The entries whose name no user or group has now: most often a typing error.
     func unknownNames() -> [Entry] {
         (allow + deny).filter { entry in
-            // try?: a database that cannot be read has been asked too early, and says nothing.
+            // try?: while the database cannot be read, no entry counts as unknown.
             switch entry {
             case .uid: false
             case .user(let name): (try? users.uid(name)) == .some(nil)
@@ -38,8 +38,7 @@ struct Admission: Sendable {
         }
     }
 
-    /// Whether nobody but root could come in, as each entry of `allow` is one of the unknown: more
-    /// often a slip than a wish.
+    /// Whether only root could connect because every entry of `allow` is unknown: most often a typing error.
     func leavesRootAlone(_ unknown: [Entry]) -> Bool {
         isShared && !allow.isEmpty && allow.allSatisfy(unknown.contains)
     }
@@ -68,12 +67,12 @@ struct Admission: Sendable {
             }
             return nil
         } catch {
-            // Unknown is not allowed: it might be the one who is denied.
+            // Refused: the peer might be one of those that `deny` names.
             return Self.unknown(peer, error)
         }
     }
 
-    /// Why a peer is sent away of whom the user database does not tell.
+    /// The refusal of a peer about which the user database cannot be asked.
     static func unknown(_ peer: Peer, _ error: any Error) -> ControlError {
         ControlError(
             .notPermitted,
@@ -87,7 +86,7 @@ struct Admission: Sendable {
         case user(String)
         case group(String)
 
-        /// A uid, a user name, or `@` and a group name; nil for what is none of them.
+        /// A uid, a user name, or `@` and a group name; nil for anything else.
         init?(_ text: String) {
             let name = text.hasPrefix("@") ? text.dropFirst() : text[...]
             let isPlain = name.utf8.allSatisfy {
@@ -99,7 +98,7 @@ struct Admission: Sendable {
             if text.hasPrefix("@") {
                 self = .group(String(name))
             } else if name.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) {
-                // The last one stands for none (chown(2)).
+                // The largest uid means "no user" (chown(2)).
                 guard let uid = UInt32(name), uid < .max else { return nil }
                 self = .uid(uid)
             } else {

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who has changed many jobs, and lets the others work for as long before the next time.
+/// After a change of many jobs (a bulk), has its user rest for as long as the change took before the next
+/// one.
 ///
-/// So nobody has more than half of what all users' changes go through; pure. Nobody rests while alone, and administrators never do.
+/// So no user has more than half of the time of all bulks. A user rests only while other users are active,
+/// and administrators never rest (`RequestTurns` sees to that). Pure.
 struct BulkRests {
-    /// Since any instant, the same for all calls.
+    /// Time since an instant that is the same for all calls.
     typealias Instant = Duration
 
     private struct Rest {
-        /// When the bulk began that is in progress; nil for none.
+        /// When the bulk in progress began; nil for none.
         var began: Instant?
         /// When the next one may begin.
         var end = Instant.zero
     }
 
     private var rests: [UInt32: Rest] = [:]
-    /// When somebody last asked for anything.
+    /// When each user last asked for anything.
     private var lastAsked: [UInt32: Instant] = [:]
 
-    /// Who has asked for nothing for so long needs nothing.
+    /// A user who has asked for nothing for this long is not active.
     static let attention = Duration.seconds(2)
     /// The longest rest: a bulk that took longer was held up by the disk.
     static let longest = Duration.seconds(10)
-    /// How many users' last requests are remembered before those of long ago are left out.
+    /// With more users than this, those who are not active and do not rest are forgotten.
     private static let remembered = 64
 
     /// How many users are remembered.
@@ -45,9 +47,9 @@ struct BulkRests {
         rests[uid] = Rest(began: nil, end: now + min(now - began, Self.longest))
     }
 
-    /// When a user's next bulk may begin; nil for now.
+    /// When the user's next bulk may begin; nil for now.
     ///
-    /// It is asked for anew once that has come: others may have asked for something, or for nothing more.
+    /// The caller asks again at that time: by then other users may have become active or inactive.
     func end(of uid: UInt32, at now: Instant) -> Instant? {
         guard let end = rests[uid]?.end, end > now, areOthersAwake(than: uid, at: now) else {
             return nil

@@ -4,7 +4,7 @@ import NIOPosix
 
 /// The threads that long lines and lists are read and checked on.
 ///
-/// Their own, for whoever knocks waits for those of the process.
+/// A pool of its own: new connections wait for name lookups on the threads of `NIOThreadPool.singleton`.
 enum CheckThreads {
     private static let pool: NIOThreadPool = {
         let pool = NIOThreadPool(numberOfThreads: 2)
@@ -13,7 +13,7 @@ enum CheckThreads {
     }()
 
     static func submit(_ body: @escaping @Sendable () -> Void) {
-        // It is never shut down, so nothing comes back cancelled.
+        // The pool is never shut down, so it never cancels an item.
         pool.submit { _ in
             ThreadPriority.giveWay()
             body()

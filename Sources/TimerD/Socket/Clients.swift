@@ -14,7 +14,7 @@ final class Clients: Sendable {
         var channel: any Channel
     }
 
-    /// Who connects, as far as `allow` and `deny` tell apart.
+    /// What `allow` and `deny` look at: peers that are equal here are refused alike.
     private struct Visitor: Hashable {
         var uid: UInt32
         var gid: UInt32
@@ -53,12 +53,13 @@ final class Clients: Sendable {
 
     var count: Int { total.load(ordering: .relaxed) }
 
-    /// Asks who has connected, and lets them in or sends them away with one line.
+    /// Asks the kernel for the peer of a new connection, and admits it or refuses it with one line.
     func admit(_ channel: any Channel) -> EventLoopFuture<Void> {
         PeerCredentials.peer(of: channel).flatMap { peer in
             let before = self.reloads.value
             return self.decide(on: peer).flatMap { decision in
-                // Others may be let in by now, and who is not here yet is not sent away.
+                // Decides again if the settings have changed: `reload` dismisses only clients that have been
+                // added.
                 self.reloads.value == before
                     ? self.loop.makeSucceededFuture(decision) : self.decide(on: peer)
             }
@@ -72,9 +73,9 @@ final class Clients: Sendable {
         }
     }
 
-    /// Goes by other settings; sends those away who may not come in by them.
+    /// Applies other settings, and dismisses the clients that they do not allow.
     ///
-    /// Returns once whoever connects is looked at by them.
+    /// Returns once new connections are decided by the new settings.
     func reload(_ settings: ControlSocket.Settings) async {
         let reloaded = loop.submit {
             self.settings.value = settings
@@ -83,11 +84,11 @@ final class Clients: Sendable {
             self.gate.setLimit(settings.maxInFlightPerUser)
             self.dismissDenied(by: settings.admission)
         }
-        // try?: it fails only where the loop has ended, and then nobody connects.
+        // try?: fails only after the loop has ended, and then nobody connects.
         try? await reloaded.get()
     }
 
-    /// Once for each user who is here, with names looked up off the loop.
+    /// Decides once for each uid and gid that is connected; names are looked up off the loop.
     private func dismissDenied(by admission: Admission) {
         var peers: [Visitor: Peer] = [:]
         for client in clients.value.values {
@@ -115,14 +116,14 @@ final class Clients: Sendable {
             metadata: ["owner": "\(visitor.uid)", "connections": "\(denied.count)"]
         )
         for client in denied { client.connection.dismiss(refusal) }
-        // Who does not take what is left for him is cut off.
+        // A second later closes the connections that have not taken their last replies.
         let channels = denied.map(\.channel)
         loop.scheduleTask(in: .seconds(1)) {
             for channel in channels { channel.close(promise: nil) }
         }
     }
 
-    /// Has every connection end; those that take longer than the limit are cut off.
+    /// Ends every connection; closes those that take longer than the limit.
     func stop(within limit: TimeAmount) async {
         let closed = loop.flatSubmit {
             let clients = self.clients.value.values
@@ -143,7 +144,7 @@ final class Clients: Sendable {
 
     /// The peer with its name, and why it may not come in; names are looked up off the loop.
     private func decide(on peer: Peer) -> EventLoopFuture<(Peer, ControlError?)> {
-        // First, for the user database may let many wait.
+        // Checked first: many peers may be waiting for the user database.
         if let refusal = limitReached(by: peer) {
             return loop.makeSucceededFuture((peer, refusal))
         }
@@ -164,7 +165,7 @@ final class Clients: Sendable {
         }
     }
 
-    /// The peer with its name, or why it may not come in without one.
+    /// The peer with its name, or the refusal if the name cannot be looked up.
     private func named(_ peer: Peer) -> EventLoopFuture<(Peer, ControlError?)> {
         loop.makeFutureWithTask { [accounts] in
             var peer = peer
@@ -213,6 +214,6 @@ private final class RefusalHandler: ChannelInboundHandler {
         context.writeAndFlush(wrapOutboundOut(line), promise: written)
     }
 
-    /// What such a client says is not read.
+    /// Drops what such a client sends.
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 }

@@ -3,7 +3,7 @@
 import NIOCore
 import TimerControl
 
-/// What takes longer than the loop may be kept: long lines, and long lists of jobs.
+/// Work that would keep the event loop too long: reading long lines, and checking long lists of jobs.
 extension Connection {
     /// Reads a long line, and checks the request on it, while the loop serves others.
     func readOffLoop(_ bytes: [UInt8], _ load: RequestLoad) {
@@ -32,7 +32,7 @@ extension Connection {
         if let own, own.kind == .bulk, load.kind == .bulk, backlog.isEmpty, !isStopping,
             case .success(let request) = envelope.request
         {
-            // It goes on with the place that it has; another bulk would have to wait for it.
+            // It keeps the place that reading its line had: a second bulk place would wait for this one.
             output.reserved += own.bytes - load.bytes
             if checked == nil, request.isCheckedOffLoop {
                 return checkOffLoop(envelope, request, ticket, own)
@@ -40,12 +40,12 @@ extension Connection {
             return carryOut(request, checked, id: envelope.id, ticket, own)
         }
         head = (.request(envelope, ticket, checked: checked), own)
-        // The requests of a batch are held until the last of them has begun.
+        // The bytes of a batch count until its last request has begun.
         if !backlog.isEmpty { output.backlog = load.bytes }
         release(load)
     }
 
-    /// Checks a long list while the loop serves others; it has its place already.
+    /// Checks a long list while the loop serves others; the request has its place already.
     func checkOffLoop(
         _ envelope: RequestEnvelope,
         _ request: Request,
@@ -61,7 +61,7 @@ extension Connection {
         }
     }
 
-    /// Runs `body` elsewhere, then `then` on the loop; starts no other request in between.
+    /// Runs `body` on a check thread, then `then` on the loop; the connection starts no request in between.
     private func offLoop<T: Sendable>(
         _ body: @escaping @Sendable () -> T,
         then: @escaping @Sendable (Connection, T) -> Void

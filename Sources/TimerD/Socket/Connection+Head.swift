@@ -8,20 +8,20 @@ import TimerControl
 extension Connection {
     /// The request that is next.
     enum Head {
-        /// One that is long to read.
+        /// A long line, which is read off the loop.
         case line([UInt8])
-        /// `checked`: what was made of it off the loop.
+        /// `checked`: the request as checked off the loop; nil if it was not.
         case request(RequestEnvelope, ReplyQueue.Ticket, checked: CheckedRequest?)
     }
 
-    /// Whether the head may begin.
+    /// Whether a place at the `RequestGate` is held or waited for.
     enum Place {
         case none
         case waiting
         case held
     }
 
-    /// Whether the head has all that it needs to begin; if it waits, it comes back by itself.
+    /// Whether the head may begin now; if not, `advance` is called again when that may have changed.
     func mayBegin(_ load: RequestLoad?) -> Bool {
         guard let load else { return true }
         guard !wouldOvertake else { return false }
@@ -30,7 +30,7 @@ extension Connection {
         case .waiting: return false
         case .none: break
         }
-        // What is only refused needs no place.
+        // A stopping connection only refuses the request, which needs no place.
         if isStopping { return true }
         let held = heldBytes
         guard inFlight < environment.maxInFlight,
@@ -44,7 +44,7 @@ extension Connection {
         return true
     }
 
-    /// Whether the head could take effect before a request that came before it on this connection.
+    /// Whether the head could take effect before an earlier request of this connection.
     private var wouldOvertake: Bool {
         guard case .request(let envelope, _, _)? = head?.0,
             case .success(let request) = envelope.request
@@ -68,7 +68,7 @@ extension Connection {
         place = .none
     }
 
-    /// The next request in the order of the bytes; nil until more of them come.
+    /// The next request in the order of the bytes; nil until more bytes come.
     func nextHead() -> (Head, RequestLoad?)? {
         if let (envelope, ticket) = backlog.popFirst() {
             if backlog.isEmpty { output.backlog = 0 }
@@ -88,7 +88,9 @@ extension Connection {
         }
     }
 
-    /// Makes places for the replies to a line; its first request.
+    /// Adds the places for the replies to a line.
+    ///
+    /// - Returns: the first request of the line; nil if there is none.
     func take(
         _ line: Result<RequestLine, ControlError>,
         lineBytes: Int
@@ -108,7 +110,7 @@ extension Connection {
         }
     }
 
-    /// Nil for what needs no place.
+    /// What the request takes; nil if it needs no place.
     private func load(of envelope: RequestEnvelope, _ lineBytes: Int) -> RequestLoad? {
         switch envelope.request {
         case .failure, .success(.subscribe): nil

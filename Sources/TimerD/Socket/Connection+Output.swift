@@ -6,27 +6,27 @@ import NIOCore
 
 /// What a connection holds for its client, in bytes.
 struct ConnectionOutput {
-    /// What requests in progress may be answered with.
+    /// Reserved for requests in progress, and for a long line that is being read.
     var reserved = 0
-    /// What requests of a batch take that have not begun.
+    /// Taken by the requests of a batch that have not begun.
     var backlog = 0
-    /// Written, and not taken by the socket.
+    /// Written, and not yet taken by the socket.
     var unsent = 0
-    /// The lines of which the socket has not taken all, in order: each is held whole until then.
+    /// The sizes of the lines that the socket has not taken whole, in order; each stays in memory until then.
     private var lines: Deque<Int> = []
     /// The bytes of those lines.
     private(set) var kept = 0
-    /// All that was ever written, and all that ever came.
+    /// All bytes ever written, and all ever received.
     var written = 0
     var received = 0
-    /// What the rest of a long line may take.
+    /// Reserved for the rest of a long line.
     var input = 0
-    /// What the gate knows of.
+    /// The bytes that the gate has been told of.
     var accounted = 0
     var hasUnflushed = false
-    /// Whether it will be told when all that is unsent has been taken.
+    /// Whether an empty write waits behind the unsent bytes, to tell when they have been taken.
     var hasMarker = false
-    /// Whether the gate knows that something is held.
+    /// Whether the gate knows that the client has something to take or to finish.
     var isNoted = false
 
     mutating func add(_ count: Int) {
@@ -37,7 +37,7 @@ struct ConnectionOutput {
         kept += count
     }
 
-    /// The socket has left `rest` bytes of all that was written.
+    /// Notes that the socket has not taken the last `rest` bytes that were written.
     mutating func left(_ rest: Int) {
         unsent = rest
         while let first = lines.first, kept - first >= rest {
@@ -48,16 +48,16 @@ struct ConnectionOutput {
 }
 
 extension Connection {
-    /// Replies that are being made, and those that wait for one before them or for the client.
+    /// The bytes of replies in progress, and of those that wait for an earlier reply or for the client.
     ///
-    /// A line counts whole until its last byte has left: so long is its memory taken.
+    /// A line counts whole until its last byte has left, because its memory is freed only then.
     var heldBytes: Int { output.reserved + replies.heldBytes + output.kept }
 
-    /// Has the place that the head needs.
+    /// Notes that the head has its place.
     func hold(_ load: RequestLoad) {
         place = .held
         output.reserved += load.bytes
-        // The gate has counted it with the place.
+        // The gate counted these bytes when it gave the place.
         output.accounted += load.bytes
     }
 
@@ -67,7 +67,7 @@ extension Connection {
         environment.gate.end(load, of: user)
     }
 
-    /// Tells the gate what the connection holds, where that has changed.
+    /// Tells the gate how many bytes the connection holds, if that has changed.
     func account() {
         var held = output.reserved
         if !isGone { held = heldBytes + output.backlog + output.input }
@@ -98,15 +98,15 @@ extension Connection {
         watcher?.resume()
     }
 
-    /// Lets go of all but what requests in progress have reserved.
+    /// Gives back to the gate all but what requests in progress have reserved, once the channel is closed.
     func forgetOutput() {
         noteHolding()
         account()
     }
 
-    /// Asks for the room that the rest of a long line needs, or gives it back.
+    /// Asks the gate for room for the rest of a long line, of which `count` bytes are here, or gives it back.
     ///
-    /// Without it the connection is read no further.
+    /// The connection is not read while it waits for that room.
     func makeRoomForInput(_ count: Int) {
         let load = RequestLoad.restOfLine
         if count <= RequestLoad.partOfLine {
@@ -136,7 +136,7 @@ extension Connection {
         noteHolding()
         guard output.unsent > 0, !output.hasMarker else { return }
         output.hasMarker = true
-        // Written after all the rest, so all the rest is out when it is.
+        // Completes once everything written before it is out.
         let written = context.eventLoop.makePromise(of: Void.self)
         written.futureResult.assumeIsolated().whenComplete { _ in
             self.output.hasMarker = false

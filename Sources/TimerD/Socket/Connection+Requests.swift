@@ -4,7 +4,7 @@ import NIOCore
 import TimerControl
 
 extension Connection {
-    /// Answers at once, or begins what will.
+    /// Answers the request at once, or starts the work that will answer it.
     func start(
         _ envelope: RequestEnvelope,
         _ ticket: ReplyQueue.Ticket,
@@ -25,7 +25,7 @@ extension Connection {
             )
         case .success(.subscribe(let request)): answer = subscribe(request, line: ticket.line)
         case .success(let request):
-            // Whatever is carried out has a place.
+            // Every request that is carried out has a place.
             guard let load else { return }
             if checked == nil, request.isCheckedOffLoop {
                 return checkOffLoop(envelope, request, ticket, load)
@@ -55,7 +55,7 @@ extension Connection {
             gate.onLoop { connection.value.finish(ticket, reply, load, way) }
         }
         if request.mayWait || request.isPreview {
-            // Not on the loop: it ends there, after this has been noted.
+            // Not on the loop: `finish` is called there later, after the task has been stored in `reads`.
             reads[ticket] = Task(operation: body)
         } else {
             let executor = way == .brief ? environment.executor : nil
@@ -93,7 +93,7 @@ extension Connection {
                 watcher?.begin()
             }
         }
-        // Events had to wait for the end of an array.
+        // Events are not sent while an array is half sent.
         if isArrayOver { watcher?.resume() }
     }
 }
@@ -113,14 +113,15 @@ extension ControlError {
     static let stoppingNow = ControlError(.stopping, "the daemon is stopping")
 }
 
-/// On which threads a request is carried out: of two requests that go the same way the first is first
-/// wherever they come, and of others it need not be.
+/// Where a request is carried out.
+///
+/// Two requests that go the same way keep their order; two that go different ways may not.
 enum RequestWay: Hashable, Sendable {
-    /// By the event loop, as `Request.isBrief`.
+    /// On the event loop: see `Request.isBrief`.
     case brief
-    /// By the pool.
+    /// On the threads of the pool.
     case long
-    /// It waits for something to happen, and holds up nothing.
+    /// On the pool, where it waits for something to happen; no other request waits for it.
     case waiting
 
     init(of request: Request) {

@@ -4,7 +4,7 @@ import NIOCore
 import TimerControl
 
 extension Connection {
-    /// `line`: the one whose reply the events follow.
+    /// `line`: the line after whose reply the events are sent.
     func subscribe(
         _ request: Subscribe,
         line: Int

@@ -28,8 +28,7 @@ final class Connection: ChannelDuplexHandler {
         var ownUID: UInt32
     }
 
-    /// The bytes of replies that are being made, wait for one before them or for the client; a
-    /// single one may have more.
+    /// The most bytes that replies in progress or waiting to be sent may have; a single reply may have more.
     static let heldLimit = 1_048_576
     /// How many requests are started before the loop serves others; one or two milliseconds' work.
     private static let requestsPerTurn = 64
@@ -41,28 +40,28 @@ final class Connection: ChannelDuplexHandler {
     var lines = LineDecoder(limit: Limits.line)
     var head: (next: Head, load: RequestLoad?)?
     var place = Place.none
-    /// That of the line which has come in part.
+    /// The place for the rest of a line that has come in part.
     var inputPlace = Place.none
     /// Requests of a batch that have not been started, and how many bytes of the line each has.
     var backlog: Deque<(envelope: RequestEnvelope, ticket: ReplyQueue.Ticket)> = []
     var backlogShare = 0
     var replies = ReplyQueue()
     var inFlight = 0
-    /// Those requests in progress that nobody misses once the client is gone.
+    /// The requests in progress that are cancelled when the client is gone.
     var reads: [ReplyQueue.Ticket: Task<Void, Never>] = [:]
     var watcher: Watcher?
-    /// The line whose reply the events follow; nil once they do.
+    /// The line after whose reply the events are sent; nil once that reply has left.
     var subscriptionLine: Int?
 
     var output = ConnectionOutput()
     private var hasHeldRead = false
     private var isAdvancing = false
     private var isYielding = false
-    /// Whether the request before the head is read or checked off the loop.
+    /// Whether a line or a request is being read or checked off the loop.
     var isChecking = false
     var isInputEnded = false
     var isStopping = false
-    /// Why its user may not be here any more, where that is why it ends.
+    /// Why the user may no longer be connected, if the connection ends for that reason.
     var dismissal: ControlError?
     /// How many requests are in progress, by the way that they go.
     var inProgress: [RequestWay: Int] = [:]
@@ -125,7 +124,7 @@ final class Connection: ChannelDuplexHandler {
         context.close(promise: nil)
     }
 
-    /// As `stop`, for a user who may not be here any more; says so with its last line.
+    /// As `stop`, for a user who may no longer be connected; the last line says why.
     func dismiss(_ refusal: ControlError) {
         dismissal = refusal
         stop()
@@ -152,7 +151,7 @@ extension Connection {
 
     /// Starts what may be started and sends what is ready.
     func advance() {
-        // A request that ends at once comes back here from inside.
+        // A request that ends at once calls this again from within.
         guard !isAdvancing else { return }
         isAdvancing = true
         var rest = Self.requestsPerTurn
@@ -188,7 +187,7 @@ extension Connection {
     private func yield() {
         guard !isYielding, let context else { return }
         isYielding = true
-        // A task that is due would run before the loop looks at any socket.
+        // With a delay: the loop runs tasks that are due before it looks at any socket.
         context.eventLoop.assumeIsolated().scheduleTask(in: .microseconds(100)) {
             self.isYielding = false
             self.advance()
@@ -211,7 +210,7 @@ extension Connection {
 }
 
 extension Connection {
-    /// Closes, once no request is left and no more will come.
+    /// Closes if no request is left and no more will come.
     private func closeIfDone() {
         guard isInputEnded || isStopping, !isClosing, let context else { return }
         guard inFlight == 0, !isChecking, head == nil, replies.isEmpty, watcher == nil else {
@@ -223,7 +222,7 @@ extension Connection {
 
     func closeAfterFlush(_ context: ChannelHandlerContext) {
         isClosing = true
-        // Written after all the rest, so all the rest is out when it is.
+        // Completes once everything written before it is out.
         let written = context.eventLoop.makePromise(of: Void.self)
         written.futureResult.assumeIsolated().whenComplete { _ in context.close(promise: nil) }
         context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)

@@ -21,7 +21,7 @@ struct ConnectionCounts {
     /// How many of `max` connections are kept for root and the user that the daemon runs as.
     static func reserve(of max: Int) -> Int { Swift.max(1, min(64, max / 10)) }
 
-    /// Why one more connection of `caller` is refused; nil where it is not.
+    /// Why one more connection of `caller` is refused; nil if it is not.
     func refusal(of caller: Caller, _ settings: ControlSocket.Settings) -> ControlError? {
         let reserve = caller.isAdministrator ? 0 : Self.reserve(of: settings.maxConnections)
         if total >= settings.maxConnections - reserve {

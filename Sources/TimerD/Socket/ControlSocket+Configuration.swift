@@ -4,7 +4,7 @@ import Logging
 import TimerControl
 
 extension ControlSocket.Settings {
-    /// Root serves all users, any other user none but itself.
+    /// A daemon of root serves all users; any other daemon serves only its own user and root.
     init(_ configuration: Configuration, uid: UInt32) {
         self.init(
             path: configuration.socket,

@@ -15,9 +15,10 @@ final class ControlSocket: Sendable {
         var maxConnectionsPerUser = 900
         /// Requests of one connection that may be in progress.
         var maxInFlight = 256
-        /// The same of all connections of a user.
+        /// The same for all connections of a user together.
         var maxInFlightPerUser = 1024
-        /// How long a client may take nothing while others of its user wait for what it holds.
+        /// How long a client may take nothing while other connections of its user wait for the memory it
+        /// holds.
         var patience = TimeAmount.seconds(10)
         /// A socket that the service manager listens on at `path`; nil to make one.
         var inherited: Int32?
@@ -35,7 +36,7 @@ final class ControlSocket: Sendable {
 
     /// Begins to listen: from now on clients may connect, and wait until `serve`.
     ///
-    /// `bus`: its loop serves the socket and all its clients; `accounts`: what they are called.
+    /// `bus`: its loop serves the socket and all its clients; `accounts`: looks up their names.
     /// - Throws: `SocketError`, which names the path and what is in the way.
     static func bind(
         _ settings: Settings,
@@ -102,19 +103,19 @@ final class ControlSocket: Sendable {
         }
     }
 
-    /// Answers those who have connected, and those who will.
+    /// Begins to accept connections, also those of clients that have connected already.
     func serve() {
-        // It fails only where the channel is closed already.
+        // It fails only if the channel is closed already.
         _ = channel.setOption(.autoRead, value: true)
     }
 
     /// How many clients are connected.
     var connectionCount: Int { clients.count }
 
-    /// Goes by other settings, and returns once they are in force; the path stays as it is.
+    /// Applies other settings, except for the path, and returns once they are in force.
     ///
-    /// Connections that are there stay, each with the number of requests that it may have in
-    /// progress.
+    /// Clients that are no longer allowed are dismissed. Other connections stay, and keep the number of
+    /// requests that each may have in progress.
     func reload(_ settings: Settings) async { await clients.reload(settings) }
 
     /// Stops listening, answers the requests in progress, and closes all connections.
@@ -122,13 +123,13 @@ final class ControlSocket: Sendable {
     /// - Parameter limit: how long the clients have to take their replies.
     func stop(within limit: Duration) async {
         file.remove()
-        // try?: fails where it is closed already, which is what is wanted.
+        // try?: fails only if the channel is closed already.
         try? await channel.close()
         await clients.stop(within: TimeAmount(limit))
     }
 }
 
-/// Waits a little where a connection cannot be accepted, most likely for want of descriptors.
+/// Stops accepting for 100 ms when a connection cannot be accepted, most likely for lack of descriptors.
 ///
 /// NIO's own handler for this, `AcceptBackoffHandler`, does not help: a failed accept leaves the
 /// socket registered for reading, and the loop spins.
@@ -136,7 +137,7 @@ final class AcceptTrouble: ChannelInboundHandler {
     typealias InboundIn = any Channel
 
     private let logger: Logger
-    /// Whether it has been said, and nothing was accepted since.
+    /// Whether the warning was logged, and nothing has been accepted since.
     private var isInTrouble = false
 
     init(logger: Logger) { self.logger = logger }

@@ -3,10 +3,10 @@
 import NIOCore
 import TimerControl
 
-/// Runs a request's task on the event loop it came from, wherever no actor claims it.
+/// Runs a request's task on the event loop it came from, except for the parts that run on an actor.
 ///
-/// Without it every reply would pass through the pool on its way from the scheduler to the loop: one
-/// thread more to wake for each request.
+/// Without it every reply would pass through the pool on its way from the scheduler to the loop: one more
+/// thread to wake for each request.
 final class LoopExecutor: TaskExecutor {
     private let loop: any EventLoop
 
@@ -19,10 +19,10 @@ final class LoopExecutor: TaskExecutor {
 }
 
 extension Request {
-    /// Whether the answer is one job or less.
+    /// Whether the answer is at most one job.
     ///
-    /// It is then made sooner than another thread is woken; a long list would keep the loop from its
-    /// other clients.
+    /// Making such an answer takes less time than waking another thread; a long list would keep the loop from
+    /// its other clients.
     var isBrief: Bool {
         switch self {
         case .addJobs(let request): !request.isList
@@ -34,8 +34,8 @@ extension Request {
         }
     }
 
-    /// Whether it may be answered only after something has happened, for which nobody waits once
-    /// the client is gone.
+    /// Whether the answer may have to wait for something to happen; the request is cancelled when the client
+    /// is gone.
     var mayWait: Bool {
         if case .readOutput(let request) = self { request.wait == true } else { false }
     }

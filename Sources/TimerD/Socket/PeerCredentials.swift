@@ -9,9 +9,9 @@ struct Peer: Hashable, Sendable {
     var uid: UInt32
     var gid: UInt32
     var pid: Int32
-    /// Nil for a peer that no connection stands for.
+    /// Nil for a peer without a connection.
     var life: ConnectionLife?
-    /// What the uid is called; nil where that was not asked, and for one without a name.
+    /// The user name of the uid; nil if it was not looked up, or there is none.
     var name: String?
 
     var owner: Owner { Owner(uid: uid, name: name) }

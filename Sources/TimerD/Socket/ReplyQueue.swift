@@ -17,7 +17,7 @@ struct ReplyQueue {
     /// What may leave next.
     struct Piece {
         var line: Int
-        /// Nil where nothing is to be sent.
+        /// Nil if nothing is to be sent.
         var bytes: ByteBuffer?
         /// Whether nothing of that line follows.
         var isEnd: Bool
@@ -25,7 +25,7 @@ struct ReplyQueue {
 
     private enum Reply {
         case missing
-        /// A notification's, and one that has left.
+        /// Nothing to send: a notification's, or one that has left.
         case silent
         case bytes([UInt8])
     }
@@ -102,7 +102,7 @@ struct ReplyQueue {
         return first
     }
 
-    /// All that is there, as one piece.
+    /// All replies of the first batch that can leave now, as one piece.
     private mutating func nextOfBatch() -> Piece? {
         let start = slots[0].next
         var bytes = ByteBuffer()

@@ -4,33 +4,33 @@ import Locks
 import Logging
 import NIOCore
 
-/// What waits at the gate; on the event loop.
+/// A client that waits at the gate for a place; used on the event loop.
 protocol RequestGateClient: AnyObject {
-    /// The place it waited for is its own now.
+    /// Called once the client has the place that it waited for.
     func turnCame()
 }
 
-/// A connection, to the gate that counts what it holds; on the event loop.
+/// A connection as the gate sees it, with the bytes that it holds; used on the event loop.
 protocol ReplyHolder: AnyObject {
     /// How many bytes the other end has taken and sent so far.
     var movedBytes: Int { get }
-    /// Ends it, with the reason in the log: it keeps others from what it holds.
+    /// Closes the connection and logs why: it holds memory that others wait for.
     func cutOff()
 }
 
-/// Lets requests begin as `RequestTurns` decides, and cuts off who holds what others wait for.
+/// Lets requests begin as `RequestTurns` decides, and cuts off stalled clients whose memory others wait for.
 ///
-/// Lives on the event loop; requests end on any thread, and come here by `onLoop`.
+/// Lives on the event loop; requests may end on any thread, and come here by `onLoop`.
 final class RequestGate: Sendable {
     typealias User = RequestTurns<ObjectIdentifier>.User
 
-    /// How long a client may take nothing while others of its user wait for what it holds.
+    /// How long a client may take nothing while other connections of its user wait for the memory it holds.
     private let patience: TimeAmount
 
-    /// Whose replies are not all taken, or whose line is not all there.
+    /// A client that has not taken all of its replies, or has not sent all of a long line.
     private struct Holder {
         var client: any ReplyHolder
-        /// What it had moved when somebody looked, and since when that has not changed.
+        /// `movedBytes` at the last look, and since when it has not changed.
         var moved: Int
         var since: NIODeadline
     }
@@ -39,10 +39,10 @@ final class RequestGate: Sendable {
         var turns: RequestTurns<ObjectIdentifier>
         var waiting: [ObjectIdentifier: any RequestGateClient] = [:]
         var holders: [UInt32: [ObjectIdentifier: Holder]] = [:]
-        /// Users of whom somebody waits, and at whose holders somebody will look.
+        /// Users with a client that waits; their holders are looked at from time to time.
         var watched: Set<UInt32> = []
         var isGranting = false
-        /// Somebody's rest ends then, and waits for that.
+        /// Goes off when the first rest ends for which a client waits.
         var restTimer: (deadline: NIODeadline, task: Scheduled<Void>)?
     }
 
@@ -61,17 +61,19 @@ final class RequestGate: Sendable {
         )
     }
 
-    /// Runs `body` on the loop, at once if this is it; not at all once the gate is closed.
+    /// Runs `body` on the loop: at once if called there.
+    ///
+    /// From other threads it does not run once the gate is closed.
     func onLoop(_ body: @escaping @Sendable () -> Void) {
         if loop.inEventLoop { return body() }
         // Under the lock: after `close` the loop may be gone.
         isOpen.withLock { if $0 { loop.execute(body) } }
     }
 
-    /// Runs nothing any more on the loop; to be called before that ends.
+    /// From here on `onLoop` does nothing from other threads; to be called before the loop ends.
     func close() { isOpen.withLock { $0 = false } }
 
-    /// Sets another limit.
+    /// Sets how many requests of a user may be in progress.
     func setLimit(_ requestsPerUser: Int) {
         state.value.turns.requestsPerUser = requestsPerUser
         letIn()
@@ -95,22 +97,22 @@ final class RequestGate: Sendable {
         letIn()
     }
 
-    /// A connection holds so many bytes more, or fewer.
+    /// Counts that a connection holds `bytes` more, or fewer if negative.
     func hold(_ bytes: Int, of user: User) {
         state.value.turns.hold(bytes, of: user.uid)
         if bytes < 0 { letIn() }
     }
 
-    /// Waits no longer.
+    /// The client waits no longer.
     func cancel(_ client: any RequestGateClient, _ kind: RequestLoad.Kind, of user: User) {
         let id = ObjectIdentifier(client)
         state.value.waiting[id] = nil
         state.value.turns.cancel(id, kind, of: user)
-        // Its place in the line may have kept others.
+        // Others may have waited behind it.
         letIn()
     }
 
-    /// Whether a connection holds what its client has to take, or to end.
+    /// Notes whether a connection holds replies that its client has to take, or a line that it has to finish.
     func note(_ client: any ReplyHolder, of user: User, isHolding: Bool) {
         let id = ObjectIdentifier(client)
         if isHolding {
@@ -128,7 +130,7 @@ final class RequestGate: Sendable {
     }
 
     private func letIn() {
-        // Who is let in may end at once, and come back here from inside.
+        // A request that begins may end at once and call this again from within.
         guard !state.value.isGranting else { return }
         state.value.isGranting = true
         setTime()
@@ -143,7 +145,7 @@ final class RequestGate: Sendable {
         state.value.turns.now = .nanoseconds(Int64(NIODeadline.now().uptimeNanoseconds))
     }
 
-    /// Lets in who waits for the end of a rest, then.
+    /// Has `letIn` called when the first rest ends for which a client waits.
     private func awaitRestEnd() {
         guard let end = state.value.turns.nextRestEnd else { return }
         let (seconds, attoseconds) = end.components
@@ -159,7 +161,7 @@ final class RequestGate: Sendable {
         state.value.restTimer = (deadline, task)
     }
 
-    // MARK: - Who holds and does nothing
+    // MARK: - Stalled clients
 
     private func watch(_ uid: UInt32) {
         guard state.value.watched.insert(uid).inserted else { return }
@@ -180,7 +182,7 @@ final class RequestGate: Sendable {
         }
     }
 
-    /// Notes what the holders of a user have moved; returns those who moved nothing for too long.
+    /// Notes what the holders of a user have moved; returns those that have moved nothing for `patience`.
     @discardableResult
     private func look(at uid: UInt32) -> [any ReplyHolder] {
         let now = NIODeadline.now()

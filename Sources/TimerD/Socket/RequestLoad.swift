@@ -4,11 +4,11 @@ import TimerControl
 
 /// What a request takes of what all users share, known before it begins.
 struct RequestLoad: Hashable, Sendable {
-    /// What a request needs a place among.
+    /// The kinds of places; a request needs one or more places of its kind.
     enum Kind: Int, CaseIterable, Sendable {
         /// Work of a few microseconds, and what waits for something to happen.
         case light
-        /// Changes in the store's queue, by jobs: what others' changes wait for.
+        /// Changes in the store's queue, one place for each job; other changes wait for them.
         case write
         /// Single rows in the reader's queue.
         case lookup
@@ -20,10 +20,10 @@ struct RequestLoad: Hashable, Sendable {
         case check
         /// Lines of which a long part has come.
         case input
-        /// Changes of many jobs, all or nothing, and the lines that hold them: one over all users.
+        /// Changes of many jobs, all or nothing, and the lines that hold them: one at a time over all users.
         case bulk
 
-        /// How much of it may be in progress.
+        /// How many places there are.
         var places: Int {
             switch self {
             case .light, .input: .max / 2
@@ -34,7 +34,7 @@ struct RequestLoad: Hashable, Sendable {
             }
         }
 
-        /// What root and the daemon's user may take beyond that.
+        /// How many more places root and the daemon's user have.
         var reserve: Int {
             switch self {
             case .light, .input: 0
@@ -54,20 +54,20 @@ struct RequestLoad: Hashable, Sendable {
     }
 
     var kind: Kind
-    /// Of that kind's places.
+    /// How many of that kind's places it takes.
     var units = 1
     /// The most that the reply is expected to have.
     var bytes = 0
 
-    /// More jobs than this in one change are many: a millisecond or ten of the store's time.
+    /// A change of more jobs than this is a bulk: it takes one to ten milliseconds of the store's time.
     static let manyJobs = 128
     /// More definitions than this are checked off the loop: one or two milliseconds of its time.
     static let manyDefinitions = 16
     /// Longer lines are read off the loop.
     static let longLine = 4096
-    /// What every connection may hold of a line that is not all there.
+    /// How many bytes of an incomplete line every connection may hold without a place.
     static let partOfLine = 16_384
-    /// The rest of a line, once as much of it has come as every connection may hold.
+    /// What the rest of a line takes, once more than `partOfLine` of it has come.
     static let restOfLine = RequestLoad(kind: .input, bytes: Limits.line)
     /// Lines longer than this hold many jobs, or a batch: they are read one at a time.
     static let bulkLine = 65_536
@@ -77,7 +77,7 @@ struct RequestLoad: Hashable, Sendable {
         guard count > Self.longLine else { return nil }
         self.init(
             kind: count > Self.bulkLine ? .bulk : .check,
-            // As values it takes several times its bytes.
+            // Parsed, the line takes several times its bytes.
             bytes: count > Self.bulkLine ? 4 * count : 0
         )
     }
@@ -88,7 +88,7 @@ struct RequestLoad: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// `lineBytes`: of the line that it came on, or its share of a batch's.
+    /// `lineBytes`: the bytes of its line, or its share of a batch's line.
     init(of request: Request, lineBytes: Int) {
         switch request {
         case .addJobs(let request):
@@ -111,7 +111,7 @@ struct RequestLoad: Hashable, Sendable {
         }
     }
 
-    /// What a small job is told with.
+    /// The bytes of a small job in a reply.
     private static let row = 1024
 
     private init(changing count: Int, telling bytes: Int) {
@@ -127,7 +127,7 @@ struct RequestLoad: Hashable, Sendable {
         case .ids(let ids):
             self.init(changing: ids.count * each, telling: min(ids.count * Self.row, 1 << 18))
         case .name: self.init(changing: each, telling: Self.row)
-        // How many have it is not known before.
+        // How many jobs that selects is not known yet.
         case .tag, .owner: self.init(kind: .bulk, bytes: 1 << 18)
         }
     }
@@ -145,12 +145,13 @@ extension Request {
         }
     }
 
-    /// Whether nothing is left of it, once it has been checked, but to write up to a thousand dates.
+    /// Whether it is a preview: once it has been checked, only up to a thousand dates are left to encode.
     ///
-    /// That takes a millisecond or two, for which the loop is not to be kept; and it depends on no order.
+    /// That takes a millisecond or two, so it is not done on the loop; the order among other requests does
+    /// not matter.
     var isPreview: Bool { if case .previewSchedule = self { true } else { false } }
 
-    /// Whether it changes nothing, so that nobody misses it once the client is gone.
+    /// Whether it changes nothing, so that it can be cancelled when the client is gone.
     var isRead: Bool {
         switch self {
         case .getJob, .listJobs, .listRuns, .getRun, .readOutput, .previewSchedule, .status,

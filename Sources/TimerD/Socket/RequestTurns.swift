@@ -4,13 +4,13 @@ import DequeModule
 
 /// Decides which requests begin: users take turns wherever one could keep others waiting.
 ///
-/// A request needs a place of its kind. Where there is none, who wants one waits: in turn among the
-/// users, in order among the connections of a user. Pure; `RequestGate` carries it out.
+/// A request needs a place of its kind. If none is free it waits: users take turns, and the connections of
+/// one user go in order. Pure; `RequestGate` carries it out.
 struct RequestTurns<Waiter: Hashable> {
     /// Who asks.
     struct User: Hashable {
         var uid: UInt32
-        /// Root and the daemon's own user, for whom there is a place more of each kind.
+        /// Root and the daemon's own user, who may take the reserved places too.
         var isAdministrator: Bool
     }
 
@@ -28,9 +28,9 @@ struct RequestTurns<Waiter: Hashable> {
     private struct Line {
         /// The units that are taken.
         var used = 0
-        /// Those who wait, by user; none is empty.
+        /// Those who wait, by user; no queue is empty.
         var waiting: [User: Deque<Waiting>] = [:]
-        /// The users of whom somebody waits, the next first.
+        /// The users with somebody who waits; whose turn is next comes first.
         var order: Deque<User> = []
     }
 
@@ -40,7 +40,7 @@ struct RequestTurns<Waiter: Hashable> {
     private var lines: [Line] = Array(repeating: Line(), count: RequestLoad.Kind.allCases.count)
     private(set) var waitingCount = 0
     private var rests = BulkRests()
-    /// What the clock shows, of whoever calls; it never goes back.
+    /// The time on a monotonic clock; the caller sets it before each call.
     var now = BulkRests.Instant.zero
     /// How many requests of a user may be in progress, over all connections.
     var requestsPerUser: Int
@@ -53,16 +53,17 @@ struct RequestTurns<Waiter: Hashable> {
     }
 
     static var bytesPerUser: Int { 16 << 20 }
-    /// How much all users' connections may hold together: where several hold much, each has its share
-    /// of this, but never less than `leastBytes`.
+    /// How many bytes all users' connections may hold together.
+    ///
+    /// If several users hold bytes, each may hold an equal share of this, but never less than `leastBytes`.
     static var bytesOfAll: Int { 24 << 20 }
     static var leastBytes: Int { 2 << 20 }
-    /// What only small requests may take beyond it, so that a user who has many long replies on
-    /// their way can still look after his jobs.
+    /// What small requests may take beyond a user's share, so that a user with many long replies on their way
+    /// can still manage jobs.
     static var smallBytes: Int { 4 << 20 }
     static var small: Int { 16_384 }
 
-    /// Takes a place, if there is one and nobody's turn is before; else `waiter` waits for it.
+    /// Takes a place if one is free and nobody else is first; if not, `waiter` waits for it.
     mutating func take(_ load: RequestLoad, for user: User, _ waiter: Waiter) -> Bool {
         if load.kind.isRequest { rests.note(user.uid, at: now) }
         let isFree = mayBegin(load, user) && !isSomebodyBefore(user, load.kind)
@@ -77,20 +78,20 @@ struct RequestTurns<Waiter: Hashable> {
         return isFree
     }
 
-    /// Gives a place back; what the request holds is told by `hold`.
+    /// Gives a place back; the bytes of the request are given back with `hold`.
     mutating func end(_ load: RequestLoad, of uid: UInt32) {
         lines[load.kind.rawValue].used -= load.units
         if load.kind == .bulk { rests.end(uid, at: now) }
         if load.kind.isRequest { change(uid) { $0.requests -= 1 } }
     }
 
-    /// A user's connections hold so many bytes more, or fewer.
+    /// Counts that a user's connections hold `bytes` more, or fewer if negative.
     mutating func hold(_ bytes: Int, of uid: UInt32) {
         heldBytes += bytes
         change(uid) { $0.bytes += bytes }
     }
 
-    /// Gives a place to the next whose turn it is, and says who has it; nil where all have to wait.
+    /// Gives a place to the waiter whose turn it is, and returns that waiter; nil if all have to wait.
     mutating func next() -> Waiter? {
         guard waitingCount > 0 else { return nil }
         for kind in RequestLoad.Kind.allCases where !lines[kind.rawValue].order.isEmpty {
@@ -99,7 +100,7 @@ struct RequestTurns<Waiter: Hashable> {
         return nil
     }
 
-    /// Whoever it was does not wait any longer.
+    /// The waiter waits no longer.
     mutating func cancel(_ waiter: Waiter, _ kind: RequestLoad.Kind, of user: User) {
         guard var waiting = lines[kind.rawValue].waiting[user],
             let index = waiting.firstIndex(where: { $0.waiter == waiter })
@@ -109,7 +110,7 @@ struct RequestTurns<Waiter: Hashable> {
         waitingCount -= 1
     }
 
-    /// Whether somebody of a user waits for what the user's own connections hold.
+    /// Whether a request of the user waits for bytes that the user's own connections hold.
     func isShortOfBytes(_ uid: UInt32) -> Bool {
         lines.contains { line in
             line.waiting.contains { user, waiting in
@@ -118,12 +119,12 @@ struct RequestTurns<Waiter: Hashable> {
         }
     }
 
-    /// Whether somebody of a user waits.
+    /// Whether a request of the user waits.
     func isWaiting(_ uid: UInt32) -> Bool {
         waitingCount > 0 && lines.contains { line in line.order.contains { $0.uid == uid } }
     }
 
-    /// When `next` is to be asked again, for somebody who rests; nil where nobody who waits does.
+    /// When `next` has to be asked again because a rest ends; nil if no user who waits for a bulk rests.
     var nextRestEnd: BulkRests.Instant? {
         lines[RequestLoad.Kind.bulk.rawValue].order.compactMap(restEnd).min()
     }
@@ -150,22 +151,22 @@ struct RequestTurns<Waiter: Hashable> {
     private func hasBytes(for load: RequestLoad, _ uid: UInt32) -> Bool {
         let held = uses[uid]?.bytes ?? 0
         let bytesPerUser = share(of: uid)
-        // Lines and what is read from them wait for other requests: half of it is never theirs.
+        // Long lines and bulks may wait for other requests, so they have to leave half of it to those.
         let limit =
             load.kind == .bulk || load.kind == .input
             ? bytesPerUser / 2 : bytesPerUser + (load.bytes <= Self.small ? Self.smallBytes : 0)
         return held == 0 || held + load.bytes <= limit
     }
 
-    /// How much a user's connections may hold beside those of the others.
+    /// How many bytes the user's connections may hold, given how many users hold any.
     private func share(of uid: UInt32) -> Int {
-        // Alone there is nothing to count.
+        // No other user holds anything.
         guard heldBytes - (uses[uid]?.bytes ?? 0) > 0 else { return bytesPerUser }
         let holders = uses.count { $0.key != uid && $0.value.bytes > 0 } + 1
         return min(bytesPerUser, max(Self.leastBytes, Self.bytesOfAll / holders))
     }
 
-    /// Whether there is a place; what is larger than all places has one once it is alone.
+    /// Whether a place is free; a load larger than all places begins once it is alone.
     private func hasPlace(for load: RequestLoad, _ user: User) -> Bool {
         let used = lines[load.kind.rawValue].used
         let reserve = user.isAdministrator ? load.kind.reserve : 0
@@ -180,7 +181,7 @@ struct RequestTurns<Waiter: Hashable> {
         return !user.isAdministrator && line.order.contains { isHeldUpByOthers($0, line) }
     }
 
-    /// Whether a user who waits could go on if there were a place.
+    /// Whether a waiting user lacks nothing but a free place.
     private func isHeldUpByOthers(_ user: User, _ line: Line) -> Bool {
         line.waiting[user]?.first.map { hasRoom(for: $0.load, user) } == true
     }
@@ -192,7 +193,8 @@ struct RequestTurns<Waiter: Hashable> {
             guard let first = line.waiting[user]?.first, hasRoom(for: first.load, user) else {
                 continue
             }
-            // The place that comes free is for whose turn it is; the reserve for who has one.
+            // A free place goes to the user whose turn it is; others may pass only with places of the
+            // reserve.
             guard hasPlace(for: first.load, user), !isFull || user.isAdministrator else {
                 isFull = true
                 continue

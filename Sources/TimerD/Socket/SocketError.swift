@@ -7,7 +7,7 @@ struct SocketError: Error, Hashable, Sendable, CustomStringConvertible {
     var path: String
     /// What stands in the way: lower case, no full stop.
     var problem: String
-    /// Whether trying again will not help.
+    /// Whether trying again cannot help.
     var isLasting = false
 
     init(_ path: String, _ problem: String, isLasting: Bool = false) {
@@ -16,7 +16,7 @@ struct SocketError: Error, Hashable, Sendable, CustomStringConvertible {
         self.isLasting = isLasting
     }
 
-    /// What a system call said; to be made before the next one.
+    /// The error of the last system call, from errno; to be made before the next call.
     static func failed(_ path: String, _ doing: String) -> Self {
         let text = String(cString: strerror(errno))
         return Self(path, "cannot \(doing): \(text.prefix(1).lowercased() + text.dropFirst())")

@@ -5,8 +5,8 @@ import Glibc
 extension SocketFile {
     /// Takes over a socket that the service manager listens on at `path`.
     ///
-    /// It stays the manager's: its file, with the mode it has, outlives the daemon, and so do the
-    /// clients that connect while no daemon runs.
+    /// It stays the manager's: the file and its mode outlive the daemon, and clients may connect while no
+    /// daemon runs.
     ///
     /// - Throws: `SocketError` for what is no such socket.
     static func adopt(_ descriptor: Int32, at path: String) throws(SocketError) -> SocketFile {

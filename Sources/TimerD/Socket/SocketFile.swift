@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// It holds `stat` where a module of the program imports it, and Glibc where none does.
+// `stat` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
 import CoreFoundation
 import Glibc
 
@@ -9,10 +9,10 @@ struct SocketFile: Sendable {
     let path: String
     /// Bound and listening; to be closed by whoever takes it over.
     let descriptor: Int32
-    /// The file that was made; nil where it is somebody else's.
+    /// The file that was made here; nil for one of the service manager.
     private let file: FileID?
 
-    /// What tells a file from a later one at the same path.
+    /// Identifies a file, also against a later one at the same path.
     private struct FileID: Hashable {
         var device: dev_t
         var inode: ino_t
@@ -22,7 +22,7 @@ struct SocketFile: Sendable {
         (self.path, self.descriptor, self.file) = (path, descriptor, file)
     }
 
-    /// A socket whose file is somebody else's.
+    /// A socket whose file belongs to the service manager.
     init(path: String, adopting descriptor: Int32) {
         (self.path, self.descriptor, file) = (path, descriptor, nil)
     }
@@ -41,9 +41,8 @@ struct SocketFile: Sendable {
 
     /// Makes the socket; a stale file at the path is replaced, a live socket never is.
     ///
-    /// Directories that are missing are made, and only the owner may write to them. A directory
-    /// that a stranger could change is refused. Of daemons that start at the same time in one
-    /// directory, one at a time is in here.
+    /// Directories that are missing are made, and only the owner may write to them. A directory that a
+    /// stranger could change is refused. Daemons that start at the same time take turns here.
     static func listen(at path: String, for audience: Audience = .owner) throws(SocketError)
         -> SocketFile
     {
@@ -96,7 +95,7 @@ struct SocketFile: Sendable {
         )
     }
 
-    /// Removes a socket file that nobody answers at; throws for a live one, and for other files.
+    /// Removes a socket file on which no daemon answers; throws for a live one, and for other files.
     private static func removeStaleFile(_ path: String) throws(SocketError) {
         guard let file = status(of: path) else {
             guard errno == ENOENT else { throw .failed(path, "look at it") }
@@ -153,8 +152,7 @@ extension SocketFile {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Makes a directory and those above it; for the owner alone they are XDG Base Directory's
-    /// "0700", for everyone each may be passed through.
+    /// Makes a directory and those above it: mode 0700 for the owner (XDG Base Directory), 0755 for everyone.
     private static func makeDirectory(
         _ directory: String,
         _ audience: Audience,
@@ -178,7 +176,8 @@ extension SocketFile {
 
     /// Keeps others out of `listen(at:)` until the descriptor is closed.
     ///
-    /// A directory that everyone can open could be locked by everyone, so there it is a file.
+    /// Locks the directory. One that everyone can open could be locked by everyone: there it locks a file
+    /// that only the owner can open.
     private static func lock(
         _ directory: String,
         _ audience: Audience,
@@ -194,7 +193,8 @@ extension SocketFile {
             let file = audience == .owner ? "the directory '\(directory)'" : "'\(path).lock'"
             throw .failed(path, "open \(file)")
         }
-        // Whoever else is in here is out again within a millisecond; a stranger may hold the lock.
+        // Another daemon releases the lock within a millisecond. A stranger may hold it: gives up after a
+        // second.
         for _ in 0..<100 {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
             guard errno == EWOULDBLOCK || errno == EINTR else { break }
@@ -205,7 +205,7 @@ extension SocketFile {
     }
 }
 
-/// What is at a path, itself and not what it links to; nil with errno set where there is nothing.
+/// The status of the file at a path, of a link itself; nil with errno set if there is none.
 private func status(of path: String) -> stat? {
     var file = stat()
     return lstat(path, &file) == 0 ? file : nil

@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// What is asked of the user database; it may be a network away, so each question may block.
+/// Lookups in the user database; it may be on the network, so each lookup may block.
 struct UserDirectory: Sendable {
-    /// The uid of a user name; nil where there is none.
+    /// The uid of a user name; nil if there is none.
     var uid: @Sendable (String) throws -> UInt32?
-    /// The gid of a group name; nil where there is none.
+    /// The gid of a group name; nil if there is none.
     var gid: @Sendable (String) throws -> UInt32?
     /// The groups of a user; none for a uid without a user.
     var groups: @Sendable (UInt32) throws -> [UInt32]
@@ -40,7 +40,7 @@ struct UserDirectory: Sendable {
             var count: Int32 = 64
             while true {
                 var groups = [gid_t](repeating: 0, count: Int(count))
-                // It says how many there are where they are more than fit.
+                // If they do not fit, getgrouplist sets `count` to the number there is.
                 let room = count
                 if getgrouplist(user.pw_name, user.pw_gid, &groups, &count) >= 0 {
                     return (0, Array(groups.prefix(Int(count))))
@@ -51,7 +51,7 @@ struct UserDirectory: Sendable {
         return groups ?? []
     }
 
-    /// Asks with a buffer for what the record points to, a larger one where that is too small.
+    /// Calls `ask` with a buffer for the record's strings, and again with a larger one if it is too small.
     private static func withBuffer<T>(
         _ doing: String,
         _ ask: (UnsafeMutablePointer<CChar>, Int) -> (code: Int32, found: T?)
@@ -62,7 +62,7 @@ struct UserDirectory: Sendable {
             defer { strings.deallocate() }
             let (code, found) = ask(strings, size)
             switch code {
-            // getpwnam(3): some systems say so where there is no entry.
+            // getpwnam(3): some systems return these if there is no entry.
             case 0, ENOENT, ESRCH: return found
             case EINTR: continue
             case ERANGE where size < 1 << 20: size *= 2

@@ -2,7 +2,7 @@
 
 import TimerControl
 
-/// Who asks: what is visible and changeable depends on it.
+/// Who sends a request: what it may see and change depends on that.
 struct Caller: Hashable, Sendable {
     var owner: Owner
     /// Root, and the daemon's own user.

@@ -7,10 +7,10 @@ struct DaemonState: Hashable, Sendable {
     var anchor: ClockAnchor
     /// Sequence numbers below this may have been used.
     var eventSequenceEnd: Int64
-    /// Where the database is a copy that a backup made: the date from which its numbers go on.
+    /// The date from which numbers go on, if the database is a copy that a backup made; else nil.
     var goesOnFrom: Timestamp?
 
-    /// `now`: by the wall clock; what a copy goes on from.
+    /// `now`: by the wall clock; the numbers of a copy go on from it.
     static func read(_ database: Database, now: Timestamp) throws -> DaemonState {
         let state = try database.prepare(SQL.read).first { row in
             let end: Int64 = try row.get(4)
@@ -39,7 +39,7 @@ struct DaemonState: Hashable, Sendable {
         )
     }
 
-    /// Keeps how far the clocks have come, so that elapsed time never goes back behind it.
+    /// Stores how far the clocks have come, so that elapsed time never goes back behind that.
     static func write(_ moment: Moment, to database: Database) throws {
         try database.prepare(SQL.writeMoment).run(
             moment.shift,
@@ -51,12 +51,11 @@ struct DaemonState: Hashable, Sendable {
         try database.prepare(SQL.writeSequenceEnd).run(end)
     }
 
-    /// On a copy that a backup made, skips the numbers that its original may have given out since:
-    /// those of events, fires, runs and jobs are never used twice.
+    /// On a copy that a backup made, skips the numbers that its original may have given out since.
     ///
-    /// Events, fires and runs go on from the time in µs since 1970: a daemon that gives out less
-    /// than a million a second has not come as far. Jobs, whose numbers people type, go on one for
-    /// each second since 2026 ahead.
+    /// No number of an event, fire, run or job is used twice. Events, fires and runs go on from the time in
+    /// µs since 1970: a daemon that gives out fewer than a million a second has not come as far. Jobs, whose
+    /// numbers people type, skip one number for each second since 2026.
     static func leaveCopy(_ database: Database, now: Timestamp) throws {
         let seconds = max(0, (now - .earliestOfClocks).microseconds / 1_000_000)
         try database.prepare(SQL.skipEvents).run(now)

@@ -3,10 +3,10 @@
 import CSQLite
 import Schedules
 
-/// What reads the whole database while it is in use: copying it and checking it.
+/// Copies and checks the whole database while it is in use.
 ///
-/// One at a time, on a connection and a thread of its own, which live as long as that takes: it
-/// delays no fire, no commit and no list. The log grows meanwhile, as the copy stays at one state.
+/// One at a time, each on a connection and a thread of its own that end with it: it delays no fire, no commit
+/// and no list. The log grows meanwhile, because a copy is of one state.
 actor DatabaseCare {
     private let path: String
     private var isBusy = false
@@ -55,7 +55,7 @@ actor DatabaseCare {
 }
 
 extension Database {
-    /// What SQLite finds wrong: the structure of the file, and rows that refer to none.
+    /// What SQLite finds wrong: damage in the file's structure, and rows that refer to missing ones.
     func problems() throws -> [String] {
         let found = try prepare("PRAGMA integrity_check(100)").all { row in
             try row.get(0, as: String.self)

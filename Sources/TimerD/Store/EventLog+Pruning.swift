@@ -5,8 +5,8 @@ import TimerControl
 
 /// The oldest events, which are removed in the order of their numbers.
 extension EventLog {
-    /// How many events of each owner there are among the next `limit` after `seq`, and the last of them; those
-    /// of nobody are root's.
+    /// How many events each owner has among the next `limit` after `seq`, and the last number of them; events
+    /// without an owner count as root's.
     func counts(after seq: Int64, _ limit: Int) throws -> [(
         owner: OwnerID, count: Int, last: Int64
     )] {
@@ -32,7 +32,7 @@ extension EventLog {
         try database.prepare(SQL.deleteOfOwner).run(owner, seq)
     }
 
-    /// Keeps through which number events of an owner have been removed.
+    /// Stores up to which number events of an owner have been removed.
     func notePruned(of owner: OwnerID, through seq: Int64) throws {
         try database.prepare(SQL.notePruned).run(seq)
         try database.prepare(SQL.notePrunedOfOwner).run(owner, seq)

@@ -3,7 +3,7 @@
 import Schedules
 import TimerControl
 
-/// The events table: what watchers were told, and what they are told again from.
+/// The events table: the events that watchers were sent, and can be sent again.
 struct EventLog {
     let database: Database
 
@@ -15,7 +15,7 @@ struct EventLog {
         try database.insert(event, SQL.insert, number: event.seq)
     }
 
-    /// Keeps an event that came from the outbox, and takes it out there.
+    /// Stores an event that came from the outbox, and deletes it there.
     func insert(_ event: Event, fromOutbox row: Int64) throws {
         try insert(event)
         try Outbox(database).remove(row)
@@ -23,7 +23,7 @@ struct EventLog {
 
     /// The events after `seq`, in order, as watchers saw them; at most `limit`.
     ///
-    /// Those of `owner` alone unless it is nil; fewer than there are where `room` is full.
+    /// Only those of `owner` unless it is nil; fewer if `room` is full.
     func events(
         after seq: Int64,
         owner: OwnerID? = nil,
@@ -40,8 +40,7 @@ struct EventLog {
         return try database.prepare(SQL.after).page(seq, limit) { try read($0) }
     }
 
-    /// The highest number of an event that is no longer kept, of those of `owner` alone unless it is nil;
-    /// 0 for none.
+    /// The highest number of an event that is no longer kept, only of `owner` unless it is nil; 0 for none.
     func prunedThrough(of owner: OwnerID? = nil) throws -> Int64 {
         if let owner {
             return try database.prepare(SQL.prunedThroughOfOwner).first(owner) { try $0.get(0) }

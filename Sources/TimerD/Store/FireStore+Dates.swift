@@ -7,15 +7,14 @@ import TimerControl
 extension FireStore {
     /// The row of `date` itself, and the ranges of skipped dates that may hold it.
     ///
-    /// Of the same grid at most one does, but a grid that was moved leaves its ranges among those of
-    /// the next.
+    /// At most one of them is on the same grid; a grid that was moved may have left ranges that overlap.
     func taken(around date: Timestamp, of job: JobID) throws -> [TakenDates] {
         try database.prepare(SQL.takenAround).all(job, date) {
             TakenDates(first: try $0.get(0), last: try $0.get(1))
         }
     }
 
-    /// The rows that begin with a date of these, in order.
+    /// The rows whose first date lies from `first` through `last`, in order.
     func taken(from first: Timestamp, through last: Timestamp, of job: JobID) throws -> [TakenDates]
     {
         try database.prepare(SQL.takenBetween).all(job, first, last) {
@@ -23,7 +22,7 @@ extension FireStore {
         }
     }
 
-    /// Whether the job has had its fire of `date`, on its clock.
+    /// Whether `date`, on the job's clock, has a row beyond a claim: it has fired, or was skipped.
     func isUsed(_ date: Timestamp, of job: JobID) throws -> Bool {
         try database.prepare(SQL.usedAt).value(job, date, as: FireID.self) != nil
     }
@@ -35,7 +34,7 @@ extension FireStore {
 
     // MARK: - Claims
 
-    /// What is claimed of the job after `date`, the soonest first.
+    /// The job's claims after `date`, the soonest first; not those by hand.
     func claims(of job: JobID, after date: Timestamp) throws -> [ClaimAhead] {
         try database.prepare(SQL.claimsAfter).all(job, date) { row in
             let fire: FireID = try row.get(0)
@@ -47,7 +46,7 @@ extension FireStore {
         }
     }
 
-    /// The claim of that date.
+    /// The claim of that date; not one by hand.
     func claim(of job: JobID, at date: Timestamp) throws -> StoredJob.Claim? {
         try database.prepare(SQL.claimAt).first(job, date) { row in
             let isMaybeTold = try row.get(1, as: Timestamp?.self) != nil
@@ -57,19 +56,21 @@ extension FireStore {
 
     // MARK: - Dates ahead of the clock
 
-    /// The jobs with a row of a date by their schedule after `date` of the wall clock, but for claims and for
-    /// what their users moved or dropped.
+    /// The jobs with a row that reaches beyond `date` of the wall clock.
+    ///
+    /// Rows of claims, of fires by hand, and of dates that users moved or skipped do not count.
     func jobsAhead(of date: Timestamp) throws -> [JobID] {
         try database.prepare(SQL.jobsAhead).all(date) { try $0.get(0) }
     }
 
-    /// The job's rows of dates that did not fire and that reach beyond `date` of the wall clock, in order;
-    /// not those that its user moved or dropped.
+    /// The job's rows of skipped dates that reach beyond `date` of the wall clock, in order.
+    ///
+    /// Without those that its user moved or skipped, and those that an overlap skipped.
     func skippedAhead(of date: Timestamp, _ job: JobID) throws -> [(id: FireID, first: Timestamp)] {
         try database.prepare(SQL.skippedAhead).all(job, date) { (try $0.get(0), try $0.get(1)) }
     }
 
-    /// The date of the job that its user moved to `date`, before `end`; nil where that is not kept.
+    /// The date of the job that its user moved to `date`, before `end`; nil if that is not kept.
     func movedDate(to date: Timestamp, before end: Timestamp, _ job: JobID) throws -> Timestamp? {
         try database.prepare(SQL.movedAround).value(job, date, end)
     }
@@ -85,8 +86,9 @@ struct TakenDates: Hashable, Sendable {
     var first: Timestamp
     var last: Timestamp
 
-    /// Whether `date` of `job` is one of them: not where its grid was moved since, nor where it was moved
-    /// in between them.
+    /// Whether `date` of `job` is one of them.
+    ///
+    /// It is not if the job's grid was moved since, or if `date` is a moved date that only lies between them.
     func contains(_ date: Timestamp, of job: StoredJob) -> Bool {
         guard first...last ~= date, first == date || date != job.dates.moved?.to else {
             return false
@@ -102,7 +104,7 @@ struct TakenDates: Hashable, Sendable {
 }
 
 extension FireStore.SQL {
-    /// What was fired by hand takes no date of the schedule.
+    /// A fire by hand takes no date of the schedule.
     private static let taken = """
         SELECT fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0) FROM fires
         WHERE job_id = ?1 AND state <> 'claimed' AND reason IS NOT 'manual'

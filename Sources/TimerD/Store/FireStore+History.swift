@@ -8,7 +8,7 @@ extension FireStore {
     /// How many rows `oldest` reads.
     static let oldestLimit = 256
 
-    /// The date of the job's newest row but `newer` of them; nil where it has fewer.
+    /// The date of the job's newest row after its `newer` newest ones; nil if it has no more rows.
     func date(of job: JobID, behind newer: Int) throws -> Timestamp? {
         try database.prepare(SQL.dateBehind).value(job, newer)
     }
@@ -24,7 +24,7 @@ extension FireStore {
         }
     }
 
-    /// Makes the row of a fire the range of dates whose rows have gone.
+    /// Turns the row of a fire into the range of dates whose rows have been removed.
     func becomeRange(_ fire: FireID) throws { try database.prepare(SQL.becomeRange).run(fire) }
 
     /// Stores how far a range of dates reaches.
@@ -37,14 +37,14 @@ extension FireStore {
         id: FireID, job: JobID, last: Timestamp, isOver: Bool
     )] {
         try database.prepare(SQL.oldest).all(fire, limit) { row in
-            // A date that cannot be read is never too old: it goes with its job.
+            // A date that cannot be read is never too old: its row is removed with the job.
             let last = row.ifReadable(2) ?? Timestamp.distantFuture
             return (try row.get(0), try row.get(1), last, try row.get(3))
         }
     }
 }
 
-/// A row of a job's history that is to go.
+/// A row of a job's history that may have to go.
 struct OldFire {
     enum Kind: String, SQLWord {
         /// Not over: it stays.
@@ -53,7 +53,7 @@ struct OldFire {
         case forgotten
         /// A fire by hand, which takes no date of the schedule.
         case byHand
-        /// Dates that fire if the clock comes back to before them.
+        /// Skipped dates that fire if the clock is set back to before them.
         case leftOut
         /// Dates that had their fire, or were dropped by their user.
         case taken

@@ -38,23 +38,24 @@ extension FireStore {
         }
     }
 
-    /// The job's fires whose command runs or waits, each with its run in progress; not what the job wants
-    /// done on a failure.
+    /// The job's fires whose command runs or waits, each with its run in progress; not those whose
+    /// `onFailure` runs or waits.
     func inProgress(of job: JobID) throws -> [(fire: FireID, wait: Run.Wait?, run: RunID?)] {
         try database.prepare(SQL.inProgress).all(job) {
             (try $0.get(0), try $0.get(1), try $0.get(2))
         }
     }
 
-    /// The job's fires whose command runs or waits; `sparingOnFailure`: without those of which the job's
-    /// `onFailure` is in progress or to come.
+    /// The job's fires whose command runs or waits.
+    ///
+    /// `sparingOnFailure`: without those whose `onFailure` runs or waits.
     func begun(of job: JobID, sparingOnFailure: Bool) throws -> [(fire: FireID, state: Run.State)] {
         try database.prepare(SQL.begun).all(job, sparingOnFailure) {
             (try $0.get(0), try $0.get(1))
         }
     }
 
-    /// A fire whose command waits; nil where it does not, any more.
+    /// A fire whose command waits; nil if it does not (any more).
     func waiting(_ fire: FireID) throws -> (date: Timestamp, hasBegun: Bool, isByHand: Bool)? {
         try database.prepare(SQL.waiting).first(fire) {
             (try $0.get(0), try $0.get(1), try $0.get(2))
@@ -63,7 +64,8 @@ extension FireStore {
 
     func job(of fire: FireID) throws -> JobID? { try database.prepare(SQL.job).value(fire) }
 
-    /// Closes what is open of a job, for good: claims are skipped, as the job was held; the rest is done.
+    /// Closes the job's open fires for good: claims become skipped, because the job was held; the others
+    /// become done.
     func close(of job: JobID) throws { try database.prepare(SQL.close).run(job) }
 
     // MARK: - Rows that cannot be read
@@ -73,8 +75,8 @@ extension FireStore {
         try database.prepare(SQL.rows).all(fire) { RunRow.run(from: $0).run }
     }
 
-    /// The rows that the job goes on from: its claim, what is open, and those whose dates are no numbers and
-    /// cannot be compared.
+    /// The rows from which the job goes on: its claim, its open fires, and rows whose dates are no numbers
+    /// and cannot be compared.
     func rowsToGoOnFrom(_ job: StoredJob) throws -> [Run] {
         try database.prepare(SQL.rowsToGoOnFrom).all(job.id, job.claim?.fire) {
             RunRow.run(from: $0).run

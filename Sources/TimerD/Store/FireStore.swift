@@ -13,7 +13,7 @@ struct FireStore {
 
     // MARK: - New rows
 
-    /// Claims a date of the job's clock; nil where it has a row.
+    /// Claims a date of the job's clock; nil if it has a row.
     func insertClaim(_ date: Timestamp, of job: StoredJob, at moment: Moment, missed: Int) throws
         -> FireID?
     {
@@ -22,14 +22,14 @@ struct FireStore {
         return inserted
     }
 
-    /// Claims a date out of turn, for a fire by hand; nil where it has a row.
+    /// Claims a date out of turn, for a fire by hand; nil if it has a row.
     func insertByHand(_ date: Timestamp, of job: StoredJob, at moment: Moment) throws -> FireID? {
         let wallDate = moment.wallDate(date, on: job.clock)
         try database.prepare(SQL.insertByHand).run(job.id, job.ownerID, date, wallDate)
         return inserted
     }
 
-    /// Stores dates that do not become fires as one row; nil where the first has a row.
+    /// Stores dates that do not become fires as one row; nil if the first has a row.
     func insertSkipped(_ dates: MisfirePolicy.SkippedDates, of job: StoredJob, at moment: Moment)
         throws -> FireID?
     {
@@ -45,7 +45,7 @@ struct FireStore {
         return inserted
     }
 
-    /// Stores the row of a fire that has happened, where it was taken back meanwhile.
+    /// Stores the row of a fire that has happened, if its claim was released meanwhile.
     func restoreClaim(_ fire: FireID, _ date: Timestamp, of job: StoredJob, at moment: Moment)
         throws
     {
@@ -59,27 +59,28 @@ struct FireStore {
 
     // MARK: - Its state
 
-    /// The state of a fire; nil where it has no row.
+    /// The state of a fire; nil if it has no row.
     ///
     /// - Throws: for a state that cannot be read.
     func state(of fire: FireID) throws -> Run.State? {
         try database.prepare(SQL.state).first(fire) { try $0.get(0) }
     }
 
-    /// The same; nil also for a state that cannot be read.
+    /// As `state`; nil also for a state that cannot be read.
     func knownState(of fire: FireID) throws -> Run.State? {
         try database.prepare(SQL.state).first(fire) { $0.ifReadable(0) } ?? nil
     }
 
     func markClaimed(_ fire: FireID) throws { try database.prepare(SQL.markClaimed).run(fire) }
 
-    /// Marks a claim as fired at a date of the wall clock, or running; one that has gone further keeps its
-    /// state: its event may get its number only after its run began.
+    /// Marks a claim as fired or running, at a date of the wall clock.
+    ///
+    /// A fire that has gone further keeps its state: its event may get its number only after its run began.
     func markFired(_ fire: FireID, _ state: Run.State, at date: Timestamp) throws {
         try database.prepare(SQL.markFired).run(fire, state, date)
     }
 
-    /// Stores that the fire's command begins; when it began first stays.
+    /// Stores that the fire's command begins; an earlier date of its begin stays.
     func markBegun(_ fire: FireID, at date: Timestamp) throws {
         try database.prepare(SQL.markBegun).run(fire, date)
     }
@@ -115,10 +116,11 @@ struct FireStore {
 
     // MARK: - Removing
 
-    /// Deletes a claim, also one whose command was made ready; not one whose state is of a newer version.
+    /// Deletes a claim, also one whose command was made ready (state `running`); leaves one whose state is of
+    /// a newer version.
     func deleteClaim(_ fire: FireID) throws { try database.prepare(SQL.deleteClaim).run(fire) }
 
-    /// Deletes all claims but those that may have been told and those by hand.
+    /// Deletes all claims, except for those by hand and those whose event may have been told.
     func deleteClaims() throws { try database.prepare(SQL.deleteClaims).run() }
 
     func delete(_ fire: FireID) throws { try database.prepare(SQL.delete).run(fire) }

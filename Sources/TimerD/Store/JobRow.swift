@@ -13,25 +13,25 @@ enum JobRow {
         jobs.moved_from_us, jobs.uncut, owners.uid, owners.name, jobs.held,
         job_definitions.name, jobs.due_us, jobs.revision
         """
-    /// The same, with no more of userInfo than whether there is one: it may be 64 KiB, on pages of its own.
+    /// The same, but of userInfo only whether there is one: it may be 64 KiB, on pages of its own.
     static let columnsWithoutUserInfo = columns.replacing(
         "job_definitions.user_info",
         with: "nullif(job_definitions.user_info IS NOT NULL, 0)"
     )
-    /// A left join leaves no other order than from a job to its owner.
+    /// A left join, so that SQLite can only go from a job to its owner.
     static let source = """
         jobs JOIN job_definitions ON job_definitions.job_id = jobs.id
             LEFT JOIN owners ON owners.id = jobs.owner_id
         """
 
-    /// The job; one that this version cannot read comes with what it can, and with the reason.
+    /// The job; if this version cannot read it, what can be read of it, with the reason.
     ///
-    /// - Throws: for a row without so much as a number.
+    /// - Throws: for a row whose job number cannot be read.
     static func job(from row: borrowing Row) throws -> StoredJob {
         let id: JobID = try row.get(0)
         do {
             let text: String = try row.get(11)
-            // A number stands for one that was not read.
+            // A number stands for a userInfo that was not read.
             let isUnread = row.ifReadable(12, as: Int.self) != nil
             let userInfo: String? = isUnread ? nil : try row.get(12)
             let addedAt: Timestamp = try row.get(10)
@@ -78,7 +78,8 @@ enum JobRow {
         }
     }
 
-    /// A definition with a field of a newer version means more than this one understands.
+    /// Reads a definition; refuses one with a field of a newer version, because it means more than this one
+    /// understands.
     private static func definition(from text: String) throws -> JobDefinition {
         let value = try JSONValue(parsing: text)
         let definition = try value.decoded(as: JobDefinition.self)
@@ -89,7 +90,7 @@ enum JobRow {
         return definition
     }
 
-    /// What can be read of a job that cannot: enough to show it, to hold it and to end it.
+    /// What can be read of an unreadable job: enough to show it, to hold it and to end it.
     private static func unread(_ id: JobID, _ row: borrowing Row, _ reason: String) -> StoredJob {
         let fireDate: Timestamp? = row.ifReadable(5)
         var definition = JobDefinition(schedule: ScheduleWords())

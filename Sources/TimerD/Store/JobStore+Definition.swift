@@ -60,7 +60,7 @@ extension JobStore {
         for tag in tags ?? [] { try database.prepare(SQL.insertTag).run(owner, tag, id) }
     }
 
-    /// A job that cannot be read does not say which they are: then they are looked for.
+    /// Deletes the job's tags; a job that cannot be read does not name them, so its tags are searched for.
     func deleteTags(of job: StoredJob) throws {
         if job.unread != nil { try database.prepare(SQL.deleteTags).run(job.ownerID, job.id) }
         for tag in job.definition.tags ?? [] {

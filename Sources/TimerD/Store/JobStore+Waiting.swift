@@ -28,14 +28,14 @@ extension JobStore {
         return try database.prepare(SQL.nextDueOfOwner).value(owner, clock)
     }
 
-    /// The next user after `last`, by row, of whom a job waits.
+    /// The next user after `last`, in the order of the rows, with a job that waits.
     func waitingOwner(after last: OwnerID) throws -> OwnerID? {
         try database.prepare(SQL.waitingOwner).first(last) { try $0.get(0) }
     }
 
     // MARK: - Held jobs
 
-    /// Stores why the job is held; nil where it is not.
+    /// Stores why the job is held; nil if it is not.
     func setHeld(_ id: JobID, _ reason: String?) throws {
         try database.prepare(SQL.setHeld).run(id, reason)
     }

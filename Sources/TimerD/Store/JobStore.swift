@@ -15,13 +15,14 @@ struct JobStore {
         try database.prepare(SQL.byID).first(id) { try JobRow.job(from: $0) }
     }
 
-    /// The job, if it is the owner's: with as much work for one of somebody else as for one that does not
-    /// exist.
+    /// The job, if it is the owner's.
+    ///
+    /// A job of another owner takes as much work as one that does not exist.
     func job(_ id: JobID, of owner: OwnerID) throws -> StoredJob? {
         try database.prepare(SQL.byIDAndOwner).first(id, owner) { try JobRow.job(from: $0) }
     }
 
-    /// The job without its userInfo, if it is the owner's, or anybody's where that is nil.
+    /// The job without its userInfo, if it is the owner's; any job if `owner` is nil.
     func jobWithoutUserInfo(_ id: JobID, of owner: OwnerID?) throws -> StoredJob? {
         guard let owner else {
             return try database.prepare(SQL.withoutUserInfo).first(id) {
@@ -82,14 +83,14 @@ struct JobStore {
         try database.prepare(SQL.oldestEnded).first(date) { try JobRow.job(from: $0) }
     }
 
-    /// When the first job ended that has not ended before `date`.
+    /// The first end of a job at `date` or later.
     func firstEnd(from date: Timestamp) throws -> Timestamp? {
         try database.prepare(SQL.firstEnd).value(date)
     }
 
     // MARK: - Writing
 
-    /// Writes where the job stands; what cannot be read of it stays as it is.
+    /// Writes the job's state and dates; columns of it that could not be read stay as they are.
     func update(_ job: StoredJob) throws {
         let unread = job.state.isLive ? job.unread : nil
         try database.prepare(SQL.update).run(
@@ -107,12 +108,12 @@ struct JobStore {
         )
     }
 
-    /// Counts one more fire of a job, and releases its claim where that is this fire.
+    /// Counts one more fire of a job, and releases its claim if that is this fire.
     func countFire(_ fire: FireID, of id: JobID) throws {
         try database.prepare(SQL.countFire).run(id, fire)
     }
 
-    /// Releases the claims of all jobs, but for fires that may have been told and those by hand.
+    /// Releases the claims of all jobs, except for fires by hand and those whose event may have been told.
     func releaseClaims() throws { try database.prepare(SQL.releaseClaims).run() }
 
     /// Changes the numbers of live jobs by state.
@@ -126,7 +127,8 @@ struct JobStore {
         static let byID = """
             SELECT \(JobRow.columns) FROM \(JobRow.source) WHERE jobs.id = ?1
             """
-        /// Uses jobs_by_owner, in which a job of somebody else is no nearer than one that does not exist.
+        /// Uses jobs_by_owner, in which a job of another owner takes as long to look for as one that does not
+        /// exist.
         static let byIDAndOwner = """
             SELECT \(JobRow.columns)
             FROM \(JobRow.source.replacing("jobs JOIN", with: "jobs INDEXED BY jobs_by_owner JOIN"))

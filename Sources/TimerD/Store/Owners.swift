@@ -10,7 +10,7 @@ struct Owners {
 
     /// The owner's row; `OwnerID.nobody` for one who never had a job.
     ///
-    /// What is looked for by that is found to be nothing, with as much work as what another owns.
+    /// A search for the rows of `nobody` finds nothing, with as much work as one for another owner's rows.
     func id(of owner: Owner) throws -> OwnerID {
         try database.prepare(SQL.id).first(owner.uid, owner.name) { try $0.get(0) } ?? .nobody
     }
@@ -33,7 +33,7 @@ struct Owners {
         return OwnerID(rawValue: database.lastInsertRowID)
     }
 
-    /// Keeps the number of live jobs of an owner, which `job.add` is limited by.
+    /// Changes the number of live jobs of an owner, which limits `job.add`.
     func count(_ change: Int, of owner: OwnerID) throws {
         try database.prepare(SQL.count).run(owner, change)
     }
@@ -55,7 +55,7 @@ struct Owners {
 
     /// The owners that a user means by a name or a uid, which may have had several names.
     ///
-    /// - Throws: `notPermitted` for anybody but the caller, unless that is an administrator.
+    /// - Throws: `notPermitted` if `words` mean somebody else than a caller who is no administrator.
     func meant(by words: String, _ caller: Caller) throws -> [KnownOwner] {
         guard caller.isAdministrator || caller.owner.isMeant(by: words) else {
             throw ControlError(
@@ -74,23 +74,24 @@ struct Owners {
         return found.filter { caller.isAdministrator || $0.owner == caller.owner }
     }
 
-    /// Notes why the owner's jobs are held; nil where they are not.
+    /// Notes why the owner's jobs are held; nil if they are not.
     func hold(_ owner: OwnerID, _ reason: String?) throws {
         try database.prepare(SQL.hold).run(owner, reason)
     }
 
-    /// What is stored of the owner: see the schema.
+    /// How many bytes are stored for the owner: see the schema.
     func bytes(of owner: OwnerID) throws -> Int64 {
         try database.prepare(SQL.bytes).first(owner) { try $0.get(0) } ?? 0
     }
 
-    /// The users, but root, of whom more than `most` bytes are stored.
+    /// The users other than root with more than `most` bytes in the store.
     func full(beyond most: Int64) throws -> [OwnerID] {
         try database.prepare(SQL.full).all(most) { try $0.get(0) }
     }
 
-    /// Gives the row of the user whose daemon this is the name that this user has now: a daemon of one
-    /// user knows its user by uid alone.
+    /// Updates the name in the row of the user that this daemon serves alone.
+    ///
+    /// A daemon of one user knows its user by uid alone.
     func rename(_ own: Owner) throws {
         try database.prepare(SQL.rename).run(own.uid, own.name)
     }
@@ -118,11 +119,11 @@ struct Owners {
 struct KnownOwner: Hashable, Sendable {
     var id: OwnerID
     var owner: Owner
-    /// Why its jobs are held; nil where they are not.
+    /// Why its jobs are held; nil if they are not.
     var held: String?
 }
 
 extension OwnerID {
-    /// A row that there never is.
+    /// A row that never exists.
     static let nobody = Self(rawValue: -1)
 }

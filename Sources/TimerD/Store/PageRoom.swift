@@ -32,8 +32,10 @@ final class PageRoom {
 extension PageRoom {
     /// What the fields of a run or an event take beside those that its user chose.
     private static let fixed = 300
-    /// What a job counts for beside its definition: more than its other fields take, for it is the number
-    /// of jobs on a page that everybody else's list waits for.
+    /// What a job counts for beside its definition.
+    ///
+    /// That is more than its other fields take: it bounds the number of jobs on a page, for which other
+    /// users' lists wait.
     private static let job = 1000
 
     /// Whether a row of `JobRow.columns` fits; `hasLast`: the job is told with its last run.

@@ -11,12 +11,12 @@ extension Queries {
         var id: JobID
     }
 
-    /// The jobs that fire, soonest first, then those that do not, by growing id; with each where a
-    /// page ends that it is the last of.
+    /// The jobs that fire, soonest first, then the others, by growing id; each with the cursor of a page that
+    /// ends with it.
     ///
-    /// For all users' jobs without a filter the work is that of the page: what waits is in an index,
-    /// what is claimed is what the scheduler has in hand. With one it is that of the jobs of one
-    /// owner, or of a tag. Fewer than there are where `room` is full.
+    /// For all users' jobs without a filter the work grows with the page: jobs that wait are in an index, and
+    /// claimed ones are those that the scheduler has in hand. With a filter it grows with the jobs of the
+    /// owner, or of the tag. There are fewer jobs if `room` is full.
     func jobsByNextFire(
         _ filter: ListJobs,
         owner: OwnerID?,
@@ -59,7 +59,7 @@ extension Queries {
                 let date: Timestamp = try row.get(0)
                 return DueJob(date: moment.wallDate(date, on: clock), id: try row.get(1))
             }
-            // Apart, so that many jobs on one date are not read again for each page.
+            // Two queries, so that many jobs on one date are not read again for each page.
             due += try database.prepare(SQL.waitingThen).all(clock, start, after.id, limit) {
                 try read($0)
             }
@@ -103,7 +103,7 @@ extension Queries {
         }
     }
 
-    /// What became of a job's newest date that has come: its own command's last attempt.
+    /// What became of the job's newest date that has come: the last attempt of its own command.
     func lastRun(of job: JobID, at moment: Moment) throws -> Run? {
         try database.prepare(SQL.lastRun).first(job, moment.wall) { RunRow.run(from: $0).run }
     }

@@ -58,7 +58,7 @@ struct Queries {
         try owner.map { try Owners(database).id(of: $0) }
     }
 
-    /// The same where `words` mean one user among those that the caller may know of.
+    /// The same for `words` that mean one user, among those that the caller may know of.
     func owner(meant words: String?, _ caller: Caller) throws -> OwnerID? {
         guard let words else { return try id(of: caller.onlyOwner) }
         let owners = try Owners(database).meant(by: words, caller)
@@ -90,7 +90,7 @@ struct Queries {
 
     func job(_ id: JobID) throws -> StoredJob? { try JobStore(database).job(id) }
 
-    /// The same for a page: nil, too, if `room` has none for it, and is full then.
+    /// The same for a page; nil also if `room` has no place for it, and is full then.
     func job(_ id: JobID, hasLast: Bool, in room: PageRoom?) throws -> StoredJob? {
         try database.prepare(JobStore.SQL.byID).page(id) { row -> StoredJob? in
             if let room, !room.takes(job: row, hasLast: hasLast) { return nil }
@@ -98,8 +98,9 @@ struct Queries {
         }.first
     }
 
-    /// The same, if the caller may know of it: with as much work for a job of somebody else as for one
-    /// that does not exist.
+    /// The same, if the caller may know of it.
+    ///
+    /// A job of another owner takes as much work as one that does not exist.
     func job(_ id: JobID, for caller: Caller) throws -> StoredJob? {
         guard let owner = try self.id(of: caller.onlyOwner) else { return try job(id) }
         return try JobStore(database).job(id, of: owner)
@@ -208,7 +209,7 @@ struct Queries {
         static let run = """
             SELECT \(RunRow.columns), fires.id FROM \(RunRow.source) WHERE runs.id = ?1
             """
-        /// Of somebody else's it reads no more than whose it is.
+        /// Of another owner's run it reads only whose it is.
         static let runOfOwner = """
             SELECT \(RunRow.columns), fires.id
             FROM runs CROSS JOIN fires ON fires.id = runs.fire_id

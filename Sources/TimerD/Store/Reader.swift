@@ -11,7 +11,7 @@ actor Reader {
     private let database: Database
     private var isClosed = false
 
-    /// Opens the database at `path`, which a writer has made; from then on it lives on what
+    /// Opens the database at `path`, which a writer has made; from then on it lives on the thread that
     /// `makeThread` starts.
     init(
         path: String,
@@ -23,10 +23,10 @@ actor Reader {
         thread = makeThread()
     }
 
-    /// What `body` makes of the database as it is now, one state from its first query to its last.
+    /// Runs `body` on one state of the database, from its first query to its last.
     ///
-    /// It sees every write whose completion has been called. The log cannot be shortened while it
-    /// runs, so it should be brief: a page of a list, not the whole of it.
+    /// It sees every write whose completion has been called. The log cannot be shortened while `body` runs,
+    /// so that should be brief: a page of a list, not the whole of it.
     ///
     /// - Throws: what `body` throws; `DatabaseError` once the reader is closed.
     nonisolated(nonsending) func read<T: Sendable>(
@@ -52,7 +52,7 @@ actor Reader {
     private func readNow<T>(_ body: (Database) throws -> T) throws -> T {
         guard !isClosed else { throw closedError }
         try database.beginReading()
-        // It has changed nothing; ending it just lets go of that state.
+        // The transaction has changed nothing; this only ends it.
         defer { database.rollback() }
         return try body(database)
     }

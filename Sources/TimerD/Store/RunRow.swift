@@ -29,15 +29,17 @@ enum RunRow {
             THEN fires.waits_until_us END,
         fires.waits_for, runs.survivors
         """
-    /// Whether a fire is not known to be over, as fires_open has it: one of a state that nobody knows is
-    /// open; not by IN, for which SQLite builds a table.
+    /// Whether a fire is not known to be over, in the words of the index fires_open.
+    ///
+    /// A fire in a state that this version does not know is open. Not with IN, for which SQLite builds a
+    /// table.
     static let isOpen = """
         (fires.state <> 'fired' AND fires.state <> 'done' AND fires.state <> 'skipped'
             AND fires.state <> 'forgotten')
         """
     static let source = "fires LEFT JOIN runs ON runs.fire_id = fires.id"
 
-    /// The fire; one that this version cannot read comes with what it can, and with the reason.
+    /// The fire; if this version cannot read it, what can be read of it, with the reason.
     static func run(from row: borrowing Row) -> RunOnPage {
         do {
             return try read(row)
@@ -46,7 +48,7 @@ enum RunRow {
         }
     }
 
-    /// What can be read of a row that cannot: enough to say which fire it is, and when it was due.
+    /// What can be read of an unreadable row: enough to say which fire it is, and when it was due.
     private static func unread(_ row: borrowing Row, _ reason: String) -> RunOnPage {
         var run = Run(
             job: row.ifReadable(1) ?? JobID(rawValue: 0),
@@ -106,7 +108,7 @@ enum RunRow {
 }
 
 extension Row {
-    /// A number that is worth telling above `least` alone; nil for NULL as well.
+    /// A number if it is above `least`; nil if not, and for NULL.
     borrowing func count(_ column: Int, above least: Int) throws -> Int? {
         let count: Int? = try get(column)
         return count.flatMap { $0 > least ? $0 : nil }

@@ -17,7 +17,7 @@ struct RunStore {
         return RunID(rawValue: database.lastInsertRowID)
     }
 
-    /// `ticks`: when the process started, in clock ticks since the boot; nil where that is not known.
+    /// `ticks`: when the process started, in clock ticks since the boot; nil if that is not known.
     func markStarted(_ run: RunID, pid: Int32, ticks: Int64?, at date: Timestamp) throws {
         try database.prepare(SQL.markStarted).run(run, pid, date, ticks)
     }
@@ -43,7 +43,7 @@ struct RunStore {
         )
     }
 
-    /// Keeps the end of what the run wrote to each stream.
+    /// Stores the last bytes that the run wrote to each stream.
     func insertOutput(_ output: CapturedOutput, of run: RunID, owner: OwnerID) throws {
         for (stream, bytes, dropped) in [
             ("stdout", output.stdout, output.stdoutDropped),
@@ -69,8 +69,9 @@ struct RunStore {
         }
     }
 
-    /// The runs of a fire that have no end yet, each with its process; nil where none was stored in this boot,
-    /// or it cannot be read: then it is looked for.
+    /// The runs of a fire that have no end yet, each with its process.
+    ///
+    /// The process is nil if none was stored in this boot, or it cannot be read: then it is searched for.
     func inProgress(of fire: FireID) throws -> [(
         run: RunID, attempt: Int, isOnFailure: Bool, process: Orphan?
     )] {
@@ -95,7 +96,7 @@ struct RunStore {
 
     // MARK: - Removing
 
-    /// Deletes a run that was not started; false where it has an end.
+    /// Deletes a run that was not started; false if it has an end.
     func deleteOpen(_ run: RunID) throws -> Bool {
         try database.prepare(SQL.deleteOpen).run(run)
         return database.changes == 1
@@ -115,13 +116,14 @@ struct RunStore {
         return database.changes
     }
 
-    /// Deletes the runs of a job behind its newest `kept`; those of a fire with attempts to come stay, for they
-    /// tell which one is next.
+    /// Deletes the ended runs of a job, except for its newest `kept`.
+    ///
+    /// Those of a fire that is not done stay, because they tell which attempt is next.
     func trim(_ job: JobID, keeping kept: Int) throws {
         try database.prepare(SQL.trim).run(job, kept)
     }
 
-    /// Deletes the oldest output that is kept of an owner; returns how much of it went.
+    /// Deletes the oldest output of an owner, one stream of one run; returns 1, or 0 if there was none.
     func deleteOldestOutput(of owner: OwnerID) throws -> Int64 {
         try database.prepare(SQL.deleteOldestOutput).run(owner)
         return database.changes

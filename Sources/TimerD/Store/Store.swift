@@ -16,9 +16,9 @@ struct Store: Sendable {
 
     /// Opens `path`, which it creates where there is none, and brings its schema up to date.
     ///
-    /// `now`: by the wall clock; what a restored copy goes on from. `makeThread` starts the
-    /// thread of a connection, by its name. `onLost` is called once a file of the database was taken
-    /// away: nothing is stored any more.
+    /// `now`: by the wall clock; the numbers of a restored copy go on from it. `makeThread` starts the thread
+    /// of a connection, by its name. `onLost` is called once a file of the database was taken away: from then
+    /// on nothing is stored.
     ///
     /// - Throws: `DatabaseError` for a file that is not ours, cannot be read, or is newer.
     init(

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The thread that a connection to the database lives on, and an actor's executor: the seam for who wants
-/// to say what runs when.
+/// The thread of a connection to the database, and an actor's executor: a seam, so that a test can decide
+/// what runs when.
 ///
-/// Everything runs strictly in the order in which it was queued, in batches: what was queued during
-/// one is the next.
+/// Everything runs strictly in the order in which it was queued, in batches: what was queued during one batch
+/// is the next.
 protocol StoreLoop: SerialExecutor {
     /// Queues `work`; false if the thread has ended, and `work` will not run.
     @discardableResult

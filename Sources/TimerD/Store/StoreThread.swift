@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// It holds `timespec` where a module of the program imports it, and Glibc where none does.
+// `timespec` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
 import CLinux
 import Glibc
 import Synchronization
 
-/// A thread that works through a queue in batches: what was queued during one is the next.
+/// A thread that works through a queue in batches: what was queued during one batch is the next.
 ///
-/// Everything runs strictly in the order in which it was queued: jobs of the actors whose executor
-/// this is, and closures. After each batch comes a hook, in which the owner of a transaction
-/// commits it, so that one commit serves all that came together. With nothing to do the thread
-/// sleeps in the kernel. It lives, and keeps this object alive, until `stop`.
+/// Everything runs strictly in the order in which it was queued: jobs of the actors whose executor this is,
+/// and closures. After each batch comes a hook, in which the owner of a transaction commits it, so that one
+/// commit serves all that came together. With nothing to do the thread sleeps in the kernel. It lives, and
+/// keeps this object alive, until `stop`.
 ///
-/// Unchecked: each `var` is touched with `mutex` held and never otherwise, and what the two
-/// pointers point to lives from `init` to `deinit`.
+/// Unchecked: each `var` is touched with `mutex` held and never otherwise, and what the two pointers point to
+/// lives from `init` to `deinit`.
 final class StoreThread: StoreLoop, @unchecked Sendable {
     /// A batch is at most so many items, so that the first of them is not kept waiting.
     static let batchLimit = 512
@@ -143,7 +143,7 @@ final class StoreThread: StoreLoop, @unchecked Sendable {
         }
     }
 
-    /// What `assumeIsolated` and `preconditionIsolated` of the actors on this thread ask.
+    /// Called by `assumeIsolated` and `preconditionIsolated` of the actors on this thread.
     func checkIsolated() {
         // Elsewhere the actor's state would be open to a data race.
         precondition(

@@ -2,7 +2,7 @@
 
 /// A write that may be refused: it runs once, and its caller is told what became of it.
 struct WriteCommand: Sendable {
-    /// Writes, and returns what is to be called with the fate of the transaction.
+    /// Writes, and returns what is to be called with the transaction's error, or with nil once it is durable.
     let body: @Sendable (Database) throws -> @Sendable (DatabaseError?) -> Void
     /// What is to be called if `body` threw, or was never run.
     let refuse: @Sendable (any Error) -> Void
@@ -21,7 +21,7 @@ struct WriteCommand: Sendable {
     }
 }
 
-/// A fact to be stored: it is tried until it is, and may run several times.
+/// A fact to be stored: it is tried until it is stored, and may run several times.
 struct WriteRecord: Sendable {
     let body: @Sendable (Database) throws -> Void
     let durable: (@Sendable () -> Void)?

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is handed to the store's thread, from any other.
+/// The ways to hand writes to the store's thread, from any other.
 extension WriteQueue {
     /// Queues a command; `completion` is called when it is durable, or has failed and is undone.
     ///
-    /// `isLong`: it is committed by itself, and what was written before it is not kept waiting for that.
+    /// `isLong`: it gets a commit of its own, and what was written before is committed first, so that it need
+    /// not wait.
     nonisolated func submit<T: Sendable>(
         isLong: Bool = false,
         _ body: @escaping @Sendable (Database) throws -> T,

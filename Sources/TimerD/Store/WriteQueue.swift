@@ -14,9 +14,8 @@ import Locks
 /// is stored. Commands run only after the records that were submitted before them are applied, and
 /// fail with their error as long as that cannot be.
 ///
-/// After each commit, and before anybody is told of it, it looks whether the database's files are
-/// still where they were. Where one was taken away nobody is told that anything was stored, and
-/// nothing is written any more.
+/// After each commit, and before it tells anybody, it looks whether the database's files are still where they
+/// were. If one was taken away, nobody is told that anything was stored, and nothing is written any more.
 actor WriteQueue {
     private enum Batch {
         /// Nothing has failed but single commands, which are undone.
@@ -54,7 +53,7 @@ actor WriteQueue {
     private var heldRecords: [WriteRecord] = []
     private var writes = 0
     private var isRetryQueued = false
-    /// What became of the database's files; from then on nothing is written.
+    /// Set once a file of the database was taken away; from then on nothing is written.
     private var lost: DatabaseError?
     private var retryDelay = WriteQueue.firstRetryDelay
 
@@ -155,7 +154,7 @@ actor WriteQueue {
             }
         }
         do {
-            // With nothing before it in the transaction, it is undone with that.
+            // The first write needs no savepoint: it is undone with the whole transaction.
             let result = try isFirst ? body(database) : database.savepoint { try body(database) }
             guard database.isInTransaction else { throw failure("a write ended its transaction") }
             writes += 1
@@ -170,7 +169,7 @@ actor WriteQueue {
         }
     }
 
-    /// Commits, tells who waits for it, and sees to what failed.
+    /// Commits the batch, calls the completions, and has records that failed tried again later.
     func finishBatch() {
         let wasLost = lost != nil
         let duration = commit()
@@ -199,7 +198,7 @@ actor WriteQueue {
         if !heldRecords.isEmpty { retryLater() }
     }
 
-    /// How long it took; nil if it failed, or nothing had been changed.
+    /// Commits; returns how long it took, nil if it failed or nothing had been changed.
     private func commit() -> Duration? {
         guard database.isInTransaction else { return nil }
         let start = ContinuousClock.now

@@ -15,10 +15,10 @@ struct WriteStatistics: Sendable {
     ])
     /// Records that are kept because they could not be stored yet.
     private(set) var heldRecords = 0
-    /// Why a batch could not be stored; nil once a change has been, and all that was held.
+    /// Why a batch could not be stored; nil again once a change and all held records have been stored.
     private(set) var trouble: DatabaseError?
 
-    /// Where things turned from good to bad or back.
+    /// A change from good to bad, or back.
     enum Turn: Sendable {
         case trouble(DatabaseError)
         case recovery

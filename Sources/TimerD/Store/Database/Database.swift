@@ -21,12 +21,12 @@ final class Database {
     private let mode: Mode
     private let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
-    /// The same by where a text stands in memory: to hash it costs as much as to run it.
+    /// The statements by the address of their text: to hash the text costs as much as to run it.
     ///
-    /// Each text is kept, so that no other comes to stand there.
+    /// Each text is kept, so that no other text gets its address.
     private var statementsByPlace: [UnsafeRawPointer: (sql: String, statement: Statement)] = [:]
     private var isClosed = false
-    /// Of the connection that writes.
+    /// The files of a connection that writes; nil for others.
     private var files: OpenedFiles?
     /// Pages in the write-ahead log after the last commit that wrote any.
     private var loggedPages: Int32 = 0
@@ -59,8 +59,10 @@ final class Database {
         }
     }
 
-    /// Makes a database in memory that has the file at `path` beside it as `disk`, where it sees what is
-    /// committed and changes nothing, until `leaveDisk`.
+    /// Makes a database in memory, with the file at `path` attached as `disk`.
+    ///
+    /// It sees what is committed in the file and changes nothing there. The file stays attached until
+    /// `leaveDisk`.
     init(inMemoryBeside path: String) throws(DatabaseError) {
         self.path = path
         mode = .inMemory
@@ -87,7 +89,7 @@ final class Database {
         }
     }
 
-    /// Lets go of the file that it has beside it; not within a transaction.
+    /// Detaches the file from a database in memory; not within a transaction.
     func leaveDisk() throws(DatabaseError) {
         finishStatements()
         try execute("DETACH disk")
@@ -99,9 +101,9 @@ final class Database {
 
     /// Copies the write-ahead log into the file and closes it; what is not committed is lost.
     ///
-    /// Called twice, it does nothing the second time. No error: what was committed is durable in
-    /// the log, whether or not it can be copied now. Where one of its files was taken away, none is
-    /// deleted, and the log is copied only into the file that it is of.
+    /// A second call does nothing. There is no error: what was committed is durable in the log, whether or
+    /// not it can be copied now. If one of its files was taken away, none is deleted, and the log is copied
+    /// only if the database itself is still in place.
     func close() {
         guard !isClosed else { return }
         rollback()
@@ -134,7 +136,9 @@ final class Database {
         return statement
     }
 
-    /// More places than there are texts in the program: one that is made anew each time has many.
+    /// More than there are texts in the program.
+    ///
+    /// There is a limit because a text that is made anew each time has many addresses.
     private static let placesKept = 512
 
     private func finishStatements() {
@@ -237,9 +241,9 @@ final class Database {
 
     /// Copies the log into the file if it has grown to 1,000 pages (4 MiB).
     ///
-    /// SQLite would do so within the commit that passes that size, and whoever waits for that
-    /// commit would wait for the copy too: the owner calls this once its callers have been told. No
-    /// error: what cannot be copied now stays in the log, and counts again at the next commit.
+    /// SQLite would do so within the commit that passes that size, and the callers that wait for that commit
+    /// would wait for the copy too: so the owner calls this after it has told them. There is no error: what
+    /// cannot be copied now stays in the log, and counts again at the next commit.
     func checkpointIfDue() {
         guard loggedPages >= 1000 else { return }
         loggedPages = 0
@@ -248,8 +252,8 @@ final class Database {
 
     /// Copies what the log holds into the file, and syncs that, before anything is added to it.
     ///
-    /// A log that is found may hold a commit whose sync failed: a loss of power would end the log
-    /// there, with all that was added behind it. On a full disk, or while another program reads, it
+    /// A log from an earlier daemon may hold a commit whose sync failed. A loss of power would end the log
+    /// there, and lose all that was added after it. On a full disk, or while another program reads, the log
     /// stays as it is.
     private func settleLog() throws(DatabaseError) {
         do throws(DatabaseError) {
@@ -263,9 +267,9 @@ final class Database {
 
     /// Writes each byte of the log again, and syncs it.
     ///
-    /// What a failed sync left is in the system's memory and reads well, but counts as written: no
-    /// later sync writes it (https://lwn.net/Articles/752063/). The copying that follows takes the
-    /// log as durable, and power lost in the middle of it would leave half a file.
+    /// What a failed sync left is in the system's memory and reads well, but counts as written: no later sync
+    /// writes it (https://lwn.net/Articles/752063/). The checkpoint that follows takes the log as durable,
+    /// and a loss of power during it would leave half a file.
     private func rewriteLog() throws(DatabaseError) {
         // Nobody else adds to the log, or begins it anew, meanwhile.
         try execute("BEGIN IMMEDIATE")
@@ -310,7 +314,7 @@ final class Database {
 }
 
 extension String {
-    /// Where its bytes stand in memory; nil for one that holds them in itself, or has none of its own.
+    /// The address of its bytes in memory; nil for a string that holds its bytes in the value.
     fileprivate var place: UnsafeRawPointer? {
         // Strings of up to 15 bytes may be held in the value, which is on the stack.
         guard utf8.count > 15 else { return nil }

@@ -14,14 +14,14 @@ struct DatabaseCopy {
 
     /// Writes the copy to `file`, mode 0600, by way of `<file>.part` beside it.
     ///
-    /// It says that it is a copy, and of when: whoever starts on it gives out no number again.
+    /// The copy records its own date, so that a daemon that starts on it gives out no number again.
     ///
     /// - Returns: its size in bytes.
     func write(to file: String, replacing: Bool, at now: Timestamp) throws(DatabaseError) -> Int64 {
         if !replacing, access(file, F_OK) == 0 {
             throw refusal("'\(file)' is there already, and was left alone")
         }
-        // As root it would make, write and name files where a link of a stranger's leads.
+        // As root this would otherwise make, write and rename files wherever a stranger's link leads.
         if let problem = TrustedPath.problem(with: file.parentFolder) {
             throw refusal("cannot write a backup to '\(file)': \(problem)")
         }
@@ -39,7 +39,7 @@ struct DatabaseCopy {
         }
     }
 
-    /// A part that another copy left when its daemon died is of no use to anybody.
+    /// Makes an empty file; replaces a part that another copy left when its daemon died.
     private func makeEmpty(_ part: String) throws(DatabaseError) {
         unlink(part)
         let flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW
@@ -51,7 +51,7 @@ struct DatabaseCopy {
     private func fill(_ part: String, _ now: Timestamp) throws(DatabaseError) {
         let database = try Database(path: source, mode: .readOnly)
         defer { database.close() }
-        // It refuses to write any file; this one is not the database's.
+        // `query_only` refuses to write any file, also one that is not the database's.
         try database.execute("PRAGMA query_only = OFF")
         try database.prepare("VACUUM INTO ?1").run(part)
         let copy = try Database(path: part, mode: .readWriteCreate)
@@ -69,7 +69,7 @@ struct DatabaseCopy {
         if !replacing { unlink(part) }
     }
 
-    /// Has the disk keep what was written to `path`; its size in bytes.
+    /// Syncs what was written to `path`; returns its size in bytes.
     @discardableResult
     private func sync(_ path: String, _ flags: Int32) throws(DatabaseError) -> Int64 {
         let descriptor = Glibc.open(path, flags | O_CLOEXEC)

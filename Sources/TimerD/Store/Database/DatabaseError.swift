@@ -27,7 +27,7 @@ struct DatabaseError: Error, Sendable {
     /// The error that `connection` reported last, while executing `sql`.
     init(of connection: OpaquePointer?, sql: String?, path: String) {
         let code = sqlite3_extended_errcode(connection)
-        // Elsewhere SQLite leaves the errno of some earlier call in place.
+        // With other codes SQLite leaves the errno of some earlier call in place.
         let isSystem = [SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_FULL].contains(code & 0xff)
         let systemError = isSystem ? sqlite3_system_errno(connection) : 0
         var message = String(cString: sqlite3_errmsg(connection))
@@ -53,15 +53,15 @@ struct DatabaseError: Error, Sendable {
     var isReadOnly: Bool { primaryCode == SQLITE_READONLY }
     /// The process may have no more memory, or no more descriptors.
     var isOutOfMemory: Bool { primaryCode == SQLITE_NOMEM || primaryCode == SQLITE_CANTOPEN }
-    /// Whether trying again will not help: the file is damaged, somebody else's, newer than this
-    /// program, or open to strangers.
+    /// Whether trying again cannot help: the file is damaged, somebody else's, newer than this program, or
+    /// open to strangers.
     var isLasting: Bool {
         isCorrupt || primaryCode == SQLITE_PERM || primaryCode == SQLITE_SCHEMA
     }
     /// A row broke a rule of the schema: unique, check, not null, foreign key.
     var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
 
-    /// For whoever asked for something and knows of no SQL: what failed, and of which database.
+    /// What failed, and in which database, for a user who knows nothing of the SQL.
     var sentence: String {
         guard sql != nil else { return message }
         guard isCorrupt else { return "database '\(path)': \(message) (\(codeName))" }
@@ -88,7 +88,7 @@ extension DatabaseError: CustomStringConvertible {
         return "SQLite error \(code) (\(codeName)): \(message) - \(action)"
     }
 
-    /// `sql` on one line, and no longer than a log line bears.
+    /// `sql` on one line, cut to 200 characters.
     private static func brief(_ sql: String) -> String {
         let limit = 200
         let line = sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")

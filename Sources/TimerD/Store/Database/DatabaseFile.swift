@@ -28,8 +28,9 @@ struct DatabaseFile {
         let reader = try connect(SQLITE_OPEN_READONLY)
         var writer: OpaquePointer?
         do throws(DatabaseError) {
-            // Before the reader has run any SQL, or the files that it may make beside one that
-            // cannot be written could not be written either, even once that was put right.
+            // Before the reader runs any SQL: if the database cannot be written, the files that the reader
+            // may make beside it cannot be written either, and would stay so once the database's mode was put
+            // right.
             if mode == .readWriteCreate { writer = try connectForWriting() }
             try verify(reader)
         } catch {
@@ -44,18 +45,19 @@ struct DatabaseFile {
 
     // MARK: - The file
 
-    /// Makes a database without tables, which is whole and on disk before it has its name: so whatever
-    /// a crash leaves under that name was a database once.
+    /// Makes a database without tables, which is complete and on disk before it gets its name.
+    ///
+    /// So whatever a crash leaves under that name was a database once.
     private func make() throws(DatabaseError) {
         let new = DatabaseFile(path: path + ".new", disk: disk)
         do throws(DatabaseError) {
-            // SQLite gives the files beside it the mode that it has.
+            // SQLite gives the files beside a database its mode.
             try disk.create(new.path)
         } catch {
             throw refusal(error.code, "cannot create", because: error.systemError)
         }
         let connection = try new.connectForWriting()
-        // Without a journal: of a file that has not got its name, nothing is ever to be undone.
+        // Without a journal: in a file that does not have its name yet, nothing is ever undone.
         let script = """
             PRAGMA journal_mode = OFF;
             PRAGMA application_id = \(Self.applicationID);
@@ -69,8 +71,10 @@ struct DatabaseFile {
         try disk.rename(new.path, to: path)
     }
 
-    /// SQLite deletes the write-ahead log of a database that is missing or empty, and with it what
-    /// was committed last.
+    /// Refuses a log that has bytes but no database.
+    ///
+    /// SQLite deletes the write-ahead log of a database that is missing or empty, and with it what was
+    /// committed last.
     private func refuseLog(_ log: String) throws(DatabaseError) {
         guard let size = try disk.size(of: log), size > 0 else { return }
         throw refusal(
@@ -96,16 +100,15 @@ struct DatabaseFile {
             }
             throw refusal(error.code, "cannot open '\(path)': \(error.message)")
         }
-        // Nothing blocks in a database that one daemon owns; an administrator's sqlite3, or a
-        // backup, may for a moment. A command that failed at once for that would be a nuisance,
-        // and one that waits longer is better answered with "database is locked".
+        // One daemon owns the database, but an administrator's sqlite3, or a backup, may lock it for a
+        // moment. A command waits for that; after a second it is answered with "database is locked".
         sqlite3_busy_timeout(handle, 1000)
         return handle
     }
 
     private func connectForWriting() throws(DatabaseError) -> OpaquePointer {
         let writer = try connect(SQLITE_OPEN_READWRITE)
-        // SQLite settles for reading where it may not write.
+        // SQLite opens a file that it may not write for reading, without an error.
         guard sqlite3_db_readonly(writer, "main") == 0 else {
             sqlite3_close(writer)
             throw refusal(SQLITE_READONLY, "cannot write", because: EACCES)
@@ -116,7 +119,7 @@ struct DatabaseFile {
     private func verify(_ reader: OpaquePointer) throws(DatabaseError) {
         let size = try disk.size(of: path) ?? 0
         guard size > 0 else {
-            // It lies beside the file itself, where `path` may be a symbolic link to it.
+            // The log lies beside the file itself; `path` may be a symbolic link to it.
             let file = sqlite3_db_filename(reader, "main")
             try refuseLog(String(cString: sqlite3_filename_wal(file)))
             throw refusal(

@@ -11,14 +11,14 @@ import Locks
 /// stays: it is the lock that counts, and deleting the file would let two daemons each lock one of
 /// their own. In it is the holder's process id, for the message alone.
 ///
-/// And a lock on the file of the database itself, which may have other names: a hard link, or a mount
-/// of it elsewhere. Its descriptor is closed by `release`, after SQLite's own: closing any descriptor of
-/// a file drops the locks that SQLite has on it (https://www.sqlite.org/howtocorrupt.html 2.2).
+/// It also locks the file of the database itself, which may have other names: a hard link, or a mount of it
+/// elsewhere. That descriptor is closed by `release`, after SQLite's own: closing any descriptor of a file
+/// drops the locks that SQLite has on it (https://www.sqlite.org/howtocorrupt.html 2.2).
 final class DatabaseLock: Sendable {
     private struct State {
-        /// Negative once released.
+        /// The descriptor of the lock file; negative once released.
         var lock: Int32
-        /// Of the database; negative where it is not locked.
+        /// The descriptor of the database's file; negative if that is not locked.
         var file: Int32 = -1
     }
 
@@ -56,14 +56,15 @@ final class DatabaseLock: Sendable {
         try holdFile()
     }
 
-    /// Locks the database's file as well, where there is one; once it is locked, does nothing.
+    /// Locks the database's file too, if it exists; does nothing if it is locked already.
     ///
     /// - Throws: "database '/path' is in use by process 1234 under another name".
     func holdFile() throws(DatabaseError) {
         let path = path
         let refusal = state.withLock { state -> DatabaseError? in
             guard state.lock >= 0, state.file < 0 else { return nil }
-            // What cannot be opened is left to who opens it, and says why. Not waited for, if it is a pipe.
+            // A file that cannot be opened is reported by the connection that opens it later. O_NONBLOCK:
+            // does not wait if it is a pipe.
             let file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
             guard file >= 0 else { return nil }
             state.file = file
@@ -93,7 +94,7 @@ final class DatabaseLock: Sendable {
         release()
     }
 
-    /// Lets the next daemon have the database; called twice, it does nothing the second time.
+    /// Releases the database for the next daemon; a second call does nothing.
     func release() {
         state.withLock { state in
             if state.file >= 0 { close(state.file) }
@@ -102,10 +103,10 @@ final class DatabaseLock: Sendable {
         }
     }
 
-    /// Takes the lock; returns the errno where it cannot.
+    /// Takes the lock; returns 0, or the errno.
     ///
-    /// What a killed daemon was about to start has the lock too, until it is executed or ended: a lock
-    /// whose holder is gone is waited for, two seconds at most.
+    /// A child that a killed daemon was about to start has the lock too, until it has executed its command or
+    /// ended. So a lock whose holder is gone is waited for, two seconds at most.
     private static func lock(_ file: Int32, holder: () -> Int32?) -> Int32 {
         for _ in 0..<200 {
             if flock(file, LOCK_EX | LOCK_NB) == 0 { return 0 }
@@ -146,7 +147,7 @@ final class DatabaseLock: Sendable {
         return Int32(String(decoding: buffer.prefix(count).prefix { $0 != 0x0a }, as: UTF8.self))
     }
 
-    /// Failing, on a full disk say, costs the message its number and nothing else.
+    /// Writes the process id; if that fails, on a full disk for example, only the message lacks it.
     private static func writeHolder(_ descriptor: Int32) {
         var text = "\(getpid())\n"
         ftruncate(descriptor, 0)

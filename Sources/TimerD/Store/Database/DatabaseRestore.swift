@@ -14,14 +14,14 @@ public struct DatabaseRestore {
 
     /// Puts a copy of `backup`, checked before, in the place of the database.
     ///
-    /// - Returns: what the old database is called now; nil where there was none.
+    /// - Returns: what the old database is called now; nil if there was none.
     /// - Throws: a sentence, for a database whose daemon runs, and a backup that is not sound; the
     ///   database is as it was.
     public func restore(_ backup: String) throws -> String? {
         let now = SystemClock.read().wall
         try TrustedPath.checkDatabase(database)
-        // SQLite makes files beside what it reads, also where a link of a stranger's leads; and what was
-        // checked could be another file by the time it is copied.
+        // SQLite makes files beside the file that it reads, also where a stranger's link leads. And a
+        // stranger could replace the file between its check and its copy.
         if let problem = TrustedPath.problem(with: backup) {
             throw DaemonError(
                 "cannot restore '\(backup)': \(problem); copy it to a folder of your own first",
@@ -59,10 +59,10 @@ public struct DatabaseRestore {
         }
     }
 
-    /// Gives the database a second name, and its log that of the second.
+    /// Gives the database a second name, and renames its log to match that.
     ///
-    /// At each instant there is a database under its own name, the old one or the new: a daemon
-    /// that found none would begin an empty one.
+    /// At each instant there is a database under its own name, the old one or the new: a daemon that found
+    /// none would begin an empty one.
     private func putAside(_ now: Timestamp) throws -> String? {
         guard access(database, F_OK) == 0 else { return nil }
         // Brings the log into the file. try?: what cannot be read is kept as it is.

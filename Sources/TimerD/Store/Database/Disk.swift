@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
-// It holds `stat` where a module of the program imports it, and Glibc where none does.
+// `stat` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
 import CoreFoundation
 import Glibc
 
-/// What a database lies on: the seam between the store and a disk that fails.
+/// The disk that a database lies on: a seam, so that a disk that fails can take its place.
 protocol Disk: Sendable {
     /// The name of SQLite's VFS for it; nil for SQLite's own choice.
     var vfs: String? { get }
@@ -15,13 +15,13 @@ protocol Disk: Sendable {
     /// - Throws: a sentence that names the path if it is not a file, or cannot be looked at.
     func size(of path: String) throws(DatabaseError) -> Int?
 
-    /// What tells the file at `path` from another; nil where there is none.
+    /// Identifies the file at `path`; nil if there is none.
     func identity(of path: String) -> FileIdentity?
 
-    /// Makes a file, empty, which nobody but its owner may read, in place of one that is there.
+    /// Makes an empty file that only its owner may read, in place of one that is there.
     func create(_ path: String) throws(DatabaseError)
 
-    /// Gives a file a name that nothing has, for good: a loss of power does not undo it.
+    /// Renames a file to a name that nothing has; a loss of power does not undo that.
     func rename(_ path: String, to name: String) throws(DatabaseError)
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// It holds `stat` where a module of the program imports it, and Glibc where none does.
+// `stat` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
 import CoreFoundation
 import Foundation
 import Glibc
 
 /// The kernel's list of locks, proc_locks(5).
 enum LockTable {
-    /// The process that took a lock of flock(2) on the file; nil where that cannot be told.
+    /// The process that took a lock of flock(2) on the file; nil if that cannot be told.
     static func holder(of descriptor: Int32) -> Int32? {
         var file = stat()
         guard fstat(descriptor, &file) == 0,

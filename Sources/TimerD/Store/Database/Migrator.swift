@@ -43,9 +43,9 @@ struct Migrator: Sendable {
             )
         }
         guard version < migrations.count else { return }
-        // A table is altered by making it anew, and dropping the old one must not delete the rows
-        // that refer to it (https://www.sqlite.org/lang_altertable.html, part 7). No effect within
-        // a transaction, so it is set around it.
+        // A table is altered by making it anew, and dropping the old one must not delete the rows that refer
+        // to it (https://www.sqlite.org/lang_altertable.html, part 7). The pragma has no effect within a
+        // transaction, so it is set around it.
         try database.execute("PRAGMA foreign_keys = OFF")
         try database.begin()
         do throws(DatabaseError) {

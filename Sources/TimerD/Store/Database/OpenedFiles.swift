@@ -2,14 +2,15 @@
 
 import CSQLite
 
-/// What tells a file from another one that has its name later.
+/// Identifies a file, also against a later one of the same name.
 struct FileIdentity: Hashable, Sendable {
     var device: UInt64
     var inode: UInt64
 }
 
-/// The files of an open database, as they were when it was opened: SQLite goes on writing to them
-/// once they have lost their names, and what is written there is found by nobody.
+/// The files of an open database, as they were when it was opened.
+///
+/// SQLite goes on writing to files that were removed or replaced, and nobody finds what it writes there.
 struct OpenedFiles: Sendable {
     private struct File {
         var path: String
@@ -21,9 +22,10 @@ struct OpenedFiles: Sendable {
     /// The write-ahead log and its index.
     private let others: [File]
 
-    /// Takes note of them as they are.
+    /// Notes the files as they are now.
     ///
-    /// `path`: of the database, by which it was opened. `real`: where the others lie beside it.
+    /// `path`: the one by which the database was opened. `real`: the path without symbolic links, beside
+    /// which the others lie.
     init(path: String, real: String, on disk: any Disk) {
         func file(_ path: String) -> File? {
             disk.identity(of: path).map { File(path: path, identity: $0) }
@@ -33,7 +35,7 @@ struct OpenedFiles: Sendable {
         others = ["-wal", "-shm"].compactMap { file(real + $0) }
     }
 
-    /// What has become of one of them; nil as long as each is where it was.
+    /// Which of the files was removed or replaced; nil if all are where they were.
     ///
     /// Three calls of stat(2).
     func loss() -> Loss? {
@@ -57,7 +59,7 @@ struct OpenedFiles: Sendable {
         /// Whether it is the database itself, and not its log or the log's index.
         var isMain: Bool
 
-        /// For whoever looks after the daemon.
+        /// The error for the administrator of the daemon.
         func error(path: String) -> DatabaseError {
             let advice =
                 isMain

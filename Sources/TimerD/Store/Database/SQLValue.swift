@@ -68,7 +68,7 @@ extension String: SQLBindable, SQLReadable {
 
     static func read(_ statement: OpaquePointer, _ column: Int32) -> String? {
         guard sqlite3_column_type(statement, column) == SQLITE_TEXT else { return nil }
-        // The text first: asking for it may convert, and the count is of what was asked for last.
+        // The text first: reading it may convert the value, and the count is of what was read last.
         let start = sqlite3_column_text(statement, column)
         let count = Int(sqlite3_column_bytes(statement, column))
         return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)

@@ -94,7 +94,7 @@ final class Statement {
         }
     }
 
-    /// How many operations of SQLite's machine it has taken since this was last asked.
+    /// How many steps of SQLite's virtual machine it has taken since the last call of this.
     func takeSteps() -> Int32 { sqlite3_stmt_status(handle, SQLITE_STMTSTATUS_VM_STEP, 1) }
 
     /// Frees the statement; called by the database when it closes.
@@ -108,7 +108,7 @@ final class Statement {
     private func start<each V: SQLBindable>(_ values: repeat (each V)?) throws(DatabaseError) {
         // A row's closure that runs its own statement again would lose the rows still to come.
         precondition(state != .running, "a statement was run inside itself: \(sql)")
-        // What the handle points to is freed by then.
+        // The handle has been freed by then.
         precondition(state != .finished, "a statement was run after its database closed: \(sql)")
         state = .running
         var count: Int32 = 0
@@ -136,7 +136,7 @@ final class Statement {
         }
     }
 
-    /// Its result is that of the last step, which has been thrown by now.
+    /// Ignores the result, which is that of the last step: that has been thrown by now.
     private func reset() {
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
@@ -148,7 +148,7 @@ final class Statement {
     }
 }
 
-/// The row that a statement stands on; it cannot be kept beyond the closure that is given it.
+/// The current row of a statement; it cannot be kept beyond the closure that it is given to.
 struct Row: ~Copyable {
     fileprivate let handle: OpaquePointer
     fileprivate let sql: String
