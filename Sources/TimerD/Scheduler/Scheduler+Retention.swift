@@ -32,8 +32,9 @@ extension Scheduler {
         prune()
     }
 
-    /// Removes a piece in a write of its own; the next one follows once that is durable, behind
-    /// whatever has come in between.
+    /// Removes one piece in a write of its own.
+    ///
+    /// The next piece is queued once that is durable, behind the writes that came in between.
     private func prune() {
         let moment = clock.now()
         let limits = retention.limits
