@@ -12,7 +12,7 @@ import TimerControl
 ///
 /// Starting has two steps. The first makes every part: it opens and migrates the store and binds the socket.
 /// Clients may connect, but get no answer yet, and nothing else has been changed. The second takes over from
-/// the daemon before: it writes, then runs and answers.
+/// the daemon before: it writes, then runs and answers. Either may refuse the start.
 struct DaemonParts {
     let store: Store
     let clock: SystemClock

@@ -17,7 +17,7 @@ struct ArmedJob: Sendable {
 
     /// The entry of `job` in place of `before`.
     ///
-    /// If both have the same claimed fire, the new entry takes over its claim and stage.
+    /// If both have the same claimed fire, the new entry takes over claim, stage and `hasWaited`.
     init(job: StoredJob, since before: ArmedJob?) {
         self.job = job
         guard let before, before.job.claim?.fire == job.claim?.fire else { return }

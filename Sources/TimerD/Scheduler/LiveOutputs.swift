@@ -38,7 +38,7 @@ final class LiveOutputs: Sendable {
     func waitForBegin(after known: Int, within limit: Duration) async {
         await withTaskGroup { group in
             group.addTask { await self.state.waitForChange { $0.begun != known } }
-            // try?: the sleep is over, or nobody waits for it any more.
+            // try?: the sleep ends at its time, or when the group is cancelled below.
             group.addTask { try? await Task.sleep(for: limit) }
             await group.next()
             group.cancelAll()

@@ -31,7 +31,7 @@ extension Scheduler {
         extendNumbers()
     }
 
-    /// Tells the watchers what a write has changed, and the store that they were told.
+    /// Numbers the events of a write, has the store keep them, and publishes them to the watchers.
     func tell(_ notices: [Notice]) {
         var rest = notices[...]
         while !rest.isEmpty {

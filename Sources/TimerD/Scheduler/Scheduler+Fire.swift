@@ -130,8 +130,8 @@ extension Scheduler {
 
     /// Takes a place for the run and stores that it is about to start.
     ///
-    /// It starts when that is durable and the date has come. Without a free place a due fire waits for one,
-    /// another tries again at its date.
+    /// It starts when that is durable and the date has come. Without a free place a fire that is due waits
+    /// for one; a fire ahead of its date tries again at the date.
     private func prepare(_ entry: ArmedJob, isDue: Bool) {
         guard let claim = entry.job.claim, let date = entry.job.dueDate else { return }
         let (id, fire) = (entry.job.id, claim.fire)

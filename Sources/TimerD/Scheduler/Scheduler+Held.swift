@@ -76,7 +76,7 @@ extension Scheduler {
                 held.cursor = look.next ?? JobID(rawValue: 0)
                 count = look.count
             } catch {
-                // The store has told of its trouble; the next look comes in a while.
+                // The store has reported its trouble; the next look comes in a minute.
                 break
             }
         } while all && held.cursor.rawValue > 0
@@ -141,7 +141,7 @@ extension Scheduler {
         do {
             known = try await write { try $0.owners.others() }
         } catch {
-            // The store has told of its trouble; the next look asks again.
+            // The store has reported its trouble; the next look asks again.
             return
         }
         for known in known where only.map({ $0 == known.owner }) ?? true {
@@ -189,7 +189,7 @@ extension Scheduler {
                     try $0.holdJobs(of: known, after: after, reason)
                 }
             } catch {
-                // The store has told of its trouble; the next look holds the rest.
+                // The store has reported its trouble; the next look holds the rest.
                 break
             }
         }

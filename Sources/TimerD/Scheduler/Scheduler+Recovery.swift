@@ -74,7 +74,7 @@ extension Scheduler {
                     .merging(["pid": "\(process.pid)"]) { old, _ in old }
             )
             fires.insert(left.commandFire, .left)
-            // What it writes is lost; who reads along waits for its end.
+            // Its output is lost; a client that reads along waits for its end.
             outputs.begin(run, RunOutput())
             Task.detached(executorPreference: pool) { [runner] in
                 let survivors = await runner.end(
@@ -151,7 +151,7 @@ extension Scheduler {
                 try DaemonState.write(eventSequenceEnd: numbersUsed, to: writer.database)
             }
         } catch {
-            // The store has told of its trouble; the claims are settled at the next start.
+            // The store has reported its trouble; the claims are settled at the next start.
             return
         }
     }
@@ -173,8 +173,8 @@ extension Scheduler {
         }
         await withCheckedContinuation { waiter in
             idleWaiters.append(waiter)
-            // The last run may have ended since the check: in a task that prefers an executor this line may
-            // come later.
+            // The last run may have ended since the check: in a task that prefers an executor this closure
+            // may run later.
             resumeIfIdle()
         }
         deadline.cancel()

@@ -52,7 +52,7 @@ extension Scheduler {
         let moment = clock.now()
         switch result {
         case .failure:
-            // The store has told of its trouble.
+            // The store has reported its trouble.
             retention.failed(now: moment.elapsed)
         case .success((let step, let progress)):
             retention.progress = progress

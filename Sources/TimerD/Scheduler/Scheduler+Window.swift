@@ -29,7 +29,7 @@ extension Scheduler {
     private func windowLoaded(_ result: Result<(StoreOutcome, WindowRest), any Error>) {
         switch result {
         case .failure:
-            // The store has told of its trouble; the load is tried again.
+            // The store has reported its trouble; the load is tried again.
             window.loadFailed(now: clock.now().elapsed)
             announceLoadDate()
         case .success((let outcome, let rest)):

@@ -67,7 +67,8 @@ struct StoredJob: Sendable {
         var fire: FireID
         /// How many missed dates it stands for.
         var missed: Int
-        /// Whether its date had passed when it was claimed: then it fires whatever the time is.
+        /// Whether its date had passed when it was claimed: the misfire policy has decided, and is not asked
+        /// again.
         var isSettled = false
         /// Whether a daemon before this one may have carried it out.
         var isRedelivery = false

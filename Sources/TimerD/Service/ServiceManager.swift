@@ -15,7 +15,7 @@ public struct ServiceManager: Sendable {
     /// The descriptors of the sockets that it hands over.
     let sockets: Range<Int32>
 
-    /// Whether there is one that wants to be told.
+    /// Whether there is a manager that wants messages.
     var isThere: Bool { address != nil }
 
     /// Descriptors are handed over from this one on.
