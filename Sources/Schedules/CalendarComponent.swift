@@ -29,7 +29,7 @@ struct CalendarComponent: Hashable, Sendable {
 
     var isAny: Bool { items.isEmpty }
 
-    /// The first item outside `range`, or that does not reach the second value it promises.
+    /// The first item that lies outside `range`, or whose range or step has no second value in it.
     ///
     /// `countsDown` is for days before the month's end, whose steps lead towards 1.
     func invalidItem(in range: ClosedRange<Int64>, countsDown: Bool = false) -> Item? {
@@ -89,8 +89,8 @@ struct CalendarComponent: Hashable, Sendable {
 
     /// How many values lie below `end`, which is no more than one above `limit`.
     ///
-    /// One progression is counted by arithmetic; of several, which may share values, each value is
-    /// gone to.
+    /// One item is counted by arithmetic. Several items may share values, so their values are counted one by
+    /// one.
     func count(below end: Int64, limit: Int64) -> Int {
         if items.count == 1 {
             let item = items[0]

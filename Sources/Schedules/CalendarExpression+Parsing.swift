@@ -9,7 +9,7 @@ extension CalendarExpression {
         var words = parts.joined(separator: " ")
         var own: Zone?
         var zoneError: ScheduleError?
-        // Behind a blank, only a zone begins with a letter.
+        // After the first word, only a zone begins with a letter.
         if let name = parts.dropFirst().last, name.first?.isLetter == true {
             do {
                 own = try Zone(inDatabase: String(name))
@@ -30,7 +30,7 @@ extension CalendarExpression {
         } else {
             try reader.readExpression()
         }
-        // Of "every day", the first word is the mistake.
+        // Thrown after the other errors: in "every day", the first word is the mistake.
         if let zoneError {
             throw ScheduleError(.badCalendar, "calendar '\(text)': \(zoneError.message)")
         }
@@ -58,7 +58,7 @@ private struct CalendarReader {
         "semiannually": "*-01,07-01 00:00:00", "semi-annually": "*-01,07-01 00:00:00",
         "biannually": "*-01,07-01 00:00:00", "bi-annually": "*-01,07-01 00:00:00",
         "yearly": "*-01-01 00:00:00", "annually": "*-01-01 00:00:00",
-        // A slip that systemd reads.
+        // A misspelling that systemd accepts.
         "anually": "*-01-01 00:00:00",
     ]
 
@@ -214,7 +214,7 @@ private struct CalendarReader {
         unit: Int64 = 1
     ) throws(ScheduleError) -> CalendarComponent {
         if skip("*") {
-            // Any second means every whole one.
+            // `*` of seconds means every whole second.
             let every = CalendarComponent.Item(start: 0, stop: nil, step: unit)
             return CalendarComponent(items: unit > 1 ? [every] : [], unit: unit)
         }
@@ -228,8 +228,7 @@ private struct CalendarReader {
             }
             if skip("/") {
                 item.step = try number(part, unit)
-                // What is shorter than 10 ms is an interval's business; here it would only cost
-                // time.
+                // Steps below 10 ms would only make the search slow; an interval serves for them.
                 if item.step == 0 || unit > 1 && item.step < 10_000 {
                     throw refused(part, "a step is at least 1, of seconds at least 0.01")
                 }

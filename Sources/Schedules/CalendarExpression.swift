@@ -5,7 +5,7 @@
 /// Weekday and date must both match. The daylight saving rule is in LocalTime.swift, and is not
 /// systemd's: systemd passes over a skipped local time and takes a repeated one once.
 public struct CalendarExpression: Hashable, Sendable {
-    /// The zone it is read in: its own, or that of the words around it.
+    /// The zone it is read in: the one it names, else the one it was given.
     public let zone: Zone
     let fields: Fields
     /// The zone as the expression names it; nil when it names none.
@@ -25,7 +25,7 @@ public struct CalendarExpression: Hashable, Sendable {
         /// In µs.
         var seconds = CalendarComponent.value(0, unit: 1_000_000)
 
-        // The same as bit masks, which the search jumps by.
+        // The same components as bit masks, for the search.
         var months: UInt16 = 0
         var days: UInt64 = 0
         var hours: UInt64 = 0
@@ -111,8 +111,7 @@ extension CalendarExpression.Fields: CivilPattern {
         Int64(hour * 60 + minute) * 60_000_000 + microsecond
     }
 
-    /// Brings the components into their normal form and derives the masks; the first component that
-    /// is not accepted, if there is one.
+    /// Normalizes the components and derives the masks; returns the first component that is not accepted.
     mutating func normalize() -> CalendarMistake? {
         years.normalize()
         monthsOfYear.normalize()

@@ -13,7 +13,7 @@ struct CalendarMistake: Hashable {
 extension CalendarExpression.Fields {
     /// The first of the normalised components that is not accepted.
     var mistake: CalendarMistake? {
-        // Every month has 28 days; further back not every month would have the day.
+        // Every month has 28 days: a day further from the end would be missing in some.
         let days: ClosedRange<Int64> = countsFromEnd ? 1...28 : 1...31
         let dayName = countsFromEnd ? "day before the month's end" : "day of month"
         return Self.mistake("year", years, Self.yearRange)

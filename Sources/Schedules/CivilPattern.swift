@@ -48,7 +48,7 @@ extension CivilPattern {
         let (day, timeOfDay) = floorDivide(local, by: microsecondsOfDay)
         var date = CivilDate(daysSince1970: Int(day))
         var firstOfMonth = Int(day) - date.day + 1
-        // The first month counts from its day on, and that day from its time on.
+        // The first month is searched from its day on, and that day from its time on.
         var left = ~UInt64(0) << UInt64(date.day)
         if months & 1 << UInt16(date.month) != 0, year(atOrAfter: date.year) == date.year {
             let days = days(in: month(date, firstOfMonth))

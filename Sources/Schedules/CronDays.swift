@@ -15,7 +15,7 @@ struct CronDays: Hashable, Sendable {
     var nthWeekdays: UInt64 = 0
     /// Bit w is set for the last weekday w of the month (`5L`).
     var lastWeekdays: UInt8 = 0
-    /// Whether both fields are restricted, so that one of them is enough.
+    /// Whether both fields are restricted, so that a match of one of them is enough.
     var isEither = false
 
     enum NearestWeekday: Hashable, Sendable {

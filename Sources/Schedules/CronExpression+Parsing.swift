@@ -54,7 +54,7 @@ extension CronExpression {
         text.split(whereSeparator: \.isWhitespace).map { $0.lowercased() } == ["@reboot"]
     }
 
-    /// What words stand for.
+    /// The fields that each word stands for.
     static let macros = [
         "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *",
         "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@midnight": "0 0 * * *",
@@ -62,8 +62,9 @@ extension CronExpression {
     ]
 }
 
-/// Whether a day field leaves the choice to the other one, by its first character, as in Vixie's
-/// cron.
+/// Whether a day field restricts nothing, so that the other one decides.
+///
+/// By its first character, as in Vixie's cron.
 private func isUnrestricted(_ field: Substring) -> Bool {
     field.hasPrefix("*") || field == "?"
 }
@@ -93,7 +94,7 @@ private struct CronReader {
             return
         }
         let upper = field.uppercased()
-        // A nearest working day is one day of the month; in a list it would read as many.
+        // `W` stands alone, not in a list: it means one day of the month, and a list would look like several.
         if upper.hasSuffix("W") {
             guard let nearest = nearestWeekday(upper.dropLast()) else {
                 throw refused(field, in: field, .dayOfMonth)

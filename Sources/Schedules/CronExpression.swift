@@ -2,9 +2,9 @@
 
 /// A cron expression: five fields, or six with seconds first, in a zone.
 ///
-/// Fields are minute, hour, day of month, month, day of week, as crontab(5) has them, with `L`, `W`
-/// and `#` beside. Day of month and day of week: either matches when both are restricted, both must
-/// match when one begins with `*` or is `?`. The daylight saving rule is in LocalTime.swift.
+/// Fields are minute, hour, day of month, month, day of week, as crontab(5) has them, and `L`, `W` and `#`
+/// besides. Day of month and day of week: either matches when both are restricted, both must match when one
+/// begins with `*` or is `?`. The daylight saving rule is in LocalTime.swift.
 public struct CronExpression: Hashable, Sendable {
     /// The expression as it was written, without blanks around it.
     public let text: String
@@ -39,7 +39,7 @@ extension CronExpression.Fields: CivilPattern {
     func days(in month: CalendarMonth) -> UInt64 { days.days(in: month) }
 
     func time(atOrAfter time: Int64) -> Int64? {
-        // Fields have whole seconds: the part of a second that has begun is gone.
+        // Fields have whole seconds: a second that has begun counts as past.
         var second = Int((time + 999_999) / 1_000_000)
         var minute = second / 60
         var hour = minute / 60

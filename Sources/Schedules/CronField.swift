@@ -51,7 +51,7 @@ enum CronField: String {
         return index + range.lowerBound
     }
 
-    /// Digits alone; what is too large for any field becomes a number that is, too.
+    /// Reads digits alone; `Int.max` for a number that does not fit.
     static func number(_ word: Substring) -> Int? {
         guard !word.isEmpty, word.utf8.allSatisfy(\.isDigit) else { return nil }
         return Int(word) ?? .max

@@ -2,10 +2,9 @@
 
 /// Reads the dates people write.
 ///
-/// RFC 3339; `2026-12-01 09:00[:30[.5]] [ZONE]`, or the day alone for its midnight; `09:00`, the
-/// next one; `today`, `tomorrow`, `yesterday` or a weekday with a time; `+10m` or `now + 10m`;
-/// `@1700000000`; `now`. A zone is a name, an offset, or an abbreviation of the default zone. Case
-/// does not matter, but in zone names.
+/// RFC 3339; `2026-12-01 09:00[:30[.5]] [ZONE]`, or the day alone for its midnight; `09:00`, the next one;
+/// `today`, `tomorrow`, `yesterday` or a weekday with a time; `+10m` or `now + 10m`; `@1700000000`; `now`. A
+/// zone is a name, an offset, or an abbreviation of the default zone. Case matters in zone names only.
 public enum DateExpression {
     /// The instant `text` means, and a note when its local time does not exist or comes twice.
     ///
@@ -56,14 +55,13 @@ public enum DateExpression {
         )
     }
 
-    /// The "10m" of "+10m"; noted when it counts in months or years, which calendars have in
-    /// several lengths.
+    /// The "10m" of "+10m"; with a note if it counts in months or years, whose length varies.
     private static func distance(
         _ text: String,
         _ words: Substring,
         from now: Timestamp
     ) throws(ScheduleError) -> (Timestamp, String?) {
-        // A second sign would pass for that of the time span.
+        // Refused here, as `TimeSpan` accepts a sign.
         if words.contains("+") {
             throw ScheduleError(.badDate, "date '\(text)' is not a distance, such as '+10m'")
         }
@@ -79,7 +77,7 @@ public enum DateExpression {
         return (now + span, hasMonths ? note : nil)
     }
 
-    /// A date from 1970 to 9999: those near the end reach beyond it in zones west of Greenwich.
+    /// Refuses dates before 1970 and after 9999; a local time of 9999 west of Greenwich may lie after it.
     private static func withinReach(
         _ date: Timestamp,
         _ text: String

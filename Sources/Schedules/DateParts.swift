@@ -146,8 +146,7 @@ struct DateParts {
                 (date, note) = zone.chosen(local)
                 if case .name(let name) = self.zone { note = note ?? zone.outOfSeason(name, date) }
             }
-            // One day to choose from is what was asked for, even in the past; of many, the next
-            // one.
+            // If there is one candidate it is meant, even in the past; of several, the next is meant.
             if days.count == 1 || date > now { return (date, note) }
         }
         throw notUnderstood()
@@ -183,7 +182,7 @@ struct DateParts {
         }
     }
 
-    /// The instant at which the local time bears that name.
+    /// The instant at which the local time has that abbreviation.
     private func named(
         _ abbreviation: String,
         _ local: LocalTime,
@@ -235,7 +234,7 @@ extension Zone {
         }
     }
 
-    /// A note where this zone, a zone such as "CET", does not bear its own name at `date`.
+    /// A note if this zone, such as "CET", has another abbreviation than its name at `date`.
     fileprivate func outOfSeason(_ name: String, _ date: Timestamp) -> String? {
         let shown = abbreviation(at: date)
         guard table.abbreviations.contains(name), shown != name else { return nil }

@@ -27,7 +27,7 @@ public struct IntervalGrid: Hashable, Sendable {
 
     /// The dates from `start`, itself a fire date, to `now`.
     ///
-    /// Arithmetic: its cost is that of the newest `n`.
+    /// - Complexity: O(`n`).
     func passedDates(from start: Timestamp, through now: Timestamp, newest n: Int) -> PassedDates {
         guard start <= now else { return PassedDates(first: start) }
         let steps = (now - start).microseconds / interval.microseconds

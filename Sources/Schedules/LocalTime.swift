@@ -11,9 +11,9 @@
 //   time: it fires whenever the clock on the wall matches, so never in a gap and twice in a
 //   repeated hour. An hourly one fires 23, 24 or 25 times a day.
 //
-// Both follow from one definition: a local time comes at the first instant whose local time is not
-// before it. Nothing here knows how long a shift is: half hours, shifts at midnight and skipped
-// days are no cases.
+// Both follow from one definition: a local time comes at the first instant whose local time is not before it.
+// The code does not know how long a shift is: half hours, shifts at midnight and skipped days are no special
+// cases.
 
 /// What a clock on the wall shows: a date and a time without a zone.
 ///
@@ -69,7 +69,7 @@ extension Zone {
 
     /// When a local time comes.
     public func resolve(_ local: LocalTime) -> LocalTime.Resolution {
-        // The range of instants will do for local times: within a day or two of its ends.
+        // Local times are clamped to the range of instants; that is wrong only for a day or two at its ends.
         let local = Timestamp(microseconds: local.microseconds).clamped
         let (period, instant) = firstInstant(notBefore: local.microseconds)
         let first = Timestamp(microseconds: instant)
@@ -128,7 +128,7 @@ extension Zone {
     /// The first instant after `date` at which `pattern` fires by the rule above; nil when there is
     /// none.
     ///
-    /// One search of the pattern for each change of offset on the way, and none besides; allocates
+    /// Searches the pattern once, and at most once more for each change of offset on the way; allocates
     /// nothing.
     func nextDate(after date: Timestamp, matching pattern: some LocalPattern) -> Timestamp? {
         let instant =
@@ -143,8 +143,7 @@ extension Zone {
     func isMoved(_ date: Timestamp, from pattern: some LocalPattern) -> Bool {
         let instant = date.clamped.microseconds
         let period = period(at: instant)
-        // A gap ends where a period begins; a date set by hand elsewhere was moved by nobody's
-        // clock.
+        // A gap ends where a period begins; no date elsewhere was moved by daylight saving.
         guard period.start == instant else { return false }
         let local = instant + period.offset
         return pattern.firstMatch(atOrAfter: local) != local
@@ -197,8 +196,7 @@ extension Zone {
 extension Zone {
     /// How many fire dates of `pattern` lie after `date`, up to and including `now`.
     ///
-    /// Arithmetic: a few steps for each month and each change of offset, however many dates there
-    /// are.
+    /// - Complexity: a few steps for each month and each change of offset, however many dates there are.
     func count(of pattern: some CivilPattern, after date: Timestamp, through now: Timestamp) -> Int
     {
         var count = 0

@@ -137,7 +137,7 @@ extension Phrase {
             TimeUnitPhrase(name: "minute", bits: minutes, size: 60),
             TimeUnitPhrase(name: "hour", bits: hours, size: 24),
         ]
-        // A zero says nothing as long as something finer or coarser moves.
+        // Seconds of 0 are not named, nor minutes of 0 after them, nor hours of 0 after those.
         let said = Array(units.drop { $0.isZero })
         guard let first = said.first else { return "at 00:00" }
         var words = [first.head]

@@ -77,7 +77,7 @@ extension Phrase {
 
     /// "there is no day 30 in February".
     fileprivate static func missing(_ days: String, in months: String) -> String {
-        // What is nearest to a day is missing where the day is.
+        // If the day is missing, so is the working day nearest to it.
         let nearest = "the working day nearest to "
         let days = days.hasPrefix(nearest) ? String(days.dropFirst(nearest.count)) : days
         return "there \(days.hasPrefix("days ") ? "are" : "is") no \(days) in \(months)"

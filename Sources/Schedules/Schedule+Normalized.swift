@@ -14,7 +14,7 @@ extension Schedule {
         }
     }
 
-    /// The zone whose clock it follows; nil where it follows none.
+    /// The zone whose clock it follows; nil if it follows none.
     public var zone: Zone? {
         switch self {
         case .cron(let expression): expression.zone

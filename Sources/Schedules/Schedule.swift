@@ -2,8 +2,8 @@
 
 /// When something fires: a rule that gives the next fire date after any date.
 ///
-/// A pure value; it knows no "now". Fire dates come from the scheduled date, so a late fire moves
-/// no later one.
+/// A pure value; it knows no "now". Fire dates come from the scheduled date, so a late fire does not shift
+/// the later ones.
 public enum Schedule: Hashable, Sendable {
     /// At one instant.
     case once(Timestamp)
@@ -28,8 +28,8 @@ public enum Schedule: Hashable, Sendable {
     /// The fire dates from `first`, itself one, to `now`: how many, the last, and the newest `n`,
     /// oldest first.
     ///
-    /// Arithmetic, in time and memory that do not grow with their number. `first` counts even where
-    /// the schedule has no such date: a moved fire date is one.
+    /// Time and memory do not grow with the number of dates. `first` counts even if it is not a date of the
+    /// schedule, as a moved fire date is none.
     public func passedDates(
         from first: Timestamp,
         through now: Timestamp,
@@ -61,7 +61,8 @@ public enum Schedule: Hashable, Sendable {
         }
     }
 
-    /// The instant the schedule hangs on: once its date, every its first date, else nil.
+    /// The instant that fixes the schedule: the date of `once`, the first date of `every`; nil for the
+    /// others.
     public var anchor: Timestamp? {
         switch self {
         case .once(let date): date
@@ -70,8 +71,7 @@ public enum Schedule: Hashable, Sendable {
         }
     }
 
-    /// The same schedule hung on another date; cron and calendar have no anchor and stay as they
-    /// are.
+    /// The same schedule with another anchor; cron and calendar have no anchor and stay as they are.
     public func movingGrid(to date: Timestamp) -> Schedule {
         switch self {
         case .once: .once(date)
@@ -90,10 +90,10 @@ public enum Schedule: Hashable, Sendable {
     }
 }
 
-/// Which clock a schedule lives on.
+/// The clock that a schedule goes by.
 public enum ScheduleClock: String, Sendable, Hashable {
-    /// It follows the clock on the wall through every step of it.
+    /// Its dates follow the wall clock through each step.
     case wall
-    /// It keeps its rhythm when the wall clock is stepped.
+    /// Its dates keep their distance when the wall clock is stepped.
     case elapsed
 }

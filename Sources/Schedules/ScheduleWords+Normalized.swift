@@ -3,8 +3,8 @@
 extension ScheduleWords {
     /// The words in one form for all spellings: equal for schedules that mean the same.
     ///
-    /// Dates become instants, in `zone` where they name none; expressions keep the zone they name,
-    /// or that they name none.
+    /// Dates become instants, read in `zone` if they name none. An expression keeps the zone that it names;
+    /// one without a zone gets none.
     ///
     /// - Throws: what reading the words throws.
     public func normalized(now: Timestamp, zone: Zone) throws(ScheduleError) -> ScheduleWords {

@@ -122,10 +122,10 @@ extension ScheduleWords {
         }
     }
 
-    /// The schedule again from what the store kept.
+    /// The schedule, made again from its stored words.
     ///
-    /// `anchor` is a one-shot's date or a grid's first date, and is ignored for cron and calendar;
-    /// `zone` is that of words that name none; asked for only by words that need one.
+    /// `anchor` is a one-shot's date or a grid's first date, and is ignored for cron and calendar; `zone` is
+    /// that of words that name none; it is evaluated only if it is needed.
     ///
     /// - Throws: what reading the words throws; nothing for words that were resolved before.
     public func schedule(

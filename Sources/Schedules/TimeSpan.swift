@@ -41,7 +41,7 @@ public struct TimeSpan: Hashable, Comparable, Sendable {
         return Self(microseconds: overflow ? (left.microseconds < 0 ? .min : .max) : sum)
     }
 
-    /// 1 ms: the shortest interval, and the shortest way ahead of a one-shot.
+    /// 1 ms: the shortest interval, and the shortest delay of a one-shot.
     public static let shortestInterval = TimeSpan.milliseconds(1)
     /// 100 years of 365.25 days.
     public static let longestInterval = TimeSpan.seconds(100 * 31_557_600)

@@ -44,8 +44,7 @@ extension Timestamp: CustomStringConvertible {
         let (seconds, fraction) = floorDivide(microseconds, by: 1_000_000)
         let (days, time) = floorDivide(seconds, by: 86_400)
         let date = CivilDate(daysSince1970: Int(days))
-        // Only a value built by hand lies outside; it keeps its meaning at the cost of a longer
-        // year.
+        // Only a value that was not clamped lies outside; its year is written with more digits or a sign.
         guard (0...9999).contains(date.year) else {
             return "\(date.year)" + tail(date, time, fraction)
         }

@@ -37,7 +37,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
         return Self(microseconds: sum).clamped
     }
 
-    /// From the right date to the left one; saturates where the difference does not fit.
+    /// From the right date to the left one; saturates if the difference does not fit.
     public static func - (left: Self, right: Self) -> TimeSpan {
         let (difference, overflow) =
             left.microseconds.subtractingReportingOverflow(right.microseconds)

@@ -20,7 +20,7 @@ extension Zone {
         }
     }
 
-    /// The same without POSIX TZ strings: among other words, a slip would pass for one.
+    /// The same without POSIX TZ strings: among other words, a misspelt one would pass for such a string.
     init(inDatabase name: String) throws(ScheduleError) {
         if name.utf8.count == 3, name.uppercased() == "UTC" {
             self = .utc

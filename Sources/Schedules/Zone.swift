@@ -23,8 +23,8 @@ public struct Zone: Hashable, Sendable {
         Int(table.period(at: floorDivide(date.microseconds, by: 1_000_000).quotient).offset)
     }
 
-    /// What the local time is called at `date`, such as "CEST"; "+0430" where a zone has no letters
-    /// for it.
+    /// The abbreviation of the local time at `date`, such as "CEST"; "+0430" in a zone without letters for
+    /// it.
     public func abbreviation(at date: Timestamp) -> String {
         let period = table.period(at: floorDivide(date.microseconds, by: 1_000_000).quotient)
         return table.abbreviations[Int(period.abbreviation)]

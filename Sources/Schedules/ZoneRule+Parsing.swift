@@ -46,10 +46,11 @@ extension ZoneRule {
 }
 
 extension ZoneRule.Daylight {
-    /// Whether no year's changes come before the last one's, however far from their days they lie.
+    /// Whether the changes of no year come before those of the year before, however far from their days they
+    /// lie.
     fileprivate func isInOrder(besides offset: Int64) -> Bool {
         var last = Int64.min
-        // The weekdays of the year's days, and which years have a leap day, come again after 28.
+        // Weekdays and leap days of the years repeat after 28 years.
         for year in 2000...2028 {
             let changes = (
                 start.second(inYear: year) - offset, end.second(inYear: year) - self.offset

@@ -4,7 +4,7 @@ import NIOCore
 
 /// A client's end of the socket: matches replies to calls by their ids, hands events on.
 ///
-/// All of it on the channel's event loop.
+/// Used on the channel's event loop only.
 final class ClientConnection: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -21,13 +21,13 @@ final class ClientConnection: ChannelDuplexHandler {
     /// Why no call can be answered any more; nil while they can.
     private var end: (any Error)?
     private var isFlushing = false
-    /// Whether the reader of events has enough to do.
+    /// Whether the socket is not read, because enough events wait for their reader.
     private var isPaused = false
     private var hasHeldRead = false
 
     init(path: String) { self.path = path }
 
-    /// The stream that takes the events of this connection; to be asked for once.
+    /// The stream that takes the events of this connection; call it once.
     func makeEvents(_ channel: any Channel) -> EventStream {
         let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
         let new = EventStream.Producer.makeSequence(
@@ -44,7 +44,7 @@ final class ClientConnection: ChannelDuplexHandler {
         return EventStream(new.sequence)
     }
 
-    /// Sends a request whose reply, or whatever keeps it from coming, resumes `waiting`.
+    /// Sends a request; its reply, or the error that keeps it from coming, resumes `waiting`.
     func send(_ line: ByteBuffer, id: Int64, _ waiting: Waiting) {
         guard end == nil, let context else {
             waiting.resume(throwing: end ?? disconnected())
@@ -61,7 +61,7 @@ final class ClientConnection: ChannelDuplexHandler {
         }
     }
 
-    /// Lets a call end whose reply is of no use any more; the request is carried out all the same.
+    /// Ends a call whose task was cancelled; the daemon carries out the request all the same.
     func abandon(_ id: Int64) {
         waiting.removeValue(forKey: id)?.resume(throwing: CancellationError())
     }
@@ -114,7 +114,7 @@ final class ClientConnection: ChannelDuplexHandler {
                 guard let waiting = waiting.removeValue(forKey: id) else { return }
                 resume(waiting, with: message)
             } else if let error = message["error"] {
-                // An error without an id is about the connection: it is refused or given up.
+                // An error without an id is about the connection: the daemon refuses it or gives it up.
                 finish(try error.decoded(as: ControlError.self))
             }
         } catch {

@@ -12,7 +12,7 @@ public struct ClientError: Error, Hashable, Sendable {
     }
 
     public enum Reason: String, Hashable, Sendable, CaseIterable {
-        /// Nobody answers at the path, or the path cannot be one of a socket.
+        /// No daemon answers at the path, or the path cannot be a socket's.
         case noDaemon
         /// The file system does not let this user connect.
         case notPermitted

@@ -72,7 +72,7 @@ extension ControlClient {
         try await readOutput(ReadOutput(id: id))
     }
 
-    /// One that waits holds up the replies to what this client asks afterwards.
+    /// A request with `wait` holds up the replies to the later requests of this client.
     public func readOutput(_ request: ReadOutput) async throws -> OutputReply {
         try await call(.readOutput(request))
     }

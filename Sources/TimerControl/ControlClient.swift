@@ -7,8 +7,8 @@ import Synchronization
 
 /// A connection to a daemon's control socket.
 ///
-/// May be used from many tasks at once: calls share the connection, are carried out in the order
-/// they were sent, and each gets its own reply. To be closed at the end.
+/// May be used from many tasks at once: calls share the connection, are carried out in the order they were
+/// sent, and each gets its own reply. Close it at the end.
 public final class ControlClient: Sendable {
     /// The events that come once `subscribe` was called; for one reader.
     public let events: EventStream
@@ -31,13 +31,13 @@ public final class ControlClient: Sendable {
     }
 
     deinit {
-        // Of one that is closed already the loop may be gone.
+        // If the channel is closed already, its loop may be gone.
         if channel.isActive { channel.close(promise: nil) }
     }
 
     /// Connects to the daemon that listens at a path.
     ///
-    /// The threads of `group` do the work; by default those that the process shares.
+    /// The threads of `group` do the work; by default those of the process.
     ///
     /// - Throws: `ClientError` `noDaemon` or `notPermitted`, which names the path.
     public static func connect(
@@ -59,7 +59,7 @@ public final class ControlClient: Sendable {
             do {
                 return try await open(path, on: loop)
             } catch let error as IOError where error.errnoCode == EAGAIN && attempts > 0 {
-                // As many wait already as the daemon's queue holds; it accepts them in a moment.
+                // The queue of the socket is full; the daemon accepts connections from it in a moment.
                 attempts -= 1
                 turnedAway()
                 // try?: whoever is cancelled finds out by the next attempt, or by the first call.
@@ -128,8 +128,8 @@ public final class ControlClient: Sendable {
 
     /// Asks for events, which then come through `events`.
     ///
-    /// `onEventsLost` is called, on a thread of the client's, when events that were asked for are
-    /// no longer kept; those that follow come all the same.
+    /// `onEventsLost` is called, on a thread of the client, when events that were asked for are no longer
+    /// kept; the events after them come all the same.
     ///
     /// - Throws: as `call` does; `conflict` on a connection that has subscribed already.
     @discardableResult
@@ -146,7 +146,7 @@ public final class ControlClient: Sendable {
     /// Closes the connection; calls without a reply throw `closed`, and `events` ends.
     public func close() async {
         channel.eventLoop.execute { self.connection.value.close() }
-        // try?: the future fails where closing found the connection gone, which is as good.
+        // try?: the future fails if the connection was gone already, which is as good.
         try? await channel.closeFuture.get()
     }
 

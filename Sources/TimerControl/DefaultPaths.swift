@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Where both programs look for socket, database and configuration when nobody says otherwise.
+/// Where both programs look for socket, database and configuration by default.
 ///
 /// Root has the system's places. A user has those of the XDG Base Directory Specification, whose
 /// variables count only when they hold an absolute path.
@@ -15,15 +15,16 @@ public struct DefaultPaths: Hashable, Sendable {
     /// Where a daemon that serves all users listens.
     public static let systemSocket = "/run/timerd/timerd.sock"
 
-    /// Where a client asks: a user without a daemon of his own asks the system's, where there is one.
+    /// The socket that a client connects to: the system's if the user has no daemon of his own and the system
+    /// has one.
     public func clientSocket(exists: (String) -> Bool) -> String {
         !exists(socket) && exists(Self.systemSocket) ? Self.systemSocket : socket
     }
 
-    /// The rule itself.
+    /// The paths for an environment and a uid.
     ///
-    /// Of `environment` it reads `XDG_RUNTIME_DIR`, `XDG_STATE_HOME`, `XDG_CONFIG_HOME` and `HOME`,
-    /// for which "/" stands where it is missing. `isDirectory` is asked for /run/user/UID alone, and only of a user
+    /// Of `environment` it reads `XDG_RUNTIME_DIR`, `XDG_STATE_HOME`, `XDG_CONFIG_HOME` and `HOME`; "/"
+    /// stands for a missing `HOME`. `isDirectory` is asked about /run/user/UID only, and only for a user
     /// without `XDG_RUNTIME_DIR`, as under su or cron.
     public init(environment: [String: String], uid: UInt32, isDirectory: (String) -> Bool) {
         if uid == 0 {
@@ -47,16 +48,16 @@ public struct DefaultPaths: Hashable, Sendable {
         configuration = file("timerd.json", in: folder("XDG_CONFIG_HOME") ?? home + "/.config")
     }
 
-    /// The paths of the process that asks, by its effective uid.
+    /// The paths of this process, by its effective uid.
     ///
-    /// Reads the environment and the user database: to be asked at start, before there are threads.
+    /// Reads the environment and the user database: call it at the start, before there are threads.
     public static var current: Self {
         var environment: [String: String] = [:]
         for variable in ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "HOME"] {
             environment[variable] = getenv(variable).map { String(cString: $0) }
         }
         let uid = geteuid()
-        // A service may run without HOME; the user database knows it still.
+        // A service may run without HOME; the user database has the folder.
         if environment["HOME"] == nil, let home = getpwuid(uid)?.pointee.pw_dir {
             environment["HOME"] = String(cString: home)
         }

@@ -4,8 +4,8 @@ public import Schedules
 
 /// Something that happened to a job, numbered and kept.
 ///
-/// `seq` grows with each event and is never used again, across crashes too; numbers may be left
-/// out. Who has seen all up to `seq` asks for what follows with `since`.
+/// `seq` grows with each event and is never used again, not even after a crash; numbers may be skipped. A
+/// client that has seen all up to `seq` asks for the events after it with `since`.
 public struct Event: Codable, Hashable, Sendable {
     public var seq: Int64
     public var type: Kind
@@ -15,16 +15,17 @@ public struct Event: Codable, Hashable, Sendable {
     public var name: String?
     public var fire: FireID?
     public var fireDate: Timestamp?
-    /// The last date and the number of dates, where a range was skipped.
+    /// The last date and the number of dates, if a range was skipped.
     public var through: Timestamp?
     public var dates: Int?
     public var firedAt: Timestamp?
     public var userInfo: JSONText?
     /// How many missed dates this fire stands for; nil for none.
     public var missed: Int?
-    /// True where a crash left open whether watchers saw this; the fire's id is the same then.
+    /// True if watchers may have seen this event before a crash; the fire's id is the same then.
     public var redelivered: Bool?
-    /// Why: of a skipped fire, a manual one, or a job's end.
+    /// Why a fire was skipped, that it was manual, why a job ended or is held, or why a command did not
+    /// start.
     public var reason: String?
     public var run: RunID?
     /// Nil for the command of `onFailure`, which is no attempt of the job's own.
@@ -34,10 +35,9 @@ public struct Event: Codable, Hashable, Sendable {
     public var outcome: Run.Outcome?
     public var status: Int32?
     public var signal: Int32?
-    /// Whose job it is, known inside the daemon alone: it decides who is sent the event and never
-    /// leaves with it.
+    /// Whose job it is: it decides who is sent the event, and is not sent with it.
     package var owner: Owner?
-    /// The owner's row.
+    /// The number of the owner's row.
     package var ownerID: OwnerID?
     /// Which of the job's names and userInfo it tells, known inside the daemon alone.
     package var revision: Int64 = 1

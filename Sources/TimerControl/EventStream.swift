@@ -4,8 +4,8 @@ import NIOCore
 
 /// The events of a connection that subscribed, in the order of their numbers; for one reader.
 ///
-/// At most about a thousand wait here. Beyond that the client stops reading its socket, replies
-/// to its calls among the rest, and the daemon keeps what follows until there is room again.
+/// At most about a thousand wait here. Then the client stops reading its socket, also the replies to its
+/// calls, and the daemon keeps the rest until there is room again.
 ///
 /// Ends when the client is closed; throws `ClientError` when the daemon goes away, and the
 /// `ControlError` of a daemon that gives the subscription up.

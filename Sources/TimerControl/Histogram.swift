@@ -2,7 +2,7 @@
 
 public import Schedules
 
-/// How often something took how long.
+/// Counts how long something took, in buckets.
 public struct Histogram: Codable, Hashable, Sendable {
     /// The upper ends of the buckets, in seconds, growing; one more bucket has none.
     public private(set) var bounds: [Double]
@@ -20,7 +20,7 @@ public struct Histogram: Codable, Hashable, Sendable {
     /// How many there were.
     public var count: Int { counts.reduce(0, +) }
 
-    /// Counts one that took `span`; a negative one, by a clock that was set back, as none.
+    /// Counts one that took `span`; a negative span, from a clock that was set back, counts as 0.
     public mutating func observe(_ span: TimeSpan) {
         let seconds = Double(max(span.microseconds, 0)) / 1_000_000
         counts[bounds.firstIndex { seconds <= $0 } ?? bounds.count] += 1

@@ -11,7 +11,7 @@ struct JSONObjectDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func contains(_ key: Key) -> Bool { members[key.stringValue] != nil }
     func decodeNil(forKey key: Key) throws -> Bool { try member(key).decodeNil() }
 
-    // What the wire types are made of is looked up once, and spells out no path unless it fails.
+    // The types that the wire uses most are looked up once, and no path is made unless that fails.
 
     func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool {
         if case .bool(let value) = members[key.stringValue] { return value }

@@ -18,7 +18,7 @@ extension JSONMismatch: CustomStringConvertible {
     }
 }
 
-/// The way from the outermost value to one inside it; spelt out only where an error needs it.
+/// The path from the outermost value to one inside it; its text is made only for an error.
 indirect enum JSONPath {
     case root
     case key(JSONPath, String)

@@ -2,15 +2,15 @@
 
 /// Reads JSON text strictly, by RFC 8259 and the interoperable subset of it, RFC 7493 (I-JSON).
 ///
-/// Foundation's decoder is not used on what strangers send: it takes a comma too many, keeps one of
-/// two equal keys in silence, and needs minutes for a line of 200 kB that is nested 500 deep, since
-/// each failed guess of a type builds the path to it. This one is linear in the text, never
-/// recurses deeper than `Limits.depth`, and tells where the fault is.
+/// Foundation's decoder is not used on what clients send: it accepts a comma too many, keeps one of two equal
+/// keys in silence, and needs minutes for a line of 200 kB that is nested 500 deep, since each failed guess
+/// of a type builds the path to it. This parser is linear in the text, never recurses deeper than
+/// `Limits.depth`, and says where the fault is.
 struct JSONParser {
     private let bytes: [UInt8]
     private var position = 0
     private var depth = 0
-    /// Members of this name become their text, once it has been read.
+    /// Members of this name are checked, then kept as text.
     private let keptKey: String?
 
     private init(_ bytes: [UInt8], keeping key: String?) {
@@ -18,7 +18,7 @@ struct JSONParser {
         keptKey = key
     }
 
-    /// The value that the whole text is; members named `key` as `JSONValue.verbatim`, but for null.
+    /// Parses the whole text as one value; members named `key` become `JSONValue.verbatim`, except null.
     static func parse(
         _ bytes: [UInt8],
         keeping key: String? = nil
@@ -213,10 +213,10 @@ extension JSONParser {
         let start = position
         let isNegative = skip("-")
         var integer: Int64? = 0
-        // A zero in front stands alone.
+        // No digit follows a leading zero.
         if !skip("0") {
             try digits { digit in
-                // Negative, since that side of the range is the longer one.
+                // Summed up as a negative number, since the range reaches further on that side.
                 let product = integer?.multipliedReportingOverflow(by: 10)
                 let sum = product?.partialValue.subtractingReportingOverflow(Int64(digit))
                 integer =

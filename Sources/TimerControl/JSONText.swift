@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One JSON value as the text that somebody wrote, unread: what `userInfo` is.
+/// One JSON value as the text that the user wrote: the form of `userInfo`.
 ///
-/// It is checked once, where it comes from, and handed on byte for byte: no key is moved and no number
-/// rounded. Equal means equal bytes; who wants the meaning asks for `parsed()`.
+/// It is checked once, when it arrives, and handed on byte for byte: no key is moved and no number rounded.
+/// Two are equal if their bytes are; compare `parsed()` for the meaning.
 public struct JSONText: Hashable, Sendable {
     /// On one line, without blanks around it.
     public let text: String
 
     /// Takes the text of one JSON value, which it checks as `JSONValue(parsing:)` does.
     ///
-    /// Line breaks, which JSON has between values alone, become blanks: a value travels on a line.
+    /// Line breaks, which JSON allows only between values, become blanks: a value is sent on one line.
     public init(parsing text: [UInt8]) throws(JSONSyntaxError) {
         _ = try JSONParser.parse(text)
         self.init(checked: text[...])
@@ -33,7 +33,7 @@ public struct JSONText: Hashable, Sendable {
         self.init(try JSONValue(encoding: value))
     }
 
-    /// Takes what has been checked: a part of a text that was parsed.
+    /// Takes a part of a text that was parsed, unchecked.
     init(checked bytes: ArraySlice<UInt8>) {
         let rest = bytes.drop(while: Self.isBlank)
         let end = rest.lastIndex { !Self.isBlank($0) }.map { $0 + 1 } ?? rest.startIndex
@@ -45,11 +45,9 @@ public struct JSONText: Hashable, Sendable {
         )
     }
 
-    /// Takes what was stored after it had been checked; nil for what is plainly no such text any more,
-    /// as one that was cut off.
+    /// Takes a text that was checked before it was stored; nil if it plainly is damaged, such as cut off.
     ///
-    /// It looks at both ends alone: rows are read by the thousand, and most of them for nobody who asks
-    /// for this.
+    /// It looks at both ends only: rows are read by the thousand, and few of their values are used.
     package init?(stored text: String) {
         guard let first = text.utf8.first, let last = text.utf8.last else { return nil }
         let isWhole =
@@ -65,7 +63,7 @@ public struct JSONText: Hashable, Sendable {
         self.text = text
     }
 
-    /// The value that it is the text of.
+    /// The value that the text stands for.
     ///
     /// - Throws: for a text from a damaged database.
     public func parsed() throws(JSONSyntaxError) -> JSONValue { try JSONValue(parsing: text) }
@@ -83,7 +81,8 @@ public struct JSONText: Hashable, Sendable {
 }
 
 extension JSONText: Codable {
-    /// With the protocol's own decoder it is the text that came; with another, what that made of it.
+    /// With the protocol's own decoder it is the text that came; with another, the decoded value written
+    /// anew.
     public init(from decoder: any Decoder) throws {
         self.init(try JSONValue(from: decoder))
     }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Any JSON value: the hub between text and wire types.
+/// Any JSON value: between the text and the wire types.
 ///
 /// Integers that fit 64 bits stay exact; other numbers are doubles, as in most JSON programs.
 public enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
     case integer(Int64)
-    /// Finite; what is not is written as null.
+    /// A finite number; any other is written as null.
     case number(Double)
     case string(String)
     case array([JSONValue])
     case object([String: JSONValue])
-    /// One that stays the text it came as: written byte for byte, parsed for who asks for its parts.
+    /// A value that is kept as its text: written byte for byte, parsed when its parts are asked for.
     ///
-    /// No text is read as one but `userInfo` in the protocol's messages.
+    /// Only `userInfo` in the protocol's messages is read as one.
     case verbatim(JSONText)
 }
 
@@ -29,16 +29,16 @@ extension JSONValue {
         try self.init(parsing: Array(text.utf8))
     }
 
-    /// Reads one message of the protocol: what `userInfo` holds stays its text.
+    /// Reads one message of the protocol: the value of `userInfo` is kept as its text.
     init(parsingMessage line: [UInt8]) throws(JSONSyntaxError) {
         self = try JSONParser.parse(line, keeping: "userInfo")
     }
 
-    /// The same value, with its parts, where it is a text.
+    /// The same value; parsed, if it is kept as text.
     ///
-    /// null for a text that is none, from a damaged database.
+    /// Null for a text that is not JSON, from a damaged database.
     var read: JSONValue {
-        // try?: as above; its text has been checked.
+        // try?: see above; the text was checked before it was stored.
         if case .verbatim(let text) = self { (try? text.parsed()) ?? .null } else { self }
     }
 
@@ -68,7 +68,7 @@ extension JSONValue {
         try JSONValueDecoder(self, at: .root).decoded(type)
     }
 
-    /// The member of an object; nil for other values, and where it is missing.
+    /// The member of an object; nil for other values, and if it is missing.
     public subscript(key: String) -> JSONValue? {
         if case .object(let members) = read { members[key] } else { nil }
     }
@@ -88,7 +88,7 @@ extension JSONValue {
 }
 
 extension JSONValue: Codable {
-    /// Decodes with any decoder; by guessing, so that text is better read with `init(parsing:)`.
+    /// Decodes with any decoder by trying each type; `init(parsing:)` is better for text.
     public init(from decoder: any Decoder) throws {
         if let decoder = decoder as? JSONValueDecoder {
             self = decoder.given
@@ -131,6 +131,6 @@ private func attempt<T: Decodable>(
     _ type: T.Type,
     in container: any SingleValueDecodingContainer
 ) -> T? {
-    // try?: a container offers no way to ask for its type but to try; the last try reports.
+    // try?: the only way to learn a container's type is to try; the last try reports.
     try? container.decode(type)
 }

@@ -4,7 +4,7 @@
 ///
 /// Throws `JSONMismatch`, which says where, what is there and what was expected.
 struct JSONValueDecoder: Decoder {
-    /// As it came: maybe a text.
+    /// The value as it came, possibly kept as text.
     let given: JSONValue
     let path: JSONPath
 
@@ -13,7 +13,7 @@ struct JSONValueDecoder: Decoder {
         self.path = path
     }
 
-    /// With its parts; parsed anew each time where it is a text, which is asked for as one.
+    /// The value with its parts; a text is parsed anew each time, as it is mostly asked for as text.
     var value: JSONValue { given.read }
 
     var codingPath: [any CodingKey] { path.codingPath }
@@ -39,7 +39,7 @@ struct JSONValueDecoder: Decoder {
         do {
             return try T(from: self)
         } catch DecodingError.dataCorrupted {
-            // What an enum of words makes of a word that is none of its own.
+            // Thrown by an enum of words for a word that is not its own.
             throw mismatch(wordList(of: type) ?? "a \(T.self)", found: value.jsonText)
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Takes what a type's `encode(to:)` hands over, and makes a JSON value of it.
+/// Makes a JSON value of what a type's `encode(to:)` hands over.
 final class JSONValueEncoder: Encoder {
     private var value: JSONValue?
     private var members: [String: JSONValue]?
@@ -12,7 +12,7 @@ final class JSONValueEncoder: Encoder {
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        // Kept if there is one: a type may encode another into its own object, as Job does.
+        // An object that was begun is kept: a type may encode another into its own object, as Job does.
         if members == nil { members = [:] }
         return KeyedEncodingContainer(JSONObjectEncoder<Key>(encoder: self))
     }
@@ -34,7 +34,7 @@ final class JSONValueEncoder: Encoder {
         return encoder.result
     }
 
-    /// All that came; null if nothing did.
+    /// The value of all that came; null if nothing did.
     private var result: JSONValue {
         if var members {
             for part in parts { members[part.key] = part.encoder.result }
@@ -42,7 +42,7 @@ final class JSONValueEncoder: Encoder {
         }
         if var elements {
             for part in parts.reversed() {
-                // A part of an array left null in its place; its key is that place.
+                // A part of an array has left null in its place; its key is the index.
                 if let index = Int(part.key) { elements[index] = part.encoder.result }
             }
             return .array(elements)
@@ -92,7 +92,7 @@ extension JSONValueEncoder: SingleValueEncodingContainer, UnkeyedEncodingContain
     func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { nextPart().unkeyedContainer() }
     func superEncoder() -> any Encoder { nextPart() }
 
-    /// As an element if an array was begun, else as the whole.
+    /// Takes a value: as an element if an array was begun, else as the whole.
     private func put(_ value: JSONValue) {
         if elements == nil { self.value = value } else { elements?.append(value) }
     }
@@ -132,7 +132,7 @@ private struct JSONObjectEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol
     private func set(_ value: JSONValue, _ key: Key) { encoder.set(value, forKey: key.stringValue) }
 }
 
-/// Exact where it fits 64 bits with a sign; a double beyond, as when it is read back.
+/// Exact if it fits 64 bits with a sign; else a double, as it would be when it is read back.
 private func integer(_ value: some FixedWidthInteger) -> JSONValue {
     Int64(exactly: value).map(JSONValue.integer) ?? .number(Double(value))
 }

@@ -2,7 +2,8 @@
 
 /// Writes JSON text on one line, the keys of each object in the order of their bytes.
 ///
-/// Equal values are equal bytes, if their strings are spelled alike. What need not be escaped is not (`/`, all beyond ASCII).
+/// Equal values give equal bytes, if their strings have the same scalars. Only what JSON requires is escaped,
+/// so neither `/` nor anything beyond ASCII.
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
 
@@ -11,7 +12,7 @@ struct JSONWriter {
         case .null: write("null")
         case .bool(let value): write(value ? "true" : "false")
         case .integer(let value): write("\(value)")
-        // What JSON cannot hold becomes null, as in JavaScript; no text is read as infinity.
+        // JSON has no infinity and no NaN: they become null, as in JavaScript.
         case .number(let value): write(value.isFinite ? "\(value)" : "null")
         case .string(let value): writeString(value)
         case .verbatim(let text): write(text.text)
@@ -24,8 +25,8 @@ struct JSONWriter {
             write("]")
         case .object(let members):
             write("{")
-            // By bytes: strings are compared by characters, and that is no order where one begins
-            // with what another spells differently.
+            // By bytes: Swift compares strings by characters, and treats different spellings of one character
+            // as equal.
             let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
             for (index, member) in sorted.enumerated() {
                 if index > 0 { write(",") }

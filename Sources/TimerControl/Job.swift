@@ -2,32 +2,32 @@
 
 public import Schedules
 
-/// A job as the daemon tells of it: its definition, and where it stands.
+/// A job as the daemon reports it: its definition, and where it stands.
 public struct Job: Hashable, Sendable {
     public var id: JobID
-    /// The user name of who added it, or the decimal uid where no name is known.
+    /// The name of the user who added it, or the decimal uid if no name is known.
     public var owner: String
     public var state: State
     /// The next fire date; nil once there is none.
     public var fireDate: Timestamp?
-    /// When the fire of that date is due, where jitter puts it off; nil where that is the date.
+    /// When the fire of that date is due, if jitter puts it off; nil if it is due at the date.
     public var dueDate: Timestamp?
-    /// The schedule's date that `fireDate` was moved away from alone; nil where it was not.
+    /// The schedule's date that `fireDate` was moved away from; nil if it was not moved.
     public var movedFrom: Timestamp?
     /// How many times it has fired.
     public var fires: Int
     public var addedAt: Timestamp
     public var endedAt: Timestamp?
-    /// Why it ended, in a word: `once`, `count`, `until`, `exhausted`, `invalidated`, `fired`,
+    /// Why it ended, in a word: `once`, `count`, `until`, `exhausted`, `invalidated`, `targetGone`, `fired`,
     /// `skipped`, `replaced`.
     public var endReason: String?
-    /// Why it is held: it fires no date until that is over; nil for a job that is not.
+    /// Why it is held, so that it fires no date for now; nil if it is not held.
     public var held: String?
-    /// The definition as it is stored, where it cannot be read; then `definition` has the name alone.
+    /// The stored definition, if it cannot be read; then `definition` has the name only.
     public var stored: JSONValue?
-    /// What became of its newest date that has come; where a list was asked for that alone.
+    /// What became of its newest date that has come; only in a list that was asked for it.
     public var last: Run?
-    /// On the wire its fields stand beside the ones above.
+    /// On the wire its fields stand among the ones above.
     public var definition: JobDefinition
 
     public init(
@@ -52,10 +52,10 @@ public struct Job: Hashable, Sendable {
         self.definition = definition
     }
 
-    /// When it fires next; nil once it does not.
+    /// When it fires next; nil once it fires no more.
     public var nextFire: Timestamp? { dueDate ?? fireDate }
 
-    /// Where a job stands in its life; see `docs/architecture.md` for the drawing.
+    /// The state of a job; `docs/architecture.md` has a drawing.
     public enum State: String, Codable, Hashable, Sendable, CaseIterable {
         case scheduled, paused, finished, invalidated
 

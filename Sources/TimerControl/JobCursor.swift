@@ -2,15 +2,15 @@
 
 public import Schedules
 
-/// Where a page of `job.list` ended: to be given back as it came.
+/// Where a page of `job.list` ended; the next request gives it back as it came.
 ///
 /// On the wire an integer, the last job's id; in the order of the next fires an object.
 public enum JobCursor: Hashable, Sendable {
     /// All jobs up to this one have been listed.
     case id(JobID)
-    /// All that fire before, and of those that fire then those up to this one.
+    /// All jobs that fire before this date have been listed, and those of this date up to this id.
     case fire(Timestamp, JobID)
-    /// All that fire, and of those that do not those up to this one.
+    /// All jobs with a next fire have been listed, and of the others those up to this id.
     case idle(JobID)
 }
 
@@ -20,7 +20,7 @@ extension JobCursor: Codable {
     }
 
     public init(from decoder: any Decoder) throws {
-        // try?: what is no integer may be an object, and what is neither is refused by that.
+        // try?: a value that is no integer may be an object; what is neither is refused below.
         if let id = try? decoder.singleValueContainer().decode(JobID.self) {
             self = .id(id)
             return

@@ -33,7 +33,7 @@ extension JobDefinition {
         }
     }
 
-    /// Checks the size of every word that somebody will parse.
+    /// Checks the size of every text that is parsed later.
     private func checkWords(at path: String) throws(ControlError) {
         try schedule.checkSizes(at: "\(path)schedule")
         let words = [
@@ -141,7 +141,7 @@ private func checkNoNUL(_ text: String, _ path: String) throws(ControlError) {
 }
 
 extension ControlError {
-    /// A parameter that is not what it has to be.
+    /// The error for a parameter that is not what it has to be.
     static func wrong(_ path: String, _ found: String, _ expected: String) -> Self {
         Self(.invalidParams, "parameter '\(path)' is \(found), expected \(expected)")
     }

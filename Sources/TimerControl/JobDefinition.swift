@@ -4,8 +4,8 @@ public import Schedules
 
 /// A job as its user states it: the parameters of `job.add`, in the words of the command line.
 ///
-/// Durations and dates are text (`"1h 30min"`, `"tomorrow 09:00"`), so that every client may say
-/// what a person would type; the daemon checks them and answers with dates in RFC 3339.
+/// Durations and dates are text (`"1h 30min"`, `"tomorrow 09:00"`), so that every client may send what a
+/// person would type; the daemon checks them and answers with dates in RFC 3339.
 public struct JobDefinition: Codable, Hashable, Sendable {
     public var schedule: ScheduleWords
     /// Unique among the owner's live jobs; nil for a job known by its id alone.
@@ -17,7 +17,7 @@ public struct JobDefinition: Codable, Hashable, Sendable {
     public var tags: [String]?
     /// The working directory of a run; nil for the owner's home.
     public var cwd: String?
-    /// Added to the plain environment of a run.
+    /// Variables that are added to the default environment of a run.
     public var env: [String: String]?
     /// How long a run may take before it is ended; nil for no limit.
     public var timeout: String?
@@ -27,37 +27,37 @@ public struct JobDefinition: Codable, Hashable, Sendable {
     public var overlap: Overlap?
     /// How often a run that failed is tried again; default 0.
     public var retries: Int?
-    /// `D` or `D..MAX`: how long at most to wait before the first retry, doubled with each up to MAX.
+    /// `D` or `D..MAX`: the longest wait before the first retry; each further retry doubles it, up to MAX.
     public var backoff: String?
     /// The exit statuses that are no failure; default 0.
     public var successCodes: [Int32]?
-    /// Run once when a fire has failed for good, with the failed run as JSON on stdin.
+    /// The command that is run once when a fire has failed for good, with the failed run as JSON on stdin.
     public var onFailure: [String]?
     /// Whether a run that the daemon's end interrupted counts as failed, and is tried again.
     public var rerunInterrupted: Bool?
     /// The niceness of a run, -20 to 19.
     public var nice: Int?
-    /// The address space of each process of a run at most: bytes, or with K, M or G.
+    /// The limit of the address space of each process of a run: bytes, or with K, M or G.
     public var memoryMax: String?
-    /// The processor time of each process of a run at most.
+    /// The limit of the processor time of each process of a run.
     public var cpuTime: String?
     /// The file mode creation mask of a run, in octal; default 022.
     public var umask: String?
-    /// How many fires the job lives for; nil for no limit.
+    /// The job ends after this many fires; nil for no limit.
     public var count: Int?
     /// The date after which it no longer fires.
     public var until: String?
     /// How late a fire may be on purpose, to share a wake-up; never more than half the interval.
     public var tolerance: String?
-    /// Each fire is put off by less than this, and by as much each time for the same date.
+    /// Each fire is put off by less than this; for the same date always by the same time.
     public var jitter: String?
-    /// `once` (default), `skip` or `all`: what becomes of dates that passed without a fire.
+    /// What becomes of dates that passed without a fire: `once` (default), `skip` or `all`.
     public var misfire: Misfire?
     /// How many missed dates `all` makes up for, the newest ones; default 100.
     public var misfireLimit: Int?
     /// How old the latest date may be to fire as late instead of being missed; default 1 min.
     public var misfireAfter: String?
-    /// What was due longer ago than this is never made up for; nil for no bound.
+    /// A date that was due longer ago than this is never made up for; nil for no bound.
     public var misfireWindow: String?
     /// The job ends itself when this process has gone.
     public var whilePid: Int32?
@@ -72,7 +72,7 @@ public struct JobDefinition: Codable, Hashable, Sendable {
         case once, skip, all
     }
 
-    /// Whether its life is tied to something that may go away.
+    /// Whether its life is tied to a process or a connection.
     public var isTied: Bool { whilePid != nil || whileConnected == true }
 
     public enum Overlap: String, Codable, Hashable, Sendable, CaseIterable {
@@ -80,13 +80,13 @@ public struct JobDefinition: Codable, Hashable, Sendable {
         case skip
         /// One fire waits for the run's end; further dates are skipped.
         case queue
-        /// Runs go on beside each other.
+        /// Runs of the job may overlap.
         case allow
         /// The run in progress is ended, and the new one begins then.
         case replace
     }
 
-    /// The names of all fields on the wire, for the refusal of those that are unknown.
+    /// The names of all fields on the wire; other fields are refused.
     public static let fieldNames: Set<String> = Set(CodingKeys.allCases.map(\.rawValue))
 
     enum CodingKeys: String, CodingKey, CaseIterable {

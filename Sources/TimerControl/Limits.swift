@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How much a client may ask for; `docs/protocol.md` lists them, and each refusal names its own.
+/// How much a client may ask for; `docs/protocol.md` lists the limits, and each refusal names its limit.
 ///
 /// Sizes are in bytes of UTF-8.
 public enum Limits {
@@ -20,14 +20,14 @@ public enum Limits {
     /// A word of a schedule, a date or a duration.
     public static let words = 1024
     public static let arguments = 4096
-    /// A command: all its arguments with a NUL behind each; the kernel takes no longer one.
+    /// A command: all its arguments with a NUL after each; the kernel accepts no longer one.
     public static let command = 131_072
     public static let variables = 1024
-    /// An environment: all its `NAME=value` with a NUL behind each.
+    /// An environment: all its `NAME=value` with a NUL after each.
     public static let environment = 131_072
     /// The bytes of `userInfo`, without blanks around it.
     public static let userInfo = 65_536
-    /// A path, with the NUL behind it (PATH_MAX).
+    /// A path, with the NUL after it (PATH_MAX).
     public static let path = 4096
     /// How many missed dates `misfire: all` may make up for.
     public static let misfireLimit = 10_000

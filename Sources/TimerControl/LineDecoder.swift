@@ -4,8 +4,8 @@ package import NIOCore
 
 /// Cuts a stream of bytes into lines, with bounded memory.
 ///
-/// A line ends with a newline, or a carriage return and a newline; empty lines are left out. What
-/// is too long is reported once and dropped up to its end, so that the next line is whole again.
+/// A line ends with a newline, or a carriage return and a newline; empty lines are left out. A line that is
+/// too long is reported once and dropped up to its end, so that the next line is whole again.
 package struct LineDecoder {
     package enum Line: Hashable, Sendable {
         /// The bytes without the newline; at least one.
@@ -33,7 +33,8 @@ package struct LineDecoder {
             buffer = bytes
             return
         }
-        // What was read is given back first, or a stream that never pauses would grow the buffer.
+        // The memory of lines that were taken is reused first, or a stream without a pause would grow the
+        // buffer.
         buffer.discardReadBytes()
         var bytes = bytes
         buffer.writeBuffer(&bytes)
@@ -57,14 +58,14 @@ package struct LineDecoder {
         }
     }
 
-    /// The line that the end of the stream ends in place of a newline; nil if there is none.
+    /// The last line, which the end of the stream ends in place of a newline; nil if there is none.
     package mutating func finish() -> Line? {
         if let line = next() { return line }
         defer { self = Self(limit: limit) }
         return isDropping ? nil : take(buffer.readableBytes, newline: 0)
     }
 
-    /// Keeps the beginning of a line, unless it is too long already.
+    /// Keeps the beginning of a line that has no newline yet, unless it is too long already.
     private mutating func lineInProgress() -> Line? {
         if isDropping {
             drop(buffer.readableBytes)
@@ -87,7 +88,7 @@ package struct LineDecoder {
 
     private mutating func drop(_ length: Int) {
         buffer.moveReaderIndex(forwardBy: length)
-        // Lets go of the memory of a long line as soon as it is done.
+        // Frees the memory of a long line as soon as it was taken.
         if buffer.readableBytes == 0 { buffer = ByteBuffer() }
     }
 }

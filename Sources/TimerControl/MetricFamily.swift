@@ -16,7 +16,7 @@ public struct MetricFamily: Hashable, Sendable {
     public var help: String
     var samples: [Sample] = []
 
-    /// A line: what is measured, of which one of several, and its value.
+    /// One line of text: a suffix of the name, a label if there is one, and the value.
     struct Sample: Hashable, Sendable {
         var suffix = ""
         var label: Label?
@@ -38,7 +38,7 @@ public struct MetricFamily: Hashable, Sendable {
     /// The name under which the samples of a counter or gauge are found.
     public var sampleName: String { kind == .counter ? name + "_total" : name }
 
-    /// The one label that tells the samples apart, nil for none, and its values.
+    /// The one label that distinguishes the samples, and its values; nil for none.
     public var label: (name: String, values: [String])? {
         let labels = samples.compactMap(\.label)
         return labels.first.map { ($0.name, labels.map(\.value)) }
@@ -63,12 +63,12 @@ public struct MetricFamily: Hashable, Sendable {
 }
 
 extension MetricFamily {
-    /// One number.
+    /// With one number as its sample.
     func with(_ value: some Numeric) -> Self {
         with([(nil, value)])
     }
 
-    /// A number for each value of a label.
+    /// With a number for each value of a label.
     func with(_ label: String, _ values: [(String, Int)]) -> Self {
         with(values.map { (Label(name: label, value: $0.0), $0.1) })
     }
@@ -80,7 +80,7 @@ extension MetricFamily {
         return family
     }
 
-    /// The buckets, each with all that is below it, the number of all and their sum.
+    /// With the buckets of a histogram, each with all that is below its bound, the count and the sum.
     func with(_ histogram: Histogram) -> Self {
         var family = self
         var count = 0

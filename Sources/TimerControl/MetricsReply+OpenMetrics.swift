@@ -3,7 +3,7 @@
 import Schedules
 
 extension MetricsReply {
-    /// What the text below is, for HTTP.
+    /// The content type of `openMetrics`, for HTTP.
     public static let contentType = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
     /// The numbers in OpenMetrics text, version 1.0.0, with its end mark.
@@ -11,10 +11,10 @@ extension MetricsReply {
         families.map(\.text).joined() + "# EOF\n"
     }
 
-    /// All metrics; `docs/metrics.md` is about these.
+    /// All metrics; `docs/metrics.md` describes them.
     ///
-    /// The kinds are those that Prometheus' older text has as well: of a file with any other, the
-    /// node exporter reads nothing. Nothing is called `process_…`, as the exporter's own metrics are.
+    /// They use only kinds that Prometheus' older text has as well: the node exporter reads nothing of a file
+    /// with another kind. No name begins with `process_`, as the names of the exporter's own metrics do.
     public var families: [MetricFamily] {
         daemonFamilies + jobFamilies + runFamilies + storeFamilies + clientFamilies
     }
@@ -139,7 +139,7 @@ extension MetricsReply {
 }
 
 extension [(String, Int?)] {
-    /// Those that have a number: what is not known has no sample, and is not 0.
+    /// The pairs with a number: an unknown number has no sample, rather than 0.
     fileprivate var known: [(String, Int)] {
         compactMap { label, number in number.map { (label, $0) } }
     }

@@ -2,9 +2,9 @@
 
 public import Schedules
 
-/// `daemon.metrics`: the daemon in numbers, of all users together.
+/// `daemon.metrics`: the numbers of the daemon, of all users together.
 ///
-/// What is counted is counted since the daemon's start; all else is as it is now.
+/// Counts run from the daemon's start; all other numbers are those of now.
 public struct MetricsReply: Codable, Hashable, Sendable {
     public var version: String
     public var startedAt: Timestamp
@@ -41,7 +41,7 @@ public struct MetricsReply: Codable, Hashable, Sendable {
 
     /// Live jobs by state, and the timers of those that are due soon.
     public struct Jobs: Codable, Hashable, Sendable {
-        /// nil while the database cannot be read, as for the next.
+        /// Nil while the database cannot be read; so is `paused`.
         public var scheduled: Int?
         public var paused: Int?
         /// Timers in the run loop.
@@ -58,12 +58,12 @@ public struct MetricsReply: Codable, Hashable, Sendable {
     }
 
     public struct Fires: Codable, Hashable, Sendable {
-        /// Of jobs without a command.
+        /// Fires of jobs without a command.
         public var event = 0
         public var command = 0
-        /// Those that were due and waited for their turn.
+        /// Fires that were due and had to wait for their turn.
         public var waited = 0
-        /// From the date at which each was due to its beginning; none of those by hand.
+        /// How long after its due date each fire began; fires by hand do not count.
         public var lateness = Histogram(bounds: [
             0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 10, 60, 3600,
         ])
@@ -74,11 +74,11 @@ public struct MetricsReply: Codable, Hashable, Sendable {
     public struct Runs: Codable, Hashable, Sendable {
         /// Runs that have ended, by how; an outcome that did not occur may be missing.
         public var ended: [String: Int]
-        /// Those that have a place among the runs that the limits allow.
+        /// Runs in progress.
         public var running: Int
-        /// Those that wait for one.
+        /// Fires that wait for a place among the runs.
         public var waitingForPlace: Int
-        /// Fires whose command waits for anything else: the run before it, its next attempt.
+        /// Fires whose command waits for something else: the run before it, its next attempt.
         public var waiting: Int
 
         public init(ended: [String: Int], running: Int, waitingForPlace: Int, waiting: Int) {
@@ -143,7 +143,7 @@ public struct MetricsReply: Codable, Hashable, Sendable {
     public struct Process: Codable, Hashable, Sendable {
         /// In bytes.
         public var residentMemory: Int64
-        /// Of user and system together, in seconds.
+        /// User and system time together, in seconds.
         public var processorTime: Double
 
         public init(residentMemory: Int64, processorTime: Double) {

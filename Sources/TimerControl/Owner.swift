@@ -2,13 +2,13 @@
 
 /// Whose a job is: a uid, and the name that it had when the job was added.
 ///
-/// Both, for a uid is given to somebody else once its user was removed. Root is root whatever it is
-/// called.
+/// Both are needed, as a uid may be given to another user once its user was removed. Uid 0 is always called
+/// root.
 package struct Owner: Hashable, Sendable {
     package let uid: UInt32
     package let name: String
 
-    /// `name`: nil for a uid without an entry in the user database, which goes by its number.
+    /// `name`: nil for a uid without an entry in the user database; then the number is the name.
     package init(uid: UInt32, name: String? = nil) {
         self.uid = uid
         self.name = uid == 0 ? "root" : name ?? String(uid)

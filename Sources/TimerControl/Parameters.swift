@@ -13,7 +13,7 @@ struct Parameters {
         switch value {
         case .object(let members): self.members = members
         case nil: members = [:]
-        // At the outermost level alone: an element of a list has to be there.
+        // Only for all parameters of a request: an element of a list must not be null.
         case .null where path.isRoot: members = [:]
         case let value?:
             throw path.isRoot
@@ -43,7 +43,7 @@ struct Parameters {
         return field
     }
 
-    /// The parameter of that name; nil where it is missing or null.
+    /// The parameter of that name; nil if it is missing or null.
     func optional<Value: Decodable>(
         _ type: Value.Type,
         _ name: String
@@ -89,14 +89,14 @@ struct Parameters {
             guard let found = error.found else { throw missing(error.path) }
             throw .wrong(error.path, found, expectation(error))
         } catch let error as ScheduleError {
-            // A field that schedules do not have.
+            // The schedule has an unknown field.
             throw ControlError(.badSchedule, error.message)
         } catch {
             throw ControlError(.invalidParams, "'params' cannot be read: \(error)")
         }
     }
 
-    /// What was expected, with an example where words have a form of their own.
+    /// What was expected, with an example for words of a special form.
     private static func expectation(_ error: JSONMismatch) -> String {
         let field = error.path.split(separator: ".").last.map(String.init) ?? error.path
         return examples[field].map { "\(error.expected) such as \($0)" } ?? error.expected

@@ -2,7 +2,7 @@
 
 /// The lines that the daemon sends, without the newlines at their ends.
 public enum ReplyLine {
-    /// The answer to one request, with the id that it had; null where that is not known.
+    /// The answer to one request, with the request's id; null if that is not known.
     public static func reply(
         id: JSONValue,
         _ result: Result<any Encodable & Sendable, ControlError>
@@ -35,7 +35,7 @@ public enum ReplyLine {
         notification("event", event)
     }
 
-    /// Tells a connection that subscribed what is no longer there to be sent.
+    /// Tells a connection that subscribed which events are no longer kept.
     public static func eventsLost(_ lost: EventsLost) -> [UInt8] {
         notification("events.lost", lost)
     }

@@ -2,7 +2,7 @@
 
 public import Schedules
 
-/// Every request of the control protocol, one case each; `docs/protocol.md` tells them in full.
+/// Every request of the control protocol, one case each; `docs/protocol.md` describes them in full.
 public enum Request: Hashable, Sendable {
     case addJobs(AddJobs)
     case applyJobs(ApplyJobs)
@@ -71,12 +71,12 @@ public struct AddJobs: Hashable, Sendable {
     }
 }
 
-/// `job.apply`: jobs are ended, changed and added, all of it or nothing.
+/// `job.apply`: ends, changes and adds jobs, all of it or nothing.
 public struct ApplyJobs: Hashable, Sendable {
     public var invalidate: [JobID]
     public var change: [JobRevision]
     public var add: [JobDefinition]
-    /// Whether all is tried and nothing is kept.
+    /// Whether the changes are tried and then undone.
     public var dryRun: Bool
 
     public init(
@@ -92,7 +92,7 @@ public struct ApplyJobs: Hashable, Sendable {
     }
 }
 
-/// What a live job is to be from now on: on the wire, its definition with its id beside the fields.
+/// A new definition for a live job: on the wire its fields, with the job's id among them.
 public struct JobRevision: Hashable, Sendable {
     public var id: JobID
     public var definition: JobDefinition
@@ -109,8 +109,7 @@ public enum JobReference: Hashable, Sendable {
     case name(String)
 }
 
-/// Jobs by `id`, `ids`, `name`, `tag` or `owner`; a tag and an owner may match none, each id and name
-/// has to.
+/// Jobs by `id`, `ids`, `name`, `tag` or `owner`; each id and name must match, a tag or an owner need not.
 public enum JobSelection: Hashable, Sendable {
     case ids([JobID])
     case name(String)
@@ -172,7 +171,7 @@ public struct ListJobs: Codable, Hashable, Sendable {
     public var last: Bool?
     /// 1 to 1000; default 100.
     public var limit: Int?
-    /// From the answer before, which was in the same order.
+    /// From the reply before, which was in the same order.
     public var cursor: JobCursor?
 
     public init() {}
@@ -180,9 +179,9 @@ public struct ListJobs: Codable, Hashable, Sendable {
     public enum Order: String, Codable, Hashable, Sendable, CaseIterable {
         /// By growing id.
         case id
-        /// By when they fire next; those that do not at the end, by growing id.
+        /// By their next fire; jobs without one at the end, by growing id.
         ///
-        /// One that fires while pages are asked for may come once more, with its next date.
+        /// A job that fires between two pages may come once more, with its next date.
         case nextFire
     }
 
@@ -219,9 +218,9 @@ public struct RunReference: Codable, Hashable, Sendable {
 /// `run.output`: what a run has written, also of one in progress.
 public struct ReadOutput: Codable, Hashable, Sendable {
     public var id: RunID
-    /// What is known already, and is not wanted again; nil for nothing.
+    /// Up to where the client has the output already; nil for nothing.
     public var after: OutputPosition?
-    /// Whether to be answered only once there is something beyond `after`, or the run is over.
+    /// Whether the answer waits until there is output beyond `after`, or the run is over.
     public var wait: Bool?
 
     public init(id: RunID) { self.id = id }
@@ -229,7 +228,7 @@ public struct ReadOutput: Codable, Hashable, Sendable {
     static let fieldNames: Set<String> = ["id", "after", "wait"]
 }
 
-/// How far somebody has read a run's output: bytes of each stream, from the run's beginning.
+/// How far a client has read a run's output: bytes of each stream, from the run's beginning.
 public struct OutputPosition: Codable, Hashable, Sendable {
     public var stdout: Int64
     public var stderr: Int64
@@ -242,7 +241,7 @@ public struct OutputPosition: Codable, Hashable, Sendable {
     static let fieldNames: Set<String> = ["stdout", "stderr"]
 }
 
-/// `events.subscribe`: this connection gets events from now on, after those that follow `since`.
+/// `events.subscribe`: this connection gets the stored events after `since`, then new ones.
 public struct Subscribe: Codable, Hashable, Sendable {
     /// The last `seq` already seen; 0 for all that are kept; nil for new ones alone.
     public var since: Int64?
@@ -260,7 +259,7 @@ public struct Subscribe: Codable, Hashable, Sendable {
 public struct BackUp: Codable, Hashable, Sendable {
     /// The absolute path of the copy, on the daemon's machine.
     public var file: String
-    /// Whether a file of that name is replaced; without it, such a file is refused.
+    /// Whether a file of that name is replaced; else the request is refused.
     public var replace: Bool?
 
     public init(file: String, replace: Bool? = nil) {

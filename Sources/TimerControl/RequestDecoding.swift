@@ -167,7 +167,7 @@ extension Parameters {
 }
 
 extension [JobID] {
-    /// In their order: what is to be done to a job is done once, however often it is named.
+    /// In their order, each once: a job that is named twice is changed once.
     fileprivate var eachOnce: Self {
         var seen: Set<JobID> = []
         return filter { seen.insert($0).inserted }

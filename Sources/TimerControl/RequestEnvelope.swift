@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One request of a line as it came: who wants the answer, and what is asked.
+/// One request of a line: its id, and what is asked.
 public struct RequestEnvelope: Hashable, Sendable {
     /// A string, an integer or null, handed back with the reply; nil for a notification, which
     /// gets no reply, not even an error.
     public var id: JSONValue?
-    /// The request, or why it is none.
+    /// The request, or why it cannot be read.
     public var request: Result<Request, ControlError>
 
     public init(id: JSONValue?, request: Result<Request, ControlError>) {
@@ -13,7 +13,7 @@ public struct RequestEnvelope: Hashable, Sendable {
         self.request = request
     }
 
-    /// Takes a request from one JSON value; what is wrong with it becomes its error.
+    /// Reads a request from one JSON value; what is wrong with it becomes its error.
     init(_ value: JSONValue) {
         guard case .object(let members) = value else {
             self.init(refusing: "a request is an object, not \(value.kind)")
@@ -31,7 +31,8 @@ public struct RequestEnvelope: Hashable, Sendable {
             let (method, parameters) = try Self.parts(of: members)
             self.init(id: id, request: .success(try Request(method, parameters: parameters)))
         } catch {
-            // Not even known to be a notification, if it is no request: null stands for the id.
+            // If it is no request, a missing id does not make it a notification: it is answered with a null
+            // id.
             let id = error.reason == .invalidRequest ? id ?? .null : id
             self.init(id: id, request: .failure(error))
         }
@@ -82,8 +83,8 @@ public enum RequestLine: Hashable, Sendable {
     /// Reads a line, without the newline at its end.
     ///
     /// One pass over the text, linear in its length.
-    /// - Throws: `parseError` where it is not JSON; `invalidRequest` for an empty batch and
-    ///   `limitReached` for one that is too long. Faults inside a batch are their elements' own.
+    /// - Throws: `parseError` if it is not JSON; `invalidRequest` for an empty batch and `limitReached` for
+    ///   one that is too long. A fault inside a batch becomes the error of its element.
     public init(parsing line: [UInt8]) throws(ControlError) {
         let value: JSONValue
         do {

@@ -5,7 +5,7 @@ public import Schedules
 /// `job.get`, `job.setFireDate`, and `job.add` of one.
 public struct JobReply: Codable, Hashable, Sendable {
     public var job: Job
-    /// What the daemon made of the words, where it had to choose: a local time that did not exist.
+    /// What the daemon chose for ambiguous words, such as a local time that does not exist.
     public var notes: [String]?
 
     public init(job: Job, notes: [String]? = nil) {
@@ -19,7 +19,7 @@ public struct JobsReply: Codable, Hashable, Sendable {
     public var jobs: [Job]
     /// To be given with the next request; nil on the last page.
     public var cursor: JobCursor?
-    /// Jobs that were changed as well and for which the reply has no room; nil where it has.
+    /// Jobs that were changed as well but do not fit into the reply; nil if all fit.
     public var others: [JobID]?
 
     public init(jobs: [Job], cursor: JobCursor? = nil, others: [JobID]? = nil) {
@@ -32,10 +32,10 @@ public struct JobsReply: Codable, Hashable, Sendable {
 /// `job.apply`: the jobs as they stand, in the order of the request.
 public struct ApplyReply: Codable, Hashable, Sendable {
     public var invalidated: [Job]
-    /// Of a job whose schedule changed, the one that took its place.
+    /// For a job whose schedule changed, the job that took its place.
     public var changed: [Job]
     public var added: [Job]
-    /// Jobs that were invalidated as well and for which the reply has no room; nil where it has.
+    /// Jobs that were invalidated as well but do not fit into the reply; nil if all fit.
     public var others: [JobID]?
 
     public init(
@@ -96,12 +96,12 @@ public struct OutputReply: Codable, Hashable, Sendable {
     }
 
     public struct Stream: Codable, Hashable, Sendable {
-        /// The bytes as text, where they are UTF-8; else `base64` holds them.
+        /// The bytes as text, if they are UTF-8; else `base64` holds them.
         public var text: String?
         public var base64: String?
         /// Where these bytes begin, counted from the run's beginning.
         ///
-        /// Beyond what was asked for where bytes in between are no longer kept.
+        /// It lies beyond `after` if bytes in between are no longer kept.
         public var offset: Int64
         /// How many bytes came before the ones that are kept.
         public var dropped: Int64
@@ -146,7 +146,7 @@ public struct BackUpReply: Codable, Hashable, Sendable {
     }
 }
 
-/// `daemon.check`: what SQLite finds wrong with the database file.
+/// `daemon.check`: the faults that SQLite finds in the database file.
 public struct CheckReply: Codable, Hashable, Sendable {
     /// A sentence each, at most 100; empty for a database that is sound.
     public var problems: [String]
@@ -164,7 +164,7 @@ public struct StatusReply: Codable, Hashable, Sendable {
     public var socket: String
     /// Jobs by state; live ones alone, so that the answer does not grow with history.
     ///
-    /// nil while the database cannot be read.
+    /// Nil while the database cannot be read.
     public var scheduled: Int?
     public var paused: Int?
     /// How many of them are held; nil as above.
@@ -179,7 +179,7 @@ public struct StatusReply: Codable, Hashable, Sendable {
     public var seq: Int64
     /// The next fire date of all jobs; nil when nothing waits.
     public var nextFireDate: Timestamp?
-    /// What keeps the database from taking writes, or from being read; nil while nothing does.
+    /// Why the database cannot be written or read; nil while it can.
     public var trouble: String?
 
     public init(

@@ -6,16 +6,16 @@ public import Schedules
 ///
 /// `run.list` answers with one of these for each fire of a job, newest first.
 public struct Run: Codable, Hashable, Sendable {
-    /// The run's number; nil where the fire ran no command.
+    /// The run's number; nil if the fire ran no command.
     public var id: RunID?
     public var job: JobID
     public var fire: FireID
     /// From 1; counts the retries of one fire.
     ///
-    /// Nil where the fire ran no command, and for the command of `onFailure`.
+    /// Nil if the fire ran no command, and for the command of `onFailure`.
     public var attempt: Int?
     public var state: State
-    /// What its command waits for, where `state` is `waiting`.
+    /// What its command waits for, if `state` is `waiting`.
     public var waitsFor: Wait?
     /// The scheduled date; for a range of skipped dates, the first.
     public var fireDate: Timestamp
@@ -25,34 +25,34 @@ public struct Run: Codable, Hashable, Sendable {
     public var dates: Int?
     /// How many missed dates this fire stands for; nil for none.
     public var missed: Int?
-    /// Why a fire was skipped, or why it came out of turn (`manual`).
+    /// Why a fire was skipped, or that it was fired by hand (`manual`).
     public var reason: FireReason?
     public var firedAt: Timestamp?
     public var outcome: Outcome?
-    /// The exit status, where `outcome` is `exited`.
+    /// The exit status, if `outcome` is `exited`.
     public var status: Int32?
-    /// The signal's number, where `outcome` is `signalled`.
+    /// The signal's number, if `outcome` is `signalled`.
     public var signal: Int32?
-    /// Why the command could not be started, where `outcome` is `notStarted`.
+    /// Why the command could not be started, if `outcome` is `notStarted`.
     public var error: String?
     public var startedAt: Timestamp?
     public var endedAt: Timestamp?
     /// True for the command of `onFailure`, which is no attempt of the job's own.
     public var onFailure: Bool?
-    /// When the fire's next attempt comes, where this one failed and it has retries left.
+    /// When the fire's next attempt comes, if this one failed and it has retries left.
     public var nextAttemptAt: Timestamp?
     /// The processor time of the run's processes, in seconds.
     public var userTime: Double?
     public var systemTime: Double?
     /// The largest resident set of one of the run's processes, in bytes.
     public var peakMemory: Int64?
-    /// How many processes of its group could not be ended with it: they had become another user's, or
-    /// sleep where no signal reaches them; nil for none.
+    /// How many processes of its group could not be ended: they became another user's, or no signal reaches
+    /// them; nil for none.
     public var survivors: Int?
-    /// Why the daemon cannot read all that is stored of it: it is of a newer version, or damaged; nil
-    /// where it can.
+    /// Why the daemon cannot read all that is stored of it: it is of a newer version, or damaged; nil if it
+    /// can.
     ///
-    /// Then the other fields say what can be read.
+    /// If set, the other fields hold what can be read.
     public var unread: String?
 
     public init(job: JobID, fire: FireID, state: State, fireDate: Timestamp) {
@@ -67,24 +67,24 @@ public struct Run: Codable, Hashable, Sendable {
         case claimed
         /// The event went out; there is no command.
         case fired
-        /// Its command waits, for what `waitsFor` says.
+        /// Its command waits; `waitsFor` says for what.
         case waiting
         case running
         case done
         case skipped
-        /// Its state is what cannot be read; `unread` says why.
+        /// Its state cannot be read; `unread` says why.
         case unreadable
     }
 
     public enum Wait: String, Codable, Hashable, Sendable, CaseIterable {
-        /// A place among the runs that the daemon's limits allow at once; those that wait for one
-        /// get it in order, the users in turn.
+        /// A place among the runs that the daemon's limits allow at once; waiting fires get one in order, the
+        /// users in turn.
         case place
         /// The end of the job's run in progress.
         case run
         /// The time of its next attempt.
         case retry
-        /// The start of the command that the job wants run when a fire has failed.
+        /// The start of the job's `onFailure` command.
         case onFailure
     }
 
@@ -104,16 +104,15 @@ public struct Run: Codable, Hashable, Sendable {
 
 /// Why a date did not become a fire, or became one out of turn.
 public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
-    /// The date passed while nobody could fire it; `misfire` decided against making up for it.
+    /// The date passed while the daemon could not fire it, and `misfire` does not make up for it.
     case misfire
-    /// The date was missed, and another fire stands for it.
+    /// The date was missed, and a later fire stands for it.
     case coalesced
     /// More dates were missed than `misfireLimit` makes up for.
     case misfireLimit
     /// The date was missed longer ago than `misfireWindow`.
     case misfireWindow
-    /// The date passed while the job's fire waited for its turn: its user's fires were more than a
-    /// user's share.
+    /// The date passed while the job's fire waited for its turn: its user had more fires than a user's share.
     case overload
     /// A run of the job was still in progress.
     case overlap
@@ -121,17 +120,18 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     case manual
     /// Dropped by `job.skip`.
     case skip
-    /// The next fire was moved, by `job.setFireDate`, and stands for this date.
+    /// `job.setFireDate` moved the next fire, which stands for this date.
     case moved
     /// The job was paused.
     case paused
     /// The wall clock was set forward over it.
     case clockStepped
-    /// The job was ended before the date, which had come, could fire, or its command run.
+    /// The date had come, but the job was ended before it fired, or before its command began.
     case invalidated
     /// The job was held: it could not be read, or its owner was gone.
     case held
-    /// Fired by hand, and dropped before its command began: the job was ended, or a newer fire replaced it.
+    /// The fire was by hand, and was dropped before its command began: the job was ended, or a newer fire
+    /// replaced it.
     case withdrawn
 
     /// The reason in words, to follow "skipped: ".

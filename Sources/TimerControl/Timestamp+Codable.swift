@@ -3,7 +3,7 @@
 public import Schedules
 
 extension Timestamp: Codable {
-    /// An instant is RFC 3339 text on the wire; any offset is read, UTC is written.
+    /// An instant is RFC 3339 text on the wire: read with any offset, written in UTC.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)

@@ -5,7 +5,7 @@ import Schedules
 
 /// The clock of a daemon that starts now, and what that start changes in the store.
 ///
-/// Made before anything is written: a start that is refused leaves no trace of it.
+/// Made before anything is written, so a start that is refused stores nothing of it.
 struct ClockResumption: Sendable {
     /// Elapsed time goes on from where the store left it.
     let clock: SystemClock
@@ -33,10 +33,10 @@ struct ClockResumption: Sendable {
         self.state = state
     }
 
-    /// Stores where the clock stands; after a start of the machine, makes what waits for that due; on a
-    /// restored copy, leaves out the numbers that its original may have given out.
+    /// Stores where the clock stands; after a start of the machine, makes the jobs of `@reboot` due.
     ///
-    /// Says if the wall clock was stepped meanwhile.
+    /// On a restored copy, skips the numbers that its original may have given out. Logs a step of the wall
+    /// clock that was made while no daemon ran.
     func write(to store: WriteQueue, log: Logger) async throws {
         if step != .zero {
             log.notice(
@@ -44,7 +44,7 @@ struct ClockResumption: Sendable {
                 metadata: ["step": "\(step)"]
             )
         }
-        // One transaction: a crash leaves the boot unknown, or what it made due stored.
+        // One transaction, so that a crash cannot store the boot without the jobs that it made due.
         try await store.write { database in
             if let date = state.goesOnFrom { try DaemonState.leaveCopy(database, now: date) }
             try DaemonState.write(anchor, to: database)

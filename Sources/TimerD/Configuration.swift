@@ -3,9 +3,9 @@
 public import Logging
 import Schedules
 
-/// What a daemon is told at its start; docs/configuration.md tells each.
+/// The settings of a daemon; docs/configuration.md describes each.
 public struct Configuration: Hashable, Sendable {
-    /// The path of the database; created, with its folder, where there is none.
+    /// The path of the database; created, with its folder, if there is none.
     public var database: String
     /// The path of the control socket.
     public var socket: String
@@ -15,14 +15,14 @@ public struct Configuration: Hashable, Sendable {
 
     /// How many commands run at once; more wait, in order.
     public var maxRuns = 64
-    /// How many of one user.
+    /// How many commands of one user run at once.
     public var maxRunsPerUser = 32
     /// How many rows of a job's history are kept, the newest.
     public var runsKept = 100
     public var historyMaxAge = Duration.seconds(365 * 86_400)
     /// How long ended jobs are kept.
     public var endedJobsMaxAge = Duration.seconds(30 * 86_400)
-    /// How many bytes of one user's are stored: jobs, ended ones among them, and their output.
+    /// How many bytes are stored for one user: jobs, ended ones too, and their output.
     public var maxBytesPerUser = 268_435_456
     /// How many events of each user are kept, the newest.
     public var eventsKept = 100_000
@@ -62,11 +62,11 @@ extension TimeSpan {
     }
 }
 
-/// What the scheduler does by.
+/// The settings of the scheduler.
 struct Settings: Sendable {
     /// The path of the control socket, for `TIMERD_SOCKET`.
     var socket: String
-    /// Whose jobs' commands are run: the daemon's own user.
+    /// The account that the daemon runs as; unless that is root's, all commands run as it.
     var account: Account
     /// How many commands run at once; more wait, in order.
     var maxRuns = 64
@@ -85,8 +85,10 @@ struct Settings: Sendable {
         RunQueue.Limits(all: maxRuns, perUser: maxRunsPerUser, hasReserve: account.uid == 0)
     }
 
-    /// What a user's fires may take: for a while as many as there may be jobs, which may all have the
-    /// same date, or those of ten seconds.
+    /// How often a user's fires may begin.
+    ///
+    /// The burst is as many as a user may have jobs, which may all have the same date, or the fires of ten
+    /// seconds if those are more.
     var turns: FireTurns.Limits {
         FireTurns.Limits(
             perSecond: maxFiresPerSecondPerUser,
@@ -101,7 +103,7 @@ extension Settings {
     init(_ configuration: Configuration, account: Account) {
         self.init(socket: configuration.socket, account: account)
         maxRuns = configuration.maxRuns
-        // Where one user is served, all places are that user's.
+        // A daemon that is not root's serves one user, who may have all places.
         maxRunsPerUser = account.uid == 0 ? configuration.maxRunsPerUser : configuration.maxRuns
         runsKept = configuration.runsKept
         retention = RetentionLimits(configuration)

@@ -13,25 +13,25 @@ public struct Daemon: Service {
     private let log: Logger
     private let reloads = AsyncStream<Configuration>.makeStream()
 
-    /// `manager`: who is told how the daemon is, and may have its socket already.
+    /// `manager`: is told the daemon's state, and may hand over its socket.
     public init(_ configuration: Configuration, manager: ServiceManager, log: Logger) {
         self.configuration = configuration
         self.manager = manager
         self.log = log
     }
 
-    /// Has the daemon go by another configuration, as soon as it runs.
+    /// Gives the daemon another configuration, which it takes over as soon as it runs.
     ///
-    /// What cannot be changed in a daemon that runs is logged and stays: its database and socket.
+    /// Database, socket and `listen` stay as they are until a restart; a change of them is logged.
     public func reload(_ configuration: Configuration) {
         reloads.continuation.yield(configuration)
     }
 
     /// Runs until it is told to stop, by the service group or by cancellation.
     ///
-    /// - Throws: `DaemonError` for what keeps it from starting: a database that is in use, cannot be
-    ///   read or is not ours, a socket that another daemon answers on; and where a file of its
-    ///   database was taken away while it ran.
+    /// - Throws: `DaemonError` for what keeps it from starting: a database that is in use, cannot be read or
+    ///   is not ours, a socket that another daemon answers on; and if a file of its database was taken away
+    ///   while it ran.
     public func run() async throws {
         let parts: DaemonParts
         let loss = Loss(reloads: reloads.continuation)
@@ -49,14 +49,14 @@ public struct Daemon: Service {
         )
         let watchdog = Watchdog(manager, on: parts.thread)
         manager.tell(.ready, .status("serving '\(configuration.socket)'"))
-        // Ends when the daemon is told to stop, when its task is cancelled, and with its database.
+        // Ends when the daemon is told to stop, when its task is cancelled, and when its database is lost.
         var configuration = configuration
         for await new in reloads.stream.cancelOnGracefulShutdown() {
             manager.tell(.reloading)
             configuration = await parts.reload(new, over: configuration)
             manager.tell(.ready)
         }
-        // After the drain, runs have their jobs' killAfter to end, 5 s unless it says otherwise.
+        // After the drain, runs have the `killAfter` of their jobs to end: 5 s by default.
         manager.tell(
             .stopping,
             .status("stopping"),
@@ -68,7 +68,7 @@ public struct Daemon: Service {
         } catch  where loss.error == nil {
             throw error
         } catch {
-            // That nothing could be stored has been told already.
+            // The stop failed because the database is lost; `loss.error` says so below.
         }
         withExtendedLifetime(watchdog) {}
         if let error = loss.error { throw DaemonError(error.sentence, .inputOutput) }

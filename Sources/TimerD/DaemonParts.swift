@@ -10,10 +10,9 @@ import TimerControl
 
 /// Everything that a daemon consists of.
 ///
-/// Starting has two steps. The first makes every part, and is all that may refuse the start: the
-/// store is open and migrated, the socket is bound and clients may connect, nobody is answered, and
-/// nothing else has been changed. The second takes over from the daemon before: it writes, runs
-/// and tells.
+/// Starting has two steps. The first makes every part: it opens and migrates the store and binds the socket.
+/// Clients may connect, but get no answer yet, and nothing else has been changed. The second takes over from
+/// the daemon before: it writes, then runs and answers. Either may refuse the start.
 struct DaemonParts {
     let store: Store
     let clock: SystemClock
@@ -29,10 +28,10 @@ struct DaemonParts {
     private let resumption: ClockResumption
     private var started: StartedParts
 
-    /// Starts all parts; where one cannot, those before it are stopped, and all is as it was but for
-    /// the schema.
+    /// Starts all parts; if one cannot start, stops those before it and throws.
     ///
-    /// `onLost` is called once, when the database was removed or replaced under the daemon.
+    /// If the first step fails, nothing was changed but the schema. `onLost` is called once, when the
+    /// database was removed or replaced under the daemon.
     static func start(
         _ configuration: Configuration,
         _ manager: ServiceManager,
@@ -47,7 +46,7 @@ struct DaemonParts {
             await parts.serveMetrics(at: configuration.listen)
             return parts
         } catch {
-            // try?: why it did not start is what whoever started it has to know.
+            // try?: the caller needs the error of the start, not one of the stop.
             try? await started.stop()
             throw error
         }
@@ -88,7 +87,7 @@ struct DaemonParts {
         } stop: {
             try await $0.close()
         }
-        // One that was not there before.
+        // Locks a database file that the store has just created.
         try lock.holdFile()
         self.store = store
         resumption = try ClockResumption(store.state, bootID: SystemClock.bootID())
@@ -139,7 +138,7 @@ struct DaemonParts {
             log: log,
             own: own
         )
-        // The daemon's own user is known by its uid.
+        // The daemon's own user is known by its uid alone.
         let owner = { @Sendable (peer: Peer) in peer.uid == own.uid ? own : peer.owner }
         let socket = try await started.start {
             var settings = ControlSocket.Settings(configuration, uid: geteuid())
@@ -162,9 +161,9 @@ struct DaemonParts {
         self.started = started
     }
 
-    /// Takes over from the daemon before this one, and answers who has connected.
+    /// Takes over from the daemon before this one, and begins to answer clients.
     ///
-    /// - Throws: why what it left could not be stored as settled; then nothing has been run.
+    /// - Throws: why what the daemon before left could not be settled; then nothing has been run.
     private func takeOver() async throws {
         try await store.writer.write { [own] in try Owners($0).rename(own) }
         try await resumption.write(to: store.writer, log: log)
@@ -181,11 +180,11 @@ struct DaemonParts {
         socket.serve()
     }
 
-    /// Serves the metrics over HTTP where that is set.
+    /// Serves the metrics over HTTP if that is set.
     private mutating func serveMetrics(at listen: String) async {
         guard let address = ListenAddress(listen) else { return }
         let (loop, metrics, log) = (bus.loop, metrics, log)
-        // Jobs run already; they are not ended because somebody else has the port.
+        // Jobs run already: a port that is in use does not end them.
         do {
             let endpoint = try await started.start {
                 try await MetricsEndpoint.start(
@@ -203,7 +202,7 @@ struct DaemonParts {
         }
     }
 
-    /// Goes over to what `new` says, and returns what is in force from now on.
+    /// Takes over the settings of `new`, and returns those in force from now on.
     func reload(_ new: Configuration, over old: Configuration) async -> Configuration {
         var new = new
         for setting in old.changes(to: new)
@@ -213,7 +212,7 @@ struct DaemonParts {
         (new.database, new.socket, new.listen) = (old.database, old.socket, old.listen)
         await scheduler.reload(Settings(new, account: scheduler.settings.account))
         let socketSettings = ControlSocket.Settings(new, uid: geteuid())
-        // The log tells of it once it is in force: who reads that may rely on it.
+        // Logged once it is in force, so that a reader of the log can rely on it.
         await socket.reload(socketSettings)
         let changed = old.changes(to: new).map(\.rawValue).joined(separator: " ")
         log.notice("reloaded", metadata: ["changed": "\(changed)"])
@@ -221,7 +220,7 @@ struct DaemonParts {
         return new
     }
 
-    /// Ends the runs, gives back what was claimed, and stops all parts in reverse.
+    /// Ends the runs, releases the claims, and stops all parts in reverse.
     ///
     /// - Throws: what could not be stored.
     func stop(drainTime: Duration) async throws {
@@ -235,7 +234,7 @@ struct DaemonParts {
 extension EventBus: EventPublisher {}
 
 extension Scheduler {
-    /// What the clock watch saw.
+    /// Handles a signal of the clock watch.
     func clockSignalled(_ signal: ClockWatch.Signal) {
         switch signal {
         case .dateHasCome: windowDue()
@@ -249,10 +248,11 @@ extension Scheduler {
 }
 
 extension Store {
-    /// Where watchers read what they have missed, once all that was told before is stored.
+    /// Where watchers read the events that they have missed.
     func events(after scheduler: Scheduler) -> EventSource {
         { [reader] after, owner, limit in
-            // A page that lacks what is not stored yet would be taken for all that there is.
+            // All events that were told are stored first: else the watcher would miss those that are not in
+            // the page yet.
             if scheduler.pending.areTold(to: owner) { try await scheduler.store.barrier() }
             return try await reader.read { database in
                 let log = EventLog(database)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What has been started, in order, and how each of it is stopped: always in reverse.
+/// The parts that were started, in order, and how each is stopped: always in reverse.
 struct StartedParts: Sendable {
     private var stops: [@Sendable () async throws -> Void] = []
 

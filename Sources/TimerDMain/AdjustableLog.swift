@@ -4,7 +4,7 @@ import Locks
 import Logging
 import TimerD
 
-/// The least that is logged, by all loggers that share it; may be changed at any time.
+/// The lowest level that is logged, by all loggers that share it; may be changed at any time.
 final class LogThreshold: Sendable {
     private let state: Locked<Logger.Level>
 
@@ -16,8 +16,7 @@ final class LogThreshold: Sendable {
     }
 }
 
-/// Logs to standard error, or the journal behind it, from a level upwards that is set for all such
-/// loggers together.
+/// Logs to standard error, or the journal behind it, from a level that all such loggers share.
 struct AdjustableLog: LogHandler {
     private var output: StreamLogHandler
     private let threshold: LogThreshold

@@ -2,15 +2,16 @@
 
 import CLinux
 
-/// Has the allocator give back what was freed, instead of keeping it for each thread: what one long
-/// request took is not to stay taken.
+/// Makes the allocator return freed memory to the system.
+///
+/// Else the memory that one long request took would stay taken, for each thread.
 enum MemoryReturn {
-    /// To be called before there are threads.
+    /// Call it before there are threads.
     static func begin() {
-        // Memory is freed on other threads than took it. With an arena for each thread the most that
-        // each ever held adds up.
+        // Memory is often freed on another thread than took it. With an arena for each thread, the largest
+        // sizes of all arenas would add up.
         mallopt(M_ARENA_MAX, 2)
-        // Stated, they stay: else a freed page of a list raises both, up to 32 and 64 MiB.
+        // Setting them keeps them fixed: else freeing one page of a list raises both, up to 32 and 64 MiB.
         mallopt(M_MMAP_THRESHOLD, 131_072)
         mallopt(M_TRIM_THRESHOLD, 131_072)
     }

@@ -7,7 +7,7 @@ import UnixSignals
 
 /// Reads the configuration once more whenever the daemon gets a SIGHUP.
 ///
-/// One that cannot be read is logged, and all stays as it is.
+/// If it cannot be read, that is logged, and the configuration stays as it is.
 struct Reloads: Service {
     let signals: UnixSignalsSequence
     let daemon: Daemon

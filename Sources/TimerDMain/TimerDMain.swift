@@ -136,9 +136,9 @@ struct TimerDMain: AsyncParsableCommand {
         }
     }
 
-    /// Makes the folder of a database whose place nobody chose, for its owner alone.
+    /// Makes the folder of a database at the default path, for its owner alone.
     private func makeFolder(of database: String) {
-        // try?: what keeps it from being made keeps the database from being opened, which is told.
+        // try?: if it cannot be made, opening the database fails and says why.
         try? FileManager.default.createDirectory(
             at: URL(filePath: database).deletingLastPathComponent(),
             withIntermediateDirectories: true,
@@ -172,8 +172,7 @@ struct TimerDMain: AsyncParsableCommand {
         )
     }
 
-    /// Says why, to the journal as an error, else on standard error; the exit status is for whoever
-    /// started it.
+    /// Reports the reason, to the journal as an error, else on standard error; returns the exit status.
     private static func failure(_ reason: String, _ status: Int32) -> ExitCode {
         let journal = Journal(
             environment: ProcessInfo.processInfo.environment,

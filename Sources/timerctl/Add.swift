@@ -41,11 +41,11 @@ struct Add: AsyncParsableCommand {
 
     mutating func validate() throws {
         if words == ["--"] { throw ValidationError("no command after '--'") }
-        // Options of ours, which the pass-through has swallowed.
+        // Our own options, which came through among the command's words.
         if ["-h", "--help"].contains(words.first) { throw CleanExit.helpRequest(self) }
         if words.first == "--version" { throw CleanExit.message(Timerctl.configuration.version) }
         if let first = words.first, first.hasPrefix("-"), first != "--", first != "-" {
-            // Passed through with the command's own, it would become the program's name.
+            // Taken as a word of the command, it would become the program's name.
             throw ValidationError(
                 "unknown option '\(first)'; a command that begins so goes after '--'"
             )

@@ -30,7 +30,7 @@ struct At: AsyncParsableCommand {
     )
     var command: [String] = []
 
-    /// The same for `add`.
+    /// The schedule in the options of `add`.
     var schedule: ScheduleOptions {
         get throws {
             let zone = tz.map { ["--tz", $0] } ?? []

@@ -22,7 +22,7 @@ struct CommonOptions: ParsableArguments {
     @Flag(help: "Print the wire's JSON objects, one a line, as they came.")
     var json = false
 
-    /// The socket to connect to: what was said, else the environment, else the default.
+    /// The socket to connect to: the option's, else the environment's, else the default.
     var socketPath: String {
         if let socket { return socket }
         if let path = getenv("TIMERD_SOCKET"), path.pointee != 0 { return String(cString: path) }
@@ -82,7 +82,7 @@ struct JobSelectionArguments: ParsableArguments {
         }
     }
 
-    /// One for each id, so that one that is refused keeps no other from being done.
+    /// One for each id, so that a refused one does not keep the others from being changed.
     var selections: [JobSelection] {
         if let name { return [.name(name)] }
         if let tag { return [.tag(tag)] }

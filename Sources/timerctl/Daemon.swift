@@ -3,11 +3,11 @@
 import Locks
 import TimerControl
 
-/// The daemon at the other end of the socket, as commands talk to it; all trouble is a `Failure`.
+/// The daemon at the other end of the socket; every error is thrown as a `Failure`.
 struct Daemon {
     let client: ControlClient
     private let socket: String
-    /// Whether it has answered on this connection: from then on it is waited for without end.
+    /// Whether it has answered on this connection: from then on answers have no time limit.
     private let hasAnswered = Flag()
 
     init(client: ControlClient, socket: String) {
@@ -24,7 +24,7 @@ struct Daemon {
         }
     }
 
-    /// What `body` asks of the daemon; the first answer has to come in time, see `Patience`.
+    /// The result of `body`, which asks the daemon; the first answer has to come in time, see `Patience`.
     func answer<Value: Sendable>(
         to request: String,
         _ body: @escaping @Sendable () async throws -> Value
@@ -35,7 +35,7 @@ struct Daemon {
         return value
     }
 
-    /// Asks, and keeps the answer as it came beside what it means.
+    /// Asks, and returns the answer decoded and as the JSON that came.
     func ask<Value: Decodable>(
         _ request: Request,
         for type: Value.Type
@@ -51,7 +51,7 @@ struct Daemon {
         }
     }
 
-    /// Stays connected until the job has ended, or the connection has.
+    /// Stays connected until the job or the connection has ended.
     func waitForEnd(of job: JobID) async throws(Failure) {
         do {
             var subscribe = Subscribe()
@@ -75,9 +75,9 @@ struct Daemon {
         try await connect(common).ask(request, for: type)
     }
 
-    /// Does the same with each item; one that is refused is told of and keeps no other from it.
+    /// Calls `body` with each item; reports a refused one and goes on with the others.
     ///
-    /// - Throws: the status of the first refusal, once all is done; at once what is no refusal.
+    /// - Throws: the status of the first refusal, once all are done; any other error at once.
     static func forEach<Item>(
         _ items: [Item],
         _ common: CommonOptions,
@@ -119,7 +119,7 @@ struct Daemon {
     }
 }
 
-/// Something that has happened, or not yet.
+/// A flag that is set once.
 private final class Flag: Sendable {
     private let state = Locked(false)
 
@@ -127,7 +127,7 @@ private final class Flag: Sendable {
     func set() { state.withLock { $0 = true } }
 }
 
-/// A result: what it means, and the JSON it came as.
+/// A result: decoded, and as the JSON that came.
 struct Answer<Value> {
     var value: Value
     var json: JSONValue

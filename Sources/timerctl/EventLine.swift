@@ -23,7 +23,7 @@ struct EventLine {
 
     /// The line for a terminal, or for a pipe; with its newline.
     ///
-    /// The columns are as wide as all types and most names and ids: a stream cannot be measured first.
+    /// The columns fit all types and most names and ids: a stream cannot be measured first.
     func text(for terminal: Terminal) -> String {
         let head = "\(time)  \(padded(type, to: 15))  \(padded(job, to: 4))  "
         let line = head + (what.isEmpty ? name : "\(padded(name, to: 12))  \(what)")
@@ -82,7 +82,7 @@ struct EventLine {
             parts.append("by hand")
         } else if let date = event.fireDate {
             let lateness = (event.firedAt ?? event.at) - date
-            // A fire is never early; below a millisecond it is on time for any reader.
+            // A fire is never early; less than a millisecond late counts as on time.
             parts.append(
                 lateness < .milliseconds(1) ? "on time" : "\(RelativeTime.length(lateness)) late"
             )
@@ -100,7 +100,7 @@ struct EventLine {
         return RunSentence(run, dates: dates).text
     }
 
-    /// Why a job ended, for the words of `Job.endReason`; a newer daemon's word stays as it is.
+    /// Why a job ended, as a sentence for each word of `Job.endReason`; an unknown word stays as it is.
     static func endSentence(_ word: String) -> String {
         switch word {
         case "once": "its one date has passed"

@@ -34,7 +34,7 @@ struct Every: AsyncParsableCommand {
     )
     var command: [String] = []
 
-    /// The same for `add`.
+    /// The schedule in the options of `add`.
     var schedule: ScheduleOptions {
         get throws {
             let rest = [("--from", from), ("--tz", tz)].flatMap { option, value in

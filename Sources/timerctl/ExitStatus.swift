@@ -10,7 +10,7 @@ enum ExitStatus: Int32 {
     case usage = 64
     /// `--user-info` is not JSON.
     case badData = 65
-    /// No daemon, or one that went away.
+    /// There is no daemon, or it went away.
     case unavailable = 69
     case inputOutput = 74
     /// The other end does not speak the protocol.
@@ -18,7 +18,7 @@ enum ExitStatus: Int32 {
     case notPermitted = 77
 }
 
-/// The end of a command that did not do what it was asked for.
+/// The error that ends a command.
 struct Failure: Error, Hashable {
     var status: ExitStatus
     /// One line: lower case, no full stop.
@@ -29,10 +29,10 @@ struct Failure: Error, Hashable {
         self.message = message
     }
 
-    /// Whether the daemon understood, and will not; another request may fare better.
+    /// Whether the daemon refused this request; it may accept another.
     var isRefusal: Bool { status == .refused || status == .notPermitted }
 
-    /// What an answer, or its absence, comes to.
+    /// The failure for an error that a request has thrown.
     init(answering error: any Error) {
         switch error {
         case let error as Failure: self = error

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// It holds `stat` where a module of the program imports it.
+// `stat` is CLinux's if any module of the program imports that.
 import CLinux
 import Glibc
 
 /// A file or folder that an argument names.
 enum InputFile {
-    /// The daemon takes 64 KiB of userInfo; a line of the protocol, 1 MiB.
+    /// The most bytes that are read: 1 MiB, as in a line of the protocol; userInfo may have 64 KiB of it.
     private static let largest = 1 << 20
 
-    /// The path from the root, since the daemon works in another folder; symbolic links stay.
+    /// The absolute path, since the daemon works in another folder; symbolic links stay.
     static func absolutePath(_ path: String) -> String {
         if path.hasPrefix("/") { return path }
         guard let current = getcwd(nil, 0) else { return path }

@@ -3,17 +3,18 @@
 import Schedules
 import TimerControl
 
-/// When a job fires, as far as its definition tells; no daemon is asked.
+/// When a job fires, by its definition; no daemon is asked.
 extension Job {
-    /// The schedule as it stands; nil for a kind that a newer daemon knows and this program does not.
+    /// The job's schedule; nil for a kind that only a newer daemon knows.
     func schedule(in zone: Zone) -> Schedule? {
-        // try?: what cannot be read here is shown in the words in which it came.
+        // try?: a schedule that cannot be read here is shown in the words in which it came.
         try? definition.schedule.schedule(anchor: fireDate ?? addedAt, zone: zone)
     }
 
-    /// The dates after now, as they stand: moved grids, the count and the last date are heeded.
+    /// The dates after now; a moved grid, the count and the last date are taken into account.
     ///
-    /// `skip`: after a date, up to where no more are wanted; nil to go on with the next.
+    /// `skip`: called with each date; returns up to when further dates are left out, nil to go on with the
+    /// next.
     func comingDates(
         _ dates: LocalDate,
         until end: Timestamp = .distantFuture,

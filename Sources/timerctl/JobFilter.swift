@@ -3,7 +3,7 @@
 import ArgumentParser
 import TimerControl
 
-/// Which jobs a command is about, where it is about many.
+/// Which jobs a command shows, if it shows many.
 struct JobFilter: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Ended jobs as well.")
     var all = false
@@ -30,7 +30,7 @@ struct JobFilter: ParsableArguments {
     /// The first page, in the order of the next fires.
     func request() -> ListJobs {
         var request = ListJobs()
-        // Asking for a state that only ended jobs have means them.
+        // A state that only ended jobs have asks for ended jobs.
         request.all = all || state?.isLive == false ? true : nil
         request.state = state
         request.tag = tag
@@ -41,7 +41,7 @@ struct JobFilter: ParsableArguments {
         return request
     }
 
-    /// What is said instead of an empty table.
+    /// The sentence that is printed instead of an empty table.
     var emptySentence: String {
         if tag != nil || state != nil || owner != nil || held { return "no such jobs" }
         return all ? "no jobs" : "no live jobs; --all shows ended ones"
@@ -51,7 +51,7 @@ struct JobFilter: ParsableArguments {
 extension Daemon {
     /// The jobs that `request` asks for, page by page, each once; at most `number`.
     ///
-    /// `json`: is called with each page's objects as they came, a line each.
+    /// `json` is called with each page's objects as they came, a line each.
     func jobs(
         _ request: ListJobs,
         atMost number: Int = .max,
@@ -59,7 +59,7 @@ extension Daemon {
     ) async throws -> [Job] {
         var request = request
         var jobs: [Job] = []
-        // One that fires while pages are asked for comes once more, with its next date.
+        // A job that fires between two pages comes once more, with its next date.
         var seen: Set<JobID> = []
         repeat {
             request.limit = min(request.limit ?? 1000, number - jobs.count)
@@ -75,7 +75,7 @@ extension Daemon {
 extension Daemon {
     /// The newest fires that `request` asks for, page by page, as one page; at most `number`.
     ///
-    /// `json`: them as they came.
+    /// `json`: the objects as they came.
     func runs(
         _ request: ListRuns,
         atMost number: Int

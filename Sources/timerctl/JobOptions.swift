@@ -4,7 +4,7 @@ import ArgumentParser
 import Schedules
 import TimerControl
 
-/// A new job but for its schedule and its command: the options that `add`, `at` and `every` share.
+/// The options of a new job that `add`, `at` and `every` share: all but schedule and command.
 struct JobOptions: ParsableArguments {
     @Option(help: "A name, yours alone among live jobs.")
     var name: String?
@@ -131,9 +131,9 @@ struct JobOptions: ParsableArguments {
 
     @OptionGroup var common: CommonOptions
 
-    /// Checks what goes together.
+    /// Checks that the options go together.
     ///
-    /// Not `validate()`, which would speak before a mistyped option of the command is found.
+    /// Not `validate()`, whose error would come before that of a mistyped option.
     func check(command: [String]) throws {
         if runs.shell != nil, !command.isEmpty {
             throw ValidationError("--shell and a command exclude each other")
@@ -149,7 +149,7 @@ struct JobOptions: ParsableArguments {
         }
     }
 
-    /// Adds the job, and says what became of it.
+    /// Adds the job and prints the answer.
     func add(_ schedule: ScheduleOptions, command: [String]) async throws {
         let (request, notes) = try request(
             schedule,
@@ -167,7 +167,7 @@ struct JobOptions: ParsableArguments {
         if whileConnected { try await daemon.waitForEnd(of: job.id) }
     }
 
-    /// The request, with the notes on its dates that the daemon cannot make any more.
+    /// The request, with notes on its dates: the daemon gets instants and cannot make these notes.
     func request(
         _ schedule: ScheduleOptions,
         command: [String],

@@ -28,7 +28,7 @@ struct JobPage {
         var style: Terminal.Style?
     }
 
-    /// What is set, in the order of a reader's questions; what is not set has no line.
+    /// The fields that are set, the most asked for first; a field that is not set has no line.
     var fields: [Field] {
         let definition = job.definition
         let all: [Field?] = [
@@ -59,7 +59,7 @@ struct JobPage {
         return (all + runFields + origin).compactMap(\.self)
     }
 
-    /// How its command is run, where that was stated.
+    /// How its command is run, as far as that is set.
     private var runFields: [Field?] {
         let definition = job.definition
         let retries = definition.retries.map { number in
@@ -190,7 +190,7 @@ struct JobPage {
 
     private var schedule: Schedule? { job.schedule(in: dates.zone) }
 
-    /// What an expression means; a length of time says that itself.
+    /// What a cron or calendar expression means; other schedules need no explanation.
     private var inWords: String? {
         let definition = job.definition.schedule
         guard definition.cron != nil || definition.calendar != nil else { return nil }

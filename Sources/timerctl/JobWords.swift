@@ -3,14 +3,14 @@
 import Schedules
 import TimerControl
 
-/// What a job is and does, in the words of the command line.
+/// A job in the words of the command line.
 extension Job {
     /// "job 2 (standup)", or "job 2".
     var title: String {
         definition.name.map { "job \(id) (\(Printable.escaped($0)))" } ?? "job \(id)"
     }
 
-    /// Its command as it would be typed; "(event)" and the userInfo where it has none.
+    /// Its command as it would be typed; "(event)" and the userInfo if it has none.
     var action: String {
         guard isReadable else { return "-" }
         if let command = definition.command { return ShellWords.joined(command) }
@@ -24,7 +24,7 @@ extension Job {
 }
 
 extension Job {
-    /// "first fire in 5 s, at 09:00:05": counted from the moment the daemon took it.
+    /// "first fire in 5 s, at 09:00:05"; counted from when the daemon added the job.
     func firstFireSentence(in zone: Zone) -> String {
         if state == .paused { return "paused; 'timerctl resume \(id)' arms it" }
         guard let date = nextFire else { return "fires when the machine starts" }
@@ -46,7 +46,7 @@ extension ScheduleWords {
 }
 
 extension LocalDate {
-    /// A date from the wire on the reader's clock; words that are no RFC 3339 stay as they are.
+    /// A date from the wire on the reader's clock; a text that is not RFC 3339 stays as it is.
     func local(_ text: String) -> String {
         Timestamp(rfc3339: text).map(full) ?? text
     }

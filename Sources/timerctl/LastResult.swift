@@ -7,7 +7,7 @@ import TimerControl
 struct LastResult {
     /// "ok", "exit 1", "signal 9", "missed", "running".
     var word: String
-    /// When that was; nil where it is going on.
+    /// When that was; nil while it goes on.
     var date: Timestamp?
     /// As of `RunSentence`.
     var style: Terminal.Style?
@@ -43,12 +43,12 @@ struct LastResult {
         date.map { "\(word) \(dates.distance($0))" } ?? word
     }
 
-    /// Whether a run ended with an exit status that its job takes for a success.
+    /// Whether a run ended with an exit status that its job counts as a success.
     static func isSuccess(_ run: Run, of definition: JobDefinition) -> Bool {
         run.outcome == .exited && (definition.successCodes ?? [0]).contains(run.status ?? 0)
     }
 
-    /// Whether the date passed with nobody there, and not because somebody wanted it so.
+    /// Whether the date was missed, and not skipped because a user wanted that.
     static func isMissed(_ reason: FireReason?) -> Bool {
         switch reason {
         case .misfire, .coalesced, .misfireLimit, .misfireWindow, .clockStepped, .overload,

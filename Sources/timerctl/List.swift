@@ -38,7 +38,7 @@ struct List: AsyncParsableCommand {
     func run() async throws {
         let daemon = try await Daemon.connect(common)
         var request = filter.request()
-        // The objects of --json are the wire's own, without what a table needs besides.
+        // The objects of --json are as on the wire; only the table needs `last`.
         request.last = common.json ? nil : true
         let jobs = try await daemon.jobs(
             request,
@@ -73,7 +73,7 @@ struct List: AsyncParsableCommand {
         if job.held != nil { return .init("held", .red) }
         guard job.state == .scheduled else { return .init(job.state.rawValue, job.state.style) }
         guard let date = job.nextFire else { return "at start-up" }
-        // Overdue by a second or more is what a reader has to see: nothing should be.
+        // A date that is overdue by a second or more is red: something is wrong then.
         let isOverdue = dates.now - date >= .seconds(1)
         return Table.Cell(dates.distance(date), isOverdue ? .red : nil)
     }
@@ -86,7 +86,7 @@ struct List: AsyncParsableCommand {
 }
 
 extension Job.State {
-    /// What is not in the ordinary way of things stands out; what is over stands back.
+    /// Paused is yellow, ended is dim.
     var style: Terminal.Style? {
         switch self {
         case .scheduled: nil

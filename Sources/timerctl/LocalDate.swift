@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// It holds `timespec` where a module of the program imports it.
+// `timespec` is CLinux's if any module of the program imports that.
 import CLinux
 import Glibc
 import Schedules
 
 /// Dates as the user's own clock shows them.
 ///
-/// Carries the one "now" of a command, so that all its lines agree.
+/// It holds one "now" for a whole command, so that all its lines agree.
 struct LocalDate {
     var now: Timestamp
     var zone: Zone
@@ -24,7 +24,7 @@ struct LocalDate {
         return text.prefix(19) + (fraction == "000" ? "" : ".\(fraction)")
     }
 
-    /// "2026-12-01 09:00:05.250": always with milliseconds, for lines below each other.
+    /// "2026-12-01 09:00:05.250": always with milliseconds, so that lines align.
     func stamp(_ date: Timestamp) -> String {
         String(local(date).prefix(23))
     }
@@ -69,7 +69,7 @@ struct LocalDate {
 }
 
 extension Timestamp {
-    /// What the system's clock says.
+    /// Now, by the system's clock.
     static var now: Timestamp {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

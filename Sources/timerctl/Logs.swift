@@ -77,14 +77,14 @@ struct Logs: AsyncParsableCommand {
         if !isRunning, !common.json { try await tellOfSurvivors(run, daemon) }
     }
 
-    /// Says what the run has left behind, as nothing that it wrote does.
+    /// Reports processes of the run that could not be ended.
     private func tellOfSurvivors(_ run: RunID, _ daemon: Daemon) async throws {
         let reply = try await daemon.ask(.getRun(RunReference(id: run)), for: RunReply.self)
         guard let count = reply.value.run.survivors else { return }
         Output.complain("run \(run): \(RunSentence.survivors(count))")
     }
 
-    /// Writes each stream to its own, and tells how much of it is lost.
+    /// Writes each stream to the stream of the same name, and says how much of it is lost.
     private func print(_ output: OutputReply, _ lost: OutputPosition) throws(Failure) {
         for (stream, lost, name, isError) in [
             (output.stdout, lost.stdout, "standard output", false),
@@ -105,7 +105,7 @@ struct Logs: AsyncParsableCommand {
         request.limit = 100
         repeat {
             let page = try await daemon.ask(.listRuns(request), for: RunsReply.self).value
-            // What was done because it failed is no run of the job's own.
+            // The command of `onFailure` is no run of the job's own.
             let own = page.runs.lazy.filter { $0.onFailure != true }
             if let run = own.compactMap(\.id).first { return run }
             request.cursor = page.cursor

@@ -41,7 +41,7 @@ struct Next: ParsableCommand {
     @Flag(help: #"Print {"fireDates": [...]}."#)
     var json = false
 
-    /// Of a second each, eleven days: more is a slip, and would only fill the memory.
+    /// A date each second for eleven days: more is a mistake, and would only fill the memory.
     static let mostDates = 1_000_000
 
     mutating func validate() throws {
@@ -76,7 +76,7 @@ struct Next: ParsableCommand {
         if resolved.schedule == .reboot {
             notes.append("'@reboot' fires at each start of the machine; no date can be foretold")
         }
-        // The clock that the schedule follows is the one to show it on.
+        // Dates are shown in the zone that the schedule follows.
         let shown = resolved.schedule.zone ?? zone
         var dates: [Preview.FireDate] = []
         var date = resolved.firstFireDate
@@ -124,7 +124,7 @@ struct Preview {
         return table.text(for: terminal)
     }
 
-    /// What daylight saving did to a date.
+    /// How daylight saving changed a date; nil if it did not.
     private func mark(_ fire: FireDate) -> String? {
         if fire.isMoved { return "moved by daylight saving" }
         let time = local.zone.localTime(at: fire.date)

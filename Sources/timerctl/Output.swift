@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// Standard output and standard error of a command.
+/// Writes to standard output and standard error.
 enum Output {
     /// Writes text to standard output, all of it, at once.
     ///
-    /// - Throws: 74 for what the file refuses. A reader that has gone away ends the program quietly.
+    /// - Throws: 74 if the write fails. A reader that has gone away ends the program quietly.
     static func write(_ text: String) throws(Failure) {
         var text = text
         let error = text.withUTF8 { write(UnsafeRawBufferPointer($0), to: STDOUT_FILENO) }
@@ -21,13 +21,13 @@ enum Output {
         if let error { throw failure(error, isError ? "standard error" : "standard output") }
     }
 
-    /// Writes one line to standard error; where that fails, nobody is left to be told.
+    /// Writes one line to standard error; if that fails, there is nowhere to report it.
     static func tell(_ line: String) {
         var text = Printable.escaped(line) + "\n"
         _ = text.withUTF8 { write(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
     }
 
-    /// Tells of trouble: "timerctl: <message>".
+    /// Writes an error to standard error: "timerctl: <message>".
     static func complain(_ message: String) {
         tell("timerctl: \(message)")
     }
@@ -36,7 +36,7 @@ enum Output {
         Failure(.inputOutput, "cannot write to \(file): \(errorText(error))")
     }
 
-    /// Writes all bytes; the errno of what kept it from doing so.
+    /// Writes all bytes; returns the errno if that failed, else nil.
     private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32? {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -50,7 +50,7 @@ enum Output {
             } else if errno == EPIPE {
                 dieOfBrokenPipe()
             } else if errno == EAGAIN {
-                // Somebody else who has this file open set it to non-blocking.
+                // Another process that has this file open has set it to non-blocking.
                 var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = Glibc.poll(&poll, 1, -1)
             } else if errno != EINTR {
@@ -60,7 +60,7 @@ enum Output {
         return nil
     }
 
-    /// Ends as any filter does whose reader has gone; SwiftNIO has the signal ignored.
+    /// Ends by SIGPIPE, as any filter without a reader does; SwiftNIO has set the signal to be ignored.
     private static func dieOfBrokenPipe() -> Never {
         signal(SIGPIPE, SIG_DFL)
         raise(SIGPIPE)
@@ -68,7 +68,7 @@ enum Output {
     }
 }
 
-/// The text of an errno, lower case as our messages are: "no such file or directory".
+/// The text of an errno in lower case, like our messages: "no such file or directory".
 func errorText(_ error: Int32) -> String {
     let text = String(cString: strerror(error))
     return text.prefix(1).lowercased() + text.dropFirst()

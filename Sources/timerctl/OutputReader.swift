@@ -3,12 +3,12 @@
 import FoundationEssentials
 import TimerControl
 
-/// Where the reader of a run's output stands, reply by reply.
+/// How far a run's output has been read, over several replies.
 struct OutputReader {
     /// The end of what has been read.
     private(set) var position = OutputPosition()
 
-    /// Goes on to the end of a reply; how many bytes of each stream came before it and are lost.
+    /// Goes on to the end of a reply; returns how many bytes of each stream before it are lost.
     mutating func read(_ reply: OutputReply) -> OutputPosition {
         let lost = OutputPosition(
             stdout: max(reply.stdout.offset - position.stdout, 0),
@@ -21,7 +21,7 @@ struct OutputReader {
 }
 
 extension OutputReply.Stream {
-    /// What the command wrote, as it was.
+    /// The bytes that the command wrote.
     var bytes: [UInt8] {
         if let text { return Array(text.utf8) }
         return base64.flatMap { Data(base64Encoded: $0) }.map(Array.init) ?? []

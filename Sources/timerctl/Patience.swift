@@ -2,14 +2,14 @@
 
 import TimerControl
 
-/// How long a first answer is waited for, before somebody looks what holds it up.
+/// How long a command waits for the daemon's first answer before it looks what holds it up.
 ///
-/// A request may rightly take long: a backup, a check, a thousand jobs. What counts is a sign of
-/// life: a daemon that answers another connection is waited for without end.
+/// A request may rightly take long: a backup, a check, a thousand jobs. If the daemon answers on another
+/// connection, the wait has no limit.
 struct Patience {
-    /// Without a sign of life for so long, the service is looked at.
+    /// After this long without an answer, the state of the service is looked at.
     static let limit = Duration.seconds(5)
-    /// A service that is on its way up, or down, is waited for so long in all.
+    /// The longest wait in all for a service that is starting or stopping.
     static let longest = Duration.seconds(60)
 
     let socket: String
@@ -17,7 +17,7 @@ struct Patience {
     let request: String
     var limit = Patience.limit
     var longest = Patience.longest
-    /// How the daemon's service is; nil where systemd does not know of one at that socket.
+    /// The state of the daemon's service; nil if systemd has none for that socket.
     var service: @Sendable () -> ServiceState?
 
     init(socket: String, request: String) {
@@ -25,9 +25,9 @@ struct Patience {
         service = { ServiceState.read(socket: socket) }
     }
 
-    /// What `body` gets, unless nobody is alive to give it.
+    /// The result of `body`, unless the daemon turns out to be dead or stuck.
     ///
-    /// - Throws: what `body` throws; `Failure` `unavailable`, which says what holds the answer up.
+    /// - Throws: what `body` throws; `Failure` `unavailable`, which says what keeps the answer from coming.
     func wait<Value: Sendable>(for body: @escaping @Sendable () async throws -> Value) async throws
         -> Value
     {
@@ -45,12 +45,13 @@ struct Patience {
         }
     }
 
-    /// Returns once the daemon has shown that it lives.
+    /// Returns once the daemon has shown that it is alive.
     private func watch() async throws {
         let start = ContinuousClock.now
         try await Task.sleep(for: limit)
         var service = service()
-        // Once it serves, it answers what waits. It says that it cannot start for two seconds at least.
+        // A daemon that is starting answers once it serves. One that cannot start says so for at least two
+        // seconds, so this loop sees it.
         while service?.isOnItsWay == true, ContinuousClock.now - start < longest {
             try await Task.sleep(for: min(limit, .seconds(1)))
             service = self.service()
@@ -74,7 +75,7 @@ struct Patience {
                 }
             }
             group.addTask {
-                // try?: cancelled, somebody has answered.
+                // try?: it is cancelled when the other task has answered.
                 try? await Task.sleep(for: limit)
                 return false
             }

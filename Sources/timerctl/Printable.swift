@@ -2,8 +2,8 @@
 
 /// Text of others made harmless for a terminal, and its width there.
 ///
-/// Names, commands and messages come from whoever added the job: an escape sequence among them
-/// must neither colour, hide nor reorder what the reader sees.
+/// Names, commands and messages come from the user who added the job: an escape sequence in them must not
+/// colour, hide or reorder what the reader sees.
 enum Printable {
     /// Control characters in caret notation ("^[" for ESC); other invisible ones as "\u{202e}".
     static func escaped(_ text: String) -> String {
@@ -22,13 +22,13 @@ enum Printable {
         return result
     }
 
-    /// Whether the scalar shows nothing of itself but changes what is shown, or starts a new line.
+    /// Whether the scalar is invisible itself but changes what is shown, or starts a new line.
     static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7f }
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: return true
-        // The two joiners build emoji and the scripts of half of Asia; the rest of this category
-        // turns text around or hides in it.
+        // Emoji and many Asian scripts need the two joiners; the rest of this category reorders text or hides
+        // in it.
         case .format: return scalar.value != 0x200c && scalar.value != 0x200d
         default: return false
         }

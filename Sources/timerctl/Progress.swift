@@ -3,12 +3,12 @@
 import Glibc
 import Locks
 
-/// How far a command is, for a person who waits: one line on standard error, rewritten in place.
+/// Shows a waiting person how far a command is: one line on standard error, rewritten in place.
 ///
-/// It appears on a terminal alone, after a second, and is gone at the end. Whoever has something
-/// to say meanwhile says it after the body: a line of its own would land in the middle of this one.
+/// It appears only on a terminal, after a second, and is gone at the end. Code in the body must not print:
+/// its line would land in the middle of this one.
 final class Progress: Sendable {
-    /// How many of the things are done; shown where their number is known.
+    /// How many of the things are done; shown if `total` is known.
     private let done = Locked(0)
     private let title: String
     private let total: Int?
@@ -52,7 +52,7 @@ final class Progress: Sendable {
         let start = ContinuousClock.now
         var wait = screen.patience
         var isShown = false
-        // try?: cancelled is how it ends.
+        // try?: cancellation ends the loop.
         while (try? await Task.sleep(for: wait)) != nil {
             let seconds = Int((ContinuousClock.now - start).components.seconds)
             let text = Printable.cut(line(seconds: seconds), to: screen.width - 1)
@@ -72,17 +72,17 @@ final class Progress: Sendable {
     /// Where the line is shown, and when.
     struct Screen: Sendable {
         var width = 80
-        /// How long nothing is shown.
+        /// How long to wait before the line is shown.
         var patience = Duration.seconds(1)
         var interval = Duration.milliseconds(250)
         var write: @Sendable (String) -> Void
 
-        /// Of this process; nil where it is no terminal, or one whose line cannot be rewritten.
+        /// Standard error of this process; nil if it is no terminal, or one whose line cannot be rewritten.
         static var standardError: Self? {
             let terminal = getenv("TERM").map { String(cString: $0) } ?? ""
             guard isatty(STDERR_FILENO) == 1, !["", "dumb"].contains(terminal) else { return nil }
             var screen = Self { text in
-                // try?: where that fails, nobody is left to be told.
+                // try?: if standard error fails, there is nowhere to report it.
                 try? Output.write(Array(text.utf8), toError: true)
             }
             var size = winsize()

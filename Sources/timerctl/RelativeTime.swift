@@ -13,7 +13,7 @@ enum RelativeTime {
         return distance > .zero ? "in \(amount)" : "\(amount) ago"
     }
 
-    /// The largest unit of which there are some: a unit is left before its rounding could mislead.
+    /// The amount in the largest unit that does not round too coarsely.
     private static func amount(milliseconds: UInt64) -> String {
         if milliseconds < 1000 { return "\(milliseconds) ms" }
         let seconds = rounded(milliseconds, to: 1000)
@@ -29,7 +29,7 @@ enum RelativeTime {
 
     /// How long something took, in two units at most: "12 ms", "1.2 s", "3 min 20 s", "2 days 4 h".
     ///
-    /// A negative span, from a clock that was stepped back, counts as none.
+    /// A negative span, from a clock that was stepped back, counts as 0.
     static func length(_ span: TimeSpan) -> String {
         let microseconds = UInt64(max(span.microseconds, 0))
         let milliseconds = rounded(microseconds, to: 1000)

@@ -109,7 +109,7 @@ struct RunOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The file mode creation mask; default 022.", valueName: "octal"))
     var umask: String?
 
-    /// Sets what was given.
+    /// Sets the options that were given.
     func apply(to definition: inout JobDefinition) {
         if let shell { definition.command = ["/bin/sh", "-c", shell] }
         definition.timeout = timeout

@@ -3,7 +3,7 @@
 import Schedules
 import TimerControl
 
-/// What became of a fire, in words: the answer to "why did it not run?".
+/// What became of a fire, in words; answers "why did it not run?".
 struct RunSentence {
     var text: String
     /// Red for what went wrong, yellow for what did not take place.
@@ -78,7 +78,7 @@ struct RunSentence {
         }
     }
 
-    /// Why a date was skipped; the sentences of missed dates say that they were.
+    /// Why a date was skipped; the sentence of a missed date says "missed" itself.
     static func skipped(_ reason: String) -> String {
         reason.hasPrefix("missed") ? reason : "skipped: \(reason)"
     }
@@ -94,7 +94,7 @@ struct RunSentence {
             ? "\(range) missed; one later fire stands for them" : "\(range) \(skipped(reason))"
     }
 
-    /// What was out of the ordinary about a fire that took place.
+    /// What was unusual about a fire that took place.
     private static func circumstances(_ run: Run) -> [String] {
         var all: [String] = []
         if let left = run.survivors.map(survivors) { all.append(left) }
@@ -103,7 +103,7 @@ struct RunSentence {
             all.append("attempt \(attempt)")
         }
         if let missed = run.missed, missed > 0 { all.append(missedDates(missed)) }
-        // A second is what a reader of this line might notice; `--json` has the exact dates.
+        // Only a second or more is worth a word here; `--json` has the exact dates.
         if run.reason != .manual, let begun = run.firedAt ?? run.startedAt {
             let lateness = begun - run.fireDate
             if lateness >= .seconds(1) { all.append("\(RelativeTime.length(lateness)) late") }

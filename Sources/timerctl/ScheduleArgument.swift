@@ -3,7 +3,7 @@
 import ArgumentParser
 import Schedules
 
-/// A schedule on the command line, by an option or bare: of a kind still to be found out.
+/// A schedule on the command line, by an option or bare; the kind of a bare one is guessed.
 struct ScheduleArgument: ParsableArguments {
     @Argument(
         help: ArgumentHelp(
@@ -19,7 +19,7 @@ struct ScheduleArgument: ParsableArguments {
     /// The bare schedule; nil when there is none.
     private var bare: String? { words.isEmpty ? nil : words.joined(separator: " ") }
 
-    /// As that of the options.
+    /// Checks as `ScheduleOptions.check` does.
     func check() throws {
         if bare == nil, options.isMissing {
             throw ValidationError(
@@ -29,9 +29,9 @@ struct ScheduleArgument: ParsableArguments {
         try options.check(bare: bare)
     }
 
-    /// The options with the bare schedule among them, and its kind.
+    /// The options, to which the bare schedule was added, and its kind.
     ///
-    /// The note tells of the kind where it could be another.
+    /// The notes name the kind if the words could be of another.
     ///
     /// - Throws: `ScheduleError` for words that no kind takes.
     func found(
@@ -46,7 +46,7 @@ struct ScheduleArgument: ParsableArguments {
             guess = try ScheduleGuess(bare, hasGrid: options.from != nil, now: now, zone: zone)
         } catch {
             guard words.count > 6 else { throw error }
-            // The most likely reason for so many words is a bare "*".
+            // So many words most likely come from a "*" without quotes.
             throw ScheduleError(error.code, "\(error.message); quote it, for the shell expands '*'")
         }
         switch guess.kind {
@@ -64,10 +64,10 @@ struct ScheduleArgument: ParsableArguments {
 }
 
 extension ScheduleOptions {
-    /// Whether no option says when.
+    /// Whether no option gives a schedule.
     var isMissing: Bool { [delay, at, every, cron, calendar].allSatisfy { $0 == nil } }
 
-    /// Which option there is; `check()` has seen to it that there is one.
+    /// Which option is given; `check()` has made sure that there is one.
     var kind: ScheduleKind {
         if cron != nil { return .cron }
         if calendar != nil { return .calendar }

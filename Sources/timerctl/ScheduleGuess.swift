@@ -11,19 +11,19 @@ enum ScheduleKind: String {
     case at
 }
 
-/// Which kind of schedule some words are: the one whose parser takes them.
+/// The kind of schedule that some words are: the one whose parser accepts them.
 struct ScheduleGuess {
     let text: String
     let kind: ScheduleKind
-    /// The other kinds that take them.
+    /// The other kinds that accept them.
     let others: [ScheduleKind]
 
     /// Finds the kind of `text`; with `hasGrid` it is an interval, which has a first date.
     ///
-    /// Where several take it, five numbers are cron before they are seconds, "09:00" comes every
-    /// day, "5s" again and again, and what begins with "+" or has no second date is a date.
+    /// If several kinds accept it, five numbers are cron rather than seconds, "09:00" is every day, "5s" is
+    /// an interval, and a text that begins with "+" or has one date only is a date.
     ///
-    /// - Throws: why the kind that the words look like does not take them.
+    /// - Throws: why the kind that the words look like does not accept them.
     init(_ text: String, hasGrid: Bool, now: Timestamp, zone: Zone) throws(ScheduleError) {
         self.text = text
         let taken = Self.kinds(text, now, zone).filter { !hasGrid || $0 == .every }
@@ -49,14 +49,14 @@ struct ScheduleGuess {
         others = []
     }
 
-    /// What the user should know where there was a choice.
+    /// A note for the user if several kinds accept the words.
     var note: String? {
         if others.isEmpty { return nil }
         let list = others.map { "--\($0.rawValue)" }.joined(separator: " and ")
         return "'\(text)' is read as --\(kind.rawValue); \(list) would take it, too"
     }
 
-    /// The kinds that take the words, the one that is meant first.
+    /// The kinds that accept the words, the most likely first.
     private static func kinds(_ text: String, _ now: Timestamp, _ zone: Zone) -> [ScheduleKind] {
         var kinds: [ScheduleKind] = []
         var isDateFirst = text.hasPrefix("+")
@@ -88,13 +88,13 @@ struct ScheduleGuess {
         return try words.schedule(anchor: now, zone: zone)
     }
 
-    /// Whether a calendar expression is a date: it comes once in all time.
+    /// Whether a calendar expression is a date: it has one date only.
     private static func hasOneDate(_ schedule: Schedule) -> Bool {
         guard let first = schedule.nextFireDate(after: .distantPast) else { return false }
         return schedule.nextFireDate(after: first) == nil
     }
 
-    /// The kind that words which none takes look like.
+    /// The kind that the words look like, if no parser accepts them.
     private static func likelyKind(_ text: String) -> ScheduleKind {
         let words = text.lowercased().split(whereSeparator: \.isWhitespace)
         guard let first = words.first else { return .cron }

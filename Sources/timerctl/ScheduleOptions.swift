@@ -57,8 +57,8 @@ struct ScheduleOptions: ParsableArguments {
 
     /// Checks that there is one kind of schedule, and nothing that belongs to another.
     ///
-    /// `bare` is a schedule whose kind is still to be found out, for commands that take one. Not
-    /// `validate()`, which would speak before a mistyped option of the command is found.
+    /// `bare` is a schedule without an option, for commands that take one. Not `validate()`, whose error
+    /// would come before that of a mistyped option.
     func check(bare: String? = nil) throws {
         let kinds = [
             ("--in", delay), ("--at", at), ("--every", every), ("--cron", cron),
@@ -88,10 +88,10 @@ struct ScheduleOptions: ParsableArguments {
         return try Zone(named: tz)
     }
 
-    /// The words for the daemon, their dates fixed to instants: it may live in another zone.
+    /// The words for the daemon, their dates fixed to instants, as the daemon may be in another zone.
     ///
-    /// `local` is the user's zone. Where the user chose it (`TZ`), expressions are read in it as
-    /// well. The notes tell of local times that do not exist or come twice.
+    /// `local` is the user's zone. If the user chose it (`TZ`), expressions are read in it as well. The notes
+    /// tell of local times that do not exist or come twice.
     func words(
         now: Timestamp,
         local: Zone,
@@ -116,6 +116,6 @@ struct ScheduleOptions: ParsableArguments {
         return (words, notes)
     }
 
-    /// Whether `TZ` says which zone the user lives in.
+    /// Whether `TZ` names the user's zone.
     static var isZoneChosen: Bool { getenv("TZ").map { $0.pointee != 0 } ?? false }
 }

@@ -3,22 +3,22 @@
 import Glibc
 import TimerControl
 
-/// How systemd sees the service of a daemon, and what the daemon said last.
+/// The state of a daemon's service in systemd, and the daemon's last message.
 struct ServiceState: Hashable, Sendable {
-    /// "--user" for a service of one's own; empty for the system's.
+    /// "--user" for a user's own service; empty for the system's.
     var manager = ""
-    /// What `systemctl show` told.
+    /// What `systemctl show` printed.
     var properties: [String: String]
-    /// The daemon's newest line in the journal; empty where it may not be read.
+    /// The daemon's newest line in the journal; empty if the user may not read it.
     var lastMessage = ""
 
     private var active: String { properties["ActiveState"] ?? "" }
     private var status: String { properties["StatusText"] ?? "" }
 
-    /// What a daemon that could not start says of itself; see `TimerD.StartBackoff`.
+    /// How the status of a daemon that could not start begins; see `TimerD.StartBackoff`.
     private static let failedStart = "cannot start: "
 
-    /// Whether it is being started, stopped or reloaded, and has not failed to.
+    /// Whether it is being started, stopped or reloaded, and did not fail to start.
     var isOnItsWay: Bool {
         ["activating", "deactivating", "reloading"].contains(active)
             && !status.hasPrefix(Self.failedStart)
@@ -48,7 +48,7 @@ struct ServiceState: Hashable, Sendable {
         return properties
     }
 
-    /// The service that serves `socket`; nil where that is none of systemd's.
+    /// The service that serves `socket`; nil if systemd has none.
     static func read(socket: String) -> Self? {
         guard access("/run/systemd/system", F_OK) == 0 else { return nil }
         let isSystems = socket == DefaultPaths.systemSocket
@@ -57,7 +57,7 @@ struct ServiceState: Hashable, Sendable {
         let names = "ActiveState,SubState,Result,NRestarts,StatusText"
         let shown = output(of: "systemctl \(manager) show -p \(names) timerd.service")
         guard let shown else { return nil }
-        // "-q": who may not read the journal is not told so here.
+        // "-q": no hint for a user who may not read the journal.
         let unit = isSystems ? "-u timerd.service" : "--user -u timerd.service"
         let message = output(of: "journalctl -q \(unit) -t timerd -n 1 -o cat") ?? ""
         return Self(
@@ -67,7 +67,7 @@ struct ServiceState: Hashable, Sendable {
         )
     }
 
-    /// What a command prints; nil where it fails, or takes longer than it should.
+    /// What a command prints; nil if it fails, or takes longer than 3 s.
     private static func output(of command: String) -> String? {
         guard let pipe = popen("timeout 3 \(command) 2>/dev/null </dev/null", "r") else {
             return nil

@@ -2,10 +2,10 @@
 
 /// A command as it would be typed into a shell.
 enum ShellWords {
-    /// The words quoted where a shell would read something else into them, and joined.
+    /// The words, joined; quoted if a shell would take them for something else.
     static func joined(_ words: [String]) -> String {
         words.enumerated().map { index, word in
-            // "A=b" as the first word is an assignment to a shell, not a program.
+            // A shell takes "A=b" as the first word for an assignment.
             quoted(word, isProgram: index == 0)
         }.joined(separator: " ")
     }
@@ -26,7 +26,7 @@ enum ShellWords {
             || "_@%+=:,./-".unicodeScalars.contains(scalar)
     }
 
-    /// "$'…'", which bash, zsh and ksh read: what a terminal would obey is spelled out.
+    /// "$'…'", which bash, zsh and ksh read: control characters are written as escapes.
     private static func dollarQuoted(_ word: String) -> String {
         var result = "$'"
         for scalar in word.unicodeScalars {

@@ -25,7 +25,7 @@ struct Status: AsyncParsableCommand {
         try Output.write(Self.text(of: answer.value, zone: .local))
     }
 
-    /// Counted from the daemon's own clock: the answer is as old as that.
+    /// Relative times are counted from the daemon's clock in the answer.
     static func text(of status: StatusReply, zone: Zone) -> String {
         let dates = LocalDate(now: status.now, zone: zone)
         let age = RelativeTime.length(status.now - status.startedAt)

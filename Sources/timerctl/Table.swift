@@ -5,7 +5,7 @@ struct Table {
     struct Column {
         var title: String
         var isRightAligned = false
-        /// What a terminal may cut it to; nil for a column that is never cut.
+        /// The width to which it may be cut for a terminal; nil for a column that is never cut.
         var narrowest: Int?
     }
 
@@ -31,8 +31,8 @@ struct Table {
 
     /// The lines, each with its newline.
     ///
-    /// The last column is cut, and where that is not enough those that may be, the widest first; only
-    /// for a terminal: what is piped away stays whole.
+    /// For a terminal the last column is cut; if that is not enough, the columns that may be cut are, the
+    /// widest first. Output to a file or a pipe stays whole.
     func text(for terminal: Terminal) -> String {
         let titles = columns.map { Cell($0.title, .bold) }
         let lines = [titles] + rows

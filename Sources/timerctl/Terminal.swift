@@ -2,16 +2,16 @@
 
 import Glibc
 
-/// What standard output is: how wide, if it is a terminal, and whether it may be coloured.
+/// The width of standard output, if it is a terminal, and whether it may be coloured.
 struct Terminal: Hashable {
-    /// Columns; nil when the output is no terminal, or one that does not know.
+    /// Columns; nil if the output is no terminal, or one that does not know its width.
     var width: Int?
     var hasColour: Bool
 
-    /// What a file or a pipe gets: whole lines, plain.
+    /// For a file or a pipe: whole lines, without colour.
     static let plain = Terminal(width: nil, hasColour: false)
 
-    /// Of this process's standard output.
+    /// Standard output of this process.
     static var current: Self {
         guard isatty(STDOUT_FILENO) == 1 else { return .plain }
         var size = winsize()
@@ -31,7 +31,7 @@ struct Terminal: Hashable {
         return !["", "dumb"].contains(term ?? "")
     }
 
-    /// Whether this process's locale has more than ASCII to draw with: it is a UTF-8 one.
+    /// Whether this process's locale is UTF-8, so that more than ASCII can be drawn.
     static var isUnicode: Bool {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"]
         let values = names.compactMap { name in getenv(name).map { String(cString: $0) } }

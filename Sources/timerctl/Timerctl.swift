@@ -49,7 +49,7 @@ struct Timerctl: AsyncParsableCommand {
         }
     }
 
-    /// Says what went wrong, in one line, and ends with its status; prints help where it was asked for.
+    /// Prints the error in one line and ends with its status; prints help if that was asked for.
     private static func end(with error: any Error) -> Never {
         switch error {
         case let error as Failure:

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What argument-parser says of a wrong command line, as one line of ours.
+/// The errors of argument-parser, as one line in our style.
 enum UsageSentence {
     /// The message, and the command that prints help.
     ///
-    /// `fullMessage` ends in "See 'timerctl add --help' for more information.": it alone tells which
-    /// command was meant.
+    /// `fullMessage` ends in "See 'timerctl add --help' for more information.": only that names the command.
     static func text(_ message: String, fullMessage: String) -> String {
         let sentence = ownWords(of: message.split(separator: "\n").first.map(String.init) ?? "")
         let help =
@@ -15,7 +14,7 @@ enum UsageSentence {
         return sentence.prefix(1).lowercased() + sentence.dropFirst() + hint
     }
 
-    /// Without "The value 'x' is invalid for '<id>': " before a sentence that says as much itself.
+    /// Without "The value 'x' is invalid for '<id>': ", if our own sentence follows it.
     private static func ownWords(of message: String) -> String {
         guard let start = message.firstRange(of: "' is invalid for '"),
             let end = message[start.upperBound...].firstRange(of: "': ")

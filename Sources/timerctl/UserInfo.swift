@@ -2,7 +2,7 @@
 
 import TimerControl
 
-/// What `--user-info` says: JSON, "@FILE" for that of a file, or "-" for that of standard input.
+/// The value of `--user-info`: JSON, "@FILE" for a file's JSON, or "-" for standard input's.
 ///
 /// Neither mark can begin a JSON text.
 enum UserInfo {

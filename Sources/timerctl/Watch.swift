@@ -89,7 +89,7 @@ struct Watch: AsyncParsableCommand {
                 "\(error); the last event was \(last), go on with: \(resumption(after: last))"
             )
         }
-        // Not before: a client that nobody holds hangs up.
+        // Only here: this keeps the client alive, which hangs up when it is freed.
         await client.close()
     }
 
@@ -106,7 +106,7 @@ struct Watch: AsyncParsableCommand {
         return request
     }
 
-    /// The command that goes on behind the event with that number.
+    /// The command that goes on after the event with that number.
     func resumption(after seq: Int64) -> String {
         var words = ["timerctl", "watch", "--since", "\(seq)"]
         if !types.isEmpty { words += ["--type"] + types.map(\.rawValue) }

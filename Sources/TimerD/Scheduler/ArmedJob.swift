@@ -3,18 +3,21 @@
 import Schedules
 import TimerControl
 
-/// A job that the window covers, and how far its next fire has come; decides, does nothing.
+/// A job that the window covers, and how far its next fire has come.
+///
+/// It decides what to do next; the scheduler does it.
 struct ArmedJob: Sendable {
     var job: StoredJob
     var stage = Stage.waiting
-    /// Nil while a change of the job is under way, while its fire waits for its turn, and from its fire
-    /// to the next.
+    /// Nil while a change of the job is under way, and while its due fire waits: for its turn, for a run's
+    /// end or for its run's row.
     var timer: (any ArmedTimer)?
     /// Whether its fire has had to wait for its turn.
     var hasWaited = false
 
-    /// `before`: what was armed of the job until now; where it is about the same fire,
-    /// that has come as far as it had.
+    /// The entry of `job` in place of `before`.
+    ///
+    /// If both have the same claimed fire, the new entry takes over claim, stage and `hasWaited`.
     init(job: StoredJob, since before: ArmedJob?) {
         self.job = job
         guard let before, before.job.claim?.fire == job.claim?.fire else { return }
@@ -25,7 +28,7 @@ struct ArmedJob: Sendable {
 
     /// How far a fire has come.
     ///
-    /// A fire without a command waits, and fires.
+    /// A fire without a command is always `waiting`: it has no run to prepare.
     enum Stage: Hashable, Sendable {
         case waiting
         /// The run's row is on its way to disk.
@@ -37,7 +40,7 @@ struct ArmedJob: Sendable {
     /// How long ahead of the date a run's row is written, so that its commit is over by then.
     static let preparationLead = TimeSpan.milliseconds(10)
 
-    /// When it wants to be called next, on the job's clock; nil if it waits for something else.
+    /// When its timer is to fire next, on the job's clock; nil if the job has no next date.
     var wakeDate: Timestamp? {
         guard let date = job.dueDate else { return nil }
         switch stage {
@@ -55,11 +58,11 @@ struct ArmedJob: Sendable {
     /// Whether it counts in its user's share already: its run is stored, or about to be.
     var hasHadTurn: Bool { stage != .waiting }
 
-    /// In whose share the next write about its fire counts; nil where the fire counts already.
+    /// The user in whose share the next write about its fire counts; nil if the fire counts already.
     var share: UInt32? { hasHadTurn ? nil : job.owner.uid }
 
     enum Step: Hashable, Sendable {
-        /// The date is still to come: be called again at it.
+        /// The date is still to come: call again then.
         case wait
         /// Write the run's row, ahead of the date.
         case prepare
@@ -70,7 +73,8 @@ struct ArmedJob: Sendable {
         case skip
         /// A run is in progress, and the fire's command comes after it.
         case enqueue
-        /// As above, for a date that is made up for: it waits for the run's end.
+        /// A run is in progress, and the fire makes up for a missed date: it stays armed until the run has
+        /// ended.
         case waitForRun
     }
 
@@ -90,7 +94,7 @@ struct ArmedJob: Sendable {
         let isMissed = stage == .waiting ? hasMissedDates(at: now) : isTooLate(at: now)
         if isMissed, !claim.isSettled, !claim.isRedelivery { return .resettle }
         if isRunning {
-            // Dates that are made up for one by one are late already, and wait for each other.
+            // Under `all` each missed date gets a fire of its own, and these wait for each other.
             if claim.isSettled, job.policy.misfire.mode == .all { return .waitForRun }
             switch overlap {
             case .skip, .allow: return .skip

@@ -2,10 +2,10 @@
 
 import TimerControl
 
-/// The jobs that the window covers, with what finds some of them without a look at the others; pure.
+/// The jobs that the window covers, indexed by name, tag and owner.
 ///
-/// It alone changes the jobs and what they are found by, so the two cannot differ. Each change costs
-/// the same however many there are.
+/// It alone changes the jobs and their indices, so the two cannot differ. The cost of a change does not
+/// depend on how many jobs there are.
 struct ArmedJobs: Sendable {
     private var jobs: [JobID: ArmedJob] = [:]
     private var byWord = OwnedIndex()
@@ -17,7 +17,7 @@ struct ArmedJobs: Sendable {
 
     var count: Int { jobs.count }
 
-    /// How many of one user are armed, for those who have any.
+    /// How many jobs are armed of each user who has any.
     var counts: [OwnerID: Int] { byOwner.mapValues(\.count) }
 
     func count(of owner: OwnerID) -> Int { byOwner[owner]?.count ?? 0 }
@@ -29,14 +29,13 @@ struct ArmedJobs: Sendable {
 
     subscript(id: JobID) -> ArmedJob? { jobs[id] }
 
-    /// Those that `selection` of `caller` names.
+    /// The armed jobs that `selection` of `caller` names.
     ///
-    /// - Complexity: that of the answer, whatever is armed; for a whole user, also that of how many users
-    ///   have something armed.
+    /// - Complexity: O(jobs named), not of all armed jobs; for a whole user also O(users with armed jobs).
     func ids(of selection: JobSelection, caller: Caller) -> [JobID] {
         if case .owner(let words) = selection {
             return byOwner.values.filter { own in
-                // One stands for all: they have the same owner.
+                // All jobs of one set have the same owner, so the first answers for all.
                 guard let job = own.first.flatMap({ jobs[$0]?.job }) else { return false }
                 return job.owner.isMeant(by: words) && caller.owns(job)
             }.flatMap(\.self)
@@ -47,12 +46,13 @@ struct ArmedJobs: Sendable {
         return ids.filter { jobs[$0].map { caller.owns($0.job) } ?? false }
     }
 
-    /// Of what `selection` of `caller` names, the fires whose run is stored and not started.
+    /// The fires of the jobs that `selection` of `caller` names whose run is stored, or about to be, and not
+    /// started.
     func unstartedFires(of selection: JobSelection, caller: Caller) -> [FireID] {
         ids(of: selection, caller: caller).compactMap { jobs[$0]?.unstartedFire }
     }
 
-    /// Puts a job in the place of what was armed of it.
+    /// Inserts a job's entry in place of the one before.
     mutating func insert(_ entry: ArmedJob) {
         remove(entry.job.id)
         jobs[entry.job.id] = entry
@@ -70,8 +70,7 @@ struct ArmedJobs: Sendable {
         jobs[job.id] = ArmedJob(job: job, since: nil)
     }
 
-    /// Takes over what else the store says of a job whose next fire, name and tags are the same; its timer
-    /// stays.
+    /// Replaces a job whose next fire, name and tags are the same; its timer stays.
     mutating func update(_ job: StoredJob) {
         guard let before = jobs[job.id] else { return }
         claims += job.claims - before.job.claims
@@ -80,7 +79,7 @@ struct ArmedJobs: Sendable {
         jobs[job.id] = entry
     }
 
-    /// Takes a job out; its timer stays as it is.
+    /// Removes a job; does not take its timer out of the loop.
     @discardableResult
     mutating func remove(_ id: JobID) -> ArmedJob? {
         guard let entry = jobs.removeValue(forKey: id) else { return nil }
@@ -95,7 +94,7 @@ struct ArmedJobs: Sendable {
 
     mutating func removeAll() { self = ArmedJobs() }
 
-    /// Notes that a job's timer is in the loop; nothing where the job is not armed.
+    /// Notes a job's timer, and takes the one before out of the loop; does nothing if the job is not armed.
     mutating func setTimer(_ timer: any ArmedTimer, of id: JobID) {
         guard let before = jobs[id]?.timer else {
             if jobs[id] != nil { timers += 1 }

@@ -3,32 +3,33 @@
 import Schedules
 import TimerControl
 
-/// A claim of a date behind the next one: so an event that fires often goes on while the store is busy
-/// with somebody else's long write.
+/// A claim of a date after the next one.
+///
+/// With it an event that fires often goes on while the store is busy with another user's long write.
 struct ClaimAhead: Hashable, Sendable {
     /// On the job's clock.
     var date: Timestamp
     var claim: StoredJob.Claim
 }
 
-/// How many dates of a job may be claimed behind the next one.
+/// How many dates of a job may be claimed after the next one.
 enum ClaimDepth {
-    /// How many a job may have: with `jobs` what a user may hold is bounded.
+    /// How many a job may have; together with `jobs` this bounds how many claims one user has.
     static let most = 64
-    /// How many more the write of a fire claims: the depth grows with the fires, and no write takes long.
+    /// How many more the write of one fire claims: the depth grows fire by fire, so no write takes long.
     static let perWrite = 2
-    /// How many the write claims that adds a job, if it adds few: the first fires wait for nobody either.
+    /// How many are claimed for each job of a write that adds at most `addedAtOnce`, so that its first fires
+    /// do not wait for the store.
     static let atAdd = 16
-    /// How many jobs that may be.
+    /// The most jobs in one write for which `atAdd` holds.
     static let addedAtOnce = 8
-    /// How many jobs a user may have armed of whose dates more than the next are claimed.
+    /// For a user with more armed jobs than this, only the next dates are claimed.
     static let jobs = 64
 
-    /// How many dates of a job whose fire begins are to be claimed behind the next one, where its owner has
-    /// so many jobs armed.
+    /// How many dates after the next one are to be claimed for a job whose fire begins.
     ///
-    /// None behind a fire that is late, or of a user whose fires wait: those dates would have passed too, and
-    /// be settled one by one.
+    /// `armed`: how many jobs its owner has armed. Zero for a fire that is late, and for a user whose fires
+    /// wait: those dates would have passed too, and would be settled one by one.
     static func depth(of job: StoredJob, armed: Int, isLate: Bool = false) -> Int {
         guard job.definition.command == nil, armed <= jobs, !isLate,
             job.claim?.isSettled == false
@@ -37,19 +38,21 @@ enum ClaimDepth {
     }
 }
 
-/// What the record of a fire that has begun is to see to, besides the fire.
+/// What the record of a begun fire does besides storing the fire.
 struct GoingOn: Hashable, Sendable {
-    /// How many dates are to be claimed behind the next one.
+    /// How many dates are to be claimed after the next one.
     var depth = 0
     /// Whether the store may know more of the job than the scheduler did when the fire began.
     var isBehind = false
-    /// Whether what was claimed behind the fire is not to fire: the schedule says something else by now.
+    /// Whether the claims after this fire are to be released, because the schedule says something else by
+    /// now.
     var dropsAhead = false
 }
 
 extension StoredJob {
-    /// The job as it stands once its claimed fire has begun, where the next date is claimed too; nil
-    /// where it is not, or is not what follows any more.
+    /// The job after its claimed fire has begun, at its next claimed date.
+    ///
+    /// Nil if no further date is claimed, or if the schedule has another next date by now.
     func movedOn(at moment: Moment) -> StoredJob? {
         guard let fireDate, let next = ahead?.first,
             self.next(after: fireDate, fires: fires + 1, at: moment) == .date(next.date)
@@ -57,7 +60,7 @@ extension StoredJob {
         return movedOn(by: 1)
     }
 
-    /// The same once so many more of its claims have fired; nil where there are not as many.
+    /// The job after `count` of its claims have fired; nil if fewer are known.
     func movedOn(by count: Int) -> StoredJob? {
         guard count > 0 else { return self }
         guard let ahead, ahead.count >= count else { return nil }
@@ -70,17 +73,17 @@ extension StoredJob {
     }
 }
 
-/// The jobs that have gone on before the store has answered the records of their fires; pure.
+/// The jobs that fire on before the store has answered the records of their earlier fires; pure.
 ///
-/// What the store says of such a job may be older than what the scheduler knows. So each record about it is
-/// numbered, and the answer says which one it is of.
+/// The store's answer about such a job may be older than what the scheduler knows. So each record about it
+/// has a number, and the answer names the number of its record.
 struct GoneAhead: Sendable {
     private struct Progress {
         /// The last record.
         var told: Int
         /// How many times the job has fired, that record included.
         var fires: Int
-        /// Whether nothing but its answer says what comes next.
+        /// Whether the job is not armed before that record is answered.
         var waits: Bool
     }
 
@@ -92,17 +95,17 @@ struct GoneAhead: Sendable {
     /// Whether a record of a fire of the job is on its way.
     func contains(_ job: JobID) -> Bool { jobs[job] != nil }
 
-    /// Notes that the store is told of the job, which has fired `fires` times then; returns the record's number.
+    /// Notes a record about the job, which has fired `fires` times with it; returns the record's number.
     mutating func tell(of job: JobID, fires: Int, waits: Bool) -> Int {
         lastTold += 1
         jobs[job] = Progress(told: lastTold, fires: fires, waits: waits)
         return lastTold
     }
 
-    /// What is to be armed now that the store has said where the job stands; nil for nothing new.
+    /// The job to arm after the store's answer `said`; nil if that says nothing new.
     ///
-    /// An older answer may bring claims that were not known, of dates that have not fired. What the store
-    /// says unasked, as of a change, is newer than all records: no fire begins while that is on its way.
+    /// An older answer may bring new claims of dates that have not fired. An answer without a number, such as
+    /// that of a change, is newer than all records: no fire of the job begins while a change is under way.
     mutating func take(_ said: StoredJob) -> StoredJob? {
         var job = said
         job.told = 0

@@ -10,18 +10,18 @@ struct ClockAnchor: Hashable, Sendable {
     var elapsedBase: TimeSpan
     /// Wall time = elapsed time + this.
     var shift: TimeSpan
-    /// Elapsed time when it was last stored; it does not go back behind this.
+    /// Elapsed time when it was last stored; no later reading lies before it.
     var elapsed: Timestamp
 
-    /// Whether the machine has been started since, where `bootID` is that of now.
+    /// Whether the machine has been started since; `bootID`: the present boot.
     func hasStarted(_ bootID: String) -> Bool { !self.bootID.isEmpty && bootID != self.bootID }
 
     /// The anchor for a daemon that starts now.
     ///
-    /// Within one boot elapsed time goes on by CLOCK_BOOTTIME, so a step of the wall clock while no
-    /// daemon ran shows. Across a reboot only the wall clock can tell how long it took; a clock
-    /// that stands before the last known date (no battery: 1970) tells nothing, and elapsed time
-    /// then goes on from where it was last stored.
+    /// Within one boot elapsed time goes on by CLOCK_BOOTTIME, so a step of the wall clock is noticed even if
+    /// no daemon ran. Across a reboot only the wall clock tells how much time passed. If it stands before the
+    /// last known date (no battery: 1970) it tells nothing: elapsed time then goes on from where it was last
+    /// stored.
     ///
     /// - Returns: the anchor, and the size of the step that was found; zero for none.
     func resumed(
@@ -32,7 +32,8 @@ struct ClockAnchor: Hashable, Sendable {
         var anchor = self
         anchor.bootID = bootID
         if bootID != self.bootID {
-            // Once it was lost, and is right again, it tells how long that took and not how long this.
+            // The stored wall clock was unset: its difference to now is its error, not the time the machine
+            // was off.
             let wasLost = elapsed + shift < .earliestOfClocks
             let since = wasLost ? elapsed : wall - shift
             let resumed = max(self.bootID.isEmpty ? wall : since, elapsed)
@@ -45,7 +46,7 @@ struct ClockAnchor: Hashable, Sendable {
             anchor.shift = measured
             return (anchor, self.bootID.isEmpty ? .zero : step)
         }
-        // The distance between two readings, not a step: dates are to stay what they were.
+        // Less than 1 ms is the distance between two readings, not a step: dates stay as they were.
         return (anchor, .zero)
     }
 }

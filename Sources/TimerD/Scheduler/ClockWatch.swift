@@ -44,19 +44,18 @@ final class ClockWatch: Sendable {
 
     deinit { source.cancel() }
 
-    /// Sets the date to wake at, instead of the one before; nil for none.
+    /// Sets the date to wake at in place of the one before; nil for none.
     ///
-    /// A date that has passed
-    /// comes at once.
+    /// For a date that has passed, the wake-up comes at once.
     func set(_ date: Timestamp?) {
-        // The watch for steps needs a date: one that no machine will see.
+        // The kernel reports steps only while a date is set; `distantFuture` serves if there is none.
         let date = max(date ?? .distantFuture, Timestamp(microseconds: 1))
         let (seconds, rest) = date.microseconds.quotientAndRemainder(dividingBy: 1_000_000)
         var time = itimerspec()
         time.it_value = timespec(tv_sec: Int(seconds), tv_nsec: Int(rest) * 1000)
         let flags = Int32(TFD_TIMER_ABSTIME) | (1 << 1)
-        // It fails only for a bad descriptor or time, and with ECANCELED after a step, which
-        // the next read tells as well.
+        // Fails only for a bad descriptor or time, and with ECANCELED after a step, which the next read
+        // reports too.
         timerfd_settime(descriptor, flags, &time, nil)
     }
 

@@ -6,7 +6,7 @@ import TimerControl
 /// A fire of a job with a command, from its date until its last attempt is over.
 struct CommandFire: Sendable {
     let id: FireID
-    /// As it was when the fire began, or its command last did.
+    /// The job as it was when the fire began, or when its command last began.
     var job: StoredJob
     /// By the wall clock, as is `firedAt`.
     var fireDate: Timestamp
@@ -16,14 +16,14 @@ struct CommandFire: Sendable {
     var missed = 0
     /// The number of the attempt that runs, or is to come, from 1.
     var attempt = 1
-    /// Whether what runs, or is to come, is what the job wants done when a fire has failed.
+    /// Whether its command is the job's `onFailure` command.
     var isOnFailure = false
-    /// Whether it makes up for a date that has passed, so that others go first.
+    /// Whether it makes up for a passed date: fires that are due now go first.
     var isLate = false
-    /// Whether a user asked for it, out of turn.
+    /// Whether a user fired it by hand.
     var isByHand = false
 
-    /// A command that comes later than this after its date makes up for it.
+    /// A command that begins later than this after its date counts as late.
     static let lateness = TimeSpan.seconds(1)
 
     /// Where a fire stands: exactly one of these is true of it.
@@ -32,8 +32,8 @@ struct CommandFire: Sendable {
         case waiting(Wait)
         /// It has a place among the runs, and the row that says `running` is on its way to disk.
         case beginning
-        /// That row is on disk; its command begins when the change of its job that is under way is over,
-        /// unless that ends the job.
+        /// That row is on disk. If a change of its job is under way, the command begins after it, unless the
+        /// change ends the job.
         case ready(RunningCommand)
         case running(RunningCommand)
         /// A process of it outlived the daemon before this one, and is being ended.
@@ -51,7 +51,7 @@ struct CommandFire: Sendable {
     }
 }
 
-/// A run whose row is stored, with all that its command is to be told.
+/// A run whose row is stored, with all that its command needs.
 struct RunningCommand: Sendable {
     var run: RunID
     var fire: CommandFire
@@ -64,7 +64,7 @@ struct RunningCommand: Sendable {
     let start = RunStart()
     /// Nil until it has begun.
     var task: Task<Void, Never>?
-    /// Whether it was told to end, and is not to be tried again.
+    /// Whether it was told to end: it is not tried again.
     var isStopped = false
 
     var job: StoredJob { fire.job }
@@ -72,13 +72,12 @@ struct RunningCommand: Sendable {
 
 /// The fires whose command is in progress or still to come, by job and by run; pure.
 ///
-/// It alone says whether a job is busy, so what a fire finds in progress is the same for one by the
-/// schedule and one by hand.
+/// It alone says whether a job is busy, so a fire by the schedule and a fire by hand get the same answer.
 struct CommandFires: Sendable {
     struct Entry: Sendable {
         var fire: CommandFire
         var state: CommandFire.State
-        /// Of one that waits for a time.
+        /// The timer of a fire that waits for a time.
         var timer: (any ArmedTimer)?
     }
 
@@ -100,7 +99,7 @@ struct CommandFires: Sendable {
     }
 
     var all: some Collection<Entry> { entries.values }
-    /// How many wait for something.
+    /// How many have not begun to run.
     var waiting: Int { entries.count - running }
 
     /// The fires of a job, oldest first.
@@ -112,9 +111,9 @@ struct CommandFires: Sendable {
     /// The jobs that a name or a tag means, as they were named when their fires began.
     func jobs(_ word: OwnedWord) -> Set<JobID> { words[word] }
 
-    /// The fires of what `selection` of `caller` names.
+    /// The fires of the jobs that `selection` of `caller` names.
     ///
-    /// - Complexity: that of the answer; for a whole user, of all that is in progress.
+    /// - Complexity: that of the answer; for a whole user, that of all fires.
     func ids(of selection: JobSelection, caller: Caller) -> [FireID] {
         let jobs: any Collection<JobID>
         switch selection {
@@ -133,16 +132,16 @@ struct CommandFires: Sendable {
     /// Whether a command of the job is in progress: running, about to, or between two attempts.
     func isBusy(_ job: JobID) -> Bool { of(job).contains { $0.isInProgress } }
 
-    /// The fire that waits for a run's end, where one does.
+    /// The fire that waits for a run's end, if one does.
     func queued(of job: JobID) -> FireID? { of(job).first { $0.waitsForRun }?.fire.id }
 
     /// Whether a process of the job runs, or may.
     func isRunning(_ job: JobID) -> Bool { of(job).contains { $0.isRunning } }
 
-    /// Whether the fire's command may begin beside what else is in progress of its job.
+    /// Whether the fire's command may begin beside the other commands of its job.
     ///
-    /// A crash may leave two of them to be tried again: one that ran, and one that was made ready for
-    /// a date that was to be skipped for it.
+    /// A crash may leave two fires of a job to be tried again: one that ran, and one that was prepared for a
+    /// date which the running one would have skipped.
     func mayBegin(_ fire: CommandFire) -> Bool {
         if fire.isOnFailure || fire.job.policy.run.overlap == .allow { return true }
         return !of(fire.job.id).contains { other in
@@ -175,9 +174,9 @@ struct CommandFires: Sendable {
         entries[fire]?.timer = timer
     }
 
-    /// Notes that a run in progress was told to end.
+    /// Notes whether a run in progress was told to end.
     ///
-    /// - Returns: whether it had not been before; nil where it is not in progress.
+    /// - Returns: whether that changed anything; nil if the run is not in progress.
     @discardableResult
     mutating func setStopped(_ isStopped: Bool, _ run: RunID) -> Bool? {
         guard let fire = byRun[run], case .running(var command) = entries[fire]?.state else {

@@ -9,14 +9,14 @@ struct EndedRun: Sendable {
     /// The fire's date by the wall clock.
     var fireDate: Timestamp
     var attempt: Int
-    /// Whether it was what the job wants done when a fire has failed.
+    /// Whether it ran the job's `onFailure` command.
     var isOnFailure = false
     var outcome: RunOutcome
     /// Nil where no process was started.
     var startedAt: Timestamp?
     var endedAt: Timestamp
     var output: CapturedOutput
-    /// Nil where no process was started, or nobody saw it end.
+    /// Nil if no process was started, or if its end was not seen.
     var usage: RunUsage?
     /// The processes of its group that could not be ended.
     var survivors: [Int32] = []
@@ -28,7 +28,7 @@ extension RunOutcome {
         if case .notStarted = self { false } else { true }
     }
 
-    /// As `runs` keeps it: the word, the status or signal, and the text of what kept it from starting.
+    /// As table `runs` stores it: the word, the exit status or signal, and why it did not start.
     var columns: (outcome: Run.Outcome, code: Int32?, error: String?) {
         switch self {
         case .exited(let status): (.exited, status, nil)

@@ -6,21 +6,22 @@ import TimerControl
 
 /// Whose due fire begins next, so that no user's fires keep those of another waiting; pure.
 ///
-/// A fire that is due alone begins at once. Where more are due than begin in about a millisecond, and
-/// where a user's fires are more than his share, they wait in that user's queue, and users with due
-/// fires take turns. A user's share is a token bucket: so many fires a second, and a burst for many
-/// jobs on one date. All dates are elapsed time.
+/// A fire that is due alone begins at once. Fires wait in their user's queue when more are due than can begin
+/// in about a millisecond, or when the user's share is used up; users with waiting fires take turns. A user's
+/// share is a token bucket: so many fires a second, and a burst for many jobs on one date. All dates are
+/// elapsed time.
 struct FireTurns: Sendable {
     /// How long the timers' thread handles fires before it lets the run loop go on.
     static let slice = TimeSpan.milliseconds(1)
-    /// Fires with a longer time than that between them are not of one pass of the run loop.
+    /// Two fires further apart than this belong to different passes of the run loop.
     static let gap = TimeSpan(microseconds: 100)
-    /// How many fires of a user may have begun whose record is not on disk yet: what another user's
-    /// record has to wait behind.
+    /// The most begun fires of one user whose record is not on disk yet: another user's record waits behind
+    /// them.
     static let unstoredLimit = 64
-    /// How long the queue of a user without tokens is left alone, so that many wait for one wake-up.
+    /// How long the fires of a user without tokens wait, so that one wake-up serves many.
     static let rest = TimeSpan.milliseconds(5)
-    /// When to look again at a user whose records are stuck: the store may have told of trouble.
+    /// How long until the next look at a user who has reached `unstoredLimit`: by then the store may report
+    /// trouble.
     static let patience = TimeSpan.seconds(1)
 
     struct Limits: Hashable, Sendable {
@@ -28,14 +29,14 @@ struct FireTurns: Sendable {
         var perSecond = 1000
         /// How many may begin at once: as many as a user may have jobs.
         var burst = 10_000
-        /// Whom no limit holds for, besides root: the daemon's own user.
+        /// The daemon's own user, who has no limit, as root has none.
         var exempt: UInt32 = 0
     }
 
     private struct User {
         /// Jobs whose fires wait, in the order in which they became due.
         var due: Deque<JobID> = []
-        /// The same of fires that have had their turn: their runs are stored, and only to be started.
+        /// The same for fires that have had their turn: their runs are stored and only have to start.
         var ready: Deque<JobID> = []
         var tokens: Double
         /// When `tokens` was counted.
@@ -46,14 +47,15 @@ struct FireTurns: Sendable {
     }
 
     var limits: Limits
-    /// Whether records that are not stored count: not while the disk takes none, when they would keep
-    /// all else of their user from being told.
+    /// Whether `unstoredLimit` holds.
+    ///
+    /// Not while the disk takes no records: else all further fires of their user would wait for it.
     var countsUnstored = true
     /// How many fires have waited for their turn since the start.
     private(set) var waited = 0
 
     private var users: [UInt32: User] = [:]
-    /// The users with due fires, and whose turn is next.
+    /// The users whose fires wait; `turn` is the index of the next one.
     private var order: [UInt32] = []
     private var turn = 0
     private var waiting: Set<JobID> = []
@@ -76,9 +78,10 @@ struct FireTurns: Sendable {
 
     // MARK: - A fire that is due
 
-    /// Whether a fire that is due at `now` begins at once; else it waits, and `next` tells when.
+    /// Whether a fire that is due at `now` begins at once; else it is queued, and `next` returns it in its
+    /// turn.
     ///
-    /// `isPaid`: it has had its turn, and is only to be started.
+    /// `isPaid`: it has had its turn and only has to start.
     mutating func begins(
         _ job: JobID,
         of owner: UInt32,
@@ -96,7 +99,7 @@ struct FireTurns: Sendable {
         return true
     }
 
-    /// Puts a fire behind those of its user that wait.
+    /// Appends a fire to its user's queue.
     mutating func wait(_ job: JobID, of owner: UInt32, isPaid: Bool = false, at now: Timestamp) {
         guard waiting.insert(job).inserted else { return }
         waited += 1
@@ -106,12 +109,12 @@ struct FireTurns: Sendable {
         users[owner] = user
     }
 
-    /// The fire that `begins` has let through, or a turn, is done with.
+    /// The fire that `begins` has let through has been handled.
     mutating func done(at now: Timestamp) { lastDone = now }
 
     // MARK: - Turns
 
-    /// The run loop has been at other work: what is due now finds time.
+    /// Begins a new slice: a fire that becomes due now may begin at once.
     mutating func beginPass(at now: Timestamp) { passBegan = now }
 
     /// Takes the fire whose turn it is out of its queue; nil where none may begin at `now`.
@@ -147,7 +150,7 @@ struct FireTurns: Sendable {
 
     /// The record of a fire is on disk.
     ///
-    /// - Returns: whether another fire of the user has waited for that.
+    /// - Returns: whether a fire of the user has waited for this.
     mutating func stored(_ owner: UInt32, at now: Timestamp) -> Bool {
         guard let unstored = users[owner]?.unstored, unstored > 0 else { return false }
         users[owner]?.unstored = unstored - 1
@@ -156,8 +159,7 @@ struct FireTurns: Sendable {
         return false
     }
 
-    /// When to ask for the next turn; nil while none is to come, not in the future for one that may be
-    /// taken now.
+    /// When to call `next`: `now` if a fire may begin at once; nil if none waits.
     func nextTurn(at now: Timestamp) -> Timestamp? {
         order.compactMap { owner -> Timestamp? in
             guard let user = users[owner] else { return nil }
@@ -204,7 +206,8 @@ struct FireTurns: Sendable {
         return min(Double(limits.burst), user.tokens + passed * Double(limits.perSecond))
     }
 
-    /// Drops what is known of a user who is as one that never fired.
+    /// Forgets a user with no waiting fire, no unstored record and a full bucket: a new entry would be the
+    /// same.
     private mutating func forget(_ owner: UInt32, at now: Timestamp) {
         guard let user = users[owner], !user.isWaiting, user.unstored == 0,
             tokens(of: user, at: now) >= Double(limits.burst)

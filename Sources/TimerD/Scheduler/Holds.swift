@@ -3,24 +3,23 @@
 import Schedules
 import TimerControl
 
-/// The jobs that a change is under way for: none of them may begin to fire; pure.
+/// The jobs that a change is under way for: no fire of theirs may begin; pure.
 ///
-/// A change may name its jobs in a way that only the store can resolve, so what a window load
-/// brings meanwhile is checked against the change's own words. To ask costs the same however many
-/// changes there are.
+/// Only the store knows all jobs of a tag or a user. So a job that a window load brings meanwhile is compared
+/// with the words of the changes. The cost of `covers` does not depend on how many changes there are.
 struct Holds: Sendable {
     private var byWord: [OwnedWord: Int] = [:]
     private var byID: [Held: Int] = [:]
     private var byOwner: [Owner: Int] = [:]
     /// By the words in which an administrator names a user.
     private var byUser: [String: Int] = [:]
-    /// How many times the wall jobs wait for the store to let them follow a clock that was set back.
+    /// Pending clock-set-back writes; wall jobs do not fire while above 0.
     private var wallHolds = 0
 
-    /// A number as one caller means it: a stranger's holds no job.
+    /// A job's number as one caller named it: it holds nothing if the job is another user's.
     private struct Held: Hashable {
         var id: JobID
-        /// Nil for an administrator, who may mean the jobs of all.
+        /// Nil for an administrator, who may name the jobs of all users.
         var owner: Owner?
     }
 

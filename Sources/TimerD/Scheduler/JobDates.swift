@@ -5,13 +5,14 @@ import TimerControl
 
 /// The dates of one job, and when each of them is due; pure, all on the job's clock.
 ///
-/// They are its schedule's, but for the next one where that was moved alone. A date is what a fire is known by. It is *due* somewhat later where the job has jitter.
+/// They are the schedule's dates, except the next one if that was moved alone. A fire is known by its date;
+/// with jitter it is *due* somewhat later.
 struct JobDates: Hashable, Sendable {
     var schedule: Schedule
-    /// The next date, where it was moved alone; nil where it is the schedule's own.
+    /// The next date, if it was moved alone; nil if it is the schedule's own.
     var moved: Moved?
     var jitter = TimeSpan.zero
-    /// What the jitter of a date hangs on, besides the date.
+    /// The jitter of a date follows from the date and this number.
     var job = JobID(rawValue: 0)
 
     init(_ schedule: Schedule) { self.schedule = schedule }
@@ -45,8 +46,9 @@ struct JobDates: Hashable, Sendable {
         return passed
     }
 
-    /// The date that was moved alone, and those behind it, of dates that pass: between the two lie dates
-    /// that are none of the job's any more, and have rows of their own.
+    /// Splits skipped dates into the date that was moved alone and the dates after it.
+    ///
+    /// The schedule's dates between the two are not the job's any more, and have rows of their own.
     func parts(of dates: MisfirePolicy.SkippedDates) -> [MisfirePolicy.SkippedDates] {
         guard let moved, dates.first == moved.to, dates.count > 1,
             let next = schedule.nextFireDate(after: moved.end)
@@ -66,8 +68,8 @@ struct JobDates: Hashable, Sendable {
         return date + Jitter.offset(job: job.rawValue, fireDate: date, within: span)
     }
 
-    /// The last instant through which all dates from `first` on are due at `now`; before `first`
-    /// where that one is not.
+    /// The last instant such that all dates from `first` through it are due at `now`; before `first` if that
+    /// is not due.
     func dueEnd(from first: Timestamp, at now: Timestamp) -> Timestamp {
         guard jitter > .zero, first <= now else { return now }
         let last = passed(from: first, through: now, newest: 1).last

@@ -3,14 +3,14 @@
 import Schedules
 import TimerControl
 
-/// The options of a job, read from the words in which they came.
+/// The options of a job, parsed and checked.
 struct JobPolicy: Hashable, Sendable {
-    /// How many fires the job lives for.
+    /// The job ends after this many fires; nil for no such bound.
     var count: Int?
     /// No date after this one fires; wall time.
     var until: Timestamp?
     var tolerance = TimeSpan.zero
-    /// The longest that a fire is put off, so that jobs of one date spread.
+    /// The longest delay of a fire, so that jobs of one date do not all fire at once.
     var jitter = TimeSpan.zero
     var misfire = MisfirePolicy()
     /// How its commands are run.
@@ -75,7 +75,7 @@ struct JobPolicy: Hashable, Sendable {
     }
 }
 
-/// Reads `text`, and tells a refusal in the words of the control protocol.
+/// Reads `text`; throws a refusal as an error of the control protocol.
 func reading<T>(
     _ text: String,
     _ read: (String) throws(ScheduleError) -> T

@@ -10,14 +10,14 @@ struct LeftRun: Sendable {
     var fire: LeftFire
     var attempt: Int
     var isOnFailure: Bool
-    /// Nil where the crash came before that was recorded.
+    /// Nil if the daemon ended before it was recorded.
     var process: Orphan?
 
     /// Its fire, as it goes on in this daemon.
     var commandFire: CommandFire {
         var command = fire.commandFire(of: job)
         (command.attempt, command.isOnFailure) = (attempt, isOnFailure)
-        // It was told, by the daemon before or by this one.
+        // Its event was told, by the daemon before or by this one.
         command.firedAt = command.firedAt ?? fire.wallDate
         return command
     }
@@ -40,10 +40,10 @@ struct LeftFire: Hashable, Sendable {
     var waitsFor: Run.Wait?
     /// By the wall clock.
     var waitsUntil: Timestamp?
-    /// Whether a user asked for it, out of turn.
+    /// Whether a user fired it by hand.
     var isByHand = false
 
-    /// Whether its event may have been told, whatever the clock says.
+    /// Whether its event may have been told, even if its date is still to come by the present clock.
     var isInDoubt: Bool { state == .claimed && firedAt != nil }
 
     enum Verdict: Hashable, Sendable {
@@ -73,7 +73,7 @@ struct LeftFire: Hashable, Sendable {
         )
     }
 
-    /// What design.md section 6 says of it; pure.
+    /// What becomes of it at a start; pure.
     func verdict(of job: StoredJob, isClaim: Bool, at moment: Moment) -> Verdict {
         if state == .running { return .interrupt }
         if state == .waiting { return .wait }

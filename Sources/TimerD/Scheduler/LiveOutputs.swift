@@ -2,8 +2,9 @@
 
 import TimerControl
 
-/// The output of the runs in progress, for whoever reads along, from their start until the store
-/// has what they wrote: at every moment a run's output is here or there.
+/// The output of the runs in progress, for clients that read along.
+///
+/// A run's output is here from its start until the store has it, so a client always finds it here or there.
 final class LiveOutputs: Sendable {
     private struct State {
         var outputs: [RunID: RunOutput] = [:]
@@ -30,12 +31,14 @@ final class LiveOutputs: Sendable {
         state.change { $0.outputs.removeValue(forKey: run) }?.noteStored()
     }
 
-    /// Returns once any run has begun after the first `known`, or one has ended; at the latest after
-    /// `limit`, for a run that is put off, or taken back, tells nobody; or when the task is cancelled.
+    /// Returns once a run has begun after the first `known`, or a run has ended, at the latest after `limit`.
+    ///
+    /// It returns when the task is cancelled, too. The limit serves a client whose run is put off or
+    /// withdrawn: no change here shows that.
     func waitForBegin(after known: Int, within limit: Duration) async {
         await withTaskGroup { group in
             group.addTask { await self.state.waitForChange { $0.begun != known } }
-            // try?: the sleep is over, or nobody waits for it any more.
+            // try?: the sleep ends at its time, or when the group is cancelled below.
             group.addTask { try? await Task.sleep(for: limit) }
             await group.next()
             group.cancelAll()

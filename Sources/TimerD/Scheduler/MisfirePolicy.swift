@@ -14,7 +14,7 @@ struct MisfirePolicy: Hashable, Sendable {
     var limit = 100
     /// How old the latest date may be to count as late.
     var after = TimeSpan.seconds(60)
-    /// What was due longer ago than this is never made up for; nil for no bound.
+    /// A date that was due longer ago than this is never made up for; nil for no bound.
     var window: TimeSpan?
 
     /// A fire to be claimed.

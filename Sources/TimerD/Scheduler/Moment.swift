@@ -4,9 +4,9 @@ import Schedules
 
 /// One reading of both clocks.
 ///
-/// Elapsed time is what jobs of `--in` and `--every` live on: it goes on through suspend, and a
-/// step of the wall clock does not touch it. It is written as a date, so that it can be stored and
-/// compared as one: the wall clock's date had it never been stepped.
+/// Jobs of `--in` and `--every` go by elapsed time: it goes on through suspend, and a step of the wall clock
+/// does not change it. It is written as the date that the wall clock would show had it never been stepped, so
+/// that it can be stored and compared as one.
 struct Moment: Hashable, Sendable {
     /// Now, in elapsed time.
     var elapsed: Timestamp
@@ -24,7 +24,7 @@ struct Moment: Hashable, Sendable {
     /// Now, by the wall clock.
     var wall: Timestamp { elapsed + shift }
 
-    /// Now, by the clock that a job lives on.
+    /// Now, by the clock of a job.
     func reading(of clock: ScheduleClock) -> Timestamp {
         clock == .wall ? wall : elapsed
     }

@@ -2,7 +2,7 @@
 
 import TimerControl
 
-/// A name or a tag as one user means it: another's of the same word is another.
+/// A name or a tag of one user: the same word of another user is a different one.
 struct OwnedWord: Hashable, Sendable {
     enum Kind: Hashable, Sendable { case name, tag }
 
@@ -24,7 +24,7 @@ extension StoredJob {
 }
 
 extension JobSelection {
-    /// The word that it is, as `caller` means it; nil for numbers and for a whole user.
+    /// The caller's name or tag that it selects by; nil for numbers and for a whole user.
     func word(of caller: Caller) -> OwnedWord? {
         switch self {
         case .ids, .owner: nil
@@ -34,8 +34,7 @@ extension JobSelection {
     }
 }
 
-/// Jobs by the names and tags that their owners know them by, so that who asks for some of them
-/// looks at no others; pure.
+/// Jobs by their owners' names and tags, found without a look at the others; pure.
 struct OwnedIndex: Sendable {
     private var jobs: [OwnedWord: Set<JobID>] = [:]
 

@@ -3,15 +3,16 @@
 import Locks
 import TimerControl
 
-/// Which writes are on their way, by the user whom each is about: who reads waits for those that he
-/// may have heard of, and not for another's thousand jobs.
+/// Counts the writes that are on their way to disk, by user.
+///
+/// A read waits for the writes that its user may know of, and not for a thousand jobs of another user.
 final class PendingWrites: Sendable {
     enum Write: Hashable, Sendable {
         /// A change that this user has asked for.
         case command(of: UInt32)
         /// What has happened to a job of this user's.
         case record(about: UInt32)
-        /// What anybody may have heard of.
+        /// A write that any user may know of.
         case common
     }
 
@@ -27,8 +28,8 @@ final class PendingWrites: Sendable {
     /// To be called once it is stored, or has failed.
     func end(_ write: Write) { change(write, by: -1) }
 
-    /// Whether one of them may be what `caller` knows of: what he has asked for, what has happened
-    /// to his jobs, and for an administrator to anybody's.
+    /// Whether `caller` may know of one of them: his own change, or what happened to his jobs, to an
+    /// administrator to anybody's.
     func concern(_ caller: Caller) -> Bool {
         counts.withLock { counts in
             if caller.isAdministrator, counts.records > 0 { return true }
@@ -37,15 +38,15 @@ final class PendingWrites: Sendable {
         }
     }
 
-    /// Whether one of them is a change that `caller` has asked for, or of what anybody may have heard of.
+    /// Whether one of them is a change that `caller` has asked for, or one that any user may know of.
     func areAskedFor(by caller: Caller) -> Bool {
         counts.withLock { counts in
             [.command(of: caller.uid), .common].contains { counts.byWrite[$0] != nil }
         }
     }
 
-    /// Whether one of them is of what has been told to who may know of the jobs of `owner`; nil for
-    /// those of all.
+    /// Whether one of them stores events of the jobs of `owner`, nil for all owners, or is one that any user
+    /// may know of.
     func areTold(to owner: Owner?) -> Bool {
         counts.withLock { counts in
             guard let owner else { return counts.records > 0 || counts.byWrite[.common] != nil }

@@ -2,14 +2,14 @@
 
 import Schedules
 
-/// When to look for what is kept too long; pure.
+/// When to look for stored rows to remove; pure.
 ///
 /// All dates are elapsed time.
 struct Retention: Sendable {
     /// The shortest time between two looks that age alone calls for.
     static let pause = TimeSpan.seconds(60)
-    /// How long after a step of the wall clock ahead nothing is called old: a clock that is set wrong
-    /// is set right again, and what it has removed would not come back.
+    /// How long looks by age are put off after a step of the wall clock ahead: a wrong clock is set right
+    /// again, but removed rows do not come back.
     static let doubt = TimeSpan.seconds(3600)
     /// How many events beyond those that are kept call for a look.
     static let surplus = 1000
@@ -18,10 +18,10 @@ struct Retention: Sendable {
     var progress = PruneProgress()
     /// When to look; nil while a look is under way.
     private(set) var date: Timestamp?
-    /// The number of the event that calls for a look before that.
+    /// The event with this number calls for a look before `date`.
     private var event: Int64
 
-    /// The first look waits a little: for the daemon to find its feet, and its clock to be set.
+    /// The first look comes a minute after the start: until then the clock may not be set.
     init(_ limits: RetentionLimits, now: Timestamp, nextEvent: Int64) {
         self.limits = limits
         date = now + Self.pause
@@ -37,7 +37,7 @@ struct Retention: Sendable {
     /// Ends a look that has found nothing more to do before `next`.
     mutating func ended(next: Timestamp, now: Timestamp) {
         date = max(next, now + Self.pause)
-        // No user can have more than the surplus before that many have come.
+        // Before this number no user can have more than `surplus` events too many.
         let most = progress.events.values.max() ?? 0
         event =
             progress.eventsCountedThrough + Int64(limits.eventsKept - most + Self.surplus)
@@ -49,7 +49,7 @@ struct Retention: Sendable {
         event = .max
     }
 
-    /// More of a user is stored than may be: calls for a look now, unless one is under way.
+    /// A user has more stored than the limit: calls for a look now, unless one is under way.
     mutating func isOverfull(now: Timestamp) {
         if let date { self.date = min(date, now) }
     }

@@ -13,8 +13,8 @@ enum RetryDecision: Hashable, Sendable {
 
     /// Decides by how the run ended and what its job wants.
     ///
-    /// `attempt`: its number, from 1. A run that the daemon's end interrupted is run again where the job
-    /// says so; else it has failed as any other.
+    /// `attempt`: its number, from 1. A run that the daemon's end interrupted is run again if the job says
+    /// so; else it counts as failed.
     init(_ outcome: RunOutcome, attempt: Int, of fire: FireID, job: StoredJob) {
         let policy = job.policy.run
         let mayRetry = attempt <= policy.retries
@@ -33,11 +33,12 @@ enum RetryDecision: Hashable, Sendable {
         }
     }
 
-    /// Exponential backoff with full jitter: anything from nothing to the doubled bound, by chance,
-    /// so that jobs that failed together do not come back together.
+    /// Exponential backoff with full jitter: a random delay from zero to the doubled bound.
     ///
-    /// Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015. The chance is the
-    /// fire's and the attempt's, the same after a restart.
+    /// So jobs that failed together are not retried together.
+    ///
+    /// Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015. The random number follows from
+    /// the fire and the attempt, so it is the same after a restart.
     static func delay(before attempt: Int, of fire: FireID, _ policy: RunPolicy) -> TimeSpan {
         let backoff = policy.backoff ?? .standard
         let (first, longest) = (backoff.first.microseconds, backoff.max.microseconds)

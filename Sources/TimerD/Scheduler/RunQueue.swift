@@ -5,10 +5,10 @@ import TimerControl
 
 /// Which fires have a place among the runs in progress, and whose is next; pure.
 ///
-/// A fire has its place from before its row says `running` until its run is over. Those that wait are
-/// served in order, the users in turn: whoever starts a thousand runs at once delays nobody's one. Root
-/// may have a reserve against all others together. Fires that are late, as after a start, have at most a
-/// quarter of the places, one at least, and come after those that are due now.
+/// A fire has its place from before its row says `running` until its run is over. Fires that wait are served
+/// in order, the users in turn: a user who starts a thousand runs at once does not hold up the one run of
+/// another. Root may have a reserve that all others together cannot take. Late fires, as after a start, have
+/// at most a quarter of the places, at least one, and come after fires that are due now.
 struct RunQueue: Sendable {
     struct Limits: Hashable, Sendable {
         /// How many runs are in progress at once; at least 1.
@@ -26,11 +26,11 @@ struct RunQueue: Sendable {
 
     private struct Waiter {
         var place: Place
-        /// Tells it from one of the same fire that has left the queue.
+        /// Distinguishes it from an earlier entry of the same fire that has left the queue.
         var ticket: Int
     }
 
-    /// What one user's fires wait in; those that have left are passed over.
+    /// The queues of one user's fires; entries of fires that have left are passed over.
     private struct Line {
         var due: Deque<(fire: FireID, ticket: Int)> = []
         var late: Deque<(fire: FireID, ticket: Int)> = []
@@ -57,13 +57,13 @@ struct RunQueue: Sendable {
 
     func hasPlace(_ fire: FireID) -> Bool { places[fire] != nil }
 
-    /// How many of so many places are root's alone: a sixteenth, one at least.
+    /// How many of `limit` places are root's alone: a sixteenth, at least one.
     static func reserve(of limit: Int) -> Int { max(limit / 16, 1) }
 
-    /// How many of so many places late fires may have.
+    /// How many of `limit` places late fires may have: a quarter, at least one.
     static func share(ofLateIn limit: Int) -> Int { max(limit / 4, 1) }
 
-    /// Takes a place where one is free, else the last place in the user's line.
+    /// Takes a place if one is free, else joins the end of the user's line.
     ///
     /// - Returns: whether the fire has its place now.
     mutating func enter(_ fire: FireID, of user: UInt32, isLate: Bool = false) -> Bool {
@@ -83,14 +83,14 @@ struct RunQueue: Sendable {
         return false
     }
 
-    /// Takes a place where one is free, and waits for none.
+    /// Takes a place if one is free; does not wait for one.
     mutating func enterIfFree(_ fire: FireID, of user: UInt32, isLate: Bool = false) -> Bool {
         take(fire, Place(user: user, isLate: isLate))
     }
 
-    /// Gives back the fire's place, or its turn in the line; nothing where it has neither.
+    /// Gives back the fire's place, or leaves the line; does nothing if it has neither.
     ///
-    /// - Returns: the fires that have a place by that.
+    /// - Returns: the fires that get a place by this.
     mutating func leave(_ fire: FireID) -> [FireID] {
         if let waiter = waiters.removeValue(forKey: fire) {
             shorten(waiter.place.user)
@@ -105,7 +105,7 @@ struct RunQueue: Sendable {
 
     /// Sets other limits; runs that are in progress beyond a lower one go on.
     ///
-    /// - Returns: the fires that have a place by that.
+    /// - Returns: the fires that get a place by this.
     mutating func setLimits(_ new: Limits) -> [FireID] {
         limits = new
         return serve()
@@ -119,7 +119,7 @@ struct RunQueue: Sendable {
         guard limits.hasReserve else { return taken < limits.all }
         let roots = used[0, default: 0]
         let others = max(limits.all - Self.reserve(of: limits.all), 1)
-        // The one place there is may be another's: then root's is one more.
+        // With a limit of 1 that place may be another user's: root then gets one more.
         if place.user == 0 { return roots < limits.all && taken < max(limits.all, others + 1) }
         return taken < limits.all && taken - roots < others
     }
@@ -156,7 +156,7 @@ struct RunQueue: Sendable {
         return nil
     }
 
-    /// Takes the first who still waits out of a user's line.
+    /// Takes the first fire that still waits out of a user's line.
     private mutating func first(of user: UInt32, late: Bool) -> FireID? {
         while let entry = late ? lines[user]?.late.popFirst() : lines[user]?.due.popFirst() {
             if waiters[entry.fire]?.ticket == entry.ticket { return entry.fire }
@@ -164,7 +164,7 @@ struct RunQueue: Sendable {
         return nil
     }
 
-    /// One of the user's waits no more.
+    /// One of the user's fires has left the line.
     private mutating func shorten(_ user: UInt32) {
         guard var line = lines[user] else { return }
         line.count -= 1
@@ -173,7 +173,8 @@ struct RunQueue: Sendable {
             turns.removeAll { $0 == user }
             return
         }
-        // So few more have left than wait that to pass them over costs each leave the same.
+        // Entries that have left are removed only once they outnumber those that wait, so a leave costs O(1)
+        // on average.
         if line.due.count + line.late.count > 2 * line.count + 16 {
             line.due.removeAll { waiters[$0.fire]?.ticket != $0.ticket }
             line.late.removeAll { waiters[$0.fire]?.ticket != $0.ticket }

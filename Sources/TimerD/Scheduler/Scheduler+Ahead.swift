@@ -4,7 +4,7 @@ import TimerControl
 
 /// Events whose next dates are claimed already: they go on without waiting for the store.
 extension Scheduler {
-    /// Begins the fire of an event, and goes on with the next date at once where that is claimed.
+    /// Begins the fire of an event, and goes on with the next date at once if that is claimed.
     func beginEvent(_ entry: ArmedJob, _ claim: StoredJob.Claim) {
         let id = entry.job.id
         let next = entry.job.movedOn(at: clock.now())
@@ -28,8 +28,8 @@ extension Scheduler {
         if next != nil { arm(id) }
     }
 
-    /// The job as it is handed to a record that decides what comes next of it: until that is answered, no
-    /// older answer arms it.
+    /// The job for a record that decides what comes next: until that record is answered, no older answer arms
+    /// the job.
     func awaitingStore(_ job: StoredJob) -> StoredJob {
         var job = job
         if goneAhead.contains(job.id) {

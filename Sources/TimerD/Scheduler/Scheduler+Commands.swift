@@ -6,11 +6,11 @@ import TimerControl
 extension Scheduler {
     /// Adds `jobs`, all or none; returns them once they are stored and armed.
     ///
-    /// Their processes are held by `targets`; where this throws, the caller releases them.
+    /// The caller has held their processes in `targets`, and releases them if this throws.
     func add(_ jobs: [NewJob], replace: Bool, caller: Caller) async throws -> [StoredJob] {
         let names = replace ? jobs.compactMap(\.definition.name) : []
         return try await holding(names.map { .name($0) }, caller: caller) { scheduler in
-            // Root may do what the limit keeps others from.
+            // Root has no limit.
             let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
             return try await scheduler.write(
                 isLong: jobs.count > Self.longWrite,
@@ -19,7 +19,7 @@ extension Scheduler {
             ) { writer in
                 try writer.add(jobs, replace: replace, limit: limit)
             } durable: { scheduler, added in
-                // Before anything else is known of them, as that they have ended.
+                // Here, before the store can say anything later of them, such as their end.
                 for (new, job) in zip(jobs, added) {
                     guard let process = new.process else { continue }
                     scheduler.tie(job.id, to: process, of: new.owner.uid)
@@ -42,10 +42,10 @@ extension Scheduler {
         }
     }
 
-    /// What `apply` would come to; it holds up no fire and no write.
+    /// What `apply` would answer, without changing anything; it delays no fire and no write.
     func tryOut(_ changes: JobChanges, caller: Caller) async throws -> AppliedChanges {
         try requireRunning()
-        // What was asked for before is to be seen.
+        // The trial has to see the changes that the caller asked for before.
         await settle(for: caller)
         let moment = clock.now()
         let trial = DryRun(
@@ -59,7 +59,7 @@ extension Scheduler {
         return try await dryRuns.run(trial)
     }
 
-    /// How many jobs make a write one that others' are not to wait for uncommitted.
+    /// A write of more jobs than this is long: earlier writes are committed before it.
     fileprivate static let longWrite = 100
 
     /// Changes what `selection` names, all or none; returns the jobs as they stand.
@@ -100,7 +100,8 @@ extension Scheduler {
         }
     }
 
-    /// Of what the selections name, the fires whose row says `running` and whose command was not started.
+    /// The fires of the selected jobs whose row says `running`, or soon will, and whose command was not
+    /// started.
     private func unstarted(_ selections: [JobSelection], _ caller: Caller) -> Set<FireID> {
         var unstarted: Set<FireID> = []
         for selection in selections {
@@ -117,8 +118,8 @@ extension Scheduler {
         throw ControlError(.stopping, "the daemon is stopping; try again once it is back")
     }
 
-    /// Takes the timers of what the selections name out of the loop, runs `body`, and puts back
-    /// those of the jobs that are still to fire.
+    /// Takes the timers of the selected jobs out of the loop, runs `body`, and puts back those of the jobs
+    /// that are still to fire.
     private func holding<T: Sendable>(
         _ selections: [JobSelection],
         caller: Caller,
@@ -141,8 +142,8 @@ extension Scheduler {
 }
 
 extension JobSelection {
-    /// Whether a change of what it names may take long: how many jobs have a tag, or are a user's, only
-    /// the store knows.
+    /// Whether a change of it may take long; true for a tag and a user, as only the store knows how many jobs
+    /// they have.
     fileprivate var isLong: Bool {
         switch self {
         case .ids(let ids): ids.count > Scheduler.longWrite

@@ -8,8 +8,9 @@ protocol EventPublisher: Sendable {
 }
 
 extension Scheduler {
-    /// Gives `event` its number and hands it to `use`, at once: unless the store has not taken the
-    /// end of the next block of numbers for long, then as soon as it has.
+    /// Gives `event` its number and hands it to `use`.
+    ///
+    /// At once; if the numbers are used up, as soon as the store has the end of the next block.
     func number(
         _ event: Event,
         _ use: @escaping @Sendable (isolated Scheduler, Event) -> Void
@@ -30,11 +31,12 @@ extension Scheduler {
         extendNumbers()
     }
 
-    /// Tells the watchers what a write has changed, and the store that they were told.
+    /// Numbers the events of a write, has the store keep them, and publishes them to the watchers.
     func tell(_ notices: [Notice]) {
         var rest = notices[...]
         while !rest.isEmpty {
-            // As many as have their number at once, in one record: each costs the store a step of its own.
+            // All events of one user that get a number at once go into one record: each record costs the
+            // store a step.
             var numbered: [Notice] = []
             let uid = rest.first?.event.owner?.uid
             while let notice = rest.first, notice.event.owner?.uid == uid, unnumbered.isEmpty,
@@ -58,7 +60,8 @@ extension Scheduler {
 
     /// Publishes events of one user that have their numbers, and has the store keep them.
     private func publish(_ notices: [Notice]) {
-        // The store first: who asks it for what has been published finds it there.
+        // Queued in the store before it is published: whoever has seen the event and then asks the store
+        // finds it.
         let pending = pending
         let owner = notices.first?.event.owner
         let write = owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common
@@ -72,10 +75,10 @@ extension Scheduler {
         for notice in notices { events.publish(notice.event) }
     }
 
-    /// Whether an event of now gets its number at once.
+    /// Whether a new event would get its number at once.
     var canNumber: Bool { unnumbered.isEmpty && numbers.next < numbers.storedEnd }
 
-    /// Has the job look again whether it is to fire, once there are numbers.
+    /// Calls `timerFired` for the job once there are numbers.
     func awaitNumbers(for job: JobID) {
         unnumberedJobs.insert(job)
         extendNumbers()

@@ -6,11 +6,12 @@ import TimerControl
 extension Scheduler {
     /// A job's timer fired, or what its fire waited for has come.
     ///
-    /// `isItsTurn`: it has waited behind others that were due.
+    /// `isItsTurn`: the fire was taken out of its user's queue.
     func timerFired(_ id: JobID, isItsTurn: Bool = false) {
         if endIfUntiedAndGone(id) { return }
         guard let entry = armed[id], !holds.covers(entry.job), !isStopping else { return }
-        // What begins is told and stored at once, ahead of whatever else happens to the job.
+        // Without a number at hand the fire could not be told and recorded before whatever else happens to
+        // the job.
         guard canNumber else { return awaitNumbers(for: id) }
         armed.stopTimer(of: id)
         let moment = clock.now()
@@ -43,13 +44,14 @@ extension Scheduler {
         }
     }
 
-    /// Called early: by a clock that was set back, or because its run could not be prepared yet.
+    /// Arms the job again: it was called early, as the clock was set back or its run could not be prepared
+    /// yet.
     private func wait(for id: JobID, at now: Timestamp) {
         guard let entry = armed[id], let date = entry.job.dueDate else { return }
         arm(entry.job, at: max(date, entry.wakeDate ?? date))
     }
 
-    /// Takes the job out and lets the store decide what comes next of it.
+    /// Disarms the job and lets the store decide what comes next.
     private func replace(
         _ entry: ArmedJob,
         _ body: @escaping @Sendable (inout JobTransaction, StoredJob) throws -> Void
@@ -81,8 +83,8 @@ extension Scheduler {
         }
     }
 
-    /// Has a fire's command wait: for the run in progress, which ends where the job wants it replaced, or
-    /// for a place.
+    /// Makes a fire's command wait for a place, or for the run in progress, which is ended if the overlap is
+    /// `replace`.
     private func enqueue(_ entry: ArmedJob, for wait: CommandFire.Wait) {
         guard let claim = entry.job.claim else { return }
         disarm(entry.job.id)
@@ -95,8 +97,7 @@ extension Scheduler {
         self.wait(commandFire(entry.job, claim), for: wait)
     }
 
-    /// Ends what is in progress of a job whose newest fire is the one that is wanted; nothing where the
-    /// job wants it otherwise.
+    /// Ends the job's commands in progress if its overlap is `replace`; else does nothing.
     ///
     /// - Returns: the fires whose row says `running` and whose command was not started.
     private func replaceFires(of job: StoredJob) -> Set<FireID> {
@@ -127,8 +128,10 @@ extension Scheduler {
         )
     }
 
-    /// Stores that the run is about to start, once it has a place; goes on when that is durable and the
-    /// date has come.
+    /// Takes a place for the run and stores that it is about to start.
+    ///
+    /// It starts when that is durable and the date has come. Without a free place a fire that is due waits
+    /// for one; a fire ahead of its date tries again at the date.
     private func prepare(_ entry: ArmedJob, isDue: Bool) {
         guard let claim = entry.job.claim, let date = entry.job.dueDate else { return }
         let (id, fire) = (entry.job.id, claim.fire)
@@ -149,7 +152,7 @@ extension Scheduler {
         }
     }
 
-    /// Fires out of turn; the job keeps its schedule.
+    /// Carries out a fire by hand; the job keeps its schedule.
     ///
     /// `isRedelivery`: a daemon before this one may have told it.
     func fireByHand(_ fired: FireByHand, isRedelivery: Bool = false) {
@@ -166,12 +169,12 @@ extension Scheduler {
         }
         counters.countFire(of: job, claim, at: clock.now())
         let isQueued = waitsFor == .run
-        // The store has dropped what waited, with the fire's own row.
+        // The transaction that stored this fire has dropped the waiting fires already.
         if isQueued { _ = replaceFires(of: job) }
         wait(commandFire(job, claim), for: isQueued ? .run : .place)
     }
 
-    /// The same for the fire of a date that has come.
+    /// Begins the fire of a date that has come; returns the wall clock's date.
     @discardableResult
     func begin(_ entry: ArmedJob, _ claim: StoredJob.Claim, _ going: GoingOn = GoingOn())
         -> Timestamp
@@ -187,7 +190,7 @@ extension Scheduler {
         }
     }
 
-    /// Tells the watchers that a fire has begun, then the store; returns the wall clock's date.
+    /// Records that a fire has begun and tells the watchers; returns the wall clock's date.
     @discardableResult
     private func begin(
         _ job: StoredJob,

@@ -12,9 +12,10 @@ struct HeldJobs: Sendable {
     /// When to look next; nil while nothing is held, or a look is under way.
     private(set) var date: Timestamp?
     private(set) var isLooking = false
-    /// Where the next piece begins.
+    /// The last job of the piece before; the next piece begins after it.
     var cursor = JobID(rawValue: 0)
-    /// Jobs that could not be read when the daemon started, with a fire that was open then.
+    /// Jobs with open fires that are still to be settled: unreadable when the daemon started, or with a
+    /// dropped record.
     var leftOpen: Set<JobID> = []
 
     func isDue(now: Timestamp) -> Bool { date.map { $0 <= now } ?? false }
@@ -41,8 +42,7 @@ extension Scheduler {
         if held.isDue(now: clock.now().elapsed) { lookAtHeld() }
     }
 
-    /// Looks whether the owners of jobs are who they were, and whether held jobs may go on: a piece of
-    /// those, or all of them.
+    /// Checks the owners of jobs, then whether held jobs may go on: a piece of those, or all of them.
     func lookAtHeld(all: Bool = false) {
         guard !held.isLooking, isRecovered, !isStopping else { return }
         held.begin()
@@ -58,7 +58,8 @@ extension Scheduler {
         if all { held.cursor = JobID(rawValue: 0) }
         repeat {
             guard !isStopping else { break }
-            // What is open of a job with a run in progress is known here.
+            // The open fires of a job with a run in progress are known here: the store leaves them for a
+            // later look.
             let running = Set(held.leftOpen.filter { fires.isRunning($0) })
             let (cursor, leftOpen) = (held.cursor, held.leftOpen)
             do {
@@ -75,7 +76,7 @@ extension Scheduler {
                 held.cursor = look.next ?? JobID(rawValue: 0)
                 count = look.count
             } catch {
-                // The store has told of its trouble; the next look comes in a while.
+                // The store has reported its trouble; the next look comes in a minute.
                 break
             }
         } while all && held.cursor.rawValue > 0
@@ -83,10 +84,10 @@ extension Scheduler {
         announceLoadDate()
     }
 
-    /// A record can never be stored, so what is known here of the job is not what is stored: it is held,
-    /// and goes on from what is stored at a later look.
+    /// Handles a record that can never be stored: holds its job, as what is known here is not what is stored.
     ///
-    /// Places and turns are given back, so that nobody else waits for what it was about.
+    /// At a later look the job goes on from what is stored. Its places are given back, so that no other job
+    /// waits for them.
     func recordDropped(of job: JobID?, _ error: any Error) {
         var facts: Logger.Metadata = ["error": "\(error)"]
         facts["job"] = job.map { "\($0)" }
@@ -96,7 +97,7 @@ extension Scheduler {
 
     /// Holds a job of which a record was dropped, until a look finds that it may go on.
     ///
-    /// Of one that is not live any more, the next daemon settles what is open.
+    /// If the job has ended, the next daemon settles its open fires.
     func hold(_ job: JobID, dropped error: any Error) {
         disarm(job)
         withdrawFires(of: job)
@@ -107,7 +108,7 @@ extension Scheduler {
         }
     }
 
-    /// Tells the log of what is held now and what goes on, and sees to the next look.
+    /// Logs which jobs are held and which go on, and sets the date of the next look.
     func noteHeld(_ notices: [Notice]) {
         for event in notices.map(\.event) {
             switch event.type {
@@ -130,17 +131,17 @@ extension Scheduler {
 
     // MARK: - Owners
 
-    /// Holds the jobs of owners whose name and uid no longer match, and lets go on those of owners where
-    /// they do again; of `only`, or of all who have live jobs.
+    /// Holds the jobs of owners whose name and uid no longer match, and releases them once they match again.
     ///
-    /// Bounded by the number of users. A daemon of one user asks nothing: its user is who it runs as.
+    /// `only`: this owner alone; nil for all who have live jobs. It costs a look-up for each user. A daemon
+    /// that is not root's asks nothing: it has one user, its own.
     func checkOwners(_ only: Owner? = nil) async {
         guard settings.account.uid == 0 else { return }
         let known: [KnownOwner]
         do {
             known = try await write { try $0.owners.others() }
         } catch {
-            // The store has told of its trouble; the next look asks again.
+            // The store has reported its trouble; the next look asks again.
             return
         }
         for known in known where only.map({ $0 == known.owner }) ?? true {
@@ -148,7 +149,7 @@ extension Scheduler {
             do throws(StartRefusal) {
                 name = try await accounts.name(of: known.owner.uid)
             } catch {
-                // Unknown is no mismatch.
+                // The name cannot be found out: that is no mismatch.
                 continue
             }
             let reason = known.owner.absence(now: name)
@@ -156,20 +157,20 @@ extension Scheduler {
             if let reason {
                 await hold(known, reason)
             } else {
-                // try?: where it cannot be stored, the next look finds it as it was.
+                // try?: if it cannot be stored, the next look tries again.
                 _ = try? await write { try $0.owners.hold(known.id, nil) }
             }
         }
     }
 
-    /// The same of the owner of a command that could not be started; the store is asked only where it may
-    /// have been for that.
+    /// Checks the owner of a command that could not be started; asks the store only if name and uid do not
+    /// match.
     func checkOwner(_ owner: Owner) async {
         guard settings.account.uid == 0, owner.uid != 0 else { return }
         do throws(StartRefusal) {
             guard owner.absence(now: try await accounts.name(of: owner.uid)) != nil else { return }
         } catch {
-            // Unknown is no mismatch.
+            // The name cannot be found out: that is no mismatch.
             return
         }
         await checkOwners(owner)
@@ -188,7 +189,7 @@ extension Scheduler {
                     try $0.holdJobs(of: known, after: after, reason)
                 }
             } catch {
-                // The store has told of its trouble; the next look holds the rest.
+                // The store has reported its trouble; the next look holds the rest.
                 break
             }
         }
@@ -199,10 +200,9 @@ extension Scheduler {
 }
 
 extension Owner {
-    /// Why its jobs are held; nil where the uid still has its name.
+    /// Why its jobs are held; nil if the uid still has its name.
     ///
-    /// `now`: what the uid is called now, nil
-    /// where there is no such user.
+    /// `now`: the uid's present name, nil if there is no such user.
     func absence(now name: String?) -> String? {
         guard name ?? String(uid) != self.name else { return nil }
         let state = name.map { "uid \(uid) is '\($0)' now" } ?? "uid \(uid) is nobody's now"

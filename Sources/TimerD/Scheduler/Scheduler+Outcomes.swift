@@ -4,7 +4,7 @@ import DequeModule
 import Schedules
 import TimerControl
 
-/// What the store said of one write, and how much of it is still to be taken over.
+/// The outcome of one write, and how much of it has been taken over.
 struct SaidByStore: Sendable {
     /// How many jobs and notices are taken over before the thread goes on with what is due.
     static let slice = 64
@@ -25,7 +25,7 @@ extension Scheduler {
     /// Takes over the jobs as a write left them, tells the watchers what has changed, and calls `finish`
     /// once all of it is armed.
     ///
-    /// It waits for what the store has said before; `begin` is called as its turn comes.
+    /// Earlier outcomes go first; `begin` is called when the turn of this one comes.
     func take(
         _ outcome: StoreOutcome,
         begin: @escaping @Sendable (isolated Scheduler) -> Void = { _ in },
@@ -58,11 +58,11 @@ extension Scheduler {
         announceLoadDate()
     }
 
-    /// Takes over so much of what comes first; returns how much that was.
+    /// Takes over at most `room` notices and jobs of the first outcome; returns how many.
     private func takeSome(_ room: Int) -> Int {
         let first = said[0]
         if first.told == 0, first.taken == 0 { first.begin(self) }
-        // Told first: no job that is new begins to fire before that is known.
+        // Notices go first: watchers hear of a new job before it fires.
         let notices = first.outcome.notices.dropFirst(first.told).prefix(room)
         let jobs = first.outcome.jobs.dropFirst(first.taken).prefix(room - notices.count)
         said[0].told += notices.count
@@ -93,7 +93,7 @@ extension Scheduler {
         armed.stopTimer(of: job.id)
         let before = armed.remove(job.id)
         defer {
-            // What was made ready for another fire than the next is not to be.
+            // A run that was prepared for a fire which is not the next any more gives its place back.
             if let fire = before?.unstartedFire, fire != armed[job.id]?.unstartedFire {
                 leavePlace(fire)
             }

@@ -5,13 +5,13 @@ import TimerControl
 
 /// Commands that are to begin: each takes a place among the runs first, or waits for one.
 extension Scheduler {
-    /// Goes on with a fire whose command waits.
+    /// Adds a fire whose command waits, and begins it if it may begin already.
     func wait(_ fire: CommandFire, for wait: CommandFire.Wait) {
         fires.insert(fire, .waiting(wait))
         goOn(fire.id)
     }
 
-    /// Looks whether a fire's command may begin by now; else sees to it that this is asked again.
+    /// Begins a fire's command if it may begin by now; else this is called again when that may have changed.
     func goOn(_ id: FireID) {
         guard let entry = fires[id], isRecovered, !isStopping else { return }
         switch entry.state {
@@ -63,7 +63,7 @@ extension Scheduler {
     }
 
     private func begun(_ id: FireID, _ begun: BegunCommand?) {
-        // What has ended the job meanwhile has taken it back.
+        // A change that ended the job meanwhile has dropped the fire.
         guard let entry = fires[id], case .beginning = entry.state else { return }
         guard let begun else { return drop(id) }
         var fire = entry.fire
@@ -79,13 +79,13 @@ extension Scheduler {
         if isStopping { putBack(command) } else { goOn(id) }
     }
 
-    /// Takes back a command that was about to start, for the next daemon.
+    /// Stores that a command which was about to start waits again, for the next daemon.
     func putBack(_ command: RunningCommand) {
         record(of: command.job) { try $0.waitAgain(command) }
         drop(command.fire.id)
     }
 
-    /// Whether a command makes up for its date, so that those go first which are due now.
+    /// Whether a command is late: commands that are due now go first.
     func isLate(_ fireDate: Timestamp, _ missed: Int) -> Bool {
         missed > 0 || clock.now().wall - fireDate > CommandFire.lateness
     }
@@ -100,12 +100,12 @@ extension Scheduler {
         resumeIfIdle()
     }
 
-    /// Gives back a fire's place, or its turn; those who have one by that begin.
+    /// Gives back a fire's place, or leaves the line; the fires that get a place by this begin.
     func leavePlace(_ id: FireID) {
         for next in places.leave(id) { goOn(next) }
     }
 
-    /// Drops what is still to begin of a job that was ended: the store has done so.
+    /// Drops the job's fires whose command has not begun; the store has done the same when it ended the job.
     func withdrawFires(of job: JobID) {
         for entry in fires.of(job) where !entry.isRunning { drop(entry.fire.id) }
     }
@@ -126,7 +126,7 @@ extension Scheduler {
         for fire in fires.ids(of: selection, caller: caller) { goOn(fire) }
     }
 
-    /// Lets all fires go on that wait: after what held back the jobs of many, or moved the dates of all.
+    /// Lets all waiting fires go on, after a hold of many jobs or a step of the clock.
     func goOnAll() {
         for id in fires.all.map(\.fire.id) { goOn(id) }
     }

@@ -2,10 +2,10 @@
 
 import Schedules
 
-/// What waits before it reads, so that it finds what its user has heard of.
+/// Reads that first wait until what their user may know of is stored.
 extension Scheduler {
-    /// How long a read waits for what has happened to its user's jobs: that may lie behind another's long
-    /// write, and events go on meanwhile.
+    /// How long a read waits for records of its user's jobs: they may be queued behind another user's long
+    /// write.
     static let patience = TimeSpan.milliseconds(50)
 
     /// A read that waits for records to be stored, or for its patience to end.
@@ -14,10 +14,10 @@ extension Scheduler {
         var timer: any ArmedTimer
     }
 
-    /// Returns once what `caller` may have heard of is stored.
+    /// Returns once what `caller` may know of is stored.
     ///
-    /// It waits for his own changes as long as they take, for what has happened a moment at most; another's
-    /// changes keep nobody who reads.
+    /// It waits for the caller's own changes as long as they take, for what has happened to his jobs up to
+    /// `patience`, and for other users' changes not at all.
     func settle(for caller: Caller) async {
         if pending.areAskedFor(by: caller) { return await settle() }
         guard pending.concern(caller) else { return }
@@ -34,7 +34,7 @@ extension Scheduler {
         }
     }
 
-    /// What it waited for is stored, or has taken too long.
+    /// Lets a read go on: what it waited for is stored, or `patience` is over.
     func goOnReading(_ reading: Int) {
         guard let reading = readings.removeValue(forKey: reading) else { return }
         reading.timer.invalidate()

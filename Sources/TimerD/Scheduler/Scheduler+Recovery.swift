@@ -15,13 +15,13 @@ extension Scheduler {
         tell(untold)
         return try await write { writer in
             let recovered = try writer.recover()
-            // In the same write: no fire of these jobs is to begin while this is on its way.
+            // In the same write, so that no fire of these jobs begins before it.
             try writer.followClockBack()
             let isAnyHeld = try writer.jobs.heldCount() > 0 || !writer.owners.others().isEmpty
             return (recovered, tied: try writer.jobs.tiedJobs(), isAnyHeld: isAnyHeld)
         } durable: { scheduler, settled in
             scheduler.takeUp(settled.0, tied: settled.tied)
-            // Nobody waits for the user database here; a command asks it before each start.
+            // Not awaited: the user database may be slow, and it is asked again before each command starts.
             if settled.isAnyHeld { scheduler.lookAtHeld(all: true) }
         }.0
     }
@@ -38,7 +38,8 @@ extension Scheduler {
         loadWindow()
     }
 
-    /// Keeps jobs busy with what the daemon before this one left running or waiting of them.
+    /// Takes over the fires that the daemon before this one left running or waiting; they keep their jobs
+    /// busy.
     func takeOver(_ recovered: Recovered) {
         endOrphans(of: recovered)
         for (fire, wait) in recovered.waiting { fires.insert(fire, .waiting(wait)) }
@@ -50,8 +51,8 @@ extension Scheduler {
         for left in recovered.running { goOn(left.fire.id) }
     }
 
-    /// Ends what outlived the daemon before this one; until then its jobs are busy, and what is to be
-    /// run again waits.
+    /// Ends the processes that outlived the daemon before this one; until then their jobs are busy, and
+    /// retries wait.
     private func endOrphans(of recovered: Recovered) {
         let daemon = geteuid()
         let unknown = recovered.running.filter { $0.process == nil }.map { left in
@@ -73,7 +74,7 @@ extension Scheduler {
                     .merging(["pid": "\(process.pid)"]) { old, _ in old }
             )
             fires.insert(left.commandFire, .left)
-            // What it writes is lost; who reads along waits for its end.
+            // Its output is lost; a client that reads along waits for its end.
             outputs.begin(run, RunOutput())
             Task.detached(executorPreference: pool) { [runner] in
                 let survivors = await runner.end(
@@ -86,8 +87,8 @@ extension Scheduler {
         }
     }
 
-    /// Nothing is left of a run that the end of the daemon before this one interrupted: stores that, with
-    /// what follows it, and sees to it.
+    /// Stores that the end of the daemon before this one interrupted a run, and what follows it; goes on with
+    /// that.
     private func interrupted(_ left: LeftRun, _ survivors: [Int32] = []) {
         let (next, moment) = (left.next, clock.now())
         log.notice("a run was interrupted", metadata: metadata(of: left.run, left.job))
@@ -116,21 +117,21 @@ extension Scheduler {
 
     /// Returns once all that was asked for before is stored, or has failed.
     func settle() async {
-        // try?: whoever asks reads what is stored; that more could not be is told elsewhere.
+        // try?: the caller reads what is stored; a write that failed is reported elsewhere.
         try? await store.barrier()
     }
 
     // MARK: - The end
 
-    /// Stops claiming and firing; waits up to `drainTime` for runs, then ends them; gives back
-    /// what was claimed and not carried out.
+    /// Stops claiming and firing; waits up to `drainTime` for runs, then ends them; releases the claims that
+    /// are left.
     func stop(drainTime: Duration) async {
         isStopping = true
         let unstarted = Set(armed.all.compactMap(\.unstartedFire))
         for entry in armed.all { entry.timer?.invalidate() }
         armed.removeAll()
         turnTimer?.invalidate()
-        // What was asked for before may still come, and is put back as it does.
+        // Records that are under way may still make commands ready; `begun` puts those back.
         await settle()
         takeAll()
         for entry in fires.all {
@@ -138,7 +139,7 @@ extension Scheduler {
         }
         await drain(drainTime)
         do {
-            // What was under way before has its numbers then, and none is given after it.
+            // After this all events have their numbers, and no further number is given.
             await settle()
             takeAll()
             let numbersUsed = numbers.next
@@ -146,11 +147,11 @@ extension Scheduler {
                 for fire in unstarted { try writer.releaseRun(of: fire) }
                 try writer.releaseClaims()
                 try DaemonState.write(writer.moment, to: writer.database)
-                // No number was given beyond this one: the next daemon leaves none out.
+                // No number from this one on was given: the next daemon goes on here, without a gap.
                 try DaemonState.write(eventSequenceEnd: numbersUsed, to: writer.database)
             }
         } catch {
-            // The store has told of its trouble; the claims are settled at the next start.
+            // The store has reported its trouble; the claims are settled at the next start.
             return
         }
     }
@@ -172,13 +173,14 @@ extension Scheduler {
         }
         await withCheckedContinuation { waiter in
             idleWaiters.append(waiter)
-            // The last run may have ended on the way here, where a task prefers an executor.
+            // The last run may have ended since the check: in a task that prefers an executor this closure
+            // may run later.
             resumeIfIdle()
         }
         deadline.cancel()
     }
 
-    /// Begins to end all runs; returns how long that may take, where it can be done.
+    /// Begins to end all runs; returns how long that may take at most.
     private func endRuns() -> Duration {
         isEndingRuns = true
         let commands = fires.all.compactMap(\.command)
@@ -188,7 +190,7 @@ extension Scheduler {
         return longest * 2 + .seconds(2)
     }
 
-    /// Stops although runs are in progress that their owners may not end: the next daemon finds them.
+    /// Lets the stop go on with runs in progress that could not be ended: the next daemon finds them.
     private func leaveRuns() {
         for command in fires.all.compactMap(\.command) {
             log.warning(

@@ -32,8 +32,9 @@ extension Scheduler {
         prune()
     }
 
-    /// Removes a piece in a write of its own; the next one follows once that is durable, behind
-    /// whatever has come in between.
+    /// Removes one piece in a write of its own.
+    ///
+    /// The next piece is queued once that is durable, behind the writes that came in between.
     private func prune() {
         let moment = clock.now()
         let limits = retention.limits
@@ -51,7 +52,7 @@ extension Scheduler {
         let moment = clock.now()
         switch result {
         case .failure:
-            // The store has told of its trouble.
+            // The store has reported its trouble.
             retention.failed(now: moment.elapsed)
         case .success((let step, let progress)):
             retention.progress = progress

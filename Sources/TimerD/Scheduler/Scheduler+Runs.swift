@@ -5,8 +5,7 @@ import Schedules
 import TimerControl
 
 extension Scheduler {
-    /// Starts the command of a fire that has its place; what becomes of it is told and stored as it
-    /// happens.
+    /// Starts the command of a fire that has its place; its start and end are recorded as they happen.
     func start(_ command: RunningCommand) {
         var command = command
         outputs.begin(command.run, command.output)
@@ -25,7 +24,7 @@ extension Scheduler {
                 self.loop.perform { self.assumeIsolated { $0.outlasted(command, pids) } }
             }
             await self.ended(command, result)
-            // Perhaps for want of its owner.
+            // It may have failed to start because its owner is gone.
             if !result.outcome.wasStarted { await self.checkOwner(command.job.owner) }
         }
         fires.setState(.running(command), of: command.fire.id)
@@ -36,7 +35,7 @@ extension Scheduler {
         record(of: command.job) { try $0.recordStarted(command, pid, process, at: now) }
     }
 
-    /// The run has taken as long as it may, and what it runs goes on: its owner may not end it.
+    /// The run's time is up, and processes of it go on because its owner may not end them.
     private func outlasted(_ command: RunningCommand, _ pids: [Int32]) {
         guard fires[command.run] != nil, !pids.isEmpty else { return }
         tell(of: pids, of: command.run, command.job)
@@ -101,7 +100,7 @@ extension Scheduler {
             fire.isOnFailure = true
             fires.insert(fire, .waiting(.place))
         }
-        // Others have their turn first.
+        // The place is given back first, so that other waiting fires go before this one.
         leavePlace(fire.id)
         goOn(fire.id)
         runsChanged(of: fire.job.id)
@@ -112,7 +111,7 @@ extension Scheduler {
 // MARK: - Ending runs
 
 extension Scheduler {
-    /// Takes back the runs of `jobs` that have not begun: nothing of a job that was ended begins.
+    /// Withdraws the runs of the ended jobs among `jobs` that have no process yet: they do not start.
     func withdrawRuns(of jobs: [StoredJob]) {
         for job in jobs where !job.state.isLive {
             for command in fires.of(job.id).compactMap(\.command) where command.start.withdraw() {
@@ -140,8 +139,8 @@ extension Scheduler {
 
     /// Begins to end a run as its job says.
     ///
-    /// - Returns: what came of the first signal; `gone` if the run is not in progress. Where it was
-    ///   refused, the run goes on as if nobody had asked. With `asDaemon` nothing is refused.
+    /// - Returns: what came of the first signal; `gone` if the run is not in progress. If it is refused, the
+    ///   run goes on, and may be tried again as before. With `asDaemon` nothing is refused.
     func endRun(_ run: RunID, asDaemon: Bool) async -> SignalAnswer {
         guard let command = fires[run], let isFirst = fires.setStopped(true, run) else {
             return .gone
@@ -153,7 +152,7 @@ extension Scheduler {
             if isFirst { fires.setStopped(false, run) }
             return .refused
         case .gone:
-            // One that has no process yet gets none.
+            // A run without a process yet gets none.
             command.task?.cancel()
         case .sent, .unknown, nil: break
         }
@@ -166,7 +165,7 @@ extension Scheduler {
         guard let command = fires[run] else { return false }
         fires.setStopped(true, run)
         command.start.withdraw()
-        // One that has no process yet gets none.
+        // A run without a process yet gets none.
         if !runner.stop(run.rawValue, by: teardown) { command.task?.cancel() }
         return true
     }
@@ -175,7 +174,7 @@ extension Scheduler {
 // MARK: - The log
 
 extension Scheduler {
-    /// Logs how a run ended: a failure for whoever reads the log, any other end for who debugs.
+    /// Logs how a run ended: a failure or an interruption as a notice, any other end for debugging.
     private func tell(of command: RunningCommand, _ outcome: RunOutcome) {
         let (level, message): (Logger.Level, Logger.Message) =
             switch outcome {
@@ -191,7 +190,7 @@ extension Scheduler {
         )
     }
 
-    /// Logs what is left of a run that has ended.
+    /// Logs the processes of a run that could not be ended.
     func tell(of survivors: [Int32], of run: RunID, _ job: StoredJob) {
         guard !survivors.isEmpty else { return }
         var metadata = metadata(of: run, job)
@@ -199,7 +198,7 @@ extension Scheduler {
         log.notice("a run's processes could not be ended", metadata: metadata)
     }
 
-    /// What each record of the log about a run tells of it.
+    /// The metadata of each log record about a run.
     func metadata(of run: RunID?, _ job: StoredJob) -> Logger.Metadata {
         var metadata: Logger.Metadata = ["job": "\(job.id)", "owner": "\(job.owner.uid)"]
         metadata["run"] = run.map { "\($0)" }

@@ -18,7 +18,7 @@ extension Scheduler {
         }
     }
 
-    /// What a job's life was tied to has gone: it ends, and begins no further fire.
+    /// Ends a job whose target has gone; it begins no further fire.
     func targetGone(_ id: JobID) {
         guard !isStopping else { return }
         untied[id] = nil
@@ -27,7 +27,7 @@ extension Scheduler {
             [entry?.unstartedFire].compactMap(\.self)
                 + fires.of(id).filter(\.isUnstarted).map(\.fire.id)
         )
-        // What was recorded before may arm the job once more, and the store may take a while.
+        // Held until this is stored: the answer to an earlier record may arm the job once more.
         let (selection, caller) = (JobSelection.ids([id]), Caller(.root, isAdministrator: true))
         holds.hold(selection, caller: caller)
         record(of: entry?.job, unstarted: unstarted) {
@@ -42,11 +42,11 @@ extension Scheduler {
 
     /// Ties jobs to their targets again, after a start; ends those whose target has gone.
     ///
-    /// Those for which there is no descriptor now go on, and are tied when one is free.
+    /// Jobs for which no descriptor is free go on untied, and are tied when one is.
     func tieAgain(_ tied: [TiedJob]) {
         for tied in tied {
             guard tied.process != nil else {
-                // A connection does not outlive the daemon, nor a process the machine.
+                // It was tied to a connection of the daemon before, or to a process of an earlier boot.
                 targetGone(tied.job)
                 continue
             }
@@ -59,11 +59,11 @@ extension Scheduler {
         )
     }
 
-    /// Tries those once more that could not be tied; returns why there still are some.
+    /// Tries again to tie the untied jobs; returns why some are still untied.
     @discardableResult
     func tieUntied() -> TargetWatch.Refusal? {
         guard !untied.isEmpty, !isStopping else { return nil }
-        // Asked for first, as one may be freed on the way.
+        // Registered first, as a descriptor may be freed while this goes on.
         targets.onNextFree { [self] in
             loop.perform { self.assumeIsolated { _ = $0.tieUntied() } }
         }
@@ -88,10 +88,10 @@ extension Scheduler {
         return refusal
     }
 
-    /// Whether the process of a job that could not be tied to it has gone; ends the job then.
+    /// Ends an untied job whose process has gone; returns whether it did.
     func endIfUntiedAndGone(_ id: JobID) -> Bool {
         guard !untied.isEmpty, let process = untied[id]?.process,
-            // try?: where that cannot be found out, the job goes on.
+            // try?: if that cannot be found out, the job goes on.
             (try? process.isThere()) == false
         else { return false }
         targetGone(id)

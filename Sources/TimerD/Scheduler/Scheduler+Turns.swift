@@ -3,13 +3,14 @@
 import Schedules
 import TimerControl
 
-/// Fires that are due and wait: for their user's share, or for the thread to have been at other work.
+/// Due fires that wait for their user's share, or until the thread has done other work.
 extension Scheduler {
-    /// Has a job's fire wait for its turn.
+    /// Makes a job's fire wait for its turn.
     func awaitTurn(_ entry: ArmedJob) {
         let (id, owner) = (entry.job.id, entry.job.owner.uid)
         turns.wait(id, of: owner, isPaid: entry.hasHadTurn, at: clock.now().elapsed)
-        // What passes meanwhile is lost to the user's own fires; who has no limit waits only for others.
+        // Dates that pass meanwhile are put down to the user's own overload; not for a user without a limit,
+        // who waits only because of others.
         if turns.isLimited(owner) { armed.noteWait(of: id) }
         scheduleTurn()
     }
@@ -36,11 +37,11 @@ extension Scheduler {
         if turns.stored(owner, at: clock.now().elapsed) { scheduleTurn() }
     }
 
-    /// Sees to it that turns are taken as soon as there are some to be taken.
+    /// Schedules `takeTurns` for when the next turn may be taken.
     func scheduleTurn() {
         let moment = clock.now()
         guard let date = turns.nextTurn(at: moment.elapsed), !isStopping else { return }
-        // One that is on its way at once, or sooner, sees to this one.
+        // A call that is scheduled no later schedules this one.
         if let turnDate, turnDate <= date { return }
         turnTimer?.invalidate()
         turnTimer = nil

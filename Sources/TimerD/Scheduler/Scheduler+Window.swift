@@ -3,7 +3,7 @@
 import Schedules
 import TimerControl
 
-/// When the next jobs are loaded, and what a step of the clock does to those that are.
+/// When the next jobs are loaded, and what a step of the clock does to the loaded ones.
 extension Scheduler {
     func loadWindowIfDue() {
         if window.isLoadDue(now: clock.now().elapsed, armed: { armed.count(of: $0) }) {
@@ -29,7 +29,7 @@ extension Scheduler {
     private func windowLoaded(_ result: Result<(StoreOutcome, WindowRest), any Error>) {
         switch result {
         case .failure:
-            // The store has told of its trouble; the load is tried again.
+            // The store has reported its trouble; the load is tried again.
             window.loadFailed(now: clock.now().elapsed)
             announceLoadDate()
         case .success((let outcome, let rest)):
@@ -37,7 +37,7 @@ extension Scheduler {
         }
     }
 
-    /// The next window is due, or may be; or it is time to remove what is kept no longer.
+    /// The announced date has come, or the clock was stepped: does whatever is due.
     func windowDue() {
         pruneIfDue()
         tieUntied()
@@ -51,13 +51,14 @@ extension Scheduler {
     /// - Returns: the size of the step; zero after sleep, and where two steps cancel out.
     func clockStepped() -> TimeSpan {
         let step = clock.noteStep()
-        // Every date may stand for another instant now: this asks for all of them.
+        // A wall date may be another instant now: all timers are set anew.
         let ids = armed.all.map(\.job.id)
         for id in ids { armed.stopTimer(of: id) }
-        // Known by the next daemon, which else would take it for a step of its own time.
+        // Stored for the next daemon, which would otherwise take it for a step made while no daemon ran.
         if step.size != .zero { record { try DaemonState.write($0.moment, to: $0.database) } }
         if step.size > .zero { retention.clockWentAhead(now: clock.now().elapsed) }
-        // One that was not set knew nothing of where it had stood before, which may lie ahead.
+        // A clock that was unset until now may have shown a later date before that: then this step forward is
+        // a step back.
         let wasUnset = clock.now().wall - step.size < .earliestOfClocks
         if step.isBack || step.size > .zero && wasUnset { followClockBack() }
         for id in ids { arm(id) }
@@ -65,25 +66,25 @@ extension Scheduler {
         turnDate = nil
         scheduleTurn()
         window.clockStepped(now: clock.now().elapsed)
-        // What was said stands for another instant now.
+        // The date that was announced is another instant now.
         announcedLoadDate = nil
         loadDateChanged(nil)
         windowDue()
         return step.size
     }
 
-    /// Gives the wall jobs back to the store, which knows what comes next of them.
+    /// Disarms the wall jobs and lets the store find their next dates.
     private func followClockBack() {
         let jobs = armed.all.map(\.job)
             .filter { $0.clock == .wall && !holds.covers($0) }
             .map { job in
                 var job = job
-                // The store may have claimed more of it since.
+                // The store may have claimed more of its dates since.
                 if goneAhead.contains(job.id) { job.ahead = nil }
                 return job
             }
         for job in jobs { disarm(job.id) }
-        // What was recorded before may arm some of them once more, for a date that is to be taken back.
+        // The answer to an earlier record may arm one of them once more, for a date that is to be released.
         holds.holdWallJobs()
         record {
             try $0.followClockBack(disarmed: jobs)
@@ -102,14 +103,13 @@ extension Scheduler {
         goOnAll()
     }
 
-    /// Calls `body` with the wall clock's date of the next window, whenever that changes; nil while
-    /// nothing waits.
+    /// Calls `body` with the wall clock's date at which `windowDue` is to be called, whenever that changes;
+    /// nil for none.
     func onLoadDateChange(_ body: @escaping @Sendable (Timestamp?) -> Void) {
         loadDateChanged = body
     }
 
-    /// Says when the next window is due, or the next look at what is kept too long, if that has
-    /// changed.
+    /// Announces when `windowDue` is to be called next, if that has changed.
     func announceLoadDate() {
         let moment = clock.now()
         let next = [window.loadDate, retention.date, held.date].compactMap(\.self).min()

@@ -8,9 +8,9 @@ import TimerControl
 
 /// Owns the jobs that are due soon: arms them as timers, fires them, and changes them.
 ///
-/// An actor whose executor is the thread that installs the timers, so that to invalidate a timer
-/// elsewhere does not compile. The store is asked in the order in which things happen here, and
-/// answers in that order; what is due soon is in `armed`, all else in the store alone.
+/// An actor whose executor is the thread that installs the timers, so code that invalidates a timer elsewhere
+/// does not compile. The store is asked in the order in which things happen here, and answers in that order;
+/// what is due soon is in `armed`, all else in the store alone.
 ///
 /// To change jobs, their timers are taken out first and put back as the store answers: so no fire
 /// of a job begins between a change and its reply.
@@ -24,7 +24,7 @@ actor Scheduler {
     nonisolated let pending = PendingWrites()
     let runner: any CommandRunner
     let accounts: Accounts
-    /// The threads on which runs are prepared and waited for; nil for those of the process.
+    /// The threads on which runs are prepared and waited for; nil for the global executor.
     let pool: (any TaskExecutor)?
     let events: any EventPublisher
     private(set) var settings: Settings
@@ -40,22 +40,22 @@ actor Scheduler {
     var turns: FireTurns
     /// The jobs that have fired further than the store has answered.
     var goneAhead = GoneAhead()
-    /// What the store has said and is not taken over yet, in its order.
+    /// Outcomes of the store that are not taken over yet, in its order.
     var said: Deque<SaidByStore> = []
-    /// Set while turns are to be taken later than at once.
+    /// Set while turns are to be taken later.
     var turnTimer: (any ArmedTimer)?
-    /// When turns are taken next, in elapsed time; nil while that is not seen to.
+    /// When turns are taken next, in elapsed time; nil if that is not scheduled.
     var turnDate: Timestamp?
     var numbers: EventNumbers
     var retention: Retention
     var counters = SchedulerCounters()
-    /// What waits for its number, while the store does not take the end of the next block.
+    /// Events that wait for their number, while the store does not take the end of the next block.
     var unnumbered: [@Sendable (isolated Scheduler) -> Void] = []
-    /// Jobs that are due and wait for there to be numbers.
+    /// Due jobs that wait for event numbers.
     var unnumberedJobs: Set<JobID> = []
     var holds = Holds()
     var held = HeldJobs()
-    /// The fires whose command is in progress or still to come: what a fire's overlap is decided by.
+    /// The fires whose command is in progress or still to come; they decide the overlap of a new fire.
     var fires = CommandFires()
     /// Which of them have a place among the runs, and whose is next.
     var places: RunQueue
@@ -66,7 +66,7 @@ actor Scheduler {
     /// Whether what the daemon before left has been settled: before that, nothing is claimed.
     var isRecovered = false
     var isStopping = false
-    /// The moment that a write was last given to keep, in elapsed time.
+    /// When a write last stored the clocks, in elapsed time.
     private var keptMoment = Timestamp.distantPast
     var loadDateChanged: @Sendable (Timestamp?) -> Void = { _ in }
     var announcedLoadDate: Timestamp?
@@ -118,11 +118,11 @@ actor Scheduler {
 
     /// Writes `body` and returns once it is durable and its outcome has been armed.
     ///
-    /// The write takes its place in the store's queue before this suspends. `durable` is called here
-    /// in the order of the store, after the outcome has been armed: who awaits this may be
-    /// overtaken by what the store says later, for a continuation goes by way of the pool. `isLong`:
-    /// what others have written is not to wait for its end. `user`: who asked for it; nil where reads
-    /// of all users are to see it. `unstarted`: see `JobTransaction`.
+    /// The write takes its place in the store's queue before this suspends. `durable` is called here in the
+    /// order of the store, after the outcome has been armed; a caller that awaits this may resume after later
+    /// answers of the store, as continuations go by way of the pool. `isLong`: earlier writes are committed
+    /// before it. `user`: who asked for it; nil if reads of all users are to wait for it. `unstarted`: see
+    /// `JobTransaction`.
     func write<T: Sendable>(
         isLong: Bool = false,
         of user: UInt32? = nil,
@@ -160,9 +160,9 @@ actor Scheduler {
 
     /// Tells the store what has happened: it is written as soon as the store can, in order.
     ///
-    /// `durable` is called here once it is stored, after its outcome has been armed; where it can never
-    /// be stored, `job`, which it is about, is held, and `dropped` is called instead. `share`: the user in
-    /// whose share it counts, as a fire of theirs.
+    /// `durable` is called here once it is stored, after its outcome has been armed. If it can never be
+    /// stored, `job`, which it is about, is held, and `dropped` is called instead. `share`: the user in whose
+    /// share of fires it counts.
     func record<T: Sendable>(
         of job: StoredJob? = nil,
         share: UInt32? = nil,
@@ -184,7 +184,7 @@ actor Scheduler {
                 }
                 written.withLock { $0 = .success(result) }
             } catch  where !error.isStorageTrouble {
-                // Tried again it would fail again, and hold up whatever comes after it.
+                // It would fail at each further try, and hold up all records after it.
                 written.withLock { $0 = .failure(error) }
             }
         } durable: { [self] in
@@ -205,10 +205,10 @@ actor Scheduler {
         }
     }
 
-    /// How a write begins that takes its place in the store's queue now, with this moment and window.
+    /// How a write begins that is queued now: a transaction with the present moment and window.
     ///
-    /// Once a second one keeps how far the clocks have come, with what it stores: elapsed time goes
-    /// back no further where a machine without a battery for its clock loses its power.
+    /// At most once a second such a write also stores the clocks. If a machine without a battery for its
+    /// clock loses power, elapsed time goes on from there.
     func beginsWrite(unstarted: Set<FireID> = []) -> @Sendable (Database) throws -> JobTransaction {
         let moment = clock.now()
         window.extend(now: moment.elapsed)
@@ -234,7 +234,7 @@ actor Scheduler {
 
     // MARK: - Timers
 
-    /// Takes a job out of what is armed, and gives back what was made ready for its fire.
+    /// Removes a job from `armed`, and gives back the place of its prepared run.
     @discardableResult
     func disarm(_ id: JobID) -> ArmedJob? {
         armed.stopTimer(of: id)
@@ -243,8 +243,9 @@ actor Scheduler {
         return entry
     }
 
-    /// Installs the timer of a job that has none, for what comes next in its fire; unless a change of
-    /// the job is under way, which does so when it is over.
+    /// Installs the timer of an armed job that has none.
+    ///
+    /// Not while a change of the job is under way: that arms the job at its end.
     func arm(_ id: JobID) {
         guard let entry = armed[id], entry.timer == nil, let date = entry.wakeDate,
             !holds.covers(entry.job)
@@ -270,7 +271,7 @@ actor Scheduler {
 extension Error {
     /// Whether the database could not write for now: the disk is full, fails or is locked.
     ///
-    /// Anything else that a write throws is a fault of the write, and stays one.
+    /// Any other error is a fault of the write itself: it would fail again.
     fileprivate var isStorageTrouble: Bool {
         guard let error = self as? DatabaseError else { return false }
         return error.isFull || error.isIOError || error.isBusy || error.isReadOnly

@@ -3,7 +3,7 @@
 import Schedules
 import TimerControl
 
-/// What the scheduler has done since its start, in numbers; kept where it happens, behind no lock.
+/// Counts what the scheduler has done since its start; used on its thread alone, without a lock.
 struct SchedulerCounters: Sendable {
     private(set) var fires = MetricsReply.Fires()
     private(set) var skipped: [String: Int] = [:]
@@ -19,7 +19,7 @@ struct SchedulerCounters: Sendable {
     /// Takes over how many fires have waited for their turn.
     mutating func noteWaited(_ count: Int) { fires.waited = count }
 
-    /// Counts the dates that a write has found not to become fires.
+    /// Counts the dates that a write has skipped.
     mutating func countSkipped(_ notices: [Notice]) {
         for event in notices.map(\.event) where event.type == .fireSkipped {
             skipped[event.reason ?? "", default: 0] += event.dates ?? 1
@@ -28,7 +28,7 @@ struct SchedulerCounters: Sendable {
 
     /// Counts a run that has ended.
     ///
-    /// One that was done because a fire has failed is no run of the job's own, and counts apart.
+    /// A run of the job's `onFailure` command counts apart.
     mutating func countRun(_ outcome: RunOutcome, of job: StoredJob, isOnFailure: Bool) {
         let counted: MetricsReply.Runs.Outcome =
             switch outcome {
@@ -44,7 +44,7 @@ struct SchedulerCounters: Sendable {
 }
 
 extension Scheduler {
-    /// What it has done, and what it has in hand.
+    /// What the scheduler has done, and what it has in hand.
     struct Measures: Sendable {
         var counters: SchedulerCounters
         /// Timers of jobs in the loop.
@@ -55,7 +55,7 @@ extension Scheduler {
         var waiting: Int
     }
 
-    /// Takes the same time whatever is armed.
+    /// Reads the counts; the cost does not depend on how many jobs are armed.
     func measures() -> Measures {
         var counters = counters
         counters.noteWaited(turns.waited)

@@ -3,7 +3,7 @@
 import Schedules
 import TimerControl
 
-/// A job as scheduler and store know it: what its user stated, read, and where it stands.
+/// A job as scheduler and store know it: its user's definition, parsed, and where it stands.
 struct StoredJob: Sendable {
     var id: JobID
     /// Who added it.
@@ -21,7 +21,7 @@ struct StoredJob: Sendable {
     var claim: Claim?
     /// How many times it has fired.
     var fires: Int
-    /// How many rows its history has grown by since that was last cut.
+    /// How many rows its history has grown by since the oldest were last removed.
     var uncut: Int
     var addedAt: Timestamp
     var endedAt: Timestamp?
@@ -34,22 +34,23 @@ struct StoredJob: Sendable {
     var held: String?
     /// What is stored of a job that cannot be read; nil for one that can.
     ///
-    /// Then schedule, definition and policy say nothing, but for the name.
+    /// For a job that cannot be read, schedule, policy and definition are placeholders; only the name is
+    /// valid.
     var unread: Unread?
-    /// What its definition and userInfo take as they are stored; 0 for one that was not read.
+    /// How many bytes its definition and userInfo take in the store; 0 for a job that was not read.
     var storedBytes = 0
-    /// Whether there is a userInfo that was not read, as `definition` does not show.
+    /// Whether the job has a userInfo that was not read and so is missing in `definition`.
     var hasUnreadUserInfo = false
-    /// What is claimed behind `claim`, the soonest first; nil where that is not known, of a job as its row
-    /// tells it.
+    /// The claims after `claim`, the soonest first; nil if unknown, as a job's row does not hold them.
     var ahead: [ClaimAhead]? = []
-    /// Which record of the scheduler's it has come of; 0 for what no fire that has gone ahead depends on.
+    /// The number of the scheduler's record that this answers, see `GoneAhead`; 0 for an answer without a
+    /// number.
     var told = 0
 
     /// Whether it fires no date for now, whatever its state.
     var isHeld: Bool { held != nil || unread != nil }
 
-    /// Why it is held; also where that is still to be stored.
+    /// Why it is held, stored or not yet; nil for an ended job.
     var heldReason: String? { state.isLive ? unread?.reason ?? held : nil }
 
     /// The columns that stay as they are until the job can be read.
@@ -68,7 +69,8 @@ struct StoredJob: Sendable {
         var fire: FireID
         /// How many missed dates it stands for.
         var missed: Int
-        /// Whether its date had passed when it was claimed: then it fires whatever the time is.
+        /// Whether its date had passed when it was claimed: the misfire policy has decided, and is not asked
+        /// again.
         var isSettled = false
         /// Whether a daemon before this one may have carried it out.
         var isRedelivery = false
@@ -126,7 +128,7 @@ extension StoredJob {
         return .date(next)
     }
 
-    /// Whether a fire happens only once, by its schedule.
+    /// Whether its schedule has one date only.
     var isOneShot: Bool {
         if case .once = schedule { true } else { false }
     }

@@ -8,8 +8,9 @@ import Locks
 import SystemPackage
 import TimerControl
 
-/// Tells when the processes that jobs' lives are tied to have gone: weak targets, by pidfd_open(2), which
-/// a number that is used again does not fool.
+/// Tells when the processes that jobs' lives are tied to have gone.
+///
+/// It watches them by pidfd_open(2), which a reused process number does not mislead.
 ///
 /// A process costs one descriptor, however many jobs are tied to it. They are bounded, for each user
 /// and in all, so that runs and connections have theirs.
@@ -21,7 +22,7 @@ final class TargetWatch: Sendable {
     enum Refusal: Error, Equatable {
         /// There is no such process (any more).
         case gone
-        /// That many processes are watched for this user, or in all, and no more are.
+        /// The limit is reached: `watched` processes for this user, or in all.
         case tooMany(watched: Int, isUsers: Bool)
         /// The system has no descriptor for it, or no memory.
         case system(Errno)
@@ -31,7 +32,7 @@ final class TargetWatch: Sendable {
         var source: any DispatchSourceRead
         /// The jobs that are tied to it, and what to do when it has gone.
         var jobs: [JobID: @Sendable () -> Void] = [:]
-        /// How often each user has it: once for each job, and for each job that is being added.
+        /// How many holds each user has on it: one for each tied job, and for each job that is being added.
         var users: [UInt32: Int] = [:]
         var hasGone = false
     }
@@ -69,8 +70,8 @@ final class TargetWatch: Sendable {
         state.withLock { release(process, for: user, &$0) }
     }
 
-    /// Takes what `hold` has for a job that has been added; `gone` is called once, at once if the process
-    /// has gone meanwhile.
+    /// Makes a hold the tie of a job that has been added; calls `gone` once, at once if the process has gone
+    /// meanwhile.
     func tie(
         _ job: JobID,
         to process: Orphan,
@@ -89,7 +90,7 @@ final class TargetWatch: Sendable {
         if hasGone { gone() }
     }
 
-    /// Watches for the job no more.
+    /// Ends the watch for the job.
     func forget(_ job: JobID) {
         state.withLock { state in
             guard let (process, user) = state.byJob.removeValue(forKey: job) else { return }
@@ -148,7 +149,7 @@ extension TargetWatch {
             throw errno == ESRCH || errno == EINVAL ? .gone : .system(Errno(rawValue: errno))
         }
         do throws(Refusal) {
-            // Looked at once it is held: from here on the number is this process's.
+            // Checked after the descriptor is open: from then on the number stays this process's.
             guard try isThere(process) else { throw .gone }
         } catch {
             close(descriptor)
@@ -177,7 +178,8 @@ extension TargetWatch {
             let jobs = state.targets[process]?.jobs ?? [:]
             state.targets[process]?.hasGone = true
             state.targets[process]?.jobs = [:]
-            // It says so again and again, and there may be a job that is being added.
+            // A job that is being added may keep the target: without this the source would report again and
+            // again.
             state.targets[process]?.source.cancel()
             for job in jobs.keys {
                 guard let (process, user) = state.byJob.removeValue(forKey: job) else { continue }

@@ -31,7 +31,7 @@ protocol TimerLoop: SerialExecutor {
 
 /// A timer in the loop.
 protocol ArmedTimer: Sendable {
-    /// Takes it out; it calls nobody any more.
+    /// Takes the timer out of the loop; it does not fire any more.
     func invalidate()
 }
 

@@ -14,7 +14,7 @@ struct Window: Hashable, Sendable {
     /// How long ahead of the first waiting date the next window is loaded: its claims are to be on
     /// disk by then.
     static let lead = TimeSpan.seconds(3)
-    /// The longest time between two loads while something waits: each keeps how far the clocks have come.
+    /// The longest time between two loads while something waits: each load also stores the clocks.
     static let rhythm = TimeSpan.seconds(3600)
     /// How many jobs loads fill it up to, over all users.
     static let capacity = 4096
@@ -23,7 +23,7 @@ struct Window: Hashable, Sendable {
     /// How long to wait with the next load after one that failed.
     static let retryDelay = TimeSpan.seconds(1)
 
-    /// What it holds of a user who has more jobs that are due than places for them.
+    /// The part of the window of a user who has more due jobs than places.
     struct Part: Hashable, Sendable {
         /// The first date that was left out, in elapsed time: what is due before it is claimed.
         var horizon: Timestamp
@@ -34,12 +34,11 @@ struct Window: Hashable, Sendable {
     }
 
     private(set) var horizon: Timestamp
-    /// The first date of those that wait, without those of crowded users; perhaps too early, never too
-    /// late.
+    /// The first date of the waiting jobs, without those of crowded users; perhaps too early, never too late.
     ///
     /// Nil for none.
     private(set) var nextWaiting: Timestamp?
-    /// The crowded users: of whom the last load left out jobs that are due before its horizon.
+    /// The crowded users: the last load left out some of their jobs that are due before its horizon.
     private(set) var parts: [OwnerID: Part] = [:]
     private(set) var isLoading = false
     private var lastLoad: Timestamp
@@ -54,7 +53,7 @@ struct Window: Hashable, Sendable {
         lastLoad = now
     }
 
-    /// The first date of those that wait; nil for none, and while nothing was loaded yet.
+    /// The first date of the waiting jobs; nil for none, and while nothing was loaded yet.
     var firstKnown: Timestamp? {
         guard horizon > .distantPast else { return nil }
         return ([nextWaiting] + parts.values.map(\.horizon)).compactMap(\.self).min()
@@ -67,10 +66,10 @@ struct Window: Hashable, Sendable {
         return max(date, retryDate ?? .distantPast)
     }
 
-    /// How many places of it each of so many users has, of whom not all is loaded.
+    /// How many places each of `users` crowded users has.
     static func places(for users: Int) -> Int { max(reserve, capacity / max(users, 1)) }
 
-    /// How far it reaches, for whose jobs.
+    /// How far it reaches, for each user's jobs.
     var horizons: Horizons { Horizons(all: horizon, crowded: parts.mapValues(\.horizon)) }
 
     /// Whether a load is due at `now`; `armed` tells how many jobs of a user are in the loop.
@@ -140,7 +139,7 @@ struct Window: Hashable, Sendable {
 
     /// Takes note of a job of `owner` that waits for `date`.
     ///
-    /// What a crowded user's jobs wait for is known to the store, which is asked in the user's turn.
+    /// For a crowded user nothing is noted: the next load of that user's jobs asks the store.
     mutating func waits(for date: Timestamp, of owner: OwnerID) {
         guard parts[owner] == nil else { return }
         nextWaiting = min(nextWaiting ?? date, date)

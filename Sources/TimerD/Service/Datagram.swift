@@ -4,9 +4,9 @@ import Glibc
 
 /// One message to a Unix socket, from a socket of its own.
 enum Datagram {
-    /// False where nobody took it; never waits.
+    /// Sends `bytes` without waiting; false if nobody took them.
     ///
-    /// `address`: a path, or a name behind "@".
+    /// `address`: a path, or an abstract name after "@".
     @discardableResult
     static func send(_ bytes: [UInt8], to address: String) -> Bool {
         let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
@@ -20,7 +20,7 @@ enum Datagram {
     }
 }
 
-/// The address of a Unix socket: a path, or, behind "@", a name that no file system has.
+/// The address of a Unix socket: a path, or an abstract name after "@", unix(7).
 private struct SocketAddress {
     private var address = sockaddr_un()
     private let size: Int

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// It holds `stat` where a module of the program imports it, and Glibc where none does.
+// `stat` is CoreFoundation's if any module of the program imports that, else Glibc's.
 import CoreFoundation
 import Glibc
 public import Logging
 
-/// The journal, where it is what standard error leads to: it keeps what is said of a record as fields.
+/// The journal of systemd, if standard error leads to it: it keeps the metadata of a record as fields.
 ///
 /// By <https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>.
 public struct Journal: Sendable {
     private let address: String
 
-    /// Nil where `descriptor` leads elsewhere: JOURNAL_STREAM has the device and inode of the journal's
-    /// stream (systemd.exec(5)).
+    /// Nil if `descriptor` leads elsewhere: JOURNAL_STREAM has the device and inode of the journal's stream
+    /// (systemd.exec(5)).
     public init?(environment: [String: String], descriptor: Int32) {
         var file = stat()
         guard let stream = environment["JOURNAL_STREAM"], fstat(descriptor, &file) == 0,
@@ -23,13 +23,15 @@ public struct Journal: Sendable {
 
     init(address: String) { self.address = address }
 
-    /// False where the journal did not take it, as when it is too long or the journal is busy.
+    /// Writes the event; false if the journal did not take it, because it is too long or the journal is busy.
     public func write(_ event: LogEvent) -> Bool {
         Datagram.send(Self.record(event), to: address)
     }
 
-    /// The record as the journal reads it: what it says in full as MESSAGE, and each of its metadata
-    /// once more as a field, TIMERD_JOB for `job`.
+    /// The record in the format of the journal.
+    ///
+    /// MESSAGE has the message and all metadata; each piece of metadata is a field as well: TIMERD_JOB for
+    /// `job`.
     static func record(_ event: LogEvent) -> [UInt8] {
         let metadata = (event.metadata ?? [:]).sorted { $0.key < $1.key }
         let words = metadata.map { " \($0.key)=\($0.value)" }.joined()

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// It holds `timespec` where a module of the program imports it, and Glibc where none does.
+// `timespec` is CoreFoundation's if any module of the program imports that, else Glibc's.
 import CLinux
 import Glibc
 
-/// The service manager that started this process, as sd_notify(3) and sd_listen_fds(3) have it.
+/// The service manager that started this process, by sd_notify(3) and sd_listen_fds(3).
 ///
-/// What it says is in the environment; a daemon that nobody manages has none of it, and all calls do
-/// nothing.
+/// The environment says where it is; in a daemon without a manager all calls do nothing.
 public struct ServiceManager: Sendable {
-    /// Where it listens: a path, or a name behind "@".
+    /// Where it listens: a path, or an abstract name after "@".
     private let address: String?
     /// How often it wants to hear that the daemon is alive; nil for never.
     let watchdogInterval: Duration?
-    /// The sockets that it listens on for the daemon.
+    /// The descriptors of the sockets that it hands over.
     let sockets: Range<Int32>
 
-    /// Whether there is one that wants to be told.
+    /// Whether there is a manager that wants messages.
     var isThere: Bool { address != nil }
 
     /// Descriptors are handed over from this one on.
     private static let firstSocket: Int32 = 3
 
-    /// `environment`: of a process with the number `pid`; what was meant for another is not ours.
+    /// `environment`: of the process `pid`; variables that are meant for another process are ignored.
     public init(environment: [String: String], pid: Int32) {
         func number<Number: FixedWidthInteger>(_ name: String) -> Number? {
             environment[name].flatMap { Number($0) }
@@ -41,9 +40,11 @@ public struct ServiceManager: Sendable {
         sockets = Self.firstSocket..<Self.firstSocket + max(0, min(count, 1024))
     }
 
-    /// The socket that it listens on at `path`; nil where it has none.
+    /// The socket that it hands over; nil if there is none.
     ///
-    /// - Throws: `SocketError` where it hands over several: one of them nobody would answer.
+    /// `path`: the daemon's socket, for the error.
+    ///
+    /// - Throws: `SocketError` if it hands over several: the daemon would answer on one of them only.
     func socket(for path: String) throws(SocketError) -> Int32? {
         guard sockets.count <= 1 else {
             throw SocketError(
@@ -58,14 +59,16 @@ public struct ServiceManager: Sendable {
         case ready
         case reloading
         case stopping
-        /// What goes on may take that long, whatever the manager's own limit is.
+        /// The step in progress may take this long, whatever the manager's own limit is.
         case needs(Duration)
         /// Alive: for the watchdog.
         case alive
         /// A line for `systemctl status`.
         case status(String)
 
-        /// As sd_notify(3) writes it; `monotonic`: µs of CLOCK_MONOTONIC, which a reload tells.
+        /// The state as sd_notify(3) spells it.
+        ///
+        /// `monotonic`: µs of CLOCK_MONOTONIC, part of `reloading`.
         func text(monotonic: Int64) -> String {
             switch self {
             case .ready: "READY=1"
@@ -78,7 +81,7 @@ public struct ServiceManager: Sendable {
         }
     }
 
-    /// Tells the manager; what it does not take is lost, as it is about this moment alone.
+    /// Tells the manager; a message that it does not take is lost, as it would be out of date later.
     func tell(_ states: State...) {
         guard let address else { return }
         var time = timespec()

@@ -2,10 +2,12 @@
 
 import Glibc
 
-/// What a daemon does that could not start, before it ends: it says why, and waits the longer the
-/// more often its service manager has started it again.
+/// A daemon that could not start says why, and waits before it ends.
 ///
-/// systemd 252 restarts at one pace (RestartSteps= is of 254): each second, for as long as a disk is full.
+/// It waits the longer, the more often its service manager has restarted it.
+///
+/// systemd 252 cannot slow down its restarts (RestartSteps= came with 254): it would restart each second for
+/// as long as a disk is full.
 public struct StartBackoff: Sendable {
     private let manager: ServiceManager
 
@@ -24,7 +26,7 @@ public struct StartBackoff: Sendable {
             .status("\(reason); it is tried again in \(delay) s"),
             .needs(.seconds(Int(delay) + 30))
         )
-        // There is nothing to stop in order any more.
+        // No part of the daemon runs any more: a signal may end the process at once.
         signal(SIGTERM, SIG_DFL)
         signal(SIGINT, SIG_DFL)
         signal(SIGHUP, SIG_IGN)
@@ -37,7 +39,7 @@ public struct StartBackoff: Sendable {
         while left > 0 { left = sleep(left) }
     }
 
-    /// In seconds; `restarts`: since somebody started the service by hand.
+    /// The delay in seconds; `restarts`: how many since somebody started the service by hand.
     static func delay(restarts: Int) -> UInt32 {
         switch restarts {
         case ..<1: 0
@@ -47,7 +49,7 @@ public struct StartBackoff: Sendable {
     }
 }
 
-/// The service that a process is of, by its control group.
+/// The service that a process belongs to, by its control group.
 struct ServiceUnit: Hashable, Sendable {
     var name: String
     /// Whether a user's own manager runs it.
@@ -65,7 +67,7 @@ struct ServiceUnit: Hashable, Sendable {
         (self.name, self.isUsers) = (name, isUsers)
     }
 
-    /// Of lines such as "0::/system.slice/timerd.service", cgroups(7); nil for what is no service.
+    /// Reads lines such as "0::/system.slice/timerd.service", cgroups(7); nil if they name no service.
     init?(cgroups: String) {
         let paths = cgroups.split(separator: "\n").filter {
             $0.hasPrefix("0::") || $0.contains(":name=systemd:")
@@ -73,7 +75,7 @@ struct ServiceUnit: Hashable, Sendable {
         for path in paths {
             let groups = path.split(separator: "/")
             guard let name = groups.last(where: { $0.hasSuffix(".service") }) else { continue }
-            // It goes into a command.
+            // The name goes into a shell command.
             guard name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "'") }) else {
                 continue
             }
@@ -84,7 +86,7 @@ struct ServiceUnit: Hashable, Sendable {
         return nil
     }
 
-    /// How often systemd has started it again since it was started by hand; nil where it cannot be asked.
+    /// How often systemd has restarted it since it was started by hand; nil if systemd does not answer.
     func restarts() -> Int? {
         let manager = isUsers ? "--user " : ""
         let command =

@@ -3,12 +3,13 @@
 import Foundation
 import RunLoopTimers
 
-/// Tells the service manager that the timers' thread turns: a timer on that very thread, so that a
-/// loop that is stuck falls silent and the daemon is started again.
+/// Tells the service manager that the timers' thread is alive.
+///
+/// It is a timer on that thread: if the loop is stuck the messages stop, and the manager restarts the daemon.
 final class Watchdog: Sendable {
     private let manager: ServiceManager
 
-    /// Nil where the manager does not want to hear of it.
+    /// Nil if the manager wants no such messages.
     init?(_ manager: ServiceManager, on thread: RunLoopThread) {
         guard let interval = manager.watchdogInterval else { return nil }
         self.manager = manager
@@ -18,7 +19,7 @@ final class Watchdog: Sendable {
             fireDate: .now,
             interval: half,
             repeats: true,
-            // Shares its wake-ups with others where that can be.
+            // The tolerance lets it share wake-ups with other timers.
             tolerance: half / 4,
             target: self
         ) { watchdog, _ in

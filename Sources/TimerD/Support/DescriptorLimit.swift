@@ -2,15 +2,15 @@
 
 import Glibc
 
-/// How many descriptors this process may have open, and those that it starts.
+/// How many descriptors this process, and the processes that it starts, may have open.
 enum DescriptorLimit {
     /// The soft limit that this process was started with, which each run gets back.
     ///
-    /// A program that calls select(2) writes beyond its sets above 1023, so nobody is to have more
-    /// without having asked for it.
+    /// A program that calls select(2) writes beyond its sets for descriptors above 1023, so no run gets more
+    /// unasked.
     static let inherited = UInt64(current.rlim_cur)
 
-    /// Takes as many as the system allows: a connection is one, a run that starts eight.
+    /// Raises the soft limit to the hard one: a connection takes one descriptor, the start of a run eight.
     static func raise() {
         var limit = current
         guard inherited < limit.rlim_max else { return }

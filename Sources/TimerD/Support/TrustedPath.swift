@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// It holds `stat` where a module of the program imports it, and Glibc where none does.
+// `stat` is CoreFoundation's if any module of the program imports that, else Glibc's.
 import CSQLite
 import CoreFoundation
 import Glibc
@@ -10,10 +10,10 @@ import Glibc
 /// Whoever can write to a folder on the way could put a file, or a link, of their own in the place of
 /// what is there: a socket of theirs, a database with commands for root, a place where root makes files.
 enum TrustedPath {
-    /// What on the way to `path`, or there, a stranger has, could replace or could write to, as an
-    /// error's words; nil for nothing.
+    /// An error's words if a stranger owns, could replace or could write to `path` or a folder on the way;
+    /// nil if not.
     ///
-    /// Links are followed, and each is looked at. What does not exist yet is not.
+    /// Links are followed, and each is checked. A path is checked as far as it exists.
     static func problem(with path: String, uid: uid_t = geteuid(), gid: gid_t = getegid())
         -> String?
     {
@@ -79,7 +79,7 @@ enum TrustedPath {
         if file.st_mode & S_IWOTH != 0 {
             return "everybody can write to '\(place)'; accepted is the owner alone"
         }
-        // A group of one's own is as good as oneself.
+        // Unless the daemon is root, its own group is trusted like itself.
         if file.st_mode & S_IWGRP != 0, file.st_gid != 0, uid == 0 || file.st_gid != gid {
             return "the group \(file.st_gid) can write to '\(place)'; accepted is the owner alone"
         }
@@ -88,9 +88,9 @@ enum TrustedPath {
 }
 
 extension TrustedPath {
-    /// The same of a database: its folder, itself, and what lies beside it.
+    /// The same for a database: its folder, the file, and the files beside it.
     static func problem(withDatabase path: String) -> String? {
-        // try?: why its folder cannot be found is told by who opens it.
+        // try?: if its folder cannot be found, opening the database says why.
         let real = (try? DatabaseLock.resolve(path)) ?? path
         let files = [path] + ["-wal", "-shm", "-journal", ".lock"].map { real + $0 }
         return files.lazy.compactMap { problem(with: $0) }.first

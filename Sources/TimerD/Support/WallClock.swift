@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// It holds `timespec` where a module of the program imports it, and Glibc where none does.
+// `timespec` is CoreFoundation's if any module of the program imports that, else Glibc's.
 import CLinux
 import Glibc
 import Locks
@@ -10,15 +10,15 @@ import Schedules
 protocol WallClock: Sendable {
     /// Both clocks, read at once.
     func now() -> Moment
-    /// Takes note of what the wall clock was stepped by since this was last asked.
+    /// Notes and returns how far the wall clock was stepped since the last call.
     func noteStep() -> ClockStep
 }
 
-/// What steps of the wall clock have come to.
+/// The sum of the steps of the wall clock since they were last noted.
 struct ClockStep: Hashable, Sendable {
-    /// How far it went in all; zero where it did not, or came back to where it was.
+    /// How far it went in all; zero if there was no step, or if the steps cancel out.
     var size: TimeSpan
-    /// Whether what was read of it since lies ahead of it now.
+    /// True if the clock is behind a value read since the last step.
     var isBack: Bool
 }
 
@@ -31,11 +31,11 @@ final class SystemClock: WallClock {
 
     private struct State {
         var shift: TimeSpan
-        /// How far ahead of elapsed time it was read since the last step was noted.
+        /// The largest shift that was read since the last step was noted.
         var furthest: TimeSpan
         var leftOut: ClosedRange<Timestamp>?
 
-        /// What they are once the wall clock differs from elapsed time by `measured`.
+        /// Makes `measured` the shift if it differs by a step; returns the step, zero for none.
         mutating func note(_ measured: TimeSpan, wall: Timestamp) -> TimeSpan {
             let step = measured - shift
             guard step.magnitude >= SystemClock.noise else { return .zero }
@@ -59,7 +59,7 @@ final class SystemClock: WallClock {
         let reading = read()
         let elapsed = reading.sinceBoot + elapsedBase
         return state.withLock { noted in
-            // A step that has not been noted counts already.
+            // A step that is not noted yet counts already.
             var state = noted
             _ = state.note(reading.wall - elapsed, wall: reading.wall)
             noted.furthest = max(noted.furthest, state.shift)
@@ -95,7 +95,7 @@ final class SystemClock: WallClock {
         var sinceBoot: Timestamp
     }
 
-    /// Reads both clocks within 100 µs of each other, or as near as ten attempts come.
+    /// Reads both clocks within 100 µs of each other; after ten attempts without that bound.
     @Sendable static func read() -> Reading {
         var wall = read(CLOCK_REALTIME)
         for _ in 0..<10 {

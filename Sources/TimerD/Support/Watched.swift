@@ -2,7 +2,7 @@
 
 import Locks
 
-/// A value behind a lock, whose changes tasks wait for.
+/// A value behind a lock; tasks can wait for its changes.
 final class Watched<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
@@ -19,7 +19,7 @@ final class Watched<Value: Sendable>: Sendable {
     /// How many wait for the next change.
     var waiterCount: Int { state.withLock { $0.waiters.count } }
 
-    /// Makes a change and wakes all who wait: they know everything up to it.
+    /// Makes a change and wakes all tasks that wait for one.
     func change<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
         let (result, waiters) = state.withLock { state in
             let result = body(&state.value)
@@ -30,8 +30,7 @@ final class Watched<Value: Sendable>: Sendable {
         return result
     }
 
-    /// Returns after the next change; at once where the value `isWanted` already, or the task is
-    /// cancelled.
+    /// Returns after the next change; at once if the value `isWanted` already, or the task is cancelled.
     func waitForChange(unless isWanted: @Sendable (Value) -> Bool) async {
         let ticket = state.withLock { state in
             state.lastTicket += 1
@@ -40,7 +39,7 @@ final class Watched<Value: Sendable>: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
                 let mustWait = state.withLock { state in
-                    // A task cancelled before this has called `leave` in vain.
+                    // If the task was cancelled before this, `leave` found no waiter to resume.
                     guard !Task.isCancelled, !isWanted(state.value) else { return false }
                     state.waiters[ticket] = waiter
                     return true

@@ -4,12 +4,12 @@ import Glibc
 import Schedules
 import TimerControl
 
-/// The caller's jobs that carry a label, as the daemon has them.
+/// The caller's jobs with a label, as the daemon has them.
 struct AppliedJobs {
     let daemon: Daemon
     let label: String
 
-    /// Compares what there is with what the files declare.
+    /// Compares the daemon's jobs with those that the files declare.
     func plan(_ files: JobFiles, adopts: Bool) async throws(Failure) -> ApplyPlan {
         let labelled = try await Self.own(daemon, tag: Label.tag(label), all: true)
         let known = Set(
@@ -29,7 +29,7 @@ struct AppliedJobs {
         )
     }
 
-    /// The caller's own jobs: an administrator is shown those of all.
+    /// The caller's own jobs, picked out because an administrator is shown everybody's.
     static func own(_ daemon: Daemon, tag: String?, all: Bool) async throws(Failure) -> [Job] {
         var filter = ListJobs()
         filter.tag = tag
@@ -45,7 +45,7 @@ struct AppliedJobs {
         return jobs
     }
 
-    /// How the daemon calls the caller: by name, or by number where there is none.
+    /// What the daemon may call the caller: the user name, and the uid.
     private static var ownNames: Set<String> {
         let uid = geteuid()
         let name = getpwuid(uid).map { String(cString: $0.pointee.pw_name) }
@@ -63,7 +63,7 @@ struct AppliedJobs {
         }
     }
 
-    /// Has the daemon do a part of the plan; what became of each job as a line of JSON.
+    /// Sends a part of the plan to the daemon; returns each job as a line of JSON.
     ///
     /// - Throws: what the daemon refuses, with the place in the file.
     func send(_ part: ApplyPart, dryRun: Bool) async throws(Failure) -> String {

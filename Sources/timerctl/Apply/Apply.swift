@@ -82,7 +82,7 @@ struct Apply: AsyncParsableCommand {
             Output.tell("note: \(job.place): the date of '\(job.name)' has passed; not added")
         }
         let parts = try ApplyPart.parts(of: plan)
-        // A part that is refused shall not leave another that was done.
+        // Several parts are tried first, so that a refused part does not leave another one done.
         if dryRun || parts.count > 1 { try await send(parts, applied, dryRun: true) }
         if !common.json { try Output.write(PlanText.text(of: plan, for: .current)) }
         if dryRun {
@@ -111,7 +111,7 @@ struct Apply: AsyncParsableCommand {
         if isShown { try Output.write(lines) }
     }
 
-    /// Asks before jobs are removed, where there is somebody to ask.
+    /// Asks before jobs are removed, if input and errors are on a terminal.
     private func confirm(_ plan: ApplyPlan) throws {
         guard !yes, !plan.removals.isEmpty, isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1
         else { return }

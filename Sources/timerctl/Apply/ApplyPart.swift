@@ -2,7 +2,7 @@
 
 import TimerControl
 
-/// As much of a plan as one request holds; all of it happens or nothing.
+/// As much of a plan as one request holds; the daemon does all of it or nothing.
 struct ApplyPart {
     private(set) var request = ApplyJobs()
     /// Where the jobs of `request.change` and `request.add` are declared.
@@ -12,10 +12,10 @@ struct ApplyPart {
 
     var count: Int { request.invalidate.count + request.change.count + request.add.count }
 
-    /// Room for what stands around the jobs in a line.
+    /// How many bytes of jobs a request holds; the rest of the line is for what stands around them.
     private static let limit = Limits.line - 4096
 
-    /// The plan in as few parts as it takes: almost always one.
+    /// The plan in as few parts as needed: almost always one.
     static func parts(of plan: ApplyPlan) throws -> [Self] {
         var parts = [Self()]
         for job in plan.removals {
@@ -38,7 +38,7 @@ struct ApplyPart {
         return parts.filter { $0.count > 0 }
     }
 
-    /// Begins another part where the last one has no room.
+    /// Begins another part if the last one has no room.
     private static func open(_ parts: inout [Self], size: Int) {
         let last = parts[parts.count - 1]
         if last.count > 0, last.size + size > limit || last.count == Limits.jobs {
@@ -47,7 +47,7 @@ struct ApplyPart {
         parts[parts.count - 1].size += size
     }
 
-    /// The daemon's words with the place in the file for "add[3]: ".
+    /// The daemon's message, with the place in the file instead of "add[3]: ".
     func placed(_ message: String) -> String {
         guard
             let match = message.firstMatch(of: /^(?:parameter ')?(add|change)\[([0-9]+)\](: |\.)/),
@@ -62,7 +62,7 @@ struct ApplyPart {
 }
 
 extension DeclaredJob {
-    /// The definition with the label that the job is known by.
+    /// The definition with the label among its tags.
     func labelled(_ label: String) -> JobDefinition {
         var labelled = definition
         labelled.tags = (definition.tags ?? []) + [Label.tag(label)]

@@ -3,7 +3,7 @@
 import Schedules
 import TimerControl
 
-/// What is to be done so that the jobs with a label are those that the files declare; pure.
+/// The changes that make the jobs with a label those that the files declare; pure.
 struct ApplyPlan {
     var label: String
     /// In the order of the files.
@@ -13,27 +13,27 @@ struct ApplyPlan {
     var unchanged = 0
     /// One-shots whose date has passed.
     var passed: [DeclaredJob] = []
-    /// Live jobs of a declared name that do not carry the label.
+    /// Live jobs with a declared name but without the label.
     var strangers: [(declared: DeclaredJob, job: Job)] = []
 
     struct Change {
         var declared: DeclaredJob
         var job: Job
         var fields: [FieldChange]
-        /// Whether another job, with dates of its own, takes its place.
+        /// Whether a new job, with dates of its own, takes its place.
         var isReplaced: Bool
     }
 
     struct FieldChange: Hashable {
         var name: String
-        /// As stated; nil for nothing.
+        /// As stated; nil if not stated.
         var old: JSONValue?
         var new: JSONValue?
     }
 
     var isEmpty: Bool { additions.isEmpty && changes.isEmpty && removals.isEmpty }
 
-    /// Compares.
+    /// Compares the files with the live jobs.
     ///
     /// `labelled`: all of the caller's jobs with the label, ended ones too. `named`: live jobs
     /// without it, by declared name. With `adopts` these get the label.
@@ -102,8 +102,8 @@ struct ApplyPlan {
         let isReplaced =
             fields.contains { JobField.byName[$0.name]?.isSchedule == true }
             || (job.definition.command == nil) != (declared.definition.command == nil)
-        // Said, it counts; where it was said before and is not any more, it is over; else it is the
-        // business of whoever pauses.
+        // A file that says `paused` decides. If it said so before and does not any more, the job is resumed;
+        // else the user's pause or resume stays.
         let isPaused = job.state == .paused
         let pause = declared.definition.paused ?? (job.definition.paused == true ? false : isPaused)
         if pause != isPaused {
@@ -125,7 +125,7 @@ struct ApplyPlan {
 }
 
 extension Job {
-    /// The label that it carries.
+    /// The label of the job.
     var label: String? {
         definition.tags?.first { $0.hasPrefix(Label.prefix) }
             .map { String($0.dropFirst(Label.prefix.count)) }

@@ -60,7 +60,7 @@ struct Export: AsyncParsableCommand {
 struct ExportedFile {
     var label: String?
     private(set) var jobs: [(name: String, fields: [String: JSONValue])] = []
-    /// What no file can say.
+    /// The jobs that no file can declare, and why.
     private(set) var leftOut: [(job: Job, reason: String)] = []
 
     init(_ jobs: [Job], label: String?) {
@@ -79,7 +79,7 @@ struct ExportedFile {
                 continue
             }
             var fields = stated
-            // What was counted from when it was said has become a date.
+            // A delay was counted from when the job was added: the file has its date instead.
             let date = job.fireDate.map { JSONValue.string($0.rfc3339) }
             if fields.removeValue(forKey: "in") != nil { fields["at"] = date }
             for field in ["at", "from"] {
@@ -98,7 +98,7 @@ struct ExportedFile {
         self.jobs.sort { $0.name < $1.name }
     }
 
-    /// The line of a command that is one for /bin/sh -c.
+    /// The shell line of a command that is `/bin/sh -c LINE`; nil for others.
     private static func shellLine(_ command: JSONValue?) -> String? {
         guard case .array(let words)? = command, words.count == 3, words[0] == .string("/bin/sh"),
             words[1] == .string("-c"), case .string(let line) = words[2], !line.isEmpty
@@ -116,7 +116,7 @@ struct ExportedFile {
         return .object(members)
     }
 
-    /// The file; `schema` is the path that tells an editor what it may hold.
+    /// The text of the file; `schema` is the path of its JSON schema, for editors.
     func text(schema: String?) -> String {
         var text = schema.map { "# yaml-language-server: $schema=\($0)\n" } ?? ""
         if let label { text += "label: \(YAMLText.string(label))\n" }

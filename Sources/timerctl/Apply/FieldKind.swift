@@ -3,13 +3,13 @@
 import Schedules
 import TimerControl
 
-/// What a field of a job may hold: how a file says it, and the one form of all that mean the same.
+/// What a field of a job may hold: how it is written in a file, and its normal form.
 enum FieldKind: Sendable {
-    /// A word that somebody else reads: a schedule's.
+    /// Text of a schedule, which the schedule's parser reads.
     case text
     /// An absolute path.
     case path
-    /// A list that is run as given; a string is a line for `/bin/sh -c`.
+    /// A list is run as given; a string is a line for `/bin/sh -c`.
     case command
     /// A list in which order does not count.
     case tags
@@ -53,7 +53,7 @@ extension FieldKind {
         }
     }
 
-    /// What a file says as it goes to the daemon; nil where it says what is not accepted.
+    /// The file's value as it is sent to the daemon; nil if it is not accepted.
     ///
     /// - Throws: a `Mistake` inside of it.
     func read(_ value: YAMLValue) throws(Mistake) -> JSONValue? {
@@ -106,7 +106,7 @@ extension FieldKind {
         return texts.count == elements.count ? texts : nil
     }
 
-    /// A value of the wire in the one form of all that mean the same; nil where it means nothing.
+    /// The normal form of a value of the wire, equal for values that mean the same; nil if it means nothing.
     func normal(_ value: JSONValue) -> JSONValue? {
         guard case .string(let text) = value else {
             switch (self, value) {
@@ -115,7 +115,7 @@ extension FieldKind {
                 return texts.isEmpty ? nil : .array(texts.map { .string($0) })
             case (.statuses, .array(let codes)):
                 return .array(Array(Set(codes)).sorted { $0.jsonText < $1.jsonText })
-            // By what it means, however it was written; try?: else by its text.
+            // Compared by its meaning; try?: by its text if that cannot be read.
             case (.json, .verbatim(let text)): return (try? text.parsed()) ?? value
             default: return value
             }
@@ -137,7 +137,7 @@ extension FieldKind {
     }
 
     private func span(_ text: String) -> TimeSpan? {
-        // try?: the kind says what is accepted.
+        // try?: nil is enough, as `accepted` says what the kind takes.
         guard let span = try? TimeSpan(parsing: text), span <= .longestInterval else { return nil }
         return span
     }

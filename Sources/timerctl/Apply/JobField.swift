@@ -5,12 +5,12 @@ import TimerControl
 
 /// A field of a job in a file, by the name that it has on the wire.
 ///
-/// The one table: files are read by it, compared by it and written by it, and so is the schema for
-/// editors. `JobFieldTests` holds it against `JobDefinition`.
+/// This is the one table of fields: files are read, compared and written by it, and the schema for editors is
+/// made of it. `JobFieldTests` compares it with `JobDefinition`.
 struct JobField: Sendable {
     var name: String
     var kind: FieldKind
-    /// What counts where it is left out, as on the wire; nil for nothing at all.
+    /// The value that holds if the field is left out, as on the wire; nil for none.
     var standard: JSONValue?
     var meaning: String
     /// Whether it is one of the words of the schedule.
@@ -31,7 +31,7 @@ struct JobField: Sendable {
 
     static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 
-    /// In the order in which they are written.
+    /// All fields, in the order in which they are written.
     static let all: [Self] = [
         schedule("every", .span(from: .shortestInterval), "Again and again, that far apart."),
         schedule("from", .date, "With every: the date of the first fire."),

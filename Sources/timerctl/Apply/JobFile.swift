@@ -7,13 +7,13 @@ import TimerControl
 struct DeclaredJob: Sendable {
     /// Where its name stands.
     var place: Place
-    /// As the daemon is to have it, but for the label.
+    /// As the daemon is to have it, without the label.
     var definition: JobDefinition
 
     var name: String { definition.name ?? "" }
 }
 
-/// What a file declares, and all that is wrong in it.
+/// The jobs and the label that a file declares, and all mistakes in it.
 struct JobFile {
     var label: String?
     var labelPlace: Place?
@@ -23,7 +23,7 @@ struct JobFile {
     private let now: Timestamp
     private let zone: Zone
 
-    /// Reads a file; `zone` is that of dates which name none.
+    /// Reads a file; `zone` is that of dates without one.
     init(_ text: String, file: String, now: Timestamp, zone: Zone) {
         (self.now, self.zone) = (now, zone)
         do throws(Mistake) {
@@ -105,7 +105,7 @@ struct JobFile {
     }
 }
 
-/// The tag by which a job is known to belong to some files: "applied:web".
+/// The tag that marks the jobs of some files: "applied:web".
 enum Label {
     static let prefix = "applied:"
     static let accepted = "a name of 1 to 247 bytes without control characters"

@@ -4,7 +4,7 @@ import Glibc
 import Schedules
 import TimerControl
 
-/// What all files together declare.
+/// The jobs that all files together declare, and their label.
 struct JobFiles {
     var label: String
     var jobs: [DeclaredJob]
@@ -27,7 +27,7 @@ struct JobFiles {
         return try Self(files, label: label)
     }
 
-    /// The files of a folder, sorted; a file is itself.
+    /// The files of a folder, sorted; for a file the file itself.
     private static func expanded(_ path: String) throws(Failure) -> [String] {
         guard path != "-", let folder = opendir(path) else { return [path] }
         defer { closedir(folder) }
@@ -48,7 +48,7 @@ struct JobFiles {
         return files.sorted().map { path.hasSuffix("/") ? path + $0 : "\(path)/\($0)" }
     }
 
-    /// - Throws: `Mistakes`, and `Failure` 65 for want of a label.
+    /// - Throws: `Mistakes`; `Failure` 65 if there is no label.
     init(_ files: [JobFile], label: String?) throws {
         var mistakes = files.flatMap(\.mistakes)
         var first: [String: Place] = [:]

@@ -3,15 +3,15 @@
 import Schedules
 import TimerControl
 
-/// What a job is, field by field, in the one form of all that mean the same.
+/// The fields of a job in their normal forms: equal for definitions that mean the same.
 ///
-/// Neither label nor pause are part of it: they are compared on their own.
+/// Label and pause are not part of it: they are compared on their own.
 struct JobMeaning: Hashable {
     private(set) var fields: [String: JSONValue] = [:]
 
     init(_ definition: JobDefinition, now: Timestamp, zone: Zone) {
         let stated = definition.fields
-        // try?: words that mean nothing any more differ from all others.
+        // try?: a schedule that cannot be read differs from all others.
         let words = try? definition.schedule.normalized(now: now, zone: zone)
         let schedule = words.map { JobDefinition(schedule: $0).fields } ?? stated
         for field in JobField.all where field.name != "paused" {
@@ -21,7 +21,7 @@ struct JobMeaning: Hashable {
             let normal = field.kind.normal(value) ?? value
             if normal != field.standard.flatMap(field.kind.normal) { fields[field.name] = normal }
         }
-        // An instant, however it was written.
+        // As an instant, whatever its offset was.
         if let until = definition.until, let date = Timestamp(rfc3339: until) {
             fields["until"] = .string(date.rfc3339)
         }
@@ -29,8 +29,9 @@ struct JobMeaning: Hashable {
 }
 
 extension Job {
-    /// Its fields as a file has them, as they are stored where they cannot be read; nil where that is no
-    /// definition at all.
+    /// Its fields as a file has them.
+    ///
+    /// For a job that cannot be read, those that are stored; nil if that is no object.
     var stated: [String: JSONValue]? {
         guard let stored else { return definition.fields }
         guard case .object(var fields) = stored else { return nil }
@@ -43,7 +44,7 @@ extension Job {
 }
 
 extension JobDefinition {
-    /// Its fields as a file has them: the schedule's words among the others, and no label.
+    /// Its fields as a file has them: those of the schedule among the others, and without the label.
     var fields: [String: JSONValue] {
         // try?: the wire types throw nothing.
         guard case .object(var fields)? = try? JSONValue(encoding: self) else { return [:] }

@@ -3,12 +3,12 @@
 import Schedules
 import TimerControl
 
-/// Reads one job of a file, and finds all that is wrong in it.
+/// Reads one job of a file, and finds all mistakes in it.
 struct JobReader {
     let name: String
     let place: Place
     let now: Timestamp
-    /// Of dates that name no zone, where the job names none either.
+    /// The zone of dates without one, in a job without one.
     let zone: Zone
     private(set) var mistakes: [Mistake] = []
 
@@ -16,7 +16,7 @@ struct JobReader {
         (self.name, self.place, self.now, self.zone) = (name, place, now, zone)
     }
 
-    /// The job; nil where something is wrong with it.
+    /// The job; nil if there is a mistake in it.
     mutating func job(_ value: YAMLValue) -> DeclaredJob? {
         guard case .map(let members) = value.content else {
             complain(value.place, "job '\(name)' is \(value.kind), accepted is a map of its fields")
@@ -40,11 +40,11 @@ struct JobReader {
 
     private static let kinds = ["every", "at", "cron", "calendar"]
 
-    /// Whether one of its fields says when, however well.
+    /// Whether exactly one field gives a schedule, readable or not.
     private mutating func hasSchedule(_ members: [(key: YAMLValue, value: YAMLValue)]) -> Bool {
         let given = members.compactMap(\.key.text).filter(Self.kinds.contains)
         if given.count == 1 { return true }
-        // What it says instead has been complained of.
+        // 'in' has been reported already.
         guard !members.contains(where: { $0.key.text == "in" }) else { return false }
         let list = Self.kinds.map { "'\($0)'" }.joined(separator: ", ")
         let found = given.isEmpty ? "none" : given.map { "'\($0)'" }.joined(separator: " and ")
@@ -118,10 +118,10 @@ struct JobReader {
         return nil
     }
 
-    /// Checks the schedule, and turns dates into instants: the daemon may live in another zone.
+    /// Checks the schedule, and turns dates into instants, as the daemon may be in another zone.
     private mutating func fixDates(of definition: inout JobDefinition, _ places: [String: Place]) {
         let words = definition.schedule
-        // The schedule itself was not accepted, and is told of.
+        // The schedule was not accepted, and has been reported.
         guard let kind = Self.kinds.first(where: { places[$0] != nil }) else { return }
         do throws(ScheduleError) {
             let zone =
@@ -137,7 +137,7 @@ struct JobReader {
         }
     }
 
-    /// The date as an instant, if it is the same one whenever it is read.
+    /// The date as an instant; refused if it depends on when it is read.
     private mutating func fixed(
         _ text: String?,
         _ field: String,

@@ -5,7 +5,7 @@ import TimerControl
 
 /// The JSON schema (draft 2020-12) of the files that `timerctl apply` takes, made of `JobField`.
 enum JobsSchema {
-    /// The schema beside the program, where it was installed.
+    /// The path of the installed schema, relative to the program; nil if there is none.
     static var installed: String? {
         guard let resolved = realpath("/proc/self/exe", nil) else { return nil }
         defer { free(resolved) }
@@ -15,7 +15,7 @@ enum JobsSchema {
         return access(path, R_OK) == 0 ? path : nil
     }
 
-    /// Two blanks for each level, so that a change can be read.
+    /// Indented by two blanks a level, so that a diff can be read.
     static var text: String { pretty(value, indent: "") + "\n" }
 
     static var value: JSONValue {
@@ -75,7 +75,7 @@ enum JobsSchema {
 
 extension FieldKind {
     fileprivate var schema: JSONValue {
-        // What is written without quotes may look like a number; it is taken as it is written.
+        // Text without quotes may look like a number to an editor; apply takes it as it is written.
         let text: JSONValue = ["type": ["string", "number", "boolean"]]
         let words: JSONValue = ["type": "array", "items": text]
         switch self {
@@ -112,7 +112,7 @@ extension FieldKind {
     }
 }
 
-// So that the schema can be written as it reads.
+// With literals the schema in the code looks like its JSON.
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {

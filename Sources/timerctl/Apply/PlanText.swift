@@ -2,7 +2,7 @@
 
 import TimerControl
 
-/// A plan as it is shown: "+" is added, "~" changed and "-" removed.
+/// A plan as text: "+" is added, "~" changed and "-" removed.
 enum PlanText {
     static func text(of plan: ApplyPlan, for terminal: Terminal) -> String {
         var lines: [String] = []
@@ -48,7 +48,7 @@ enum PlanText {
         return "\(field.name): \(said(field.old, field.name)) -> \(said(field.new, field.name))"
     }
 
-    /// Names alone: values are often secrets, and plans end up in logs.
+    /// Only the names of variables: values are often secrets, and plans end up in logs.
     private static func variables(_ field: ApplyPlan.FieldChange) -> String {
         let (old, new) = (members(field.old), members(field.new))
         return Set(old.keys).union(new.keys).sorted().compactMap { name in
@@ -75,7 +75,7 @@ enum PlanText {
     private static func value(_ value: JSONValue) -> String {
         switch value {
         case .string(let text): text
-        // try?: what is no JSON is told as the text that it is.
+        // try?: a text that is no string of JSON is shown as it is.
         case .verbatim(let text): (try? text.decoded(as: String.self)) ?? text.text
         default: value.jsonText
         }

@@ -6,13 +6,13 @@ import Yams
 /// Reads the one document of a file.
 struct YAMLReader {
     let file: String
-    /// How many more values are read: an alias repeats what it stands for, and aliases of aliases
-    /// would make a few lines more than any machine holds.
+    /// How many more values may be read: an alias repeats its value, and with aliases of aliases a few lines
+    /// would fill the memory of any machine.
     private var room = 1_000_000
 
     private init(file: String) { self.file = file }
 
-    /// The value; nil for a file without one.
+    /// Reads the value; nil for a file without one.
     ///
     /// - Throws: the `Mistake` that keeps it from being YAML.
     static func value(of text: String, file: String) throws(Mistake) -> YAMLValue? {
@@ -79,7 +79,7 @@ struct YAMLReader {
 }
 
 extension String {
-    /// Without the blanks that libYAML's phrases end in.
+    /// The text without blanks at its end, as libYAML's messages have them.
     fileprivate var trimmed: Substring {
         var rest = self[...]
         while rest.last == " " { rest.removeLast() }

@@ -4,7 +4,7 @@ import TimerControl
 
 /// Writes values as YAML that reads back as the same.
 enum YAMLText {
-    /// A string: plain where nothing can be taken for something else, else in quotes.
+    /// A string: plain if no reader can take it for something else, else in quotes.
     static func string(_ text: String) -> String {
         isPlain(text) ? text : quoted(text)
     }
@@ -23,17 +23,16 @@ enum YAMLText {
         }
     }
 
-    /// The text as it is, where YAML reads it as JSON does; else what it means.
+    /// The text as it is, if YAML reads it as JSON does; else its parsed value.
     ///
-    /// YAML has no pairs of escapes for one character, and is no friend of tabs.
+    /// YAML does not read two escapes as one character, and restricts tabs.
     static func verbatim(_ text: JSONText) -> JSONValue {
         let differs = text.text.utf8.contains { $0 == UInt8(ascii: "\\") || $0 == 0x09 }
-        // try?: a text of a damaged database stays what it is.
+        // try?: a text from a damaged database stays as it is.
         return differs ? (try? text.parsed()) ?? .verbatim(text) : .verbatim(text)
     }
 
-    /// A value as JSON that is YAML as well: what JSON may hold as it is and YAML may not is spelled
-    /// out.
+    /// A value as JSON that is YAML as well: characters that YAML does not accept are escaped.
     static func json(_ value: JSONValue) -> String {
         var result = ""
         for scalar in value.jsonText.unicodeScalars {
@@ -46,7 +45,7 @@ enum YAMLText {
         return result
     }
 
-    /// Words of letters and some marks, which no reader of YAML 1.1 or 1.2 takes for anything else.
+    /// Whether it is a word of letters and some marks that YAML 1.1 and 1.2 read as a string.
     private static func isPlain(_ text: String) -> Bool {
         if text.wholeMatch(of: /[0-9]+(ms|s|min|h|d|w)/) != nil { return true }
         guard text.wholeMatch(of: /[A-Za-z\/][A-Za-z0-9_\/.+@-]*/) != nil else { return false }
@@ -54,7 +53,7 @@ enum YAMLText {
             .contains(text.lowercased())
     }
 
-    /// In double quotes; what a reader of YAML may refuse or fold is spelled out.
+    /// The text in double quotes; characters that a reader of YAML may refuse or fold are escaped.
     static func quoted(_ text: String) -> String {
         var result = "\""
         for scalar in text.unicodeScalars {

@@ -15,7 +15,7 @@ struct Place: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What is wrong in a file, and where.
+/// One mistake in a file, and its place.
 struct Mistake: Error, Hashable, Sendable, CustomStringConvertible {
     var place: Place
     /// As in `Failure`: lower case, no full stop.
@@ -24,7 +24,7 @@ struct Mistake: Error, Hashable, Sendable, CustomStringConvertible {
     var description: String { "\(place): \(message)" }
 }
 
-/// All that is wrong in some files.
+/// All mistakes in some files.
 struct Mistakes: Error, Hashable {
     /// By file, line and column.
     let all: [Mistake]
@@ -38,15 +38,15 @@ struct YAMLValue: Sendable {
     var content: Content
 
     enum Content: Sendable {
-        /// The text as it was written, and whether without quotes: only then may it be a number.
+        /// The text as it was written; `isPlain`: without quotes, so that it may be a number.
         case scalar(String, isPlain: Bool)
         case list([YAMLValue])
         case map([(key: YAMLValue, value: YAMLValue)])
     }
 
-    /// The text of a scalar, whatever it looks like: a command's `10` or `no` is the word itself.
+    /// The text of a scalar as it is written: `10` or `no` in a command is that word.
     ///
-    /// Nil for a list, a map, and for nothing at all.
+    /// Nil for a list, a map and null.
     var text: String? {
         guard case .scalar(let text, let isPlain) = content, !(isPlain && isNull) else {
             return nil
@@ -59,9 +59,9 @@ struct YAMLValue: Sendable {
         return ["", "~", "null", "Null", "NULL"].contains(text)
     }
 
-    /// What it is as JSON, by the core schema of YAML 1.2: `yes` is a string, `true` is not.
+    /// The value as JSON, by the core schema of YAML 1.2: `yes` is a string, `true` is not.
     ///
-    /// - Throws: a `Mistake` for a key that is no string, and a number that JSON has no form for.
+    /// - Throws: a `Mistake` for a key that is no string, and for a number that JSON cannot express.
     var json: JSONValue {
         get throws(Mistake) {
             switch content {
@@ -104,7 +104,7 @@ struct YAMLValue: Sendable {
         return Int64(text)
     }
 
-    /// What it is, in the words of a message: "'soon'", "a list".
+    /// The value in the words of a message: "'soon'", "a list".
     var kind: String {
         switch content {
         case .scalar where isNull: "empty"

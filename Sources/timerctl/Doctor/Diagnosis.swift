@@ -3,11 +3,11 @@
 import Schedules
 import TimerControl
 
-/// What there is to say about a daemon and its host; pure, so that each sentence can be tested.
+/// The findings about a daemon and its host; pure, so that each sentence can be tested.
 enum Diagnosis {
     // MARK: - The socket
 
-    /// `trouble`: why nobody answered; nil where a daemon did.
+    /// `trouble`: why no daemon answered; nil if one did.
     static func socket(_ facts: HostFacts, trouble: ClientError?) -> Finding {
         let path = facts.socketPath
         guard let trouble else { return .ok("socket", "a daemon answers at '\(path)'") }
@@ -28,7 +28,7 @@ enum Diagnosis {
         }
     }
 
-    /// Somebody listens, and nobody answers.
+    /// A daemon listens at the socket but does not answer.
     static func silence(_ failure: Failure) -> Finding {
         .broken(
             "socket",
@@ -59,7 +59,9 @@ enum Diagnosis {
         )
     }
 
-    /// `jobs`: the first of the held jobs that the caller may see; nil where none is held.
+    /// The held jobs; nil if there are none.
+    ///
+    /// `jobs`: the first of them that the caller may see.
     static func held(_ status: StatusReply, _ jobs: [Job]) -> Finding? {
         guard let count = status.held, count > 0 else { return nil }
         let first = jobs.prefix(5).map { "\($0.title): \($0.held ?? "")" }
@@ -97,7 +99,7 @@ enum Diagnosis {
         )
     }
 
-    /// `problems`: what the daemon's own check found; nil where the caller may not have it checked.
+    /// `problems`: what the daemon's own check found; nil if the caller may not ask for a check.
     static func database(_ path: String, problems: [String]?) -> Finding {
         guard let problems else {
             return .ok("database", "'\(path)', unchecked: that is for root and the daemon's user")

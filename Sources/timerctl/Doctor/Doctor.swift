@@ -66,13 +66,13 @@ struct Doctor: AsyncParsableCommand {
         let findings: [Finding?] = [
             facts.space.map(Diagnosis.space), Diagnosis.permissions(facts),
             Diagnosis.clock(facts, daemon: status?.now), Diagnosis.zones(facts),
-            // A user's own daemon is not the system's service.
+            // Only root's daemon is the system's service.
             geteuid() == 0 ? Diagnosis.service(facts) : nil,
         ]
         return findings.compactMap(\.self)
     }
 
-    /// What the check of the whole database found; nil where the caller may not ask for it.
+    /// The faults that the check of the whole database found; nil if the caller may not ask for it.
     private func problems(_ daemon: Daemon) async throws -> [String]? {
         do throws(Failure) {
             return try await Progress.show("checking the database") { _ throws(Failure) in

@@ -2,7 +2,7 @@
 
 import TimerControl
 
-/// One thing that was looked at, how it is, and what to do about it.
+/// One thing that was checked, its condition, and what to do about it.
 struct Finding: Hashable {
     enum Level: String {
         case ok
@@ -13,11 +13,11 @@ struct Finding: Hashable {
     }
 
     var level: Level
-    /// What was looked at, a word: "socket".
+    /// What was checked, in a word: "socket".
     var subject: String
-    /// How it is, in a sentence without a full stop.
+    /// Its condition, in a sentence without a full stop.
     var text: String
-    /// What to do; nil where nothing is to be done.
+    /// What to do; nil if nothing needs to be done.
     var advice: String?
 
     static func ok(_ subject: String, _ text: String) -> Self {

@@ -4,7 +4,7 @@ import CLinux
 import Glibc
 import Schedules
 
-/// What this machine shows of the daemon and of what it depends on, read without asking it.
+/// Facts of this machine about the daemon and what it depends on, read without asking the daemon.
 struct HostFacts: Hashable {
     enum SocketFile: Hashable {
         case missing
@@ -15,17 +15,16 @@ struct HostFacts: Hashable {
     var socketPath: String
     var socketFile: SocketFile
     var now: Timestamp
-    /// Whether the kernel believes that its clock is right: adjtimex(2).
+    /// Whether the kernel says that its clock is synchronized: adjtimex(2).
     var isClockSynchronized: Bool
     /// Whether the zone database is there.
     var hasZones: Bool
-    /// Of the folder of the database: bytes that the daemon may still use, and all; nil where it
-    /// cannot be asked.
+    /// The space for the database's folder: bytes that the daemon may still use, and all; nil if unknown.
     var space: Space?
-    /// The mode of the database's file, and of its folder, where they can be seen.
+    /// The mode of the database's file, and of its folder; nil if they cannot be seen.
     var databaseMode: UInt32?
     var folderMode: UInt32?
-    /// How systemd knows the daemon; nil where it is not run by systemd.
+    /// The daemon's unit in systemd; nil if this machine does not run systemd.
     var service: Service?
 
     struct Space: Hashable {
@@ -34,7 +33,7 @@ struct HostFacts: Hashable {
     }
 
     struct Service: Hashable {
-        /// Whether the daemon that answers is of the unit.
+        /// Whether the daemon that answers runs in the unit.
         var runsDaemon: Bool
         /// Whether it starts with the machine.
         var isEnabled: Bool
@@ -42,7 +41,7 @@ struct HostFacts: Hashable {
         var isInstalled: Bool
     }
 
-    /// `daemon`: its process and its database, where one answers.
+    /// `daemon`: the process and the database of the daemon that answers; nil if none does.
     static func read(socket: String, daemon: (pid: Int32, database: String)?) -> Self {
         var facts = Self(
             socketPath: socket,
@@ -70,7 +69,7 @@ struct HostFacts: Hashable {
     private static func isClockSynchronized() -> Bool {
         var state = timex()
         let result = adjtimex(&state)
-        // A container may forbid to ask; that says nothing about the clock.
+        // A container may forbid the call; that says nothing about the clock.
         return result == -1 || state.status & STA_UNSYNC == 0
     }
 
@@ -82,7 +81,7 @@ struct HostFacts: Hashable {
     private static func space(of folder: String) -> Space? {
         var status = statvfs()
         guard statvfs(folder, &status) == 0 else { return nil }
-        // Root may use what is kept back for it, and so may a daemon that is root.
+        // Root may use the reserved blocks, and so may a daemon that is root.
         let free = geteuid() == 0 ? status.f_bfree : status.f_bavail
         let size = Int64(status.f_frsize)
         return Space(free: Int64(free) * size, all: Int64(status.f_blocks) * size)
@@ -102,7 +101,7 @@ struct HostFacts: Hashable {
     }
 
     private static func cgroup(of pid: Int32) -> String {
-        // try?: another user's process may not be looked at, and one that has ended is gone.
+        // try?: the process may be another user's, or may have ended.
         let bytes = try? InputFile.bytes(of: "/proc/\(pid)/cgroup")
         return String(decoding: bytes ?? [], as: UTF8.self)
     }

@@ -2,7 +2,7 @@
 
 /// A name for a job from the command it runs.
 enum CommandName {
-    /// "backup.sh" of "cd / && nice /opt/backup.sh --all"; nil where no word of it would do.
+    /// "backup.sh" for "cd / && nice /opt/backup.sh --all"; nil if no word of it will do.
     static func name(of command: String) -> String? {
         let parts = command.split { "&|;(){}".contains($0) }
         for part in parts {
@@ -11,7 +11,7 @@ enum CommandName {
             }
             guard let program = words.first, !tests.contains(program) else { continue }
             var name = baseName(program)
-            // Of an interpreter, what it runs says more.
+            // For an interpreter, the script's name says more.
             if interpreters.contains(name),
                 let script = words.dropFirst().first(where: { !$0.hasPrefix("-") })
             {
@@ -26,7 +26,7 @@ enum CommandName {
     private static let preludes: Set = [
         "nice", "ionice", "exec", "env", "sudo", "chronic", "time", "if", "then", "else", "!",
     ]
-    /// What only leads up to the command, or closes it.
+    /// Words that only lead up to the command, or close it.
     private static let tests: Set<Substring> = [
         "cd", "test", "[", "[[", "sleep", "command", ":", "fi", "done",
     ]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A crontab, read as Debian's crontab(5) tells it.
+/// A crontab, read by Debian's crontab(5).
 struct Crontab: Hashable {
-    /// A line that says when to run what, with what the lines above it have set.
+    /// A line with a schedule and a command, and the variables that hold for it.
     struct Entry: Hashable {
         /// From 1.
         var line: Int
@@ -12,9 +12,9 @@ struct Crontab: Hashable {
         var schedule: String
         /// The user column of a system crontab.
         var user: String?
-        /// For the shell; `%` and `\%` have been seen to.
+        /// The command for the shell; `%` and `\%` have been replaced.
         var command: String
-        /// What the command reads; nil where no `%` says so.
+        /// The command's standard input; nil without a `%`.
         var input: String?
         /// The variables of the lines above.
         var variables: [String: String]
@@ -47,7 +47,7 @@ struct Crontab: Hashable {
                 continue
             }
             var rest = words
-            // As cronie has it; "-" cannot begin a minute.
+            // As in cronie; a minute cannot begin with "-".
             if rest.first == "-" {
                 rest = rest.dropFirst()
                 unloggedLines.append(index + 1)
@@ -115,8 +115,8 @@ struct Crontab: Hashable {
 
     /// The command, and what follows its first `%`, in which each further `%` is a newline.
     ///
-    /// `\%` is a plain one. In the command Debian's cron makes one backslash of two, in the input
-    /// it does not.
+    /// `\%` is a plain `%`. In the command Debian's cron makes one backslash of two, in the input it does
+    /// not.
     private static func split(_ text: Substring) -> (command: String, input: String?) {
         var command = ""
         var rest = text[...]
@@ -132,7 +132,7 @@ struct Crontab: Hashable {
         return (command, nil)
     }
 
-    /// Nothing, or lines of which the last ends as well.
+    /// The input: empty, or lines that all end with a newline.
     private static func input(_ text: Substring) -> String {
         var input = ""
         var rest = text
@@ -153,7 +153,7 @@ struct CrontabVariable: Hashable {
     var name: String
     var value: String
 
-    /// nil for a line that is none; quotes, single or double, keep the blanks of either side.
+    /// Nil for a line that sets no variable; quotes, single or double, keep blanks in name and value.
     init?(parsing line: Substring) {
         var rest = line
         guard let name = Self.name(&rest) else { return nil }

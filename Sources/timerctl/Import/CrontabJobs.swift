@@ -3,17 +3,17 @@
 import Schedules
 import TimerControl
 
-/// What becomes of a crontab's lines.
+/// Makes jobs of a crontab's lines.
 struct CrontabJobs {
     /// The file's path; "-" for standard input.
     var path: String
-    /// Whose crontab it is; nil where a column says so.
+    /// The crontab's user; nil if each line has a user column.
     var owner: LocalUser?
     var caller = LocalUser.current
     var findUser: (String) -> LocalUser? = { LocalUser(named: $0) }
     var isFolder: (String) -> Bool = InputFile.isFolder
 
-    /// The jobs; each is as cron would run it: in no way late, and beside one that still runs.
+    /// The jobs, which run as with cron: missed dates are skipped, and runs may overlap.
     func plan(of crontab: Crontab) -> ImportPlan {
         var plan = ImportPlan(tag: "crontab:\(path)")
         plan.refusals = crontab.refusals.map {
@@ -41,7 +41,7 @@ struct CrontabJobs {
         let zone = entry.variables["CRON_TZ"]
         let words = ScheduleWords(cron: entry.schedule, tz: zone)
         do {
-            // As the daemon will: whatever it would refuse is named with its line.
+            // Checked as the daemon will check it, so that an error can name the line.
             _ = try words.resolve(now: .now, zone: .local)
         } catch {
             throw Mistake(reason: error.message)
@@ -52,14 +52,14 @@ struct CrontabJobs {
         definition.name = CommandName.name(of: entry.command)
         definition.command = [shell, "-c", entry.command]
         if let input = entry.input {
-            // The shell may be any, so it is this one that writes.
+            // `/bin/sh` writes the input, as the crontab's own shell may be any.
             let script = #"printf %s "$2" | "$0" -c "$1""#
             definition.command = ["/bin/sh", "-c", script, shell, entry.command, input]
         }
         let env = entry.variables.filter { !Self.ownVariables.contains($0.key) }
         definition.env = env.isEmpty ? nil : env
         let home = env["HOME"] ?? owner.home
-        // cron runs it all the same, in a folder of its own; timerd would not start it.
+        // If HOME does not exist, cron runs the command in another folder; timerd would not start it.
         definition.cwd = isFolder(home) ? env["HOME"] : "/"
         definition.tags = [tag]
         definition.overlap = .allow
@@ -73,7 +73,7 @@ struct CrontabJobs {
         )
     }
 
-    /// The variables that cron itself reads, or never takes from a crontab.
+    /// The variables that cron reads itself, or does not take from a crontab.
     private static let ownVariables: Set = [
         "CRON_TZ", "LOGNAME", "MAILTO", "MAILFROM", "RANDOM_DELAY",
     ]

@@ -41,7 +41,7 @@ struct ImportCrontab: AsyncParsableCommand {
         try await Importer(plan: plan, options: options, reminder: reminder).run()
     }
 
-    /// Whose crontab it is: the caller's, or that of the user whom cron's own folder has it for.
+    /// The crontab's user: the one who is named in cron's own folder, else the caller.
     private func owner(of path: String) throws(Failure) -> LocalUser {
         let folder = "/var/spool/cron/crontabs/"
         guard path.hasPrefix(folder) else { return .current }

@@ -2,7 +2,7 @@
 
 import ArgumentParser
 
-/// What both kinds of import accept.
+/// The options of both kinds of import.
 struct ImportOptions: ParsableArguments {
     @Flag(help: "Add nothing: show old and new, with the next five dates of both.")
     var dryRun = false
@@ -13,7 +13,7 @@ struct ImportOptions: ParsableArguments {
     @OptionGroup var common: CommonOptions
 }
 
-/// `timerctl import`: jobs from elsewhere.
+/// `timerctl import`: takes over a crontab or a systemd timer.
 struct Import: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Take over a crontab or a systemd timer; --dry-run shows what it would become.",

@@ -3,16 +3,16 @@
 import Schedules
 import TimerControl
 
-/// What a crontab or a unit comes to: the jobs, what cannot be taken over, and what to know.
+/// The result of reading a crontab or a unit: the jobs, what cannot be taken over, and notes.
 struct ImportPlan {
     var jobs: [ImportedJob] = []
     var refusals: [Refusal] = []
-    /// What has no counterpart, or is done in another way; a sentence each.
+    /// What has no counterpart here, or is done in another way; a sentence each.
     var notes: [String] = []
-    /// The tag of all jobs from there: "crontab:/etc/crontab".
+    /// The tag of all jobs of this source: "crontab:/etc/crontab".
     var tag: String
 
-    /// Something there that becomes no job.
+    /// A part of the source that becomes no job.
     struct Refusal: Hashable {
         /// Where it stands: "line 4".
         var place: String
@@ -23,18 +23,18 @@ struct ImportPlan {
     init(tag: String) { self.tag = tag }
 }
 
-/// A job as it will be added, beside what it comes from.
+/// A job as it will be added, with its source.
 struct ImportedJob {
     /// Where it stands: "line 4".
     var place: String
     /// The line as it stands.
     var text: String
-    /// When the source itself would do it.
+    /// When the source itself would run it.
     var rule: SourceRule
     var definition: JobDefinition
     var owner: LocalUser
 
-    /// What tells it from others: all but its name, which an import chooses.
+    /// The definition without its name, which an import chooses: it identifies the job.
     var identity: JobDefinition {
         var identity = definition
         identity.name = nil
@@ -42,15 +42,15 @@ struct ImportedJob {
     }
 }
 
-/// When a crontab or a timer unit itself says that it is time.
+/// The schedule in the source's own words.
 enum SourceRule: Hashable {
     case cron(String, zone: String?)
-    /// An expression of systemd's, which systemd is asked about where it is there.
+    /// A calendar expression; systemd is asked for its dates, if it is installed.
     case calendar(String)
-    /// No date can be foretold, for a reason.
+    /// No date can be computed; the text says why.
     case none(String)
 
-    /// The next five dates, and who says so.
+    /// The next five dates, and by whose rule; without dates, the text says why there are none.
     func dates(after now: Timestamp, local: Zone) -> (dates: [Timestamp], says: String) {
         do {
             switch self {
@@ -84,6 +84,6 @@ enum SourceRule: Hashable {
 }
 
 extension ScheduleWords {
-    /// Whether they are "@reboot", which has no dates.
+    /// Whether the schedule is "@reboot", which has no dates.
     var isReboot: Bool { cron?.lowercased() == "@reboot" }
 }

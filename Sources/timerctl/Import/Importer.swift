@@ -3,11 +3,11 @@
 import Schedules
 import TimerControl
 
-/// Carries out an import: shows it, or adds what is not there yet.
+/// Carries out an import: shows it, or adds the jobs that the daemon does not have yet.
 struct Importer {
     var plan: ImportPlan
     var options: ImportOptions
-    /// What is left to do elsewhere, said once jobs were added.
+    /// What the user still has to do elsewhere; printed once jobs were added.
     var reminder: String
 
     func run() async throws {
@@ -58,7 +58,7 @@ struct Importer {
         }
     }
 
-    /// Adds them in one request for each owner; where one is refused, none stays.
+    /// Adds the jobs in one request for each owner; if one is refused, none stays.
     private func addAll(_ jobs: [ImportedJob]) async throws -> [(job: Job, json: String)] {
         var added: [(job: Job, json: String)] = []
         var owners: [LocalUser] = []
@@ -74,7 +74,7 @@ struct Importer {
                 await daemon.client.close()
             } catch {
                 try await remove(added.map(\.job.id))
-                // "jobs[3]: ..." names the definition; its line says more.
+                // The daemon's "jobs[3]: ..." is replaced by the job's line in the source.
                 throw Failure(error.status, "as '\(owner.name)': \(sentence(error.message, own))")
             }
         }
@@ -100,7 +100,7 @@ struct Importer {
         return message
     }
 
-    /// The live jobs that came from there, of whom it has jobs for and of the caller.
+    /// The live jobs of this source, of the owners of its jobs and of the caller.
     private func live(_ daemon: Daemon) async throws(Failure) -> [Job] {
         var jobs: [Job] = []
         var request = ListJobs()
@@ -115,7 +115,7 @@ struct Importer {
         return jobs.filter { job in owners.contains { $0.owns(job) } }
     }
 
-    /// Gives each the name of its command, with a number where another job has that.
+    /// Names each job after its command, with a number if another job has that name.
     private func named(
         _ jobs: [ImportedJob],
         _ daemon: Daemon,
@@ -194,11 +194,11 @@ struct Importer {
     }
 }
 
-/// Imported jobs beside the live ones that came from there before.
+/// Imported jobs compared with the live jobs of the same source.
 struct ImportComparison {
     var new: [ImportedJob] = []
     var present: [(job: ImportedJob, there: Job)] = []
-    /// What is live, and comes from there no more.
+    /// Live jobs that the source does not have any more.
     var gone: [Job]
 
     init(of jobs: [ImportedJob], with live: [Job]) {
@@ -219,6 +219,6 @@ struct ImportComparison {
 }
 
 extension LocalUser {
-    /// Whether the job is this user's, whom the daemon may know by number alone.
+    /// Whether the job is this user's; the daemon may know the user by uid only.
     func owns(_ job: Job) -> Bool { job.owner == name || job.owner == "\(uid)" }
 }

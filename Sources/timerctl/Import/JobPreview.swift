@@ -3,18 +3,18 @@
 import Schedules
 import TimerControl
 
-/// An imported job beside what it comes from, with the next five dates of both.
+/// An imported job and its source, with the next five dates of both.
 struct JobPreview {
     var job: ImportedJob
     var now: Timestamp
     /// By the source's own rule.
     var old: (dates: [Timestamp], says: String)
-    /// By what will be stored.
+    /// By the definition that will be stored.
     var new: (dates: [Timestamp], says: String)
-    /// The live job that it is already.
+    /// The live job with the same definition; nil if there is none.
     var there: Job?
 
-    /// Asks the daemon for the new dates; without one they are computed here.
+    /// Asks the daemon for the new dates; without a daemon they are computed here.
     init(of job: ImportedJob, at now: Timestamp, by daemon: Daemon?) async throws(Failure) {
         self.job = job
         self.now = now
@@ -41,10 +41,10 @@ struct JobPreview {
         }
     }
 
-    /// Whether old and new agree, as far as dates can be told.
+    /// Whether the old and new dates agree.
     var isSame: Bool { old.dates == new.dates }
 
-    /// Lines of at most 80 columns, but for the text and the command, which a terminal cuts.
+    /// Lines of at most 80 columns, except source and command, which are cut for a terminal.
     func text(for terminal: Terminal) -> String {
         let name = job.definition.name.map { " '\($0)'" } ?? ""
         let command = ShellWords.joined(job.definition.command ?? [])
@@ -71,12 +71,12 @@ struct JobPreview {
         }.joined()
     }
 
-    /// What else the job has: "jitter 12h, misfire once".
+    /// The job's other settings: "jitter 12h, misfire once".
     private var settings: String {
         var settings = job.definition
         settings.schedule = ScheduleWords()
         (settings.name, settings.command, settings.tags) = (nil, nil, nil)
-        // try?: a definition is made of what JSON has.
+        // try?: a definition holds nothing that JSON cannot express.
         guard case .object(let members)? = try? JSONValue(encoding: settings) else { return "" }
         let words = members.filter { $0.key != "schedule" }.sorted { $0.key < $1.key }.map {
             if case .string(let text) = $1 { "\($0) \(text)" } else { "\($0) \($1.jsonText)" }
@@ -84,7 +84,7 @@ struct JobPreview {
         return words.joined(separator: ", ")
     }
 
-    /// Two columns below each other.
+    /// A line of two columns.
     private func row(_ left: String, _ right: String) -> String {
         let padding = String(repeating: " ", count: max(2, 34 - Printable.width(left)))
         return "  \(left)\(padding)\(right)"
@@ -92,9 +92,9 @@ struct JobPreview {
 
     private func dates(in zone: Zone) -> LocalDate { LocalDate(now: now, zone: zone) }
 
-    /// The zone of the schedule, where it has one of its own.
+    /// The zone of the schedule, else the local one.
     private var zone: Zone {
-        // try?: a zone that is not known was refused with its line.
+        // try?: a line with an unknown zone was refused before.
         job.definition.schedule.tz.flatMap { try? Zone(named: $0) } ?? .local
     }
 
@@ -106,7 +106,7 @@ struct JobPreview {
             "old": .array(old.dates.map { .string($0.rfc3339) }), "oldBy": .string(old.says),
             "new": .array(new.dates.map { .string($0.rfc3339) }), "newBy": .string(new.says),
         ]
-        // try?: a definition is made of what JSON has.
+        // try?: a definition holds nothing that JSON cannot express.
         object["job"] = try? JSONValue(encoding: job.definition)
         if let there { object["there"] = .integer(there.id.rawValue) }
         return JSONValue.object(object).jsonText + "\n"

@@ -10,14 +10,14 @@ struct LocalUser: Hashable {
     var gid: UInt32
     var home: String
 
-    /// Who asks.
+    /// The user of this process.
     static var current: Self {
         let uid = geteuid()
         return getpwuid(uid).map { Self(entry: $0.pointee) }
             ?? Self(name: "\(uid)", uid: uid, gid: getegid(), home: "/")
     }
 
-    /// nil for a name that nobody has.
+    /// Nil if there is no user of that name.
     init?(named name: String) {
         guard let entry = getpwnam(name) else { return nil }
         self.init(entry: entry.pointee)
@@ -37,10 +37,12 @@ struct LocalUser: Hashable {
         home = String(cString: entry.pw_dir)
     }
 
-    /// Connects as this user, so that what is added belongs to them; for root, and for oneself.
+    /// Connects as this user, so that added jobs belong to them.
     ///
-    /// The kernel tells the daemon the effective user of whoever connects: that of the whole process
-    /// for this moment, in which it does nothing else.
+    /// Only root may do that for another user.
+    ///
+    /// The kernel tells the daemon the effective user of the connecting process. So the whole process takes
+    /// this user's uid while it connects, and does nothing else meanwhile.
     func connect(_ common: CommonOptions) async throws(Failure) -> Daemon {
         let caller = geteuid()
         if uid == caller { return try await Daemon.connect(common) }

@@ -3,12 +3,13 @@
 import Schedules
 import TimerControl
 
-/// What a service runs, and how: systemd.service(5) and systemd.exec(5), as far as a run has it.
+/// The command of a service and its settings: systemd.service(5) and systemd.exec(5), as far as a run has
+/// them.
 struct ServiceUnit {
     var unit: UnitFile
     var owner: LocalUser
     var isUser: Bool
-    /// Reads a file of variables; throws what keeps it from being read.
+    /// Reads a file of variables.
     var readFile: (String) throws(Failure) -> [UInt8] = { path throws(Failure) in
         try InputFile.bytes(of: path)
     }
@@ -22,7 +23,7 @@ struct ServiceUnit {
         self.isUser = isUser
     }
 
-    /// What is read here, or says nothing of the run itself.
+    /// The settings that are read here, or do not concern the run itself.
     private static let known: Set = [
         "Type", "ExecStart", "ExecStartPre", "ExecStartPost", "User", "Group", "WorkingDirectory",
         "Environment", "EnvironmentFile", "Nice", "TimeoutStartSec", "TimeoutStopSec", "TimeoutSec",
@@ -36,7 +37,7 @@ struct ServiceUnit {
         UnitSpecifiers(unit: unit, owner: owner, isUser: isUser)
     }
 
-    /// Sets the command and how it is run.
+    /// Sets the command and its settings in `definition`.
     mutating func apply(to definition: inout JobDefinition) throws(Mistake) {
         try checkType()
         let variables = try variables()
@@ -104,7 +105,7 @@ struct ServiceUnit {
         return ["/bin/sh", "-c", lines.joined(separator: " && ")]
     }
 
-    /// The words for any POSIX shell, which does not read what bash has for control characters.
+    /// The words as a line for any POSIX shell, which may not know the "$'…'" of bash.
     private static func line(_ words: [String]) -> String {
         guard words.contains(where: { $0.unicodeScalars.contains(where: Printable.isHidden) })
         else { return ShellWords.joined(words) }
@@ -167,7 +168,10 @@ struct ServiceUnit {
         return result
     }
 
-    /// systemd starts a service of the system's in "/", one of a user's at home, as timerd does.
+    /// The working directory.
+    ///
+    /// systemd starts a system service in "/" and a user's service in the home folder, which is timerd's
+    /// default.
     private func folder() throws(Mistake) -> String? {
         guard let text = value("WorkingDirectory") else { return isUser ? nil : "/" }
         let path = text.hasPrefix("-") ? String(text.dropFirst()) : text
@@ -182,11 +186,11 @@ struct ServiceUnit {
         return String(soft)
     }
 
-    /// The first of the settings that is a length of time.
+    /// The first of the settings that is given, as a length of time; nil for none.
     private func span(_ names: [String]) -> String? {
         for name in names {
             guard let text = value(name) else { continue }
-            // try?: "infinity", which is what a run has without.
+            // try?: "infinity" is no length of time; a run without the setting has no limit either.
             guard let span = try? TimeSpan(parsing: text), span > .zero else { return nil }
             return span.description
         }
@@ -209,7 +213,7 @@ struct ServiceUnit {
 
     private mutating func readRestart(_ definition: inout JobDefinition) {
         guard let restart = value("Restart"), restart != "no" else { return }
-        // StartLimitBurst's default, which ends systemd's own attempts where they come fast.
+        // The default of StartLimitBurst, at which systemd gives up if its attempts follow fast.
         definition.retries = 5
         let pause = span(["RestartSec"]) ?? "100ms"
         definition.backoff = "\(pause)..\(pause)"

@@ -3,9 +3,9 @@
 import Glibc
 import Schedules
 
-/// What systemd itself says of a calendar expression.
+/// Asks systemd for the dates of a calendar expression.
 enum SystemdAnalyze {
-    /// The next five dates; nil where systemd is not installed, or does not take the expression.
+    /// The next five dates; nil if systemd is not installed, or does not accept the expression.
     static func dates(of expression: String) -> [Timestamp]? {
         let words = ["systemd-analyze", "calendar", "--iterations=5", "--", expression]
         guard let pipe = popen(ShellWords.joined(words) + " 2>/dev/null", "r") else { return nil }
@@ -19,8 +19,10 @@ enum SystemdAnalyze {
         return dates.isEmpty ? nil : dates
     }
 
-    /// The dates of its answer: "Next elapse: Mon 2026-11-23 09:00:00 CET", and below, where the
-    /// zone is not UTC, "(in UTC): Mon 2026-11-23 08:00:00 UTC"; then "Iteration #2: ...".
+    /// The dates of its answer.
+    ///
+    /// It has "Next elapse: Mon 2026-11-23 09:00:00 CET" and below it, if the zone is not UTC, "(in UTC): Mon
+    /// 2026-11-23 08:00:00 UTC"; then "Iteration #2: ...".
     static func dates(in answer: String) -> [Timestamp] {
         var dates: [Timestamp] = []
         for line in answer.split(separator: "\n") {

@@ -3,10 +3,10 @@
 import Schedules
 import TimerControl
 
-/// What becomes of a timer unit and its service.
+/// Makes jobs of a timer unit and its service.
 struct SystemdJobs {
     var timer: UnitFile
-    /// The unit that it starts; nil where there is no file of it, which only --start-unit can do with.
+    /// The unit that it starts; nil if it has no file, in which case --start-unit is needed.
     var service: UnitFile?
     var serviceName: String
     var isUser: Bool
@@ -81,7 +81,7 @@ struct SystemdJobs {
             let seconds = (delay.microseconds + 999_999) / 1_000_000
             definition.command =
                 ["/bin/sh", "-c", #"sleep "$0"; exec "$@""#, "\(seconds)"] + (common.command ?? [])
-            // try?: it was made from a length of time.
+            // try?: it was written as a length of time here.
             if let limit = common.timeout.flatMap({ try? TimeSpan(parsing: $0) }) {
                 definition.timeout = (limit + .seconds(seconds)).description
             }

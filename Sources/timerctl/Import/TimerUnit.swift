@@ -3,7 +3,7 @@
 import Schedules
 import TimerControl
 
-/// When a timer unit says that it is time: systemd.timer(5).
+/// The schedules of a timer unit: systemd.timer(5).
 struct TimerUnit {
     /// One setting that becomes a job.
     struct Clock: Hashable {
@@ -12,18 +12,18 @@ struct TimerUnit {
         var schedule: ScheduleWords
         var rule: SourceRule
         var misfire: JobDefinition.Misfire?
-        /// How long after the start of the machine.
+        /// How long after the start of the machine it fires.
         var delay: TimeSpan?
     }
 
     var clocks: [Clock] = []
-    /// Settings that say when, and cannot be taken over; why.
+    /// Schedules that cannot be taken over, and why.
     var refusals: [(text: String, reason: String)] = []
     var notes: [String] = []
     var jitter: String?
     var tolerance: String?
 
-    /// What is read here, or asks for what timerd does anyway.
+    /// The settings that are read here, or ask for what timerd does anyway.
     private static let known: Set = [
         "OnCalendar", "OnActiveSec", "OnBootSec", "OnStartupSec", "OnUnitActiveSec",
         "OnUnitInactiveSec", "Persistent", "AccuracySec", "RandomizedDelaySec", "Unit",
@@ -66,7 +66,7 @@ struct TimerUnit {
         _ now: Timestamp
     ) {
         do {
-            // As the daemon will, whose zone may be another; what it reads is the same.
+            // Checked as the daemon will check it; its zone may be another, but it accepts the same.
             _ = try words.resolve(now: now, zone: .local)
             clocks.append(Clock(text: text, schedule: words, rule: rule, misfire: misfire))
         } catch {
@@ -74,7 +74,9 @@ struct TimerUnit {
         }
     }
 
-    /// Counted from the start of the machine, or of the timer, which is much the same.
+    /// Adds a delay after the start of the machine.
+    ///
+    /// One after the start of the timer is treated alike, as it is nearly the same.
     private mutating func addStart(_ name: String, _ value: String, _ now: Timestamp) {
         if clocks.contains(where: { $0.schedule.every != nil }) {
             notes.append(
@@ -93,7 +95,7 @@ struct TimerUnit {
     }
 
     private mutating func readDelays(_ unit: UnitFile) {
-        // try?: a length that cannot be read is one that is left out, with the note below.
+        // try?: a length that cannot be read counts as not given.
         func span(_ name: String) -> TimeSpan? {
             unit.value(name, in: "Timer").flatMap { try? TimeSpan(parsing: $0) }
         }
@@ -103,7 +105,7 @@ struct TimerUnit {
                 notes.append("FixedRandomDelay: here a job's delay differs from date to date")
             }
         }
-        // A millisecond is nothing; systemd's own default of a minute is not taken over.
+        // Up to a millisecond is no tolerance; systemd's default of a minute is not taken over.
         if let accuracy = span("AccuracySec"), accuracy > .milliseconds(1) {
             tolerance = accuracy.description
         }

@@ -2,22 +2,21 @@
 
 import Glibc
 
-/// A command line of a service, as systemd.service(5) has it: prefixes, quotes, variables.
+/// A command line of a service, read by systemd.service(5): prefixes, quotes, variables.
 struct UnitCommand: Hashable {
     var words: [String] = []
-    /// "-": however it ends, it has not failed.
+    /// "-": a failure of it does not count.
     var mayFail = false
     /// "+", "!": with more rights than the service's user has.
     var hasMoreRights = false
-    /// "@": the second word is the program's name to itself.
+    /// "@": the second word is the program's argv[0].
     var hasOwnName = false
 
     struct Mistake: Error { var reason: String }
 
-    /// `specifiers` knows what stands for "%n" and the like; a variable that is not among
-    /// `variables` is empty.
+    /// `specifiers` expands "%n" and the like; a variable that is not among `variables` is empty.
     ///
-    /// - Throws: for what cannot be read, or does not name a program.
+    /// - Throws: `Mistake` if it cannot be read, or names no program.
     init(
         parsing text: String,
         specifiers: UnitSpecifiers,

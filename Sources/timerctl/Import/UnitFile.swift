@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A unit of systemd's, as systemd.syntax(7) has it: its file, and its drop-ins behind it.
+/// A unit of systemd, by systemd.syntax(7): the settings of its file, then those of its drop-ins.
 struct UnitFile: Hashable {
     struct Setting: Hashable {
         /// "Timer".
@@ -15,13 +15,13 @@ struct UnitFile: Hashable {
 
     init(name: String) { self.name = name }
 
-    /// Adds the settings of a file; what cannot be read is passed over, as systemd does.
+    /// Adds the settings of a file; skips lines that cannot be read, as systemd does.
     mutating func read(_ text: String) {
         var section = ""
         var pending = ""
         for line in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
             let trimmed = line.trimmingBlanks
-            // A comment in the middle of a continued line is none of it.
+            // A comment between the parts of a continued line is not part of it.
             if let first = trimmed.first, "#;".contains(first) { continue }
             if trimmed.hasSuffix("\\") {
                 pending += trimmed.dropLast() + " "
@@ -41,7 +41,7 @@ struct UnitFile: Hashable {
         }
     }
 
-    /// All values of a setting that may be given several times; an empty one takes back those before.
+    /// All values of a setting that may be given several times; an empty value removes those before it.
     func values(_ name: String, in section: String) -> [String] {
         var values: [String] = []
         for setting in settings where setting.section == section && setting.name == name {
@@ -50,12 +50,12 @@ struct UnitFile: Hashable {
         return values
     }
 
-    /// The last value of a setting; nil where it is not given, or taken back.
+    /// The last value of a setting; nil if it is not given, or was removed.
     func value(_ name: String, in section: String) -> String? {
         values(name, in: section).last
     }
 
-    /// Whether a setting says yes.
+    /// Whether a setting is a word for yes.
     func isOn(_ name: String, in section: String) -> Bool {
         ["1", "yes", "y", "true", "t", "on"].contains(value(name, in: section)?.lowercased() ?? "")
     }

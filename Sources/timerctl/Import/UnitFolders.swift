@@ -4,10 +4,10 @@ import Glibc
 
 /// Where units lie: systemd.unit(5), "Unit file load path".
 struct UnitFolders {
-    /// The first in which a unit is found counts.
+    /// The folders; the first that has the unit counts.
     var paths: [String]
 
-    /// Those of the system's units, or of the user's own.
+    /// The folders of the system's units, or of the user's own.
     init(isUser: Bool, home: String) {
         paths =
             isUser
@@ -22,12 +22,12 @@ struct UnitFolders {
             ]
     }
 
-    /// The unit with its drop-ins; nil where there is no file of it.
+    /// The unit with its drop-ins; nil if it has no file.
     ///
     /// - Throws: 65 for a unit that is masked, 74 for a file that cannot be read.
     func unit(_ name: String) throws(Failure) -> UnitFile? {
         var unit = UnitFile(name: name)
-        // "a@b.timer" may have a file of its own, else it is one of "a@.timer".
+        // "a@b.timer" may have a file of its own, else "a@.timer" is its file.
         let names =
             [name] + (unit.instance.map { template(of: name, instance: $0) }.map { [$0] } ?? [])
         let files = names.flatMap { name in paths.map { "\($0)/\(name)" } }
@@ -49,7 +49,7 @@ struct UnitFolders {
         return String(name[...at] + name[suffix...])
     }
 
-    /// The drop-ins by their file names; of two of one name that of the earlier folder counts.
+    /// The drop-ins, sorted by file name; of two with one name the one in the earlier folder counts.
     private func dropIns(of names: [String]) -> [String] {
         var files: [String: String] = [:]
         for folder in names.flatMap(Self.dropInFolders) {

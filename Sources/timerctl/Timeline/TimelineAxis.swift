@@ -2,17 +2,17 @@
 
 import Schedules
 
-/// Which column of the picture is which slice of time.
+/// Maps the columns of the picture to slices of time.
 struct TimelineAxis: Hashable {
     var now: Timestamp
     var past: TimeSpan
     var next: TimeSpan
-    /// The columns of the jobs' names, without the two blanks behind them.
+    /// The width of the jobs' names, without the two blanks after them.
     var label: Int
     var pastColumns: Int
     var nextColumns: Int
 
-    /// Shares what the names leave of `width`, less one column for now, by the two lengths of time.
+    /// Divides the columns that names and "now" leave of `width` in proportion to the two lengths of time.
     init(now: Timestamp, past: TimeSpan, next: TimeSpan, label: Int, width: Int) {
         self.now = now
         self.past = past
@@ -27,7 +27,7 @@ struct TimelineAxis: Hashable {
     var start: Timestamp { now - past }
     var end: Timestamp { now + next }
 
-    /// The column of a date from `start` on; what is later is in the last.
+    /// The column of a date from `start` on; the last one for later dates.
     func pastColumn(_ date: Timestamp) -> Int {
         Self.column(date - start, of: past, pastColumns)
     }
@@ -36,14 +36,14 @@ struct TimelineAxis: Hashable {
         Self.column(date - now, of: next, nextColumns)
     }
 
-    /// The last moment that is in a column of the coming time.
+    /// The last moment that falls into a column of the coming time.
     func lastMoment(ofNext column: Int) -> Timestamp {
         let part = Double(column + 1) / Double(nextColumns)
         let end = now + TimeSpan(microseconds: Int64(Double(next.microseconds) * part))
         return end - .milliseconds(1)
     }
 
-    /// Whether something takes at least a column, and so may be beside something else.
+    /// Whether a run is at least a column long; only such runs are counted as overlapping.
     func lasts(from start: Timestamp, to end: Timestamp) -> Bool {
         end - start >= TimeSpan(microseconds: past.microseconds / Int64(pastColumns))
     }
@@ -55,12 +55,12 @@ struct TimelineAxis: Hashable {
 
     // MARK: - The scale
 
-    /// The times above the columns, each behind its mark: "|06:00   |09:00  |now".
+    /// The times above the columns, each after its mark: "|06:00   |09:00  |now".
     func scale(_ dates: LocalDate, mark: String) -> String {
         var cells = Array(repeating: " ", count: pastColumns + 1 + nextColumns)
         func write(_ text: String, at column: Int) {
             let letters = [mark] + text.map(String.init)
-            // Whole or not at all, and with a blank between two.
+            // A time is written whole or not at all, with a blank between two.
             let room = column - (column > 0 ? 1 : 0)..<column + letters.count
             guard room.upperBound <= cells.count, cells[room].allSatisfy({ $0 == " " }) else {
                 return

@@ -105,10 +105,10 @@ struct TimelineCommand: AsyncParsableCommand {
 }
 
 extension TimelinePicture.Row {
-    /// Keeps of a job's newest fires those that reach into the time from `start` on.
+    /// Keeps a job's newest fires, back to the last one that reaches into the time from `start` on.
     init(_ job: Job, _ page: RunsReply, from start: Timestamp) {
         self.job = job
-        // They come by date, so what is behind the last that reaches into it does not.
+        // They are sorted by date, the newest first: those after this one ended before `start`.
         let first = page.runs.lastIndex { run in
             (run.endedAt ?? run.through ?? run.firedAt ?? run.fireDate) >= start
         }
@@ -123,7 +123,7 @@ extension TimelinePicture.Row {
 }
 
 private func span(_ argument: String, _ option: String) throws -> TimeSpan {
-    // try?: what cannot be read is told with what is accepted.
+    // try?: the error below says what is accepted.
     guard let span = try? TimeSpan(parsing: argument),
         (.seconds(60) ... .seconds(366 * 86_400)).contains(span)
     else { throw ValidationError("\(option) '\(argument)' is no duration from 1min to 366d") }

@@ -3,14 +3,14 @@
 import Schedules
 import TimerControl
 
-/// The picture that `timeline` draws: a line for each job, the past on the left, what comes on the
-/// right; pure.
+/// The picture that `timeline` draws: a line for each job, the past on the left, the future on the right;
+/// pure.
 struct TimelinePicture {
     struct Row {
         var job: Job
         /// Newest first.
         var runs: [Run]
-        /// The date before which its history is no longer kept; nil where all of it is there.
+        /// The date before which its history is not known; nil if all of it is.
         var knownFrom: Timestamp?
     }
 
@@ -105,9 +105,9 @@ struct TimelinePicture {
         }
         switch run.state {
         case .claimed: return
-        // Whatever became of it, nobody can say that it went well.
+        // An unreadable run is shown as failed, since nothing says that it succeeded.
         case .unreadable: mark(run.fireDate, .failed)
-        // Its fire is kept longer than how it ended.
+        // The fire is kept longer than the record of its run's end.
         case .done where run.outcome == nil: mark(run.firedAt ?? run.fireDate, .forgotten)
         case .fired: mark(run.firedAt ?? run.fireDate, .ran)
         case .waiting: mark(run.firedAt ?? run.fireDate, .waiting)
@@ -116,18 +116,18 @@ struct TimelinePicture {
             guard let last = run.through else { return }
             let range = max(run.fireDate, axis.start)...max(last, run.fireDate, axis.start)
             guard range.upperBound > range.lowerBound, range.lowerBound <= dates.now else { return }
-            // Dates close to each other; what lies between them is a part of what was missed.
+            // A range of skipped dates: all columns from the first to the last are marked.
             for column in axis.pastColumn(range.lowerBound)...axis.pastColumn(range.upperBound) {
                 past[column] = max(past[column], .skipped)
             }
         case .running, .done:
             let end = run.endedAt ?? dates.now
             guard end >= axis.start else { return }
-            // A short one may have ended before its start was looked at.
+            // The recorded start of a short run may lie after its end.
             let start = max(min(run.startedAt ?? run.firedAt ?? end, end), axis.start)
             for column in axis.pastColumn(start)...axis.pastColumn(end) {
                 past[column] = max(past[column], .working)
-                // What follows in the same slice as the end of the one before is beside nobody.
+                // A run that starts where another ended does not overlap it.
                 if axis.lasts(from: start, to: end) { busy[column] += 1 }
             }
             let isSuccess = LastResult.isSuccess(run, of: job.definition)
@@ -137,7 +137,8 @@ struct TimelinePicture {
 
     private func coming(of job: Job) -> [TimelineSymbol] {
         var next = Array(repeating: TimelineSymbol.nothing, count: axis.nextColumns)
-        // Two dates of a slice are as many as are told apart, unless they are numbered.
+        // The picture distinguishes one and several dates only, so two for each slice do; a job with a
+        // `count` needs all.
         let isCounted = job.definition.count != nil
         var column: Int?
         let coming = job.comingDates(dates, until: axis.end - .milliseconds(1), atMost: 5000) {
@@ -164,7 +165,7 @@ struct TimelinePicture {
 
     // MARK: - The legend
 
-    /// What each symbol of the picture means, in lines that are not wider than it.
+    /// What each symbol of the picture means, in lines no wider than the picture.
     private func legend(_ used: Set<TimelineSymbol>) -> String {
         var lines: [String] = []
         for symbol in used.sorted() {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a column of the picture shows of its slice of time; where there is more than one, the
-/// greatest.
+/// The symbol in a column of the picture; if several apply to its slice of time, the greatest.
 enum TimelineSymbol: Int, CaseIterable, Comparable {
     case nothing, forgotten, working, ran, several, running, waiting, skipped, failed
-    /// Of the coming time.
+    /// Symbols of the coming time.
     case date, dates
 
     static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
 
-    /// Each tells what it is without colour; ASCII where the terminal has nothing else.
+    /// The symbol; understandable without colour, and ASCII if the terminal has nothing else.
     func text(isUnicode: Bool) -> String {
         switch self {
         case .nothing: " "
@@ -26,7 +25,7 @@ enum TimelineSymbol: Int, CaseIterable, Comparable {
         }
     }
 
-    /// For the legend; nil for what needs no word.
+    /// Its meaning, for the legend; nil if it needs none.
     var meaning: String? {
         switch self {
         case .nothing: nil

@@ -3,21 +3,21 @@
 import Dispatch
 import Glibc
 
-/// The whole of a terminal, with its keys one by one, until it is given back.
+/// A terminal in full-screen mode that reads keys one by one, until `close`.
 ///
-/// Keys and signals are handled on a queue of Dispatch; all else is for one task.
+/// Keys and signals are handled on a queue of Dispatch; all else is called by one task.
 final class TerminalScreen {
     private let before: termios
     private let sources: [any DispatchSourceProtocol]
 
-    /// Takes the terminal of this process; nil where standard input or output is none.
+    /// Takes the terminal of this process; nil if standard input or output is no terminal.
     init?(_ signals: TopSignals) {
         var attributes = termios()
         guard isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, &attributes) == 0 else {
             return nil
         }
         before = attributes
-        // Ctrl-C and the like come as keys: nothing ends this program but itself.
+        // Ctrl-C and the like come as keys, so that the program can restore the terminal before it ends.
         attributes.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG)
         tcsetattr(STDIN_FILENO, TCSANOW, &attributes)
         let queue = DispatchQueue(label: "timerctl.top")
@@ -35,7 +35,8 @@ final class TerminalScreen {
         for source in sources { source.resume() }
     }
 
-    /// Whether the keys mean the end: q, Ctrl-C, Ctrl-D; no keys where the terminal is gone.
+    /// Whether the keys ask for the end: q, Ctrl-C, Ctrl-D; or no keys, which means that the terminal is
+    /// gone.
     static func isQuit(_ keys: some Collection<UInt8>) -> Bool {
         keys.isEmpty || keys.contains { [UInt8(ascii: "q"), UInt8(ascii: "Q"), 3, 4].contains($0) }
     }
@@ -45,7 +46,7 @@ final class TerminalScreen {
         _ queue: DispatchQueue,
         _ body: @escaping @Sendable () -> Void
     ) -> any DispatchSourceProtocol {
-        // Else it would end the program before the source has seen it.
+        // Ignored, as it would else end the program before the source sees it.
         signal(number, SIG_IGN)
         let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
         source.setEventHandler(handler: DispatchWorkItem(block: body))
@@ -59,21 +60,21 @@ final class TerminalScreen {
         return isKnown ? Int(size.ws_row) : 24
     }
 
-    /// Takes another screen, without a cursor.
+    /// Switches to the alternate screen, without a cursor.
     func open() throws(Failure) { try Output.write("\u{1b}[?1049h\u{1b}[?25l") }
 
     /// Shows `text` from the top, in place of what was there.
     func show(_ text: String) throws(Failure) {
-        // To the end of each line and of the screen, so that nothing flickers.
+        // Clears to the end of each line and of the screen instead of all at first, so that nothing flickers.
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         let body = lines.dropLast().map { "\($0)\u{1b}[K" }.joined(separator: "\r\n")
         try Output.write("\u{1b}[H\(body)\u{1b}[J")
     }
 
-    /// Gives the terminal back as it was.
+    /// Restores the terminal.
     func close() {
         for source in sources { source.cancel() }
-        // try?: a terminal that is gone needs nothing.
+        // try?: a terminal that is gone needs no restoring.
         try? Output.write("\u{1b}[?25h\u{1b}[?1049l")
         var attributes = before
         tcsetattr(STDIN_FILENO, TCSANOW, &attributes)

@@ -22,9 +22,9 @@ struct Top: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    /// How often the daemon is asked at most, however much happens.
+    /// The shortest time between two requests to the daemon, however many events come.
     private static let fetchInterval = Duration.milliseconds(250)
-    /// Rows that are asked for: more than a screen has.
+    /// How many rows are asked for: more than a screen has.
     private static let rows = 200
 
     func run() async throws {
@@ -67,7 +67,7 @@ struct Top: AsyncParsableCommand {
             }
             guard var shown = frame else { continue }
             shown.dates.now = .now
-            // One line less, for the keys.
+            // One line is left for the keys.
             let height = screen.height
             let text = shown.text(for: .current, height: height - 1)
             let blank = max(height - 1 - text.count { $0 == "\n" }, 0)
@@ -76,7 +76,7 @@ struct Top: AsyncParsableCommand {
         }
     }
 
-    /// Tells of each event, until there are no more.
+    /// Passes each event on to `signals`, until there are no more.
     private static func watch(_ daemon: Daemon, _ signals: TopSignals) async {
         do {
             try await daemon.client.subscribe()
@@ -87,7 +87,7 @@ struct Top: AsyncParsableCommand {
         }
     }
 
-    /// Asks for all that a frame shows; `names` keeps those of jobs that were asked for before.
+    /// Asks for all that a frame shows; `names` holds the names of jobs that were asked for before.
     private static func frame(
         _ daemon: Daemon,
         names: inout [JobID: String?]

@@ -3,18 +3,18 @@
 import Schedules
 import TimerControl
 
-/// What `top` shows at one moment: what runs, what waits, what is late and what comes next; pure.
+/// One picture of `top`: what runs, what waits, what is late and what comes next; pure.
 struct TopFrame {
     var status: StatusReply
-    /// The runs that are open, newest first; of one fire the first is where it stands.
+    /// The open runs, newest first; of one fire the first says where it stands.
     var runs: [Run]
-    /// Those that fire next, soonest first, with what became of them last.
+    /// The jobs that fire next, soonest first, with their last results.
     var jobs: [Job]
-    /// The names of the jobs of `runs`; none for those without.
+    /// The names of the jobs of `runs`; jobs without a name are missing.
     var names: [JobID: String]
     var dates: LocalDate
 
-    /// Whether something on it changes by the second though nothing happens.
+    /// Whether something on it changes each second without an event.
     var isTicking: Bool {
         let soon = dates.now + .seconds(120)
         return !runs.isEmpty || jobs.contains { $0.nextFire.map { $0 < soon } ?? false }

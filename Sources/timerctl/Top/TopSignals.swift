@@ -2,7 +2,7 @@
 
 import Locks
 
-/// What wakes `top`: told from any thread, waited for by one task.
+/// Wakes `top`: any thread reports, one task waits.
 final class TopSignals: Sendable {
     struct News: Sendable {
         var isOver = false
@@ -20,7 +20,7 @@ final class TopSignals: Sendable {
         (wakes, waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// An event has come; it wakes nobody where one before it has not been taken.
+    /// Reports an event; does not wake the task again if an earlier one has not been taken.
     func tellOfEvent() {
         let isFirst = news.withLock { news in
             defer { news.hasChanged = true }
@@ -34,7 +34,9 @@ final class TopSignals: Sendable {
         waker.yield()
     }
 
-    /// What is new; that something has changed is told once.
+    /// Returns what is new.
+    ///
+    /// With `isTaken` a change is not returned again.
     func take(change isTaken: Bool) -> News {
         news.withLock { news in
             let taken = news
@@ -43,7 +45,7 @@ final class TopSignals: Sendable {
         }
     }
 
-    /// Waits until something is told, or so long.
+    /// Waits until something is reported, at most `time`.
     func wait(_ time: Duration) async {
         let timer = Task {
             try await Task.sleep(for: time)
