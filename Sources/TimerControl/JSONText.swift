@@ -8,33 +8,8 @@ public struct JSONText: Hashable, Sendable {
     /// On one line, without blanks around it.
     public let text: String
 
-    /// Takes the text of one JSON value, which it checks as `JSONValue(parsing:)` does.
-    ///
-    /// Line breaks, which JSON allows only between values, become blanks: a value is sent on one line.
-    public init(parsing text: [UInt8]) throws(JSONSyntaxError) {
-        _ = try JSONParser.parse(text)
-        self.init(checked: text[...])
-    }
-
-    /// Takes the text of one JSON value, as above.
-    public init(parsing text: String) throws(JSONSyntaxError) {
-        try self.init(parsing: Array(text.utf8))
-    }
-
-    /// The value as `JSONValue.jsonText` writes it.
-    public init(_ value: JSONValue) {
-        if case .verbatim(let text) = value { self = text } else { text = value.jsonText }
-    }
-
-    /// What a type's `Encodable` makes of a value.
-    ///
-    /// - Throws: what the type's own `encode(to:)` throws.
-    public init(encoding value: some Encodable) throws {
-        self.init(try JSONValue(encoding: value))
-    }
-
-    /// Takes a part of a text that was parsed, unchecked.
-    init(checked bytes: ArraySlice<UInt8>) {
+    /// Takes what has been checked: a part of a text that was parsed.
+    package init(checked bytes: ArraySlice<UInt8>) {
         let rest = bytes.drop(while: Self.isBlank)
         let end = rest.lastIndex { !Self.isBlank($0) }.map { $0 + 1 } ?? rest.startIndex
         let value = rest[..<end]
@@ -63,32 +38,8 @@ public struct JSONText: Hashable, Sendable {
         self.text = text
     }
 
-    /// The value that the text stands for.
-    ///
-    /// - Throws: for a text from a damaged database.
-    public func parsed() throws(JSONSyntaxError) -> JSONValue { try JSONValue(parsing: text) }
-
-    /// What a type's `Decodable` makes of it.
-    ///
-    /// - Throws: `JSONMismatch` where the value is not of the type's shape, and as `parsed()`.
-    public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
-        try parsed().decoded(as: type)
-    }
-
     private static func isBlank(_ byte: UInt8) -> Bool {
         byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
-    }
-}
-
-extension JSONText: Codable {
-    /// With the protocol's own decoder it is the text that came; with another, the decoded value written
-    /// anew.
-    public init(from decoder: any Decoder) throws {
-        self.init(try JSONValue(from: decoder))
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        try JSONValue.verbatim(self).encode(to: encoder)
     }
 }
 

@@ -4,9 +4,9 @@ public import Schedules
 
 /// A job as its user states it: the parameters of `job.add`, in the words of the command line.
 ///
-/// Durations and dates are text (`"1h 30min"`, `"tomorrow 09:00"`), so that every client may send what a
-/// person would type; the daemon checks them and answers with dates in RFC 3339.
-public struct JobDefinition: Codable, Hashable, Sendable {
+/// Durations and dates are text (`"1h 30min"`, `"tomorrow 09:00"`), so that every client may say
+/// what a person would type; the daemon checks them and answers with dates in RFC 3339.
+public struct JobDefinition: Hashable, Sendable {
     public var schedule: ScheduleWords
     /// Unique among the owner's live jobs; nil for a job known by its id alone.
     public var name: String?
@@ -70,6 +70,8 @@ public struct JobDefinition: Codable, Hashable, Sendable {
 
     public enum Misfire: String, Codable, Hashable, Sendable, CaseIterable {
         case once, skip, all
+
+        static let words = allCases.map(\.rawValue)
     }
 
     /// Whether its life is tied to a process or a connection.
@@ -84,15 +86,7 @@ public struct JobDefinition: Codable, Hashable, Sendable {
         case allow
         /// The run in progress is ended, and the new one begins then.
         case replace
-    }
 
-    /// The names of all fields on the wire; other fields are refused.
-    public static let fieldNames: Set<String> = Set(CodingKeys.allCases.map(\.rawValue))
-
-    enum CodingKeys: String, CodingKey, CaseIterable {
-        case schedule, name, command, userInfo, tags, cwd, env, count, until, tolerance, jitter
-        case misfire, misfireLimit, misfireAfter, misfireWindow, paused
-        case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure
-        case whilePid, whileConnected, rerunInterrupted, nice, memoryMax, cpuTime, umask
+        static let words = allCases.map(\.rawValue)
     }
 }

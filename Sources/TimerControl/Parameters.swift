@@ -74,6 +74,20 @@ struct Parameters {
         return try decoded(type)
     }
 
+    /// The definition that they are, beside those named `others`; checked.
+    func definition(besides others: Set<String> = []) throws(ControlError) -> JobDefinition {
+        if JobDefinition.unknownField(in: members, besides: others) != nil {
+            try checkNames(among: JobDefinition.fieldNames.union(others))
+        }
+        let definition = try decoded(JobDefinition.self)
+        do throws(OptionRefusal) {
+            try definition.check()
+        } catch {
+            throw ControlError(error, at: path.isRoot ? "" : "\(path.text).")
+        }
+        return definition
+    }
+
     static func missing(_ name: String) -> ControlError {
         ControlError(.invalidParams, "parameter '\(name)' is missing")
     }
@@ -99,21 +113,51 @@ struct Parameters {
     /// What was expected, with an example for words of a special form.
     private static func expectation(_ error: JSONMismatch) -> String {
         let field = error.path.split(separator: ".").last.map(String.init) ?? error.path
-        return examples[field].map { "\(error.expected) such as \($0)" } ?? error.expected
+        switch field {
+        case "schedule": return "\(error.expected) such as {\"every\": \"5s\"}"
+        case "after", "fireDate": return JobOption.at.form.expectedJSON
+        default:
+            guard let word = JobOption(rawValue: field), error.path.hasSuffix(word.path),
+                word.isOfSchedule
+            else { return error.expected }
+            return word.form.expectedJSON
+        }
     }
-
-    private static let examples = [
-        "after": "'2026-12-01T08:00:00Z'", "at": "'tomorrow 09:00'", "calendar": "'Mon 09:00'",
-        "command": "[\"/bin/echo\", \"hello\"]", "cron": "'*/5 * * * *'", "every": "'5s'",
-        "fireDate": "'tomorrow 09:00'", "from": "'09:00'", "in": "'30m'", "jitter": "'5min'",
-        "misfireAfter": "'1min'",
-        "misfireWindow": "'1h'", "schedule": "{\"every\": \"5s\"}", "tags": "[\"nightly\"]",
-        "tolerance": "'500ms'", "tz": "'Europe/Berlin'", "until": "'2026-12-31 18:00'",
-    ]
 }
 
 extension JSONPath {
     fileprivate var isRoot: Bool {
         if case .root = self { true } else { false }
+    }
+}
+
+func checkSize(_ size: Int, _ limit: Int, _ path: String) throws(ControlError) {
+    try checkCount(size, limit, "bytes", path)
+}
+
+func checkCount(
+    _ count: Int,
+    _ limit: Int,
+    _ things: String,
+    _ path: String
+) throws(ControlError) {
+    guard count <= limit else {
+        throw ControlError(
+            .limitReached,
+            "parameter '\(path)' has \(count) \(things); at most \(limit) are accepted"
+        )
+    }
+}
+
+func checkRange(_ value: Int, _ range: ClosedRange<Int>, _ path: String) throws(ControlError) {
+    guard range.contains(value) else {
+        throw .wrong(path, "\(value)", OptionForm.integer(range).accepted)
+    }
+}
+
+extension ControlError {
+    /// A parameter that is not what it has to be.
+    static func wrong(_ path: String, _ found: String, _ expected: String) -> Self {
+        Self(.invalidParams, "parameter '\(path)' is \(found), expected \(expected)")
     }
 }

@@ -83,15 +83,11 @@ extension ListJobs {
 }
 
 extension AddJobs {
-    private static let fieldNames = JobDefinition.fieldNames.union(["jobs", "replace"])
-
     /// One definition beside `replace`, or several under `jobs`.
     fileprivate init(_ parameters: Parameters) throws(ControlError) {
         let replace = try parameters.optional(Bool.self, "replace") ?? false
         guard let list = parameters.members["jobs"] else {
-            try parameters.checkNames(among: Self.fieldNames)
-            let definition = try parameters.decoded(JobDefinition.self)
-            try definition.check()
+            let definition = try parameters.definition(besides: ["jobs", "replace"])
             self.init(definition, replace: replace)
             return
         }
@@ -157,10 +153,7 @@ extension Parameters {
         definitions.reserveCapacity(elements.count)
         for (index, element) in elements.enumerated() {
             let part = try Parameters(element, at: .index(.key(.root, name), index))
-            try part.checkNames(among: JobDefinition.fieldNames.union(others))
-            let definition = try part.decoded(JobDefinition.self)
-            try definition.check(at: "\(name)[\(index)].")
-            definitions.append((part, definition))
+            definitions.append((part, try part.definition(besides: others)))
         }
         return definitions
     }
@@ -251,7 +244,11 @@ extension Parameters {
 
     fileprivate func preview() throws(ControlError) -> PreviewSchedule {
         let preview = try decoded(PreviewSchedule.self, fields: PreviewSchedule.fieldNames)
-        try preview.schedule.checkSizes(at: "schedule")
+        do throws(OptionRefusal) {
+            try JobDefinition(schedule: preview.schedule).check()
+        } catch {
+            throw ControlError(error)
+        }
         if let count = preview.count { try checkRange(count, 1...Limits.page, "count") }
         if let after = preview.after { try checkSize(after.utf8.count, Limits.words, "after") }
         return preview

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TimerControl
 
 /// `timerctl at`: a job that fires once; short for `add --at`.
 struct At: AsyncParsableCommand {
@@ -18,8 +19,7 @@ struct At: AsyncParsableCommand {
     )
     var date: String
 
-    @Option(help: ArgumentHelp("The zone of the date; default: yours.", valueName: "zone"))
-    var tz: String?
+    @Option(.tz, unset: "yours") var tz: String?
 
     @OptionGroup
     var job: JobOptions

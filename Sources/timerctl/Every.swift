@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TimerControl
 
 /// `timerctl every`: a job that fires again and again; short for `add --every`.
 struct Every: AsyncParsableCommand {
@@ -16,14 +17,8 @@ struct Every: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("How far apart: 5s, '1h 30min'.", valueName: "duration"))
     var interval: String
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The first date; without it, now + one interval.", valueName: "date")
-    )
-    var from: String?
-
-    @Option(help: ArgumentHelp("The zone of --from; default: yours.", valueName: "zone"))
-    var tz: String?
+    @Option(.from) var from: String?
+    @Option(.tz, unset: "yours") var tz: String?
 
     @OptionGroup
     var job: JobOptions

@@ -3,57 +3,17 @@
 import ArgumentParser
 import Glibc
 import Schedules
+import TimerControl
 
 /// The schedule on the command line: exactly one kind, and what belongs to it.
 struct ScheduleOptions: ParsableArguments {
-    // `.unconditional`: "--in -5s" is a duration to be refused with its reason, not a missing one.
-    @Option(
-        name: .customLong("in"),
-        parsing: .unconditional,
-        help: ArgumentHelp("Once, that long from now: 30m, '1h 30min'.", valueName: "duration")
-    )
-    var delay: String?
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("Once, then: '2026-12-01 09:00', 'tomorrow 09:00'.", valueName: "date")
-    )
-    var at: String?
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("Again and again, that far apart: 5s, 250ms.", valueName: "duration")
-    )
-    var every: String?
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "The first date of --every; without it, now + one interval.",
-            valueName: "date"
-        )
-    )
-    var from: String?
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("A cron expression: '0 9 * * mon-fri'.", valueName: "expression")
-    )
-    var cron: String?
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "A calendar expression of systemd.time(7): 'Mon *-*-* 09:00'.",
-            valueName: "expression"
-        )
-    )
-    var calendar: String?
-
-    @Option(
-        help: ArgumentHelp("The zone of dates and expressions; default: yours.", valueName: "zone")
-    )
-    var tz: String?
+    @Option(.in) var delay: String?
+    @Option(.at) var at: String?
+    @Option(.every) var every: String?
+    @Option(.from) var from: String?
+    @Option(.cron) var cron: String?
+    @Option(.calendar) var calendar: String?
+    @Option(.tz, unset: "yours") var tz: String?
 
     /// Checks that there is one kind of schedule, and nothing that belongs to another.
     ///

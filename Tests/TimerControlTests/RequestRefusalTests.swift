@@ -123,7 +123,7 @@ import TimerControl
             ),
             (
                 "job.add", #"{"jobs":[{"schedule":{"in":"1s"}},{"schedule":{"in":1}}]}"#,
-                "parameter 'jobs[1].schedule.in' is a number, expected a string such as '30m'"
+                "parameter 'jobs[1].schedule.in' is a number, expected a string such as '5s'"
             ),
             (
                 "job.add", #"{"jobs":[{"schedule":{"in":"1s"},"nane":"x"}]}"#,

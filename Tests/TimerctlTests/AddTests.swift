@@ -173,13 +173,28 @@ import TimerControl
                 "unknown option '--nmae'; a command that begins so goes after '--'"
             ),
             (["--in", "5s", "--replace"], "--replace needs --name"),
-            (["--in", "5s", "--count", "0"], "--count 0 is not a number from 1"),
-            (["--in", "5s", "--misfire-limit", "-1"], "--misfire-limit -1 is not a number from 1"),
-            (["--in", "5s", "--env", "A"], "'A' is no variable, such as --env NAME=value"),
-            (["--in", "5s", "--env", "=b"], "'=b' is no variable, such as --env NAME=value"),
+            (["--in", "5s", "--count", "0"], "--count is 0, expected a number from 1 upwards"),
+            (
+                ["--in", "5s", "--misfire-limit", "-1"],
+                "--misfire-limit is -1, expected a number from 1 to 10000"
+            ),
+            (
+                ["--in", "5s", "--retries", "few"],
+                "--retries is 'few', expected a number from 0 to 1000"
+            ),
+            (
+                ["--in", "5s", "--timeout", "soon"],
+                "--timeout: 'soon' is not a duration, such as '5s', '1h 30min' or '250ms'"
+            ),
+            (
+                ["--in", "5s", "--success-codes", "0,300"],
+                "--success-codes is 300, expected 0 to 255"
+            ),
+            (["--in", "5s", "--env", "A"], "--env is 'A', expected NAME=value"),
+            (["--in", "5s", "--env", "=b"], "--env is '=b', expected NAME=value"),
             (
                 ["--in", "5s", "--misfire", "twice"],
-                "--misfire 'twice' is none of once, skip and all"
+                "--misfire is 'twice', expected 'once', 'skip' or 'all'"
             ),
         ]
     )

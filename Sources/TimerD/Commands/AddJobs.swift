@@ -179,7 +179,12 @@ extension NewJob {
         throws(ControlError)
     {
         let now = moment.wall
-        let policy = try JobPolicy(definition, now: now, zone: zone)
+        let policy: JobPolicy
+        do throws(OptionRefusal) {
+            policy = try JobPolicy(definition, now: now, zone: zone)
+        } catch {
+            throw ControlError(error)
+        }
         let resolved: ResolvedSchedule
         do {
             resolved = try definition.schedule.resolve(now: now, zone: zone)

@@ -57,3 +57,15 @@ extension ControlError {
     /// A bug of the daemon: no request can cause it.
     static let vanished = Self(.internalError, "the job that was changed is not there")
 }
+
+/// Reads `text`, and tells a refusal in the words of the control protocol.
+func reading<T>(
+    _ text: String,
+    _ read: (String) throws(ScheduleError) -> T
+) throws(ControlError) -> T {
+    do {
+        return try read(text)
+    } catch {
+        throw ControlError(.badSchedule, error.message)
+    }
+}

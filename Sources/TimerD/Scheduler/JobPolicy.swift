@@ -23,66 +23,29 @@ struct JobPolicy: Hashable, Sendable {
         _ definition: JobDefinition,
         now: Timestamp,
         zone: @autoclosure () -> Zone
-    ) throws(ControlError) {
+    ) throws(OptionRefusal) {
         if let count = definition.count {
-            guard count >= 1 else {
-                throw ControlError(
-                    .invalidParams,
-                    "parameter 'count' is '\(count)', accepted is 1 and more"
-                )
-            }
+            try JobOption.count.check(.integer(count))
             self.count = count
         }
         if let text = definition.until {
-            until = try reading(text) { text throws(ScheduleError) in
-                try DateExpression.parse(text, now: now, zone: zone()).date
-            }
+            until = try JobOption.until.date(text, now: now, zone: zone())
         }
-        if let text = definition.tolerance {
-            tolerance = try Self.span(text, parameter: "tolerance")
-        }
-        if let text = definition.jitter {
-            jitter = try Self.span(text, parameter: "jitter")
-        }
+        if let text = definition.tolerance { tolerance = try JobOption.tolerance.span(text) }
+        if let text = definition.jitter { jitter = try JobOption.jitter.span(text) }
+        misfire = try MisfirePolicy(definition)
         run = try RunPolicy(definition)
-        misfire.mode = definition.misfire ?? .once
-        if let limit = definition.misfireLimit {
-            guard 1...10_000 ~= limit else {
-                throw ControlError(
-                    .invalidParams,
-                    "parameter 'misfireLimit' is '\(limit)', accepted is 1 to 10000"
-                )
-            }
-            misfire.limit = limit
-        }
-        if let text = definition.misfireAfter {
-            misfire.after = try Self.span(text, parameter: "misfireAfter")
-        }
-        if let text = definition.misfireWindow {
-            misfire.window = try Self.span(text, parameter: "misfireWindow")
-        }
-    }
-
-    private static func span(_ text: String, parameter: String) throws(ControlError) -> TimeSpan {
-        let span = try reading(text) { text throws(ScheduleError) in try TimeSpan(parsing: text) }
-        guard span >= .zero, span <= .longestInterval else {
-            throw ControlError(
-                .invalidParams,
-                "parameter '\(parameter)' is '\(text)', accepted is a duration of 0 to 100 years"
-            )
-        }
-        return span
     }
 }
 
-/// Reads `text`; throws a refusal as an error of the control protocol.
-func reading<T>(
-    _ text: String,
-    _ read: (String) throws(ScheduleError) -> T
-) throws(ControlError) -> T {
-    do {
-        return try read(text)
-    } catch {
-        throw ControlError(.badSchedule, error.message)
+extension MisfirePolicy {
+    fileprivate init(_ definition: JobDefinition) throws(OptionRefusal) {
+        mode = definition.misfire ?? .once
+        if let limit = definition.misfireLimit {
+            try JobOption.misfireLimit.check(.integer(limit))
+            self.limit = limit
+        }
+        if let text = definition.misfireAfter { after = try JobOption.misfireAfter.span(text) }
+        if let text = definition.misfireWindow { window = try JobOption.misfireWindow.span(text) }
     }
 }

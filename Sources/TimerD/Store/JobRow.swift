@@ -83,8 +83,9 @@ enum JobRow {
     private static func definition(from text: String) throws -> JobDefinition {
         let value = try JSONValue(parsing: text)
         let definition = try value.decoded(as: JobDefinition.self)
-        guard case .object(let members) = value else { return definition }
-        if let field = members.keys.filter({ !JobDefinition.fieldNames.contains($0) }).min() {
+        if case .object(let members) = value,
+            let field = JobDefinition.unknownField(in: members)
+        {
             throw StoreError.unreadable("its field '\(field)' is of a newer version")
         }
         return definition
@@ -136,16 +137,5 @@ enum StoreError: Error, CustomStringConvertible {
         switch self {
         case .unreadable(let what): "the database holds what this version cannot read: \(what)"
         }
-    }
-}
-
-/// JSON as the store keeps it: text with sorted keys, so that equal values are equal bytes.
-enum StoredJSON {
-    static func encode(_ value: some Encodable) throws -> String {
-        try JSONValue(encoding: value).jsonText
-    }
-
-    static func decode<T: Decodable>(_ type: T.Type, from text: String) throws -> T {
-        try JSONValue(parsing: text).decoded(as: type)
     }
 }

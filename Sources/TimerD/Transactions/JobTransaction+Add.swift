@@ -27,7 +27,7 @@ struct NewJob: Sendable {
     }
 }
 
-/// A definition as two columns of text.
+/// A definition as two columns of text: JSON with sorted keys, so that equal values are equal bytes.
 struct StoredDefinition: Sendable {
     /// Without userInfo.
     var definition: String
@@ -36,7 +36,7 @@ struct StoredDefinition: Sendable {
     init(_ definition: JobDefinition) throws {
         var kept = definition
         kept.userInfo = nil
-        self.definition = try StoredJSON.encode(kept)
+        self.definition = try JSONValue(encoding: kept).jsonText
         userInfo = definition.userInfo?.text
     }
 }

@@ -106,20 +106,9 @@ extension JobTransaction {
 
     /// Whether the job's dates, and how they are carried out, are those of `new`.
     private func keepsDates(_ job: StoredJob, _ new: NewJob) -> Bool {
-        // A job that cannot be read has no known schedule.
-        guard job.unread == nil, (job.definition.command == nil) == (new.definition.command == nil)
-        else {
-            return false
-        }
-        let (old, new) = (job.definition.schedule, new.definition.schedule)
-        if old == new { return true }
-        do {
-            return try old.normalized(now: moment.wall, zone: .local)
-                == new.normalized(now: moment.wall, zone: .local)
-        } catch {
-            // The old schedule can fire no more, so the new one is another.
-            return false
-        }
+        // What a job is that cannot be read is not known.
+        job.unread == nil
+            && job.definition.hasDates(of: new.definition, now: moment.wall, zone: .local)
     }
 
     private mutating func finish(_ job: inout StoredJob, _ reason: StoredJob.EndReason) throws

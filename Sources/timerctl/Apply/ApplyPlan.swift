@@ -94,16 +94,13 @@ struct ApplyPlan {
         let found = JobMeaning(job.definition, now: now, zone: zone)
         let (old, new) = (job.definition.fields, declared.definition.fields)
         var fields: [FieldChange] = []
-        for field in JobField.all where found.fields[field.name] != wanted.fields[field.name] {
-            fields.append(
-                FieldChange(name: field.name, old: old[field.name], new: new[field.name])
-            )
+        for option in JobOption.inFiles where found.values[option] != wanted.values[option] {
+            let name = option.rawValue
+            fields.append(FieldChange(name: name, old: old[name], new: new[name]))
         }
-        let isReplaced =
-            fields.contains { JobField.byName[$0.name]?.isSchedule == true }
-            || (job.definition.command == nil) != (declared.definition.command == nil)
-        // A file that says `paused` decides. If it said so before and does not any more, the job is resumed;
-        // else the user's pause or resume stays.
+        let isReplaced = !job.definition.hasDates(of: declared.definition, now: now, zone: zone)
+        // Said, it counts; where it was said before and is not any more, it is over; else it is the
+        // business of whoever pauses.
         let isPaused = job.state == .paused
         let pause = declared.definition.paused ?? (job.definition.paused == true ? false : isPaused)
         if pause != isPaused {

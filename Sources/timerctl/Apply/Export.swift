@@ -123,9 +123,9 @@ struct ExportedFile {
         text += jobs.isEmpty ? "jobs: {}\n" : "jobs:\n"
         for (name, fields) in jobs {
             text += "  \(YAMLText.string(name)):\n"
-            for field in JobField.all {
-                guard let value = fields[field.name] else { continue }
-                text += "    \(field.name): \(YAMLText.inline(value))\n"
+            for option in JobOption.inFiles {
+                guard let value = fields[option.rawValue] else { continue }
+                text += "    \(option): \(YAMLText.inline(value))\n"
             }
         }
         return text

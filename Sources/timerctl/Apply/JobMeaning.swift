@@ -3,27 +3,27 @@
 import Schedules
 import TimerControl
 
-/// The fields of a job in their normal forms: equal for definitions that mean the same.
+/// What a job is, option by option, in the one form of all that mean the same.
 ///
 /// Label and pause are not part of it: they are compared on their own.
 struct JobMeaning: Hashable {
-    private(set) var fields: [String: JSONValue] = [:]
+    private(set) var values: [JobOption: OptionValue] = [:]
 
     init(_ definition: JobDefinition, now: Timestamp, zone: Zone) {
-        let stated = definition.fields
-        // try?: a schedule that cannot be read differs from all others.
-        let words = try? definition.schedule.normalized(now: now, zone: zone)
-        let schedule = words.map { JobDefinition(schedule: $0).fields } ?? stated
-        for field in JobField.all where field.name != "paused" {
-            guard let value = field.isSchedule ? schedule[field.name] : stated[field.name] else {
-                continue
-            }
-            let normal = field.kind.normal(value) ?? value
-            if normal != field.standard.flatMap(field.kind.normal) { fields[field.name] = normal }
+        var definition = definition
+        // try?: words that mean nothing any more differ from all others.
+        if let words = try? definition.schedule.normalized(now: now, zone: zone) {
+            definition.schedule = words
         }
-        // As an instant, whatever its offset was.
-        if let until = definition.until, let date = Timestamp(rfc3339: until) {
-            fields["until"] = .string(date.rfc3339)
+        // An instant, however it was written.
+        if let until = definition.until.flatMap(Timestamp.init(rfc3339:)) {
+            definition.until = until.rfc3339
+        }
+        definition.tags = definition.ownTags
+        for option in JobOption.inFiles where option != .paused {
+            guard let value = definition[option], !value.isEmpty else { continue }
+            let meaning = option.meaning(of: value)
+            if meaning != option.standardInFile.map(option.meaning) { values[option] = meaning }
         }
     }
 }
@@ -46,14 +46,18 @@ extension Job {
 extension JobDefinition {
     /// Its fields as a file has them: those of the schedule among the others, and without the label.
     var fields: [String: JSONValue] {
-        // try?: the wire types throw nothing.
-        guard case .object(var fields)? = try? JSONValue(encoding: self) else { return [:] }
-        if case .object(let words)? = fields.removeValue(forKey: "schedule") {
-            fields.merge(words) { $1 }
+        var definition = self
+        (definition.name, definition.tags) = (nil, ownTags)
+        var fields: [String: JSONValue] = [:]
+        for option in JobOption.allCases {
+            fields[option.rawValue] = definition[option].map { JSONValue($0) }
         }
-        let own = (tags ?? []).filter { !$0.hasPrefix(Label.prefix) }
-        fields["tags"] = own.isEmpty ? nil : .array(own.map { .string($0) })
-        fields["name"] = nil
         return fields
+    }
+
+    /// Its tags but for the label.
+    fileprivate var ownTags: [String]? {
+        let own = (tags ?? []).filter { !$0.hasPrefix(Label.prefix) }
+        return own.isEmpty ? nil : own
     }
 }

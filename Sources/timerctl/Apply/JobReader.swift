@@ -22,27 +22,29 @@ struct JobReader {
             complain(value.place, "job '\(name)' is \(value.kind), accepted is a map of its fields")
             return nil
         }
-        var places: [String: Place] = [:]
-        var fields: [String: JSONValue] = [:]
-        var words: [String: JSONValue] = [:]
+        var definition = JobDefinition(schedule: ScheduleWords())
+        definition.name = name
+        var places: [JobOption: Place] = [:]
         for (key, value) in members {
-            guard let field = field(key), let read = read(value, field) else { continue }
-            places[field.name] = value.place
-            if field.isSchedule { words[field.name] = read } else { fields[field.name] = read }
+            guard let option = option(key), read(value, option, into: &definition) else { continue }
+            places[option] = value.place
         }
         if !hasSchedule(members) { return nil }
-        fields["schedule"] = .object(words)
-        fields["name"] = .string(name)
-        guard var definition = definition(.object(fields)) else { return nil }
+        do throws(OptionRefusal) {
+            try JobOption.name.check(.text(name))
+        } catch {
+            complain(place, "job '\(name)': \(error)")
+        }
         fixDates(of: &definition, places)
         return mistakes.isEmpty ? DeclaredJob(place: place, definition: definition) : nil
     }
 
-    private static let kinds = ["every", "at", "cron", "calendar"]
+    private static let kinds: [JobOption] = [.every, .at, .cron, .calendar]
 
     /// Whether exactly one field gives a schedule, readable or not.
     private mutating func hasSchedule(_ members: [(key: YAMLValue, value: YAMLValue)]) -> Bool {
-        let given = members.compactMap(\.key.text).filter(Self.kinds.contains)
+        let given = members.compactMap { $0.key.text.flatMap(JobOption.init(rawValue:)) }
+            .filter(Self.kinds.contains)
         if given.count == 1 { return true }
         // 'in' has been reported already.
         guard !members.contains(where: { $0.key.text == "in" }) else { return false }
@@ -56,8 +58,12 @@ struct JobReader {
         mistakes.append(Mistake(place: place, message: message))
     }
 
-    private mutating func field(_ key: YAMLValue) -> JobField? {
-        if let field = key.text.flatMap({ JobField.byName[$0] }) { return field }
+    private mutating func option(_ key: YAMLValue) -> JobOption? {
+        if let option = key.text.flatMap(JobOption.init(rawValue:)),
+            JobOption.inFiles.contains(option)
+        {
+            return option
+        }
         complain(key.place, unknown(key))
         return nil
     }
@@ -74,25 +80,53 @@ struct JobReader {
         case "whilePid", "whileConnected":
             "\(key.kind) has no place in a file; 'timerctl add' ties a job to what goes away"
         default:
-            "\(key.kind) is unknown; a job has "
-                + JobField.all.map(\.name).joined(separator: ", ")
+            "\(key.kind) is unknown"
+                + (key.text.flatMap(JobOption.nearest).map { ", perhaps '\($0)'" } ?? "")
+                + "; a job has " + JobOption.inFiles.map(\.rawValue).joined(separator: ", ")
         }
     }
 
-    private mutating func read(_ value: YAMLValue, _ field: JobField) -> JSONValue? {
+    /// Reads a value and states it; false where there is none, or something is wrong with it.
+    private mutating func read(
+        _ value: YAMLValue,
+        _ option: JobOption,
+        into definition: inout JobDefinition
+    ) -> Bool {
+        if option == .userInfo, value.isNull { return false }
         do throws(Mistake) {
-            if let read = try field.kind.read(value) {
-                if field.name == "tags" { try checkTags(value) }
-                return read
+            guard let stated = try option.value(of: value) else {
+                throw Mistake(
+                    place: value.place,
+                    message: "'\(option)' is \(value.kind), accepted is \(option.acceptedInFile)"
+                )
             }
-            complain(
-                value.place,
-                "'\(field.name)' is \(value.kind), accepted is \(field.kind.accepted)"
-            )
+            if option == .tags { try checkTags(value) }
+            try state(stated, option, in: &definition, at: value.place)
+            return true
         } catch {
             mistakes.append(error)
+            return false
         }
-        return nil
+    }
+
+    private func state(
+        _ value: OptionValue,
+        _ option: JobOption,
+        in definition: inout JobDefinition,
+        at place: Place
+    ) throws(Mistake) {
+        do throws(OptionRefusal) {
+            try option.check(value)
+            _ = try option.normal(value)
+            try definition.set(option, value)
+        } catch {
+            var refusal = error
+            if case .wrong(let found, option.form.accepted) = refusal.problem {
+                refusal.problem = .wrong(found: found, accepted: option.acceptedInFile)
+            }
+            let reason = refusal.predicate(expecting: "accepted is")
+            throw Mistake(place: place, message: "'\(option)\(refusal.place)'\(reason)")
+        }
     }
 
     private func checkTags(_ value: YAMLValue) throws(Mistake) {
@@ -105,21 +139,9 @@ struct JobReader {
         )
     }
 
-    private mutating func definition(_ fields: JSONValue) -> JobDefinition? {
-        do {
-            let definition: JobDefinition = try fields.decoded()
-            try definition.check()
-            return definition
-        } catch let error as ControlError {
-            complain(place, "job '\(name)': \(error.message)")
-        } catch {
-            complain(place, "job '\(name)': \(error)")
-        }
-        return nil
-    }
-
-    /// Checks the schedule, and turns dates into instants, as the daemon may be in another zone.
-    private mutating func fixDates(of definition: inout JobDefinition, _ places: [String: Place]) {
+    /// Checks the schedule, and turns dates into instants: the daemon may live in another zone.
+    private mutating func fixDates(of definition: inout JobDefinition, _ places: [JobOption: Place])
+    {
         let words = definition.schedule
         // The schedule was not accepted, and has been reported.
         guard let kind = Self.kinds.first(where: { places[$0] != nil }) else { return }
@@ -127,21 +149,21 @@ struct JobReader {
             let zone =
                 try words.tz.map { (tz) throws(ScheduleError) in try Zone(named: tz) } ?? zone
             _ = try words.resolve(now: now, zone: zone)
-            definition.schedule.at = fixed(words.at, "at", places, zone)
-            definition.schedule.from = fixed(words.from, "from", places, zone)
-            definition.until = fixed(definition.until, "until", places, zone)
+            definition.schedule.at = fixed(words.at, .at, places, zone)
+            definition.schedule.from = fixed(words.from, .from, places, zone)
+            definition.until = fixed(definition.until, .until, places, zone)
             if words.cron == nil, words.calendar == nil { definition.schedule.tz = nil }
         } catch {
-            let field = error.code == .badZone ? "tz" : kind
-            complain(places[field] ?? place, "job '\(name)': \(error.message)")
+            let option = error.code == .badZone ? .tz : kind
+            complain(places[option] ?? place, "job '\(name)': \(error.message)")
         }
     }
 
     /// The date as an instant; refused if it depends on when it is read.
     private mutating func fixed(
         _ text: String?,
-        _ field: String,
-        _ places: [String: Place],
+        _ option: JobOption,
+        _ places: [JobOption: Place],
         _ zone: Zone
     ) -> String? {
         guard let text else { return nil }
@@ -151,12 +173,12 @@ struct JobReader {
                 .date
             if date == later { return date.rfc3339 }
             complain(
-                places[field] ?? place,
-                "'\(field)' is '\(text)', another date each time it is read; "
+                places[option] ?? place,
+                "'\(option)' is '\(text)', another date each time it is read; "
                     + "accepted is one such as '2026-12-01 09:00'"
             )
         } catch {
-            complain(places[field] ?? place, "'\(field)': \(error.message)")
+            complain(places[option] ?? place, "'\(option)': \(error.message)")
         }
         return nil
     }

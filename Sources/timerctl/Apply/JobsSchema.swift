@@ -3,7 +3,7 @@
 import Glibc
 import TimerControl
 
-/// The JSON schema (draft 2020-12) of the files that `timerctl apply` takes, made of `JobField`.
+/// The JSON schema (draft 2020-12) of the files that `timerctl apply` takes, made of `JobOption`.
 enum JobsSchema {
     /// The path of the installed schema, relative to the program; nil if there is none.
     static var installed: String? {
@@ -43,11 +43,11 @@ enum JobsSchema {
 
     private static var job: JSONValue {
         var properties: [String: JSONValue] = [:]
-        for field in JobField.all {
-            guard case .object(var schema) = field.kind.schema else { continue }
-            schema["description"] = .string(field.meaning)
-            if let standard = field.standard { schema["default"] = standard }
-            properties[field.name] = .object(schema)
+        for option in JobOption.inFiles {
+            guard case .object(var schema) = option.form.schema else { continue }
+            schema["description"] = .string(option.meaningInFile)
+            schema["default"] = option.standardInFile.map { JSONValue($0) }
+            properties[option.rawValue] = .object(schema)
         }
         return .object([
             "type": "object",
@@ -73,13 +73,13 @@ enum JobsSchema {
     }
 }
 
-extension FieldKind {
+extension OptionForm {
     fileprivate var schema: JSONValue {
         // Text without quotes may look like a number to an editor; apply takes it as it is written.
         let text: JSONValue = ["type": ["string", "number", "boolean"]]
         let words: JSONValue = ["type": "array", "items": text]
         switch self {
-        case .text, .date: return ["type": "string", "minLength": 1]
+        case .label, .expression, .zone, .date: return ["type": "string", "minLength": 1]
         case .path: return ["type": "string", "pattern": "^/"]
         case .command:
             return [
@@ -88,23 +88,24 @@ extension FieldKind {
                     ["type": "array", "items": text, "minItems": 1],
                 ]
             ]
-        case .tags: return words
-        case .variables: return ["type": "object", "additionalProperties": text]
+        case .labels: return words
+        case .environment: return ["type": "object", "additionalProperties": text]
         case .json: return [:]
         case .flag: return ["type": "boolean"]
-        case .number(let range):
+        case .integer(let range):
             var schema: [String: JSONValue] = [
                 "type": "integer", "minimum": .integer(Int64(range.lowerBound)),
             ]
             if range.upperBound < .max { schema["maximum"] = .integer(Int64(range.upperBound)) }
             return .object(schema)
-        case .statuses:
+        case .process: return ["type": "integer", "minimum": 1]
+        case .exitCodes:
             return [
                 "type": "array", "minItems": 1,
                 "items": ["type": "integer", "minimum": 0, "maximum": 255],
             ]
-        case .word(let words): return ["enum": .array(words.map { .string($0) })]
-        case .span, .backoff: return ["type": ["string", "number"]]
+        case .choice(let words): return ["enum": .array(words.map { .string($0) })]
+        case .duration, .backoff: return ["type": ["string", "number"]]
         case .bytes:
             return ["type": ["string", "integer"], "pattern": "^[0-9]+[KMGT]?$", "minimum": 1]
         case .octal: return ["type": ["string", "integer"], "pattern": "^[0-7]+$"]

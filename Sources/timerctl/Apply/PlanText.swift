@@ -37,8 +37,8 @@ enum PlanText {
 
     private static func sentence(_ definition: JobDefinition) -> String {
         let fields = definition.fields
-        let words = JobField.all.filter(\.isSchedule).compactMap { field in
-            fields[field.name].map { "\(field.name) \(value($0))" }
+        let words = JobOption.inFiles.filter(\.isOfSchedule).compactMap { option in
+            fields[option.rawValue].map { "\(option) \(value($0))" }
         }.joined(separator: " ")
         return words + (definition.command.map { "  \(command($0))" } ?? "  (event)")
     }
@@ -64,7 +64,7 @@ enum PlanText {
 
     private static func said(_ said: JSONValue?, _ field: String) -> String {
         guard let said else { return "(none)" }
-        guard case .command? = JobField.byName[field]?.kind, case .array(let words) = said else {
+        guard JobOption(rawValue: field)?.form == .command, case .array(let words) = said else {
             return value(said)
         }
         return command(

@@ -7,7 +7,7 @@ import TimerControl
 @testable import TimerD
 
 @Suite("RunPolicy") struct RunPolicyTests {
-    private func read(_ change: (inout JobDefinition) -> Void) throws(ControlError) -> RunPolicy {
+    private func read(_ change: (inout JobDefinition) -> Void) throws(OptionRefusal) -> RunPolicy {
         var definition = JobDefinition(schedule: ScheduleWords())
         change(&definition)
         return try RunPolicy(definition)
@@ -44,7 +44,7 @@ import TimerControl
         #expect(policy.killAfter == .zero)
         #expect(policy.overlap == .replace)
         #expect(policy.retries == 3)
-        #expect(policy.backoff == RunPolicy.Backoff(first: .seconds(10), max: .seconds(300)))
+        #expect(policy.backoff == Backoff(first: .seconds(10), max: .seconds(300)))
         #expect(policy.successCodes == [0, 3])
         #expect(policy.onFailure == ["mail", "me"])
         #expect(
@@ -78,28 +78,37 @@ import TimerControl
         }
     }
 
-    static let number = "accepted is a number of bytes, or with K, M, G or T: 512M"
-    static let mask = "accepted is an octal number from 0 to 777"
-    static let range = "accepted is D or D..MAX, such as 10s..5min, with MAX not below D"
+    static let span = "such as '90s' or '1h 30min'"
+    static let number = "expected a number of bytes, or with K, M, G or T: 512M"
+    static let mask = "expected an octal number from 0 to 777"
+    static let range = "expected D or D..MAX, such as 10s..5min, with MAX not below D"
 
     @Test(
         "What cannot be is refused by the parameter's name",
         arguments: [
-            Refusal("parameter 'timeout' is '0', accepted is a duration of 1ms to 100 years") {
+            Refusal("parameter 'timeout' is '0', expected a duration of 1ms to 100 years, \(span)")
+            {
                 $0.timeout = "0"
             },
-            Refusal("parameter 'killAfter' is '101y', accepted is a duration of 0 to 100 years") {
+            Refusal(
+                "parameter 'killAfter' is '101y', expected a duration of 0 to 100 years, \(span)"
+            ) {
                 $0.killAfter = "101y"
             },
-            Refusal("parameter 'cpuTime' is '10ms', accepted is a duration of 1s to 100 years") {
+            Refusal(
+                "parameter 'cpuTime' is '10ms', expected a duration of 1s to 100 years, \(span)"
+            ) {
                 $0.cpuTime = "10ms"
             },
-            Refusal("parameter 'nice' is '20', accepted is -20 to 19") { $0.nice = 20 },
-            Refusal("parameter 'retries' is '-1', accepted is 0 to 1000") { $0.retries = -1 },
-            Refusal("parameter 'successCodes' is '256', accepted is 0 to 255") {
+            Refusal("parameter 'nice' is 20, expected a number from -20 to 19") { $0.nice = 20 },
+            Refusal("parameter 'retries' is -1, expected a number from 0 to 1000") {
+                $0.retries = -1
+            },
+            Refusal("parameter 'successCodes[1]' is 256, expected 0 to 255") {
                 $0.successCodes = [0, 256]
             },
-            Refusal("parameter 'successCodes' is '[]', accepted is one exit status or more") {
+            Refusal("parameter 'successCodes' is empty, expected a list of exit statuses, 0 to 255")
+            {
                 $0.successCodes = []
             },
             Refusal("parameter 'memoryMax' is '0', \(number)") { $0.memoryMax = "0" },
@@ -118,19 +127,18 @@ import TimerControl
             Refusal("parameter 'backoff' is '1s..', \(range)") { $0.backoff = "1s.." },
             Refusal("parameter 'backoff' is '2s..1s', \(range)") { $0.backoff = "2s..1s" },
             Refusal(
-                "parameter 'onFailure' is 'without a program', "
-                    + "accepted is [program, argument, ...]"
+                "parameter 'onFailure' is without a program, expected [program, argument, ...]"
             ) { $0.onFailure = [""] },
         ]
     )
     func refusals(refusal: Refusal) throws {
-        let error = try #require(throws: ControlError.self) { try read(refusal.change) }
-        #expect(error == ControlError(.invalidParams, refusal.message))
+        let error = try #require(throws: OptionRefusal.self) { try read(refusal.change) }
+        #expect(ControlError(error) == ControlError(.invalidParams, refusal.message))
     }
 
     @Test("What is no duration is refused", arguments: ["soon", "-1s", ""])
     func noDuration(text: String) {
-        #expect(throws: ControlError.self) { try read { $0.timeout = text } }
-        #expect(throws: ControlError.self) { try read { $0.backoff = "1s..\(text)" } }
+        #expect(throws: OptionRefusal.self) { try read { $0.timeout = text } }
+        #expect(throws: OptionRefusal.self) { try read { $0.backoff = "1s..\(text)" } }
     }
 }

@@ -63,7 +63,8 @@ import TimerControl
         try expectSame(Self.full)
         let stated = Set(Self.full.definition.fields.keys)
         #expect(
-            stated.union(["at", "cron", "calendar", "tz"]) == Set(JobField.all.map(\.name)),
+            stated.union(["at", "cron", "calendar", "tz"])
+                == Set(JobOption.inFiles.map(\.rawValue)),
             "this job has every field there is"
         )
         for schedule in [
@@ -160,23 +161,24 @@ import TimerControl
     }
 }
 
-@Suite("Fields of jobs") struct JobFieldTests {
-    @Test("A file has the fields of the wire, but for those that no file can mean")
-    func table() {
-        let wire = JobDefinition.fieldNames
-            .subtracting(["schedule", "name", "whilePid", "whileConnected"])
-            .union(["every", "from", "at", "cron", "calendar", "tz"])
-        #expect(Set(JobField.all.map(\.name)) == wire)
-    }
-
-    @Test("What is the standard of a field is accepted by it")
+@Suite("Options in files") struct FileOptionTests {
+    @Test("What is the standard of an option is accepted in a file, and means nothing there")
     func standards() throws {
-        for field in JobField.all {
-            guard let standard = field.standard else { continue }
-            let value = try #require(
-                try YAMLReader.value(of: YAMLText.inline(standard), file: "f")
-            )
-            #expect(try field.kind.read(value) != nil, "\(field.name)")
+        let bare = jobFile("jobs: {a: {every: 5s}}")
+        for option in JobOption.inFiles {
+            guard let standard = option.standardInFile else { continue }
+            let text = YAMLText.inline(JSONValue(standard))
+            let file = jobFile("jobs: {a: {every: 5s, \(option): \(text)}}")
+            #expect(file.mistakes == [], "\(option)")
+            #expect(file.jobs.first?.definition[option] == standard, "\(option)")
+            let meanings = try [file, bare].map { file in
+                JobMeaning(
+                    try #require(file.jobs.first).definition,
+                    now: testNow,
+                    zone: berlin
+                )
+            }
+            #expect(meanings[0] == meanings[1], "\(option)")
         }
     }
 
@@ -192,6 +194,6 @@ import TimerControl
             Issue.record("no fields")
             return
         }
-        #expect(Set(fields.keys) == Set(JobField.all.map(\.name)))
+        #expect(Set(fields.keys) == Set(JobOption.inFiles.map(\.rawValue)))
     }
 }

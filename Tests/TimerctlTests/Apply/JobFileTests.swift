@@ -73,7 +73,7 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
         )
         #expect(
             file.mistakes.map(\.description) == [
-                "jobs.yaml:1:82: 'nice' is '99', accepted is a number from -20 to 19"
+                "jobs.yaml:1:82: 'nice' is 99, accepted is a number from -20 to 19"
             ]
         )
     }
@@ -99,9 +99,9 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
         let told = file.mistakes.map { "\($0.place.line):\($0.place.column) \($0.message)" }
         for expected in [
             "1:1 'lable' is unknown here, accepted are 'label' and 'jobs'",
-            "3:7 'evry' is unknown; a job has every, from, at, cron",
-            "3:26 'timeout' is 'soon', accepted is a duration of 1ms to 100 years",
-            "3:41 'command' is an empty list, accepted is a list such as [curl",
+            "3:7 'evry' is unknown, perhaps 'every'; a job has every, from, at, cron",
+            "3:26 'timeout': 'soon' is not a duration, such as '5s'",
+            "3:41 'command' is empty, accepted is a list [program, argument, ...], or a line for /bin/sh",
             "3:3 job 'a' has none, accepted is exactly one of 'every', 'at', 'cron', 'calendar'",
             "4:7 'in' counts from when it is said",
             "4:22 the tag 'applied:x' is a label",
@@ -114,7 +114,7 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
             "10:6 job 'h' is '5', accepted is a map of its fields",
             "11:27 variable 'A' is empty, accepted is text",
             "11:38 'paused' is 'yes', accepted is true or false",
-            "11:52 'overlap' is 'maybe', accepted is skip, queue, allow or replace",
+            "11:52 'overlap' is 'maybe', accepted is 'skip', 'queue', 'allow' or 'replace'",
             "11:68 'retries' is '1.5', accepted is a number from 0 to 1000",
             "12:14 'every' is a list, accepted is a duration",
             "12:19 'shell' is unknown; a 'command' that is text is a line for /bin/sh -c",

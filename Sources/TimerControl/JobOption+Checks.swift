@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension JobOption {
+    /// Checks what needs neither clock nor zone, but for words, whose size alone is checked: they are
+    /// read by who asks for their meaning.
+    package func check(_ value: OptionValue) throws(OptionRefusal) {
+        switch (form, value) {
+        case (.label, .text(let label)): try checkLabel(label, at: nil)
+        case (.labels, .texts(let labels)):
+            try checkCount(labels.count, Limits.tags, "tags")
+            for (index, label) in labels.enumerated() { try checkLabel(label, at: .index(index)) }
+        case (.command, .texts(let words)): try checkCommand(words)
+        case (.environment, .variables(let variables)): try checkEnvironment(variables)
+        case (.json, .json(let text)): try checkSize(text.text.utf8.count, Limits.userInfo)
+        case (.path, .text(let path)):
+            guard path.hasPrefix("/") else { throw refusal(of: "'\(path)'") }
+            try checkSize(path.utf8.count + 1, Limits.path)
+            try checkNoNUL(path)
+        case (.integer(let range), .integer(let number)):
+            guard range.contains(number) else { throw refusal(of: "\(number)") }
+        case (.process, .integer(let number)):
+            guard number > 0 else { throw refusal(of: "\(number)") }
+        case (.exitCodes, .integers(let codes)):
+            guard !codes.isEmpty else { throw refusal(of: "empty") }
+            for (index, code) in codes.enumerated() where !(0...255).contains(code) {
+                throw refusal(of: "\(code)", at: .index(index), expecting: "0 to 255")
+            }
+        case (.choice(let words), .text(let word)):
+            guard words.contains(word) else { throw refusal(of: "'\(word)'") }
+        case (_, .text(let words)): try checkSize(words.utf8.count, Limits.words)
+        default: break
+        }
+    }
+
+    private func checkLabel(
+        _ label: String,
+        at part: OptionRefusal.Part?
+    ) throws(OptionRefusal) {
+        guard !label.isEmpty else { throw refusal(of: "empty", at: part, expecting: "a name") }
+        try checkSize(label.utf8.count, Limits.name, at: part)
+        // Unicode's category Cc, whose members never change.
+        let isOnOneLine = !label.unicodeScalars.contains {
+            $0.value < 0x20 || (0x7F...0x9F).contains($0.value)
+        }
+        guard isOnOneLine else {
+            throw refusal(
+                of: label.debugDescription,
+                at: part,
+                expecting: "text without control characters"
+            )
+        }
+    }
+
+    private func checkCommand(_ words: [String]) throws(OptionRefusal) {
+        guard let program = words.first, !program.isEmpty else {
+            throw refusal(of: words.isEmpty ? "empty" : "without a program")
+        }
+        try checkCount(words.count, Limits.arguments, "arguments")
+        try checkSize(words.reduce(0) { $0 + $1.utf8.count + 1 }, Limits.command)
+        for (index, word) in words.enumerated() { try checkNoNUL(word, at: .index(index)) }
+    }
+
+    private func checkEnvironment(_ variables: [String: String]) throws(OptionRefusal) {
+        try checkCount(variables.count, Limits.variables, "variables")
+        let size = variables.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 2 }
+        try checkSize(size, Limits.environment)
+        for (name, value) in variables.sorted(by: { $0.key < $1.key }) {
+            guard !name.isEmpty, !name.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "=") })
+            else {
+                throw refusal(
+                    of: "with a variable \(name.debugDescription)",
+                    expecting: "names without '=' and NUL"
+                )
+            }
+            try checkNoNUL(value, at: .key(name))
+        }
+    }
+
+    private func checkSize(
+        _ size: Int,
+        _ limit: Int,
+        at part: OptionRefusal.Part? = nil
+    ) throws(OptionRefusal) {
+        try checkCount(size, limit, "bytes", at: part)
+    }
+
+    private func checkCount(
+        _ count: Int,
+        _ limit: Int,
+        _ things: String,
+        at part: OptionRefusal.Part? = nil
+    ) throws(OptionRefusal) {
+        guard count > limit else { return }
+        throw OptionRefusal(
+            option: self,
+            part: part,
+            problem: .tooMany(count, of: things, limit: limit)
+        )
+    }
+
+    private func checkNoNUL(
+        _ text: String,
+        at part: OptionRefusal.Part? = nil
+    ) throws(OptionRefusal) {
+        guard text.utf8.contains(0) else { return }
+        throw refusal(of: "with a NUL", at: part, expecting: "text without NUL")
+    }
+}
+
+extension JobDefinition {
+    /// Checks each option that is stated, as `JobOption.check` does.
+    package func check() throws(OptionRefusal) {
+        for option in JobOption.allCases {
+            if let value = self[option] { try option.check(value) }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+
+/// An option of a job, by its name on the wire: the one table of all that is known of it.
+///
+/// The wire, the policies, the command line, the files of `apply`, their schema and the documents
+/// follow from it. The words of a schedule are options as well: on the wire they are the fields of
+/// `schedule`, elsewhere they stand among the others.
+package enum JobOption: String, CaseIterable, Hashable, Sendable {
+    // In the order in which files have them.
+    case every, from, at, `in`, cron, calendar, tz
+    case name, command, cwd, env, userInfo, tags, paused, count, until, tolerance, jitter
+    case misfire, misfireLimit, misfireAfter, misfireWindow
+    case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, rerunInterrupted
+    case nice, memoryMax, cpuTime, umask
+    case whilePid, whileConnected
+
+    /// A row of the table.
+    package struct Row: Sendable {
+        package var form: OptionForm
+        /// What counts where it is left out, as one would type it; nil where no value says it.
+        package var standard: String?
+        /// The same where no value says it; nil for nothing at all.
+        package var unset: String?
+        /// What it does, in one sentence.
+        package var meaning: String
+
+        /// The sentence with an addition behind a semicolon.
+        package func meaning(and addition: String?) -> String {
+            addition.map { "\(meaning.dropLast()); \($0)." } ?? meaning
+        }
+
+        fileprivate init(
+            _ form: OptionForm,
+            standard: String? = nil,
+            unset: String? = nil,
+            _ meaning: String
+        ) {
+            (self.form, self.standard, self.unset) = (form, standard, unset)
+            self.meaning = meaning
+        }
+    }
+
+    package var row: Row {
+        switch self {
+        case .every:
+            Row(.duration(from: .shortestInterval), "Again and again, that far apart: 5s, 250ms.")
+        case .from: Row(.date, unset: "one interval from now", "The first date of 'every'.")
+        case .at: Row(.date, "Once, at that date: '2026-12-01 09:00'.")
+        case .in:
+            Row(.duration(from: .shortestInterval), "Once, that long from now: 30m, '1h 30min'.")
+        case .cron:
+            Row(
+                .expression(example: "*/5 * * * *"),
+                "A cron expression of five or six fields, or a word: '0 9 * * mon-fri', @daily."
+            )
+        case .calendar:
+            Row(
+                .expression(example: "Mon 09:00"),
+                "A calendar expression of systemd.time(7): 'Mon *-*-* 09:00'."
+            )
+        case .tz: Row(.zone, unset: "the daemon's", "The zone of dates and expressions.")
+        case .name: Row(.label, "A name, unique among the owner's live jobs.")
+        case .command: Row(.command, "The program and its arguments, run as given.")
+        case .cwd: Row(.path, unset: "the owner's home", "The command's working directory.")
+        case .env: Row(.environment, "Variables for the command, beside the plain environment.")
+        case .userInfo: Row(.json, "JSON for the command's standard input, and for watchers.")
+        case .tags: Row(.labels, "Words to find the job by.")
+        case .paused: Row(.flag, standard: "false", "Paused, not armed; 'timerctl resume' arms it.")
+        case .count: Row(.integer(1...Int.max), unset: "no limit", "End after that many fires.")
+        case .until: Row(.date, unset: "never", "No fire after this date.")
+        case .tolerance:
+            Row(
+                .duration(from: .zero),
+                standard: "0",
+                "How late a fire may be, to share a wake-up."
+            )
+        case .jitter:
+            Row(
+                .duration(from: .zero),
+                standard: "0",
+                "Put each fire off by less than this, by as much each time for the same date."
+            )
+        case .misfire:
+            Row(
+                .choice(JobDefinition.Misfire.words),
+                standard: "once",
+                "Missed dates: one fire for all (once), none (skip), or each (all)."
+            )
+        case .misfireLimit:
+            Row(
+                .integer(1...Limits.misfireLimit),
+                standard: "100",
+                "How many missed dates 'all' makes up for, the newest."
+            )
+        case .misfireAfter:
+            Row(
+                .duration(from: .zero),
+                standard: "1min",
+                "How late a date may still fire as late, not missed."
+            )
+        case .misfireWindow:
+            Row(
+                .duration(from: .zero),
+                unset: "no bound",
+                "What was due longer ago is never made up for."
+            )
+        case .timeout:
+            Row(
+                .duration(from: .shortestInterval),
+                unset: "no limit",
+                "End a run that takes longer."
+            )
+        case .killAfter:
+            Row(.duration(from: .zero), standard: "5s", "SIGKILL that long after SIGTERM.")
+        case .overlap:
+            Row(
+                .choice(JobDefinition.Overlap.words),
+                standard: "skip",
+                "A fire while a run is in progress: is dropped (skip), waits (queue), begins "
+                    + "beside it (allow), or ends it first (replace)."
+            )
+        case .retries:
+            Row(.integer(0...1000), standard: "0", "Try a run that failed again, so often.")
+        case .backoff:
+            Row(
+                .backoff,
+                standard: "1s..1h",
+                "At most how long before the first retry, doubled up to MAX."
+            )
+        case .successCodes: Row(.exitCodes, standard: "0", "The exit statuses that are no failure.")
+        case .onFailure:
+            Row(.command, "Run once when a fire has failed for good; the run as JSON on stdin.")
+        case .rerunInterrupted:
+            Row(.flag, standard: "false", "Run again what the daemon's end interrupted.")
+        case .nice: Row(.integer(-20...19), "The niceness of a run, -20 to 19.")
+        case .memoryMax:
+            Row(
+                .bytes,
+                unset: "no limit",
+                "The address space of each process at most, such as 512M."
+            )
+        case .cpuTime:
+            Row(
+                .duration(from: .seconds(1)),
+                unset: "no limit",
+                "The processor time of each process at most."
+            )
+        case .umask: Row(.octal, standard: "022", "The file mode creation mask.")
+        case .whilePid: Row(.process, "End the job when this process has gone.")
+        case .whileConnected:
+            Row(.flag, standard: "false", "Stay connected; the job ends when the connection does.")
+        }
+    }
+
+    package var form: OptionForm { row.form }
+
+    /// Whether it is a word of the schedule.
+    package var isOfSchedule: Bool {
+        switch self {
+        case .every, .from, .at, .in, .cron, .calendar, .tz: true
+        default: false
+        }
+    }
+
+    /// What stands beside `schedule` in a definition on the wire.
+    package static let fields = allCases.filter { !$0.isOfSchedule }
+
+    /// The option that stands under that name in a definition on the wire.
+    package init?(field name: String) {
+        guard let option = Self(rawValue: name), !option.isOfSchedule else { return nil }
+        self = option
+    }
+
+    /// The way to it in a definition on the wire.
+    package var path: String { isOfSchedule ? "schedule.\(rawValue)" : rawValue }
+
+    /// Its name on the command line, without dashes; nil for the command, which stands by itself.
+    package var flag: String? {
+        switch self {
+        case .command: nil
+        case .tags: "tag"
+        default: rawValue.map { $0.isUppercase ? "-\($0.lowercased())" : "\($0)" }.joined()
+        }
+    }
+}

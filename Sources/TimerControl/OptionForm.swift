@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Schedules
+
+/// What an option may hold.
+package enum OptionForm: Hashable, Sendable {
+    /// Some text on one line.
+    case label
+    case labels
+    /// A program and its arguments; for people also a line for `/bin/sh -c`.
+    case command
+    case environment
+    case json
+    /// An absolute one.
+    case path
+    case flag
+    case integer(ClosedRange<Int>)
+    /// The number of a process.
+    case process
+    case exitCodes
+    case choice([String])
+    case date
+    /// A length of time, up to 100 years.
+    case duration(from: TimeSpan)
+    /// `D` or `D..MAX`.
+    case backoff
+    /// A number of bytes, perhaps with K, M, G or T for a power of 1024.
+    case bytes
+    /// A file mode creation mask.
+    case octal
+    /// Of a schedule.
+    case expression(example: String)
+    case zone
+
+    /// The shape of a value, on the wire and in files.
+    package enum Shape: Hashable, Sendable {
+        case text, texts, variables, integer, integers, flag, json
+    }
+
+    package var shape: Shape {
+        switch self {
+        case .label, .path, .choice, .date, .duration, .backoff, .bytes, .octal, .expression, .zone:
+            .text
+        case .labels, .command: .texts
+        case .environment: .variables
+        case .json: .json
+        case .flag: .flag
+        case .integer, .process: .integer
+        case .exitCodes: .integers
+        }
+    }
+
+    /// What is accepted, in the words of a message.
+    package var accepted: String {
+        switch self {
+        case .label: "a name of 1 to \(Limits.name) bytes without control characters"
+        case .labels: "a list of tags"
+        case .command: "[program, argument, ...]"
+        case .environment: "a map of names to text"
+        case .json: "any value"
+        case .path: "an absolute path"
+        case .flag: "true or false"
+        case .integer(let range):
+            "a number from \(range.lowerBound) "
+                + (range.upperBound == .max ? "upwards" : "to \(range.upperBound)")
+        case .process: "the number of a process"
+        case .exitCodes: "a list of exit statuses, 0 to 255"
+        case .choice(let words):
+            words.dropLast().map { "'\($0)'" }.joined(separator: ", ") + " or '\(words.last ?? "")'"
+        case .date: "a date such as '2026-12-31 18:00'"
+        case .duration(let least):
+            "a duration of \(least) to 100 years, such as '90s' or '1h 30min'"
+        case .backoff: "D or D..MAX, such as 10s..5min, with MAX not below D"
+        case .bytes: "a number of bytes, or with K, M, G or T: 512M"
+        case .octal: "an octal number from 0 to 777"
+        case .expression(let example): "text such as '\(example)'"
+        case .zone: "a zone such as 'Europe/Berlin'"
+        }
+    }
+
+    /// What JSON has for it, with an example where the words have a form of their own.
+    package var expectedJSON: String {
+        switch self {
+        case .label, .choice: "a string"
+        case .labels: "an array such as [\"nightly\"]"
+        case .command: "an array such as [\"/bin/echo\", \"hello\"]"
+        case .environment: "an object such as {\"LANG\": \"C\"}"
+        case .json: "a value"
+        case .path: "a string such as '/srv'"
+        case .flag: "true or false"
+        case .integer, .process: "an integer"
+        case .exitCodes: "an array such as [0, 3]"
+        case .date: "a string such as 'tomorrow 09:00'"
+        case .duration: "a string such as '5s'"
+        case .backoff: "a string such as '10s..5min'"
+        case .bytes: "a string such as '512M'"
+        case .octal: "a string such as '022'"
+        case .expression(let example): "a string such as '\(example)'"
+        case .zone: "a string such as 'Europe/Berlin'"
+        }
+    }
+}
+
+/// What is stated for an option.
+package enum OptionValue: Hashable, Sendable {
+    case text(String)
+    case texts([String])
+    case variables([String: String])
+    case integer(Int)
+    case integers([Int])
+    case flag(Bool)
+    case json(JSONText)
+
+    /// Whether it states nothing: no tags, no variables.
+    package var isEmpty: Bool { self == .texts([]) || self == .variables([:]) }
+}

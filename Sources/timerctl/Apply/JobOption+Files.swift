@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// How a file has a job: its options side by side, under the job's name.
+extension JobOption {
+    /// What a job in a file may have, in the order in which it is written; a file says the same each
+    /// time, and outlives processes and connections.
+    static let inFiles = allCases.filter { option in
+        switch option {
+        case .in, .name, .whilePid, .whileConnected: false
+        default: true
+        }
+    }
+
+    /// What is accepted, in the words of a message.
+    var acceptedInFile: String {
+        form == .command ? "a list \(form.accepted), or a line for /bin/sh -c" : form.accepted
+    }
+
+    /// What a file states; nil where that is of another shape.
+    ///
+    /// - Throws: a `Mistake` inside of it.
+    func value(of yaml: YAMLValue) throws(Mistake) -> OptionValue? {
+        switch form.shape {
+        case .text: return yaml.text.map(OptionValue.text)
+        case .texts:
+            if form == .command, let line = yaml.text {
+                return line.isEmpty ? nil : .texts(.shell(line))
+            }
+            guard case .list(let elements) = yaml.content else { return nil }
+            let texts = elements.compactMap(\.text)
+            return texts.count == elements.count ? .texts(texts) : nil
+        case .variables:
+            guard case .map(let members) = yaml.content else { return nil }
+            var variables: [String: String] = [:]
+            for (key, value) in members {
+                guard let name = key.text, let text = value.text else {
+                    throw Mistake(
+                        place: value.place,
+                        message: "variable \(key.kind) is \(value.kind), accepted is text"
+                    )
+                }
+                variables[name] = text
+            }
+            return .variables(variables)
+        case .json: return .json(JSONText(try yaml.json))
+        case .flag:
+            guard case .bool(let flag) = try yaml.json else { return nil }
+            return .flag(flag)
+        case .integer:
+            guard case .integer(let number) = try yaml.json else { return nil }
+            return .integer(Int(number))
+        case .integers:
+            guard case .array(let elements) = try yaml.json else { return nil }
+            let numbers = elements.compactMap {
+                if case .integer(let code) = $0 { Int(code) } else { nil }
+            }
+            return numbers.count == elements.count ? .integers(numbers) : nil
+        }
+    }
+
+    /// The one form of all values that mean the same; what means nothing stays what it is.
+    func meaning(of value: OptionValue) -> OptionValue {
+        // try?: as above; it differs from all others then.
+        if case .json(let text) = value { return (try? .json(JSONText(text.parsed()))) ?? value }
+        return (try? normal(value)) ?? value
+    }
+
+    /// What counts in a file where it is left out; nil for nothing at all.
+    var standardInFile: OptionValue? {
+        // A pause that no file speaks of is left as it is.
+        guard self != .paused else { return nil }
+        // try?: a test reads each of them.
+        return row.standard.flatMap { try? value(argument: $0) }
+    }
+
+    /// What it does, in a sentence.
+    var meaningInFile: String {
+        switch self {
+        case .paused: "Paused, not armed. Where it is left out, that is left as it is."
+        case .command, .onFailure: row.meaning(and: "a list, or a line for /bin/sh -c")
+        default: row.meaning(and: row.unset.map { "default: \($0)" })
+        }
+    }
+
+    /// The name most like a misspelt one; nil where none is like it.
+    static func nearest(to word: String) -> String? {
+        let near = inFiles.map { (name: $0.rawValue, edits: edits(from: word, to: $0.rawValue)) }
+            .min { $0.edits < $1.edits }
+        return near.flatMap { $0.edits <= max(1, word.count / 3) ? $0.name : nil }
+    }
+
+    /// How many letters are to be put in, left out or replaced.
+    private static func edits(from word: String, to name: String) -> Int {
+        let (word, name) = (Array(word.lowercased()), Array(name.lowercased()))
+        var row = Array(0...name.count)
+        for (index, letter) in word.enumerated() {
+            var diagonal = index
+            row[0] = index + 1
+            for column in name.indices {
+                let replaced = diagonal + (name[column] == letter ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(replaced, diagonal + 1, row[column] + 1)
+            }
+        }
+        return row[name.count]
+    }
+}
