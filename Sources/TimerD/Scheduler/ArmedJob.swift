@@ -90,7 +90,8 @@ struct ArmedJob: Sendable {
             let isCommand = job.definition.command != nil
             return isCommand && isTime && stage == .waiting && !isRunning ? .prepare : .wait
         }
-        // One that was made ready goes by itself alone: on a slow disk, others always come before it is.
+        // Of a fire that was made ready only its own lateness counts: on a slow disk, the next date of a short
+        // interval always comes before its row is stored.
         let isMissed = stage == .waiting ? hasMissedDates(at: now) : isTooLate(at: now)
         if isMissed, !claim.isSettled, !claim.isRedelivery { return .resettle }
         if isRunning {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Schedules
 import Testing
+import TimerControl
 
 @testable import TimerD
 
@@ -47,6 +49,39 @@ struct FireLifeTests {
     func outcome(row: Row) async throws {
         let outcome = try await FireLife.outcome(of: row.stage, row.happening)
         #expect(outcome.description == row.expected)
+    }
+
+    /// docs/protocol.md has both words for `waitsFor`.
+    @Test(
+        "A fire that waits for its next attempt, or for onFailure's command, is listed as waiting"
+    )
+    func listedAsWaiting() async throws {
+        try await TestScheduler.with(keeping: TestScheduler.Keeping(maxRuns: 1)) { test in
+            test.runner.isHolding = true
+            let retried = try await test.add(ScheduleWords(in: "1s"), command: ["x"]) {
+                $0.retries = 1
+                $0.backoff = "1h..1h"
+            }
+            let failed = try await test.add(ScheduleWords(in: "1s"), command: ["y"]) {
+                $0.onFailure = ["notify"]
+            }
+            for _ in 1...2 {
+                try await test.advance(by: .seconds(2))
+                try await test.add(ScheduleWords(in: "1s"), command: ["other"])
+                test.runner.end(.exited(1))
+            }
+            try await test.advance(by: .seconds(2))
+            #expect(test.runner.requests.map { $0.argv[0] } == ["x", "y", "other"])
+            for (job, wait) in [(retried, Run.Wait.retry), (failed, .onFailure)] {
+                let listed = try await test.history(job.id).map(\.waitsFor)
+                withKnownIssue("What is listed are its runs, and those are over") {
+                    #expect(listed == [wait])
+                }
+            }
+            test.runner.isHolding = false
+            test.runner.end()
+            try await test.settle()
+        }
     }
 }
 
