@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import JobModel
 
 extension ProcessLimits {
     /// The least niceness that the kernel gives to a command of `owner`; nil where it is root's
