@@ -66,10 +66,12 @@ let package = Package(
         .target(name: "Locks", swiftSettings: settings),
         .target(name: "RunLoopTimers", dependencies: ["Locks"], swiftSettings: settings),
         .target(name: "Schedules", dependencies: ["Locks"], swiftSettings: settings),
+        // What a job is: pure values.
+        .target(name: "JobModel", dependencies: ["Schedules"], swiftSettings: settings),
         .target(
             name: "TimerControl",
             dependencies: [
-                "Schedules",
+                "JobModel", "Schedules",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
@@ -84,9 +86,8 @@ let package = Package(
         .target(
             name: "TimerD",
             dependencies: [
-                "CLinux", "CPAM", "CSQLite", "CSpawn", "Locks", "Migrations", "RunLoopTimers",
-                "Schedules",
-                "TimerControl",
+                "CLinux", "CPAM", "CSQLite", "CSpawn", "JobModel", "Locks", "Migrations",
+                "RunLoopTimers", "Schedules", "TimerControl",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -167,8 +168,8 @@ let package = Package(
         .testTarget(
             name: "TimerDTests",
             dependencies: [
-                "CCrashDisk", "CSQLite", "Locks", "Migrations", "RunLoopTimers", "Schedules",
-                "TestRandom", "TimerControl", "TimerD",
+                "CCrashDisk", "CSQLite", "JobModel", "Locks", "Migrations", "RunLoopTimers",
+                "Schedules", "TestRandom", "TimerControl", "TimerD",
                 // The end-to-end tests run these; naming them here has them built first.
                 "TimerDMain", "timerctl",
                 .product(name: "Logging", package: "swift-log"),

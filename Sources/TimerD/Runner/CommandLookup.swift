@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSpawn
+import JobModel
 import SystemPackage
 
 /// The files that a command may mean, and the refusal if none of them could be executed.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
+
 /// Carries out runs: the seam between the scheduler and processes.
 protocol CommandRunner: Sendable {
     /// Runs a command; returns once its own process has ended and its group has ended or cannot be ended.
@@ -92,17 +94,6 @@ struct Credentials: Hashable, Sendable {
     var gid: UInt32
     /// Supplementary groups.
     var groups: [UInt32]
-}
-
-/// What the kernel holds each process of a run to; nil for what it inherits.
-struct ProcessLimits: Hashable, Sendable {
-    /// -20 to 19.
-    var nice: Int32?
-    /// RLIMIT_AS, in bytes.
-    var memoryMax: UInt64?
-    /// RLIMIT_CPU, in seconds.
-    var cpuTime: UInt64?
-    var umask: UInt32 = 0o022
 }
 
 /// How a run ended.

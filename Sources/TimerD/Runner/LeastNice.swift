@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import JobModel
 
 extension ProcessLimits {
     /// The lowest niceness of a command of `owner`; nil if root's daemon runs root's command, which may have

@@ -2,6 +2,7 @@
 
 import CSpawn
 import Glibc
+import JobModel
 import SystemPackage
 
 /// A child of the daemon from its beginning until it is reaped, once.

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
-import TimerControl
+package import Schedules
 
-/// The options of a job, parsed and checked.
-struct JobPolicy: Hashable, Sendable {
-    /// The job ends after this many fires; nil for no such bound.
-    var count: Int?
+/// The options of a job, read from the words in which they came.
+package struct JobPolicy: Hashable, Sendable {
+    /// How many fires the job lives for.
+    package var count: Int?
     /// No date after this one fires; wall time.
-    var until: Timestamp?
-    var tolerance = TimeSpan.zero
-    /// The longest delay of a fire, so that jobs of one date do not all fire at once.
-    var jitter = TimeSpan.zero
-    var misfire = MisfirePolicy()
+    package var until: Timestamp?
+    package var tolerance = TimeSpan.zero
+    /// The longest that a fire is put off, so that jobs of one date spread.
+    package var jitter = TimeSpan.zero
+    package var misfire = MisfirePolicy()
     /// How its commands are run.
-    var run = RunPolicy()
+    package var run = RunPolicy()
 
-    init() {}
+    package init() {}
 
     /// Reads `definition`'s options; dates such as `tomorrow 09:00` are taken from `now` in `zone`.
-    init(
+    package init(
         _ definition: JobDefinition,
         now: Timestamp,
         zone: @autoclosure () -> Zone
@@ -40,6 +39,7 @@ struct JobPolicy: Hashable, Sendable {
 
 extension MisfirePolicy {
     fileprivate init(_ definition: JobDefinition) throws(OptionRefusal) {
+        self.init()
         mode = definition.misfire ?? .once
         if let limit = definition.misfireLimit {
             try JobOption.misfireLimit.check(.integer(limit))

@@ -27,9 +27,14 @@ extension Identifier: Codable {
     }
 }
 
-public typealias JobID = Identifier<Job>
-public typealias FireID = Identifier<Fire>
-public typealias RunID = Identifier<Run>
+public typealias JobID = Identifier<Numbered.Job>
+public typealias FireID = Identifier<Numbered.Fire>
+public typealias RunID = Identifier<Numbered.Run>
 
-/// What `FireID` counts: one scheduled date of one job coming due.
-public enum Fire {}
+/// What numbers are given to.
+public enum Numbered {
+    public enum Job {}
+    /// One scheduled date of one job coming due.
+    public enum Fire {}
+    public enum Run {}
+}

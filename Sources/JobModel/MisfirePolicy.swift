@@ -1,42 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
-import TimerControl
+package import Schedules
 
 /// What to do with fire dates that have passed: pure, and the same on a busy host, after a stop and
 /// after sleep.
 ///
 /// All passed dates but the latest are missed; the latest is late, and fires, if it is no older
 /// than `after`, else it is missed too. The mode says what becomes of those that are missed.
-struct MisfirePolicy: Hashable, Sendable {
-    var mode: JobDefinition.Misfire = .once
+package struct MisfirePolicy: Hashable, Sendable {
+    package var mode: JobDefinition.Misfire
     /// How many missed dates `all` makes up for: the newest.
-    var limit = 100
+    package var limit: Int
     /// How old the latest date may be to count as late.
-    var after = TimeSpan.seconds(60)
-    /// A date that was due longer ago than this is never made up for; nil for no bound.
-    var window: TimeSpan?
+    package var after: TimeSpan
+    /// What was due longer ago than this is never made up for; nil for no bound.
+    package var window: TimeSpan?
+
+    package init(
+        mode: JobDefinition.Misfire = .once,
+        limit: Int = 100,
+        after: TimeSpan = .seconds(60),
+        window: TimeSpan? = nil
+    ) {
+        (self.mode, self.limit, self.after, self.window) = (mode, limit, after, window)
+    }
 
     /// A fire to be claimed.
-    struct DueFire: Hashable, Sendable {
-        var date: Timestamp
+    package struct DueFire: Hashable, Sendable {
+        package var date: Timestamp
         /// How many missed dates it stands for; one that is made up for by itself counts as one.
-        var missed: Int
+        package var missed: Int
     }
 
     /// Dates, next to each other, which do not become fires.
-    struct SkippedDates: Hashable, Sendable {
-        var first: Timestamp
-        var last: Timestamp
-        var count: Int
-        var reason: FireReason
+    package struct SkippedDates: Hashable, Sendable {
+        package var first: Timestamp
+        package var last: Timestamp
+        package var count: Int
+        package var reason: FireReason
+
+        package init(first: Timestamp, last: Timestamp, count: Int, reason: FireReason) {
+            (self.first, self.last, self.count, self.reason) = (first, last, count, reason)
+        }
     }
 
-    struct Settlement: Hashable, Sendable {
+    package struct Settlement: Hashable, Sendable {
         /// Oldest first; each date that is neither here nor `fire` is later than both.
-        var skipped: [SkippedDates] = []
+        package var skipped: [SkippedDates] = []
         /// Nil where none of the passed dates fires.
-        var fire: DueFire?
+        package var fire: DueFire?
     }
 
     /// Settles the dates from `first`, itself one that is due, through `now`.
@@ -44,7 +56,7 @@ struct MisfirePolicy: Hashable, Sendable {
     /// `until` is the last instant at which the job still has dates, nil for no such end.
     /// Under `all` only the oldest date that is made up for is returned; the next settlement, from
     /// the date that follows it, returns the next.
-    func settle(
+    package func settle(
         _ dates: JobDates,
         from first: Timestamp,
         until: Timestamp? = nil,

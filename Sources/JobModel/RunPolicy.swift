@@ -1,38 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
-import TimerControl
+package import Schedules
 
-/// The options of a job's runs, read from its definition: limits, overlap, end and retries.
-struct RunPolicy: Hashable, Sendable {
+/// How the runs of a job are begun, held to limits, ended and tried again: its options, read.
+package struct RunPolicy: Hashable, Sendable {
     /// How long a run may take; nil for no limit.
-    var timeout: TimeSpan?
+    package var timeout: TimeSpan?
     /// How long after SIGTERM comes SIGKILL.
-    var killAfter = TimeSpan.seconds(5)
-    var limits = ProcessLimits()
-    var overlap = JobDefinition.Overlap.skip
+    package var killAfter = TimeSpan.seconds(5)
+    package var limits = ProcessLimits()
+    package var overlap = JobDefinition.Overlap.skip
     /// How often a run that failed is tried again.
-    var retries = 0
+    package var retries = 0
     /// How long to wait before a retry; nil for `Backoff.standard`.
-    var backoff: Backoff?
+    package var backoff: Backoff?
     /// The exit statuses that are no failure.
-    var successCodes: Set<Int32> = [0]
+    package var successCodes: Set<Int32> = [0]
     /// Run once when a fire has failed for good.
-    var onFailure: [String]?
+    package var onFailure: [String]?
 
-    /// How its runs are ended.
-    var teardown: Teardown { .terminate(killAfter: killAfter.duration) }
-
-    /// Whether the command exited with one of the success codes.
-    func isSuccess(_ outcome: RunOutcome) -> Bool {
-        guard case .exited(let status) = outcome else { return false }
-        return successCodes.contains(status)
-    }
-
-    init() {}
+    package init() {}
 
     /// Reads `definition`'s options.
-    init(_ definition: JobDefinition) throws(OptionRefusal) {
+    package init(_ definition: JobDefinition) throws(OptionRefusal) {
         if let text = definition.timeout { timeout = try JobOption.timeout.span(text) }
         if let text = definition.killAfter { killAfter = try JobOption.killAfter.span(text) }
         overlap = definition.overlap ?? .skip
@@ -65,7 +55,23 @@ struct RunPolicy: Hashable, Sendable {
     }
 }
 
-extension TimeSpan {
-    /// The span as a `Duration` of the standard library.
-    var duration: Duration { .microseconds(microseconds) }
+/// What the kernel holds each process of a run to; nil for what it inherits.
+package struct ProcessLimits: Hashable, Sendable {
+    /// -20 to 19.
+    package var nice: Int32?
+    /// RLIMIT_AS, in bytes.
+    package var memoryMax: UInt64?
+    /// RLIMIT_CPU, in seconds.
+    package var cpuTime: UInt64?
+    package var umask: UInt32
+
+    package init(
+        nice: Int32? = nil,
+        memoryMax: UInt64? = nil,
+        cpuTime: UInt64? = nil,
+        umask: UInt32 = 0o022
+    ) {
+        (self.nice, self.memoryMax, self.cpuTime) = (nice, memoryMax, cpuTime)
+        self.umask = umask
+    }
 }

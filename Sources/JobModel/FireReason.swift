@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a date did not become a fire, or became one out of turn.
+public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
+    /// The date passed while nobody could fire it; `misfire` decided against making up for it.
+    case misfire
+    /// The date was missed, and another fire stands for it.
+    case coalesced
+    /// More dates were missed than `misfireLimit` makes up for.
+    case misfireLimit
+    /// The date was missed longer ago than `misfireWindow`.
+    case misfireWindow
+    /// The date passed while the job's fire waited for its turn: its user's fires were more than a
+    /// user's share.
+    case overload
+    /// A run of the job was still in progress.
+    case overlap
+    /// Fired by `job.fire`, not by the schedule.
+    case manual
+    /// Dropped by `job.skip`.
+    case skip
+    /// The next fire was moved, by `job.setFireDate`, and stands for this date.
+    case moved
+    /// The job was paused.
+    case paused
+    /// The wall clock was set forward over it.
+    case clockStepped
+    /// The job was ended before the date, which had come, could fire, or its command run.
+    case invalidated
+    /// The job was held: it could not be read, or its owner was gone.
+    case held
+    /// Fired by hand, and dropped before its command began: the job was ended, or a newer fire replaced it.
+    case withdrawn
+
+    /// The reason in words, to follow "skipped: ".
+    public var sentence: String {
+        switch self {
+        case .misfire: "missed, and not made up for (misfire policy)"
+        case .coalesced: "missed; one later fire stands for it"
+        case .misfireLimit: "missed, and beyond the number that is made up for (misfire limit)"
+        case .misfireWindow: "missed too long ago to be made up for (misfire window)"
+        case .overload: "missed; its user's fires were more than maxFiresPerSecondPerUser"
+        case .held: "the job was held"
+        case .withdrawn: "fired by hand, and ended or replaced before its command began"
+        case .overlap: "the run before was still in progress"
+        case .manual: "fired by hand"
+        case .skip: "dropped on request (skip)"
+        case .moved: "the fire was moved to another date (set-fire-date)"
+        case .paused: "the job was paused"
+        case .clockStepped: "the clock was set forward over it"
+        case .invalidated: "the job was ended before it could fire"
+        }
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+extension StoredJob {
+    /// The job's dates.
+    var dates: JobDates {
+        var dates = JobDates(schedule)
+        dates.jitter = policy.jitter
+        dates.job = id
+        if let movedFrom, let fireDate {
+            dates.moved = JobDates.Moved(from: movedFrom, to: fireDate)
+        }
+        return dates
+    }
+
+    /// When its next fire is due; nil while there is none.
+    var dueDate: Timestamp? { fireDate.map(dates.due) }
+}
