@@ -64,7 +64,18 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         .target(name: "CSpawn"),
         .target(name: "Locks", swiftSettings: settings),
-        .target(name: "RunLoopTimers", dependencies: ["Locks"], swiftSettings: settings),
+        .target(
+            name: "Platform",
+            dependencies: [.product(name: "SystemPackage", package: "swift-system")],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "RunLoopTimers",
+            dependencies: [
+                "Locks", "Platform", .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings
+        ),
         .target(name: "Schedules", dependencies: ["Locks"], swiftSettings: settings),
         .target(
             name: "TimerControl",
@@ -84,9 +95,8 @@ let package = Package(
         .target(
             name: "TimerD",
             dependencies: [
-                "CLinux", "CPAM", "CSQLite", "CSpawn", "Locks", "Migrations", "RunLoopTimers",
-                "Schedules",
-                "TimerControl",
+                "CLinux", "CPAM", "CSQLite", "CSpawn", "Locks", "Migrations", "Platform",
+                "RunLoopTimers", "Schedules", "TimerControl",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -165,8 +175,8 @@ let package = Package(
         .testTarget(
             name: "TimerDTests",
             dependencies: [
-                "CCrashDisk", "CSQLite", "Locks", "Migrations", "RunLoopTimers", "Schedules",
-                "TimerControl", "TimerD",
+                "CCrashDisk", "CSQLite", "Locks", "Migrations", "Platform", "RunLoopTimers",
+                "Schedules", "TimerControl", "TimerD",
                 // The end-to-end tests run these; naming them here has them built first.
                 "TimerDMain", "timerctl",
                 .product(name: "Logging", package: "swift-log"),

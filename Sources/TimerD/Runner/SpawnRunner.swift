@@ -7,9 +7,9 @@ import SystemPackage
 final class SpawnRunner: CommandRunner {
     private let pump: PipePump
     /// As many as commands run at once by default.
-    private let threads = BlockingThreads(limit: 64)
+    private let threads = BlockingThreads(named: "timerd-start", limit: 64)
     /// Where signals are sent as their run's owner: apart from starts, which file systems may hold up.
-    private let signalThreads = BlockingThreads(limit: 16)
+    private let signalThreads = BlockingThreads(named: "timerd-signal", limit: 16)
     private let table: RunTable
     private let now: @Sendable () -> Int64
 
