@@ -78,6 +78,11 @@ struct DaemonParts {
         } stop: {
             $0.stop()
         }
+        let epoll = try await started.start {
+            try EpollLoop()
+        } stop: {
+            await $0.stop()
+        }
         let store = try await started.start {
             try Store(
                 configuration.database,
@@ -104,8 +109,9 @@ struct DaemonParts {
             loop: thread,
             clock: clock,
             store: store.writer,
-            runner: try SpawnRunner { clock.now().wall.microseconds },
+            runner: SpawnRunner(on: epoll) { clock.now().wall.microseconds },
             accounts: accounts,
+            targets: TargetWatch(on: epoll),
             events: bus,
             eventSequenceEnd: store.state.eventSequenceEnd,
             settings: Settings(configuration, account: account),
@@ -113,7 +119,7 @@ struct DaemonParts {
         )
         self.scheduler = scheduler
         let watch = try await started.start {
-            try ClockWatch { signal in Task { await scheduler.clockSignalled(signal) } }
+            try ClockWatch(on: epoll) { signal in Task { await scheduler.clockSignalled(signal) } }
         } stop: {
             $0.stop()
         }

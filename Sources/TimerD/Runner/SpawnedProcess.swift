@@ -9,7 +9,7 @@ struct SpawnedProcess: Sendable {
     /// Of the process and, once it has got that far, of its group and session.
     let pid: pid_t
     /// Readable once the process has ended.
-    let pidfd: CInt
+    let pidfd: FileDescriptor
     /// Where it says that it could not become the command; ends without a word if it could.
     let status: FileDescriptor
     /// The daemon's own peak, in bytes; see `usage`.
@@ -41,7 +41,7 @@ struct SpawnedProcess: Sendable {
         }
         guard code == 0 else { throw Errno(rawValue: code) }
         pid = process.pid
-        pidfd = process.pidfd
+        pidfd = FileDescriptor(rawValue: process.pidfd)
         status = FileDescriptor(rawValue: process.status)
         var own = rusage()
         // RUSAGE_SELF, which Swift has as another type than the call takes.
@@ -49,11 +49,17 @@ struct SpawnedProcess: Sendable {
         inheritedPeak = Int64(own.ru_maxrss) * 1024
     }
 
+    /// Ends it and waits for that, for as long as the kernel takes.
+    func kill() {
+        Glibc.kill(pid, SIGKILL)
+        var info = siginfo_t()
+        while waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT) == -1, errno == EINTR {}
+    }
+
     /// How the process ended, and what it used; to be called once, when it has ended.
     ///
     /// Nil if somebody else has reaped it.
     func reap() -> (outcome: RunOutcome, usage: RunUsage)? {
-        defer { close(pidfd) }
         var status: CInt = 0
         var used = rusage()
         while wait4(pid, &status, 0, &used) == -1 {

@@ -11,7 +11,9 @@ import SystemPackage
 final class BlockingThreads: Sendable {
     private let desk: WorkDesk
 
-    /// `limit`: how many threads there are at most. For the others see `SystemThread`.
+    /// Starts no thread yet.
+    ///
+    /// `limit`: how many there are at most. For the others see `SystemThread`.
     init(named name: String, limit: Int, givesWay: Bool = false) {
         desk = WorkDesk(name: name, limit: limit, givesWay: givesWay)
     }
