@@ -80,9 +80,10 @@ let package = Package(
         .target(
             name: "TimerControl",
             dependencies: [
-                "Schedules",
+                "Platform", "Schedules",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings
         ),
@@ -123,8 +124,9 @@ let package = Package(
         .executableTarget(
             name: "timerctl",
             dependencies: [
-                "CLinux", "Locks", "Schedules", "TimerControl",
+                "CLinux", "Locks", "Platform", "Schedules", "TimerControl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "Yams", package: "Yams"),
             ],
             swiftSettings: settings

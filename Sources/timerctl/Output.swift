@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Platform
+import SystemPackage
 
 /// Standard output and standard error of a command.
 enum Output {
@@ -33,7 +35,7 @@ enum Output {
     }
 
     private static func failure(_ error: Int32, _ file: String) -> Failure {
-        Failure(.inputOutput, "cannot write to \(file): \(errorText(error))")
+        Failure(.inputOutput, "cannot write to \(file): \(Errno(rawValue: error).text)")
     }
 
     /// Writes all bytes; the errno of what kept it from doing so.
@@ -66,10 +68,4 @@ enum Output {
         raise(SIGPIPE)
         exit(128 + SIGPIPE)
     }
-}
-
-/// The text of an errno, lower case as our messages are: "no such file or directory".
-func errorText(_ error: Int32) -> String {
-    let text = String(cString: strerror(error))
-    return text.prefix(1).lowercased() + text.dropFirst()
 }

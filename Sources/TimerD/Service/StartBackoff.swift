@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// It holds `sigset_t` where a module of the program imports it, and Glibc where none does.
+import CLinux
 import Glibc
 
 /// What a daemon does that could not start, before it ends: it says why, and waits the longer the

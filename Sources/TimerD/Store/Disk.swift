@@ -4,6 +4,8 @@ import CSQLite
 // It holds `stat` where a module of the program imports it, and Glibc where none does.
 import CoreFoundation
 import Glibc
+import Platform
+import SystemPackage
 
 /// What a database lies on: the seam between the store and a disk that fails.
 protocol Disk: Sendable {
@@ -92,7 +94,7 @@ extension DatabaseError {
         self.init(
             code: SQLITE_CANTOPEN,
             systemError: number,
-            message: "cannot \(failed) '\(path)': \(Self.text(ofErrno: number))",
+            message: "cannot \(failed) '\(path)': \(Errno(rawValue: number).text)",
             path: path
         )
     }

@@ -47,9 +47,8 @@ struct AppliedJobs {
 
     /// How the daemon calls the caller: by name, or by number where there is none.
     private static var ownNames: Set<String> {
-        let uid = geteuid()
-        let name = getpwuid(uid).map { String(cString: $0.pointee.pw_name) }
-        return [name ?? "\(uid)", "\(uid)"]
+        let user = LocalUser.current
+        return [user.name, "\(user.uid)"]
     }
 
     private func job(named name: String) async throws(Failure) -> Job? {

@@ -2,6 +2,7 @@
 
 import CLinux
 import Glibc
+import Platform
 import Schedules
 
 /// What this machine shows of the daemon and of what it depends on, read without asking it.
@@ -53,7 +54,7 @@ struct HostFacts: Hashable {
         )
         if let daemon {
             facts.databaseMode = mode(of: daemon.database)
-            let folder = parent(of: daemon.database)
+            let folder = daemon.database.parentFolder
             facts.folderMode = mode(of: folder)
             facts.space = space(of: folder)
         }
@@ -105,10 +106,5 @@ struct HostFacts: Hashable {
         // try?: another user's process may not be looked at, and one that has ended is gone.
         let bytes = try? InputFile.bytes(of: "/proc/\(pid)/cgroup")
         return String(decoding: bytes ?? [], as: UTF8.self)
-    }
-
-    private static func parent(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 }
