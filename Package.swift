@@ -64,16 +64,28 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         .target(name: "CSpawn"),
         .target(name: "Locks", swiftSettings: settings),
-        .target(name: "RunLoopTimers", dependencies: ["Locks"], swiftSettings: settings),
+        .target(
+            name: "Platform",
+            dependencies: [.product(name: "SystemPackage", package: "swift-system")],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "RunLoopTimers",
+            dependencies: [
+                "Locks", "Platform", .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings
+        ),
         .target(name: "Schedules", dependencies: ["Locks"], swiftSettings: settings),
         // What a job is: pure values.
         .target(name: "JobModel", dependencies: ["Schedules"], swiftSettings: settings),
         .target(
             name: "TimerControl",
             dependencies: [
-                "JobModel", "Schedules",
+                "JobModel", "Platform", "Schedules",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings
         ),
@@ -87,6 +99,7 @@ let package = Package(
             name: "TimerD",
             dependencies: [
                 "CLinux", "CPAM", "CSQLite", "CSpawn", "JobModel", "Locks", "Migrations",
+                "Platform",
                 "RunLoopTimers", "Schedules", "TimerControl",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -114,8 +127,9 @@ let package = Package(
         .executableTarget(
             name: "timerctl",
             dependencies: [
-                "CLinux", "Locks", "Schedules", "TimerControl",
+                "CLinux", "Locks", "Platform", "Schedules", "TimerControl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "Yams", package: "Yams"),
             ],
             swiftSettings: settings
@@ -168,8 +182,8 @@ let package = Package(
         .testTarget(
             name: "TimerDTests",
             dependencies: [
-                "CCrashDisk", "CSQLite", "JobModel", "Locks", "Migrations", "RunLoopTimers",
-                "Schedules", "TestRandom", "TimerControl", "TimerD",
+                "CCrashDisk", "CSQLite", "JobModel", "Locks", "Migrations", "Platform",
+                "RunLoopTimers", "Schedules", "TestRandom", "TimerControl", "TimerD",
                 // The end-to-end tests run these; naming them here has them built first.
                 "TimerDMain", "timerctl",
                 .product(name: "Logging", package: "swift-log"),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Glibc module of Swift leaves out: timers that notice a step of the wall clock, whether that
+// What the Glibc module of Swift leaves out: descriptors that are waited for together, timers that notice a step of the wall clock, whether that
 // clock is kept in time, descriptors of processes, and the allocator's settings.
 
 #pragma once
 
 #include <malloc.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/pidfd.h>
 #include <sys/timerfd.h>
 #include <sys/vfs.h>

@@ -4,7 +4,9 @@
 import Foundation
 import Glibc
 import Locks
+import Platform
 import Synchronization
+import SystemPackage
 
 /// The loop behind a `RunLoopThread`: its queue of work, its timers, its life.
 ///
@@ -73,7 +75,7 @@ final class ThreadLoop: TimerLoop {
 
     init(name: String) {
         self.name = name
-        DetachedThread.start(named: name) { self.main() }
+        startThread { self.main() }
     }
 
     /// Relaxed is enough: a thread finds its own id here only if it wrote it itself.
@@ -111,7 +113,7 @@ final class ThreadLoop: TimerLoop {
             CFRunLoopSourceSignal(source)
             CFRunLoopWakeUp(loop)
         case .startThread:
-            DetachedThread.start(named: name) { self.runRest() }
+            startThread { self.runRest() }
         }
         return true
     }
@@ -121,6 +123,15 @@ final class ThreadLoop: TimerLoop {
     }
 
     // MARK: The life of the thread
+
+    private func startThread(_ body: @escaping @Sendable () -> Void) {
+        do throws(Errno) {
+            try SystemThread.start(named: name, body)
+        } catch {
+            // Not an error to throw: without its thread a timer never fires, and nobody would know.
+            preconditionFailure("cannot start the thread '\(name)': \(error.text)")
+        }
+    }
 
     private func main() {
         owner.store(pthread_self(), ordering: .relaxed)
@@ -159,7 +170,7 @@ final class ThreadLoop: TimerLoop {
             return (state.waiters, state.isAttended)
         }
         if hasRest {
-            DetachedThread.start(named: name) { self.runRest() }
+            startThread { self.runRest() }
         }
         for waiter in waiters {
             waiter.resume()

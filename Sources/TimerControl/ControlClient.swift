@@ -3,7 +3,9 @@
 import Glibc
 public import NIOCore
 public import NIOPosix
+import Platform
 import Synchronization
+import SystemPackage
 
 /// A connection to a daemon's control socket.
 ///
@@ -162,7 +164,7 @@ public final class ControlClient: Sendable {
         default:
             ClientError(
                 .noDaemon,
-                "cannot connect to '\(path)': \(String(cString: strerror(error.errnoCode)))"
+                "cannot connect to '\(path)': \(Errno(rawValue: error.errnoCode).text)"
             )
         }
     }

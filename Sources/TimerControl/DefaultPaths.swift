@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Platform
 
 /// Where both programs look for socket, database and configuration by default.
 ///
@@ -57,9 +58,10 @@ public struct DefaultPaths: Hashable, Sendable {
             environment[variable] = getenv(variable).map { String(cString: $0) }
         }
         let uid = geteuid()
-        // A service may run without HOME; the user database has the folder.
-        if environment["HOME"] == nil, let home = getpwuid(uid)?.pointee.pw_dir {
-            environment["HOME"] = String(cString: home)
+        // A service may run without HOME; the user database knows it still.
+        if environment["HOME"] == nil {
+            // try?: where nobody knows it, there is none.
+            environment["HOME"] = (try? UserDatabase.user(uid))?.home
         }
         return Self(environment: environment, uid: uid) { path in
             var status = stat()

@@ -2,8 +2,6 @@
 
 import Glibc
 import Logging
-import NIOCore
-import NIOPosix
 import RunLoopTimers
 import Schedules
 import TimerControl
@@ -14,21 +12,16 @@ import TimerControl
 /// Clients may connect, but get no answer yet, and nothing else has been changed. The second takes over from
 /// the daemon before: it writes, then runs and answers. Either may refuse the start.
 struct DaemonParts {
-    let store: Store
-    let clock: SystemClock
-    let thread: RunLoopThread
-    let scheduler: Scheduler
-    let watch: ClockWatch
-    let bus: EventBus
+    let core: DaemonCore
     let metrics: MetricsReport
     let socket: ControlSocket
-    let log: Logger
-    /// The user that the daemon runs as.
-    private let own: Owner
-    private let resumption: ClockResumption
     private var started: StartedParts
 
-    /// Starts all parts; if one cannot start, stops those before it and throws.
+    var thread: RunLoopThread { core.loops.timers }
+    private var log: Logger { core.log }
+
+    /// Starts all parts; where one cannot, those before it are stopped, and all is as it was but for
+    /// the schema.
     ///
     /// If the first step fails, nothing was changed but the schema. `onLost` is called once, when the
     /// database was removed or replaced under the daemon.
@@ -41,7 +34,8 @@ struct DaemonParts {
         DescriptorLimit.raise()
         var started = StartedParts()
         do {
-            var parts = try await DaemonParts(configuration, manager, log, onLost, &started)
+            let core = try await DaemonCore(configuration, log, onLost, &started)
+            var parts = try await DaemonParts(core, configuration, manager, &started)
             try await parts.takeOver()
             await parts.serveMetrics(at: configuration.listen)
             return parts
@@ -52,90 +46,33 @@ struct DaemonParts {
         }
     }
 
-    /// Makes every part, in order.
+    /// Makes what clients come to, last of all.
     private init(
+        _ core: DaemonCore,
         _ configuration: Configuration,
         _ manager: ServiceManager,
-        _ log: Logger,
-        _ onLost: @escaping @Sendable (DatabaseError) -> Void,
         _ started: inout StartedParts
     ) async throws {
-        self.log = log
-        try TrustedPath.checkDatabase(configuration.database)
-        let lock = try await started.start {
-            try DatabaseLock(database: configuration.database)
-        } stop: {
-            $0.release()
-        }
-        let sockets = try await started.start {
-            MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        } stop: {
-            try await $0.shutdownGracefully()
-        }
-        thread = try await started.start {
-            RunLoopThread(name: "timerd-timers")
-        } stop: {
-            $0.stop()
-        }
-        let store = try await started.start {
-            try Store(
-                configuration.database,
-                log: log,
-                now: SystemClock.read().wall,
-                onLost: onLost
-            )
-        } stop: {
-            try await $0.close()
-        }
-        // Locks a database file that the store has just created.
-        try lock.holdFile()
-        self.store = store
-        resumption = try ClockResumption(store.state, bootID: SystemClock.bootID())
-        let clock = resumption.clock
-        self.clock = clock
-        let bus = EventBus(newest: store.state.eventSequenceEnd - 1, loop: sockets.any())
-        self.bus = bus
-        let accounts = Accounts(permission: AccountManagement.check)
-        let account = Account(uid: geteuid())
-        let own = Owner(uid: account.uid, name: account.name)
-        self.own = own
-        let scheduler = Scheduler(
-            loop: thread,
-            clock: clock,
-            store: store.writer,
-            runner: try SpawnRunner { clock.now().wall.microseconds },
-            accounts: accounts,
-            events: bus,
-            eventSequenceEnd: store.state.eventSequenceEnd,
-            settings: Settings(configuration, account: account),
-            log: log
-        )
-        self.scheduler = scheduler
-        let watch = try await started.start {
-            try ClockWatch { signal in Task { await scheduler.clockSignalled(signal) } }
-        } stop: {
-            $0.stop()
-        }
-        self.watch = watch
-        await scheduler.onLoadDateChange { watch.set($0) }
+        self.core = core
+        let (bus, own) = (core.bus, core.own)
         let status = StatusReport(
             configuration: configuration,
-            startedAt: clock.now().wall,
-            clock: clock,
-            scheduler: scheduler,
-            store: store,
+            startedAt: core.clock.now().wall,
+            clock: core.clock,
+            scheduler: core.scheduler,
+            store: core.store,
             watchers: { bus.watcherCount },
             newestEvent: { bus.newest }
         )
         metrics = MetricsReport(status: status) { bus.lostCount }
         let handler = CommandHandler(
-            scheduler: scheduler,
-            reader: store.reader,
-            care: store.care,
-            clock: clock,
+            scheduler: core.scheduler,
+            reader: core.store.reader,
+            care: core.store.care,
+            clock: core.clock,
             status: { await status.reply(to: $0) },
             metrics: metrics.reply,
-            log: log,
+            log: core.log,
             own: own
         )
         // The daemon's own user is known by its uid alone.
@@ -143,13 +80,13 @@ struct DaemonParts {
         let socket = try await started.start {
             var settings = ControlSocket.Settings(configuration, uid: geteuid())
             settings.inherited = try manager.socket(for: configuration.socket)
-            settings.admission.warnOfUnknownNames(log)
+            settings.admission.warnOfUnknownNames(core.log)
             return try await ControlSocket.bind(
                 settings,
                 bus: bus,
-                source: store.events(after: scheduler),
-                accounts: accounts,
-                logger: log,
+                source: core.store.events(after: core.scheduler),
+                accounts: core.accounts,
+                logger: core.log,
                 check: { handler.check($0, from: owner($1), over: $1.life) },
                 handle: { await handler.handle($0, from: owner($1), over: $1.life) }
             )
@@ -165,9 +102,9 @@ struct DaemonParts {
     ///
     /// - Throws: why what the daemon before left could not be settled; then nothing has been run.
     private func takeOver() async throws {
-        try await store.writer.write { [own] in try Owners($0).rename(own) }
-        try await resumption.write(to: store.writer, log: log)
-        let recovered = try await scheduler.recover()
+        try await core.store.writer.write { [own = core.own] in try Owners($0).rename(own) }
+        try await core.resumption.write(to: core.store.writer, log: log)
+        let recovered = try await core.scheduler.recover()
         if recovered.interrupted > 0 || recovered.redelivered > 0 {
             log.notice(
                 "recovered",
@@ -183,8 +120,8 @@ struct DaemonParts {
     /// Serves the metrics over HTTP if that is set.
     private mutating func serveMetrics(at listen: String) async {
         guard let address = ListenAddress(listen) else { return }
-        let (loop, metrics, log) = (bus.loop, metrics, log)
-        // Jobs run already: a port that is in use does not end them.
+        let (loop, metrics, log) = (core.bus.loop, metrics, log)
+        // Jobs run already; they are not ended because somebody else has the port.
         do {
             let endpoint = try await started.start {
                 try await MetricsEndpoint.start(
@@ -210,7 +147,7 @@ struct DaemonParts {
             log.warning("a changed setting needs a restart", metadata: ["setting": "\(setting)"])
         }
         (new.database, new.socket, new.listen) = (old.database, old.socket, old.listen)
-        await scheduler.reload(Settings(new, account: scheduler.settings.account))
+        await core.scheduler.reload(Settings(new, account: core.scheduler.settings.account))
         let socketSettings = ControlSocket.Settings(new, uid: geteuid())
         // Logged once it is in force, so that a reader of the log can rely on it.
         await socket.reload(socketSettings)
@@ -224,8 +161,8 @@ struct DaemonParts {
     ///
     /// - Throws: what could not be stored.
     func stop(drainTime: Duration) async throws {
-        watch.stop()
-        await scheduler.stop(drainTime: drainTime)
+        core.watch.stop()
+        await core.scheduler.stop(drainTime: drainTime)
         var started = started
         try await started.stop()
     }

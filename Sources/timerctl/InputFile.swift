@@ -3,6 +3,8 @@
 // `stat` is CLinux's if any module of the program imports that.
 import CLinux
 import Glibc
+import Platform
+import SystemPackage
 
 /// A file or folder that an argument names.
 enum InputFile {
@@ -40,7 +42,7 @@ enum InputFile {
     static func bytes(of path: String, atMost limit: Int) throws(Failure) -> [UInt8] {
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw Failure(.inputOutput, "cannot open '\(path)': \(errorText(errno))")
+            throw Failure(.inputOutput, "cannot open '\(path)': \(Errno.last.text)")
         }
         defer { if descriptor != STDIN_FILENO { close(descriptor) } }
         var bytes: [UInt8] = []
@@ -50,7 +52,7 @@ enum InputFile {
             if count == 0 { return bytes }
             if count < 0 {
                 if errno == EINTR { continue }
-                throw Failure(.inputOutput, "cannot read '\(path)': \(errorText(errno))")
+                throw Failure(.inputOutput, "cannot read '\(path)': \(Errno.last.text)")
             }
             bytes += chunk[..<count]
             guard bytes.count <= limit else {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Platform
+import SystemPackage
 
 /// Writes to standard output and standard error.
 enum Output {
@@ -33,7 +35,7 @@ enum Output {
     }
 
     private static func failure(_ error: Int32, _ file: String) -> Failure {
-        Failure(.inputOutput, "cannot write to \(file): \(errorText(error))")
+        Failure(.inputOutput, "cannot write to \(file): \(Errno(rawValue: error).text)")
     }
 
     /// Writes all bytes; returns the errno if that failed, else nil.
@@ -66,10 +68,4 @@ enum Output {
         raise(SIGPIPE)
         exit(128 + SIGPIPE)
     }
-}
-
-/// The text of an errno in lower case, like our messages: "no such file or directory".
-func errorText(_ error: Int32) -> String {
-    let text = String(cString: strerror(error))
-    return text.prefix(1).lowercased() + text.dropFirst()
 }

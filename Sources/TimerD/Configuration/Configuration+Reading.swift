@@ -5,6 +5,7 @@ import Configuration
 import CoreFoundation
 import Glibc
 import Logging
+import Platform
 import Schedules
 import SystemPackage
 public import TimerControl
@@ -183,7 +184,7 @@ extension Configuration {
     private static func problem(with path: String, uid: UInt32) -> String? {
         var file = stat()
         guard stat(path, &file) == 0 else {
-            return "cannot be read: " + String(cString: strerror(errno)).lowercased()
+            return "cannot be read: " + Errno.last.text
         }
         guard file.st_mode & S_IFMT == S_IFREG else { return "is no file" }
         return TrustedPath.problem(with: path, uid: uid).map { "is not believed: \($0)" }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Platform
 import SystemPackage
 
 /// What the user database says of a user.
@@ -44,50 +45,15 @@ extension Account {
     }
 
     private static func entry(_ uid: uid_t) throws(Errno) -> Self? {
-        var size = 1024
-        while size <= 1 << 20 {
-            // What the record points to.
-            let strings = UnsafeMutablePointer<CChar>.allocate(capacity: size)
-            defer { strings.deallocate() }
-            var record = passwd()
-            var found: UnsafeMutablePointer<passwd>?
-            switch getpwuid_r(uid, &record, strings, size, &found) {
-            case EINTR: continue
-            case ERANGE: size *= 2
-            // getpwuid_r(3) answers these codes too if there is no such user.
-            case 0, ENOENT, ESRCH: return found == nil ? nil : Self(record)
-            case let code: throw Errno(rawValue: code)
-            }
-        }
-        throw .outOfRange
-    }
-
-    private init(_ record: passwd) {
-        uid = record.pw_uid
-        gid = record.pw_gid
-        groups = Self.groups(of: record)
-        name = Self.text(record.pw_name)
-        home = Self.text(record.pw_dir)
-        // passwd(5): an empty field means /bin/sh.
-        let shell = Self.text(record.pw_shell)
-        self.shell = shell.isEmpty ? "/bin/sh" : shell
-    }
-
-    private static func groups(of record: passwd) -> [UInt32] {
-        var count: CInt = 32
-        while true {
-            var groups = [gid_t](repeating: 0, count: Int(count))
-            let size = count
-            if getgrouplist(record.pw_name, record.pw_gid, &groups, &count) != -1 {
-                return Array(groups.prefix(Int(count)))
-            }
-            // `count` is now the number of groups; the kernel takes no more than 65,536.
-            guard count > size, count <= 65_536 else { return [record.pw_gid] }
-        }
-    }
-
-    private static func text(_ field: UnsafePointer<CChar>?) -> String {
-        field.map { String(cString: $0) } ?? ""
+        guard let user = try UserDatabase.user(uid) else { return nil }
+        return Self(
+            uid: user.uid,
+            gid: user.gid,
+            groups: try UserDatabase.groups(of: user),
+            name: user.name,
+            home: user.home,
+            shell: user.shell
+        )
     }
 }
 

@@ -1,190 +1,181 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSpawn
 import Glibc
-import Locks
+import Platform
 import SystemPackage
 
-/// One thread that moves the input and output of all runs, and notices when they end.
+/// What the pump tells of a run while it is in progress, on the loop's thread.
+struct PumpReports: Sendable {
+    /// The process has become the command.
+    var started: @Sendable () -> Void
+    /// It has taken as long as it may.
+    var timedOut: @Sendable () -> Void
+}
+
+/// What the pump knows of a run at its end.
+struct PumpedEnd: Sendable {
+    /// Why the process never became the command; nil if it did.
+    var failure: cspawn_report?
+    var isTimedOut: Bool
+    /// Whether the process has ended; if not, the system has no room to watch for that.
+    var hasEnded: Bool
+}
+
+/// Moves the input and output of one run, and notices when it ends.
 ///
-/// A thread of its own, so that a flood of output costs that thread's time and nobody else's. It
-/// reads each stream once a turn, so that a flood delays no other run's output by more than that.
-final class PipePump: Sendable {
-    private let inbox: PumpInbox
+/// On the loop of all runs, so that a flood of output costs that thread's time and nobody else's. Each
+/// stream is read once a turn, so that a flood delays no other run's output by more than that.
+///
+/// Unchecked: what changes is touched on the loop's thread alone, from `begin` on.
+final class PipePump: @unchecked Sendable {
+    private enum Role { case process, status, alarm, input, stdout, stderr }
 
-    init() throws(Errno) {
-        inbox = try PumpInbox()
-        var thread = pthread_t()
-        let loop = Unmanaged.passRetained(PumpLoop(inbox: inbox))
-        let code = pthread_create(
-            &thread,
-            nil,
-            { loop in
-                // The retain above is this thread's, which alone uses the loop.
-                loop.map { Unmanaged<PumpLoop>.fromOpaque($0).takeRetainedValue().run() }
-                return nil
-            },
-            loop.toOpaque()
-        )
-        guard code == 0 else {
-            loop.release()
-            throw Errno(rawValue: code)
-        }
-        pthread_detach(thread)
-    }
+    private let loop: EpollLoop
+    /// What is open.
+    private var descriptors: [Role: FileDescriptor]
+    private var watches: [Role: EpollLoop.Watch] = [:]
+    private var unwritten: ArraySlice<UInt8>
+    private let output: RunOutput
+    private var failure: cspawn_report?
+    private var isTimedOut = false
+    private let reports: PumpReports
+    private let done: CheckedContinuation<PumpedEnd, Never>
 
-    deinit {
-        inbox.close()
-    }
+    /// What the fullest pipe holds, by the default of /proc/sys/fs/pipe-max-size.
+    private static let pipeLimit = 1 << 20
 
     /// Feeds `input` and puts into `output` what comes, until `process` (a pidfd) has ended.
     ///
     /// Reads then what is in the pipes, without waiting for an end of file that a grandchild may
-    /// hold back. Takes over and closes the daemon's ends of `pipes`, the process's `status`, and
+    /// hold back. Takes over and closes the daemon's ends of `pipes`, `process`, its `status`, and
     /// `alarm`, which is readable when the run has taken too long.
-    func run(
+    static func run(
+        on loop: EpollLoop,
         _ pipes: RunPipes,
         input: [UInt8],
         output: RunOutput,
-        until process: CInt,
+        until process: FileDescriptor,
         status: FileDescriptor,
         alarm: FileDescriptor?,
         reports: PumpReports
     ) async -> PumpedEnd {
-        await withCheckedContinuation { continuation in
-            inbox.put(
-                PumpedRun(
-                    pipes,
-                    input: input,
-                    output: output,
-                    process: process,
-                    status: status,
-                    alarm: alarm,
-                    reports: reports,
-                    done: continuation
-                )
-            )
+        await withCheckedContinuation { done in
+            var descriptors: [Role: FileDescriptor] = [
+                .process: process, .status: status, .input: pipes.input,
+                .stdout: pipes.output, .stderr: pipes.error,
+            ]
+            descriptors[.alarm] = alarm
+            let pump = PipePump(loop, descriptors, input, output, reports, done)
+            loop.perform { pump.begin() }
         }
     }
-}
 
-/// The way to the pump's thread: runs for it to take over, and a pipe that wakes it.
-private final class PumpInbox: Sendable {
-    private struct State {
-        var runs: [PumpedRun] = []
-        var isClosed = false
+    private init(
+        _ loop: EpollLoop,
+        _ descriptors: [Role: FileDescriptor],
+        _ input: [UInt8],
+        _ output: RunOutput,
+        _ reports: PumpReports,
+        _ done: CheckedContinuation<PumpedEnd, Never>
+    ) {
+        self.loop = loop
+        self.descriptors = descriptors
+        unwritten = input[...]
+        self.output = output
+        self.reports = reports
+        self.done = done
     }
 
-    /// Readable once there is something to take.
-    let alarm: FileDescriptor
-    private let bell: FileDescriptor
-    private let state = Locked(State())
-
-    init() throws(Errno) {
-        (alarm, bell) = try FileDescriptor.closeOnExecPipe()
+    private func begin() {
+        if unwritten.isEmpty { close(.input) }
         do throws(Errno) {
-            try alarm.stopBlocking()
-            try bell.stopBlocking()
+            for (role, descriptor) in descriptors {
+                let readiness = role == .input ? EpollLoop.Readiness.writable : .readable
+                watches[role] = try loop.watch(descriptor, for: readiness) { self.react(to: role) }
+            }
         } catch {
-            alarm.closeForGood()
-            bell.closeForGood()
-            throw error
+            finish(hasEnded: false)
         }
     }
 
-    deinit {
-        alarm.closeForGood()
-        bell.closeForGood()
-    }
-
-    func put(_ run: PumpedRun) {
-        state.withLock { $0.runs.append(run) }
-        ring()
-    }
-
-    /// Has the thread end once it has no run left.
-    func close() {
-        state.withLock { $0.isClosed = true }
-        ring()
-    }
-
-    /// The runs that were put since the last time, and whether there will be no more.
-    ///
-    /// To be called when `alarm` is readable; it may still be readable afterwards.
-    func take() -> (runs: [PumpedRun], isClosed: Bool) {
-        var bytes: (UInt64, UInt64) = (0, 0)
-        read(alarm.rawValue, &bytes, MemoryLayout.size(ofValue: bytes))
-        return state.withLock { state in
-            defer { state.runs = [] }
-            return (state.runs, state.isClosed)
-        }
-    }
-
-    /// Wakes the thread; a pipe that is full wakes it already.
-    private func ring() {
-        var byte: UInt8 = 1
-        write(bell.rawValue, &byte, 1)
-    }
-}
-
-/// What the pump's thread does; nobody else touches it.
-private final class PumpLoop {
-    private let inbox: PumpInbox
-    private var runs: [PumpedRun] = []
-    private var polled: [pollfd] = []
-    /// Where in `polled` the descriptors of each run begin.
-    private var starts: [Int] = []
-    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
-
-    init(inbox: PumpInbox) {
-        self.inbox = inbox
-    }
-
-    deinit {
-        buffer.deallocate()
-    }
-
-    func run() {
-        ignorePipeSignal()
-        var isClosed = false
-        while !isClosed || !runs.isEmpty {
-            wait()
-            // From the back, so that a removal moves none that is still to come.
-            var end = polled.endIndex
-            for index in runs.indices.reversed() {
-                let events = polled[starts[index]..<end]
-                end = starts[index]
-                if runs[index].react(to: events, buffer: buffer) {
-                    runs.remove(at: index).finish()
+    /// Does one read or write for a stream that is ready.
+    private func react(to role: Role) {
+        switch role {
+        case .process:
+            readStatus()
+            // What was written before the end is in the pipe by now. More than a pipe holds is
+            // a flood from whoever else has the other end.
+            for stream in [Role.stdout, .stderr] {
+                var count = 0
+                while count < Self.pipeLimit, case let more = read(stream), more > 0 {
+                    count += more
                 }
             }
-            if polled[0].revents != 0 {
-                let new: [PumpedRun]
-                (new, isClosed) = inbox.take()
-                runs += new
-            }
+            finish(hasEnded: true)
+        case .status: readStatus()
+        case .alarm:
+            close(.alarm)
+            isTimedOut = true
+            reports.timedOut()
+        case .input: feed()
+        case .stdout, .stderr: read(role)
         }
     }
 
-    private func wait() {
-        polled.removeAll(keepingCapacity: true)
-        starts.removeAll(keepingCapacity: true)
-        polled.append(pollfd(fd: inbox.alarm.rawValue, events: Int16(POLLIN), revents: 0))
-        for index in runs.indices {
-            starts.append(polled.endIndex)
-            runs[index].poll(into: &polled)
-        }
-        // A failed poll (EINTR) has set nothing: it is a turn without events.
-        poll(&polled, nfds_t(polled.count), -1)
-    }
-
-    /// Blocks SIGPIPE, so that a write to a command that has closed its input answers EPIPE.
+    /// Takes what the process says of its start: nothing, if that went well.
     ///
-    /// The signal goes to the thread that wrote, so this does not depend on what the daemon does with it
-    /// elsewhere.
-    private func ignorePipeSignal() {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGPIPE)
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    /// A process that has ended without a word has become the command before, or was killed on its
+    /// way there, which is as good an end of a run.
+    private func readStatus() {
+        guard let status = descriptors[.status] else { return }
+        var report = cspawn_report()
+        let size = MemoryLayout<cspawn_report>.size
+        if Glibc.read(status.rawValue, &report, size) == size {
+            failure = report
+        } else {
+            reports.started()
+        }
+        close(.status)
+    }
+
+    private func feed() {
+        guard let input = descriptors[.input] else { return }
+        let count = unwritten.withUnsafeBytes { write(input.rawValue, $0.baseAddress, $0.count) }
+        if count > 0 { unwritten = unwritten.dropFirst(count) }
+        let isClosed = count < 0 && errno != EAGAIN && errno != EINTR
+        if isClosed || unwritten.isEmpty { close(.input) }
+    }
+
+    /// Reads once what there is, and closes the stream at its end; the number of bytes.
+    @discardableResult
+    private func read(_ role: Role) -> Int {
+        guard let stream = descriptors[role] else { return 0 }
+        return withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
+            let count = Glibc.read(stream.rawValue, buffer.baseAddress, buffer.count)
+            if count > 0 {
+                let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+                output.append(bytes, to: role == .stdout ? .stdout : .stderr)
+            } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
+                close(role)
+            }
+            return max(count, 0)
+        }
+    }
+
+    private func close(_ role: Role) {
+        guard let descriptor = descriptors.removeValue(forKey: role) else { return }
+        if let watch = watches.removeValue(forKey: role) {
+            loop.end(watch)
+        } else {
+            descriptor.closeForGood()
+        }
+    }
+
+    /// Closes what is open, and says how the run went once that is closed.
+    private func finish(hasEnded: Bool) {
+        for role in descriptors.keys { close(role) }
+        let end = PumpedEnd(failure: failure, isTimedOut: isTimedOut, hasEnded: hasEnded)
+        loop.perform { [done] in done.resume(returning: end) }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Platform
 import SystemPackage
 
 /// What proc(5) says of a process, which need not be the daemon's child.
@@ -29,7 +30,7 @@ struct ProcessStatus: Sendable {
             close(file)
             return Self(of: pid)
         }
-        let cause = Errno(rawValue: errno)
+        let cause = Errno.last
         if [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory].contains(cause) {
             throw cause
         }

@@ -44,30 +44,3 @@ extension RunPipes {
         for descriptor in [input, output, error] { descriptor.closeForGood() }
     }
 }
-
-extension FileDescriptor {
-    /// Both ends of a new pipe, which no executed program inherits.
-    static func closeOnExecPipe() throws(Errno) -> (read: Self, write: Self) {
-        var ends: [CInt] = [-1, -1]
-        guard Glibc.pipe(&ends) == 0 else { throw Errno(rawValue: errno) }
-        for end in ends where fcntl(end, F_SETFD, FD_CLOEXEC) == -1 {
-            let cause = Errno(rawValue: errno)
-            for end in ends { Self(rawValue: end).closeForGood() }
-            throw cause
-        }
-        return (Self(rawValue: ends[0]), Self(rawValue: ends[1]))
-    }
-
-    /// Makes reads and writes answer EAGAIN instead of waiting.
-    func stopBlocking() throws(Errno) {
-        let flags = fcntl(rawValue, F_GETFL)
-        guard flags != -1, fcntl(rawValue, F_SETFL, flags | O_NONBLOCK) != -1 else {
-            throw Errno(rawValue: errno)
-        }
-    }
-
-    /// Closes; Linux frees the descriptor whatever close(2) answers.
-    func closeForGood() {
-        Glibc.close(rawValue)
-    }
-}

@@ -5,19 +5,17 @@ import SystemPackage
 
 /// Runs commands as processes, each leading a session and process group of its own.
 final class SpawnRunner: CommandRunner {
-    private let pump: PipePump
+    private let loop: EpollLoop
     /// As many as commands run at once by default.
-    private let threads = BlockingThreads(limit: 64)
-    /// For signals with the rights of the run's owner; apart from starts, which a file system may hold up.
-    private let signalThreads = BlockingThreads(limit: 16)
+    private let threads = BlockingThreads(named: "timerd-start", limit: 64)
+    /// Where signals are sent as their run's owner: apart from starts, which file systems may hold up.
+    private let signalThreads = BlockingThreads(named: "timerd-signal", limit: 16)
     private let table: RunTable
     private let now: @Sendable () -> Int64
 
-    /// Throws if there is no thread or no pipe for the pump.
-    ///
     /// `now` is the wall clock, in µs since 1970.
-    init(now: @escaping @Sendable () -> Int64) throws(Errno) {
-        pump = try PipePump()
+    init(on loop: EpollLoop, now: @escaping @Sendable () -> Int64) {
+        self.loop = loop
         table = RunTable(threads: signalThreads)
         self.now = now
         Self.keepExitStatuses()
@@ -113,13 +111,14 @@ final class SpawnRunner: CommandRunner {
         started: @escaping @Sendable (Int32) -> Void
     ) async throws(StartRefusal) -> RunResult {
         let startedAt = now()
-        handles.alarm?.start()
+        if let timeout = request.timeout { handles.alarm?.set(after: timeout) }
         let group = ProcessGroup(
             leader: process.pid,
             owner: request.credentials.flatMap { Self.rights(of: $0.uid) }
         )
         table.start(request.run, as: group)
-        let end = await pump.run(
+        let end = await PipePump.run(
+            on: loop,
             handles.pipes,
             input: request.input,
             output: request.output,
@@ -136,6 +135,7 @@ final class SpawnRunner: CommandRunner {
                 }
             )
         )
+        if !end.hasEnded { await threads.run { process.kill() } }
         // The process is a zombie: nobody else has its number until it is reaped.
         let endedAt = now()
         await table.end(request.run)
@@ -167,8 +167,8 @@ final class SpawnRunner: CommandRunner {
 /// What a run needs of the daemon's descriptors, besides its process.
 private struct RunHandles: Sendable {
     let pipes: RunPipes
-    /// Goes off at the run's timeout.
-    let alarm: RunAlarm?
+    /// Goes off at the run's timeout, which counts the time that the machine sleeps.
+    let alarm: TimerDescriptor?
 
     init(for request: RunRequest, _ command: CommandLookup) throws(StartRefusal) {
         do throws(Errno) {
@@ -178,7 +178,7 @@ private struct RunHandles: Sendable {
             throw StartRefusal("cannot open pipes for \(name)", error)
         }
         do throws(Errno) {
-            alarm = if let timeout = request.timeout { try RunAlarm(timeout: timeout) } else { nil }
+            alarm = request.timeout == nil ? nil : try TimerDescriptor(CLOCK_BOOTTIME)
         } catch {
             pipes.closeCommandEnds()
             pipes.closeOwnEnds()

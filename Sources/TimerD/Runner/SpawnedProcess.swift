@@ -10,8 +10,8 @@ struct SpawnedProcess: Sendable {
     /// The pid; also the number of the group and the session, once the child has made them.
     let pid: pid_t
     /// Readable once the process has ended.
-    let pidfd: CInt
-    /// Yields a `cspawn_report` if the child could not become the command, else only the end of file.
+    let pidfd: FileDescriptor
+    /// Where it says that it could not become the command; ends without a word if it could.
     let status: FileDescriptor
     /// The daemon's own peak, in bytes; see `usage`.
     private let inheritedPeak: Int64
@@ -43,7 +43,7 @@ struct SpawnedProcess: Sendable {
         }
         guard code == 0 else { throw Errno(rawValue: code) }
         pid = process.pid
-        pidfd = process.pidfd
+        pidfd = FileDescriptor(rawValue: process.pidfd)
         status = FileDescriptor(rawValue: process.status)
         var own = rusage()
         // 0 is RUSAGE_SELF, which Swift imports with another type than the call takes.
@@ -51,11 +51,17 @@ struct SpawnedProcess: Sendable {
         inheritedPeak = Int64(own.ru_maxrss) * 1024
     }
 
+    /// Ends it and waits for that, for as long as the kernel takes.
+    func kill() {
+        Glibc.kill(pid, SIGKILL)
+        var info = siginfo_t()
+        while waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT) == -1, errno == EINTR {}
+    }
+
     /// How the process ended, and what it used; to be called once, when it has ended.
     ///
     /// Nil if somebody else has reaped it.
     func reap() -> (outcome: RunOutcome, usage: RunUsage)? {
-        defer { close(pidfd) }
         var status: CInt = 0
         var used = rusage()
         while wait4(pid, &status, 0, &used) == -1 {

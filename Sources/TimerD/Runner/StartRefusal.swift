@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Platform
 import SystemPackage
 
 /// Why a run is refused or could not be started, as text for the user.
@@ -28,14 +29,6 @@ extension StartRefusal {
     static func quote(_ value: String) -> String {
         let escaped = value.unicodeScalars.prefix(200).map { $0.escaped(asASCII: false) }.joined()
         return "'\(escaped)\(value.unicodeScalars.count > 200 ? "..." : "")'"
-    }
-}
-
-extension Errno {
-    /// The errno's sentence as part of one of ours: `no such file or directory`.
-    var text: String {
-        let sentence = description
-        return sentence.prefix(1).lowercased() + sentence.dropFirst()
     }
 }
 

@@ -31,7 +31,7 @@ actor UserAnswers<User: Hashable & Sendable, Value: Sendable> {
         ask: @escaping @Sendable (User) -> Answer
     ) {
         self.most = most
-        self.threads = BlockingThreads(limit: threads)
+        self.threads = BlockingThreads(named: "timerd-users", limit: threads)
         self.keepsRefusals = keepsRefusals
         self.now = now
         self.ask = ask

@@ -30,7 +30,7 @@ actor Scheduler {
     private(set) var settings: Settings
     let log: Logger
     /// The processes that jobs' lives are tied to.
-    nonisolated let targets = TargetWatch()
+    nonisolated let targets: TargetWatch
     /// Jobs whose process is not watched, for want of a descriptor.
     var untied: [JobID: TiedJob] = [:]
 
@@ -82,6 +82,7 @@ actor Scheduler {
         store: WriteQueue,
         runner: any CommandRunner,
         accounts: Accounts = Accounts(),
+        targets: TargetWatch,
         pool: (any TaskExecutor)? = nil,
         events: any EventPublisher,
         eventSequenceEnd: Int64,
@@ -94,6 +95,7 @@ actor Scheduler {
         dryRuns = DryRuns(path: store.path)
         self.runner = runner
         self.accounts = accounts
+        self.targets = targets
         self.pool = pool
         self.events = events
         self.settings = settings

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLinux
-// A source is safe to use from any thread; its protocol does not say so.
-@preconcurrency import Dispatch
 import Glibc
 import Locks
+import Platform
 import SystemPackage
 import TimerControl
 
@@ -29,7 +28,7 @@ final class TargetWatch: Sendable {
     }
 
     private struct Target {
-        var source: any DispatchSourceRead
+        var watch: EpollLoop.Watch
         /// The jobs that are tied to it, and what to do when it has gone.
         var jobs: [JobID: @Sendable () -> Void] = [:]
         /// How many holds each user has on it: one for each tied job, and for each job that is being added.
@@ -46,13 +45,18 @@ final class TargetWatch: Sendable {
         var freed: (@Sendable () -> Void)?
     }
 
-    private let queue = DispatchQueue(label: "timerd.targets")
+    private let loop: EpollLoop
     private let state = Locked(State())
     private let most: Int
     private let mostPerUser: Int
 
     /// By default a quarter of the descriptors that this process may have.
-    init(most: Int = DescriptorLimit.now / 4, mostPerUser: Int = TargetWatch.mostPerUser) {
+    init(
+        on loop: EpollLoop,
+        most: Int = DescriptorLimit.now / 4,
+        mostPerUser: Int = TargetWatch.mostPerUser
+    ) {
+        self.loop = loop
         self.most = max(most, 1)
         self.mostPerUser = mostPerUser
     }
@@ -108,8 +112,7 @@ final class TargetWatch: Sendable {
     var count: Int { state.withLock { $0.targets.count } }
 
     deinit {
-        // A source that is let go of while it waits is an error to Dispatch.
-        for target in state.withLock({ $0.targets.values.map { $0 } }) { target.source.cancel() }
+        for target in state.withLock({ $0.targets.values.map { $0 } }) { loop.end(target.watch) }
     }
 }
 
@@ -126,7 +129,7 @@ extension TargetWatch {
         if state.targets[process] == nil {
             let all = state.targets.count
             if all >= most { throw .tooMany(watched: all, isUsers: false) }
-            state.targets[process] = Target(source: try watch(process))
+            state.targets[process] = Target(watch: try watch(process))
         }
         state.targets[process]?.users[user, default: 0] += 1
         if isNewToUser { state.perUser[user] = own + 1 }
@@ -139,38 +142,32 @@ extension TargetWatch {
         let own = state.perUser[user, default: 1] - 1
         state.perUser[user] = own > 0 ? own : nil
         guard state.targets[process]?.users.isEmpty == true else { return }
-        state.targets.removeValue(forKey: process)?.source.cancel()
+        if let target = state.targets.removeValue(forKey: process) { end(target.watch) }
     }
 
-    private func watch(_ process: Orphan) throws(Refusal) -> any DispatchSourceRead {
+    private func watch(_ process: Orphan) throws(Refusal) -> EpollLoop.Watch {
         let descriptor = pidfd_open(process.pid, 0)
         guard descriptor >= 0 else {
             // EINVAL: of a thread, or of no process at all.
-            throw errno == ESRCH || errno == EINVAL ? .gone : .system(Errno(rawValue: errno))
+            throw errno == ESRCH || errno == EINVAL ? .gone : .system(.last)
         }
-        do throws(Refusal) {
-            // Checked after the descriptor is open: from then on the number stays this process's.
-            guard try isThere(process) else { throw .gone }
-        } catch {
-            close(descriptor)
-            throw error
-        }
-        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-        source.setEventHandler { [weak self] in self?.gone(process) }
-        source.setCancelHandler { [weak self] in
-            close(descriptor)
-            self?.noteFree()
-        }
-        source.resume()
-        return source
-    }
-
-    private func isThere(_ process: Orphan) throws(Refusal) -> Bool {
         do throws(Errno) {
-            return try process.isThere()
+            // Looked at once it is held: from here on the number is this process's.
+            if try process.isThere() {
+                return try loop.watch(FileDescriptor(rawValue: descriptor)) { [weak self] in
+                    self?.gone(process)
+                }
+            }
         } catch {
+            close(descriptor)
             throw .system(error)
         }
+        close(descriptor)
+        throw .gone
+    }
+
+    private func end(_ watch: EpollLoop.Watch) {
+        loop.end(watch) { [weak self] in self?.noteFree() }
     }
 
     private func gone(_ process: Orphan) {
@@ -178,9 +175,8 @@ extension TargetWatch {
             let jobs = state.targets[process]?.jobs ?? [:]
             state.targets[process]?.hasGone = true
             state.targets[process]?.jobs = [:]
-            // A job that is being added may keep the target: without this the source would report again and
-            // again.
-            state.targets[process]?.source.cancel()
+            // It says so again and again, and there may be a job that is being added.
+            if let watch = state.targets[process]?.watch { end(watch) }
             for job in jobs.keys {
                 guard let (process, user) = state.byJob.removeValue(forKey: job) else { continue }
                 release(process, for: user, &state)

@@ -61,7 +61,14 @@ extension Connection {
         }
     }
 
-    /// Runs `body` on a check thread, then `then` on the loop; the connection starts no request in between.
+    /// Where long lines and lists are read and checked: apart from the threads that others wait for.
+    private static let checkThreads = BlockingThreads(
+        named: "timerd-check",
+        limit: 2,
+        givesWay: true
+    )
+
+    /// Runs `body` elsewhere, then `then` on the loop; starts no other request in between.
     private func offLoop<T: Sendable>(
         _ body: @escaping @Sendable () -> T,
         then: @escaping @Sendable (Connection, T) -> Void
@@ -69,7 +76,7 @@ extension Connection {
         isChecking = true
         let connection = NIOLoopBound(self, eventLoop: environment.gate.loop)
         let gate = environment.gate
-        CheckThreads.submit {
+        Self.checkThreads.submit {
             let value = body()
             gate.onLoop {
                 connection.value.isChecking = false

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import Platform
+import SystemPackage
 
 /// Why the daemon cannot listen at a path.
 struct SocketError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -18,8 +19,7 @@ struct SocketError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The error of the last system call, from errno; to be made before the next call.
     static func failed(_ path: String, _ doing: String) -> Self {
-        let text = String(cString: strerror(errno))
-        return Self(path, "cannot \(doing): \(text.prefix(1).lowercased() + text.dropFirst())")
+        Self(path, "cannot \(doing): \(Errno.last.text)")
     }
 
     var description: String { "cannot listen at '\(path)': \(problem)" }

@@ -3,6 +3,7 @@
 // `stat` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
 import CoreFoundation
 import Glibc
+import Platform
 
 /// A listening Unix socket and its file.
 struct SocketFile: Sendable {
@@ -53,7 +54,7 @@ struct SocketFile: Sendable {
                 isLasting: true
             )
         }
-        let directory = parent(of: path)
+        let directory = path.parentFolder
         if let problem = TrustedPath.problem(with: directory) {
             throw SocketError(path, problem, isLasting: true)
         }
@@ -147,12 +148,8 @@ struct SocketFile: Sendable {
 }
 
 extension SocketFile {
-    private static func parent(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
-
-    /// Makes a directory and those above it: mode 0700 for the owner (XDG Base Directory), 0755 for everyone.
+    /// Makes a directory and those above it; for the owner alone they are XDG Base Directory's
+    /// "0700", for everyone each may be passed through.
     private static func makeDirectory(
         _ directory: String,
         _ audience: Audience,
@@ -166,7 +163,7 @@ extension SocketFile {
             return errno == EEXIST
         }
         if make() { return }
-        let above = parent(of: directory)
+        let above = directory.parentFolder
         if errno == ENOENT, above != directory {
             try makeDirectory(above, audience, for: path)
             if make() { return }

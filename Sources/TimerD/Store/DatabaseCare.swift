@@ -5,10 +5,11 @@ import Schedules
 
 /// Copies and checks the whole database while it is in use.
 ///
-/// One at a time, each on a connection and a thread of its own that end with it: it delays no fire, no commit
-/// and no list. The log grows meanwhile, because a copy is of one state.
+/// One at a time, on a connection and a thread of its own: it delays no fire, no commit and no list.
+/// The log grows meanwhile, as the copy stays at one state.
 actor DatabaseCare {
     private let path: String
+    private let thread = BlockingThreads(named: "timerd-care", limit: 1)
     private var isBusy = false
 
     init(path: String) {
@@ -45,12 +46,7 @@ actor DatabaseCare {
         }
         isBusy = true
         defer { isBusy = false }
-        let thread = StoreThread(name: "timerd-care")
-        let result = await withCheckedContinuation { continuation in
-            thread.perform { continuation.resume(returning: Result { try body() }) }
-        }
-        await thread.stop()
-        return try result.get()
+        return try await thread.run { Result { try body() } }.get()
     }
 }
 

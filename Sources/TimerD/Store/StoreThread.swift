@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// `timespec` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
-import CLinux
 import Glibc
+import Platform
 import Synchronization
+import SystemPackage
 
 /// A thread that works through a queue in batches: what was queued during one batch is the next.
 ///
-/// Everything runs strictly in the order in which it was queued: jobs of the actors whose executor this is,
-/// and closures. After each batch comes a hook, in which the owner of a transaction commits it, so that one
-/// commit serves all that came together. With nothing to do the thread sleeps in the kernel. It lives, and
-/// keeps this object alive, until `stop`.
-///
-/// Unchecked: each `var` is touched with `mutex` held and never otherwise, and what the two pointers point to
-/// lives from `init` to `deinit`.
-final class StoreThread: StoreLoop, @unchecked Sendable {
+/// Everything runs strictly in the order in which it was queued: jobs of the actors whose executor
+/// this is, and closures. After each batch comes a hook, in which the owner of a transaction
+/// commits it, so that one commit serves all that came together. With nothing to do the thread
+/// sleeps in the kernel. It lives, and keeps this object alive, until `stop`.
+final class StoreThread: StoreLoop {
     /// A batch is at most so many items, so that the first of them is not kept waiting.
     static let batchLimit = 512
 
@@ -29,66 +26,28 @@ final class StoreThread: StoreLoop, @unchecked Sendable {
         case ended
     }
 
-    /// Nanoseconds of CLOCK_MONOTONIC.
-    private typealias Nanoseconds = Int64
-    private static let atOnce: Nanoseconds = 0
-    private static let never: Nanoseconds = .max
+    private struct State {
+        var items: [Item] = []
+        /// When the items must be taken at the latest; nil for whenever others are.
+        var deadline: SuspendingClock.Instant?
+        var phase = Phase.running
+        var afterBatch: @Sendable () -> Void = {}
+        var stopped: [CheckedContinuation<Void, Never>] = []
+    }
 
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let state = Monitor(State())
     private let thread = Atomic<pthread_t>(0)
-    private var items: [Item] = []
-    /// When the items must be taken at the latest.
-    private var deadline = StoreThread.never
-    private var phase = Phase.running
-    private var afterBatch: @Sendable () -> Void = {}
-    private var stopped: [CheckedContinuation<Void, Never>] = []
 
     /// Starts the thread.
     ///
     /// `name` is what `ps -L` and `top -H` show, of at most 15 bytes.
     init(name: String) {
-        pthread_mutex_init(mutex, nil)
-        var attributes = pthread_condattr_t()
-        pthread_condattr_init(&attributes)
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        pthread_cond_init(changed, &attributes)
-        pthread_condattr_destroy(&attributes)
-
-        let start = Unmanaged.passRetained(Start(owner: self, name: name))
-        var identifier = pthread_t()
-        let result = pthread_create(
-            &identifier,
-            nil,
-            { argument in
-                guard let argument else { return nil }
-                let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-                start.owner.run(name: start.name)
-                return nil
-            },
-            start.toOpaque()
-        )
-        // It fails only where the process may have no more threads, and a daemon that has just
-        // begun cannot go on without this one.
-        precondition(result == 0, "cannot start thread '\(name)'")
-        pthread_detach(identifier)
-    }
-
-    deinit {
-        pthread_cond_destroy(changed)
-        pthread_mutex_destroy(mutex)
-        changed.deallocate()
-        mutex.deallocate()
-    }
-
-    /// What the new thread is given.
-    private final class Start {
-        let owner: StoreThread
-        let name: String
-
-        init(owner: StoreThread, name: String) {
-            self.owner = owner
-            self.name = name
+        do throws(Errno) {
+            try SystemThread.start(named: name) { self.run() }
+        } catch {
+            // It fails only where the process may have no more threads, and a daemon that has just
+            // begun cannot go on without this one.
+            preconditionFailure("cannot start thread '\(name)': \(error.text)")
         }
     }
 
@@ -96,50 +55,42 @@ final class StoreThread: StoreLoop, @unchecked Sendable {
 
     /// Queues a job of an actor whose executor this is.
     func enqueue(_ job: consuming ExecutorJob) {
-        let isQueued = append(.job(UnownedJob(job)), deadline: Self.atOnce)
+        let isQueued = append(.job(UnownedJob(job)))
         // Dropping it would leave a task waiting for good: the owner stops the thread last.
         precondition(isQueued, "an actor was used after its thread had ended")
     }
 
     /// Queues `work`; false if the thread has ended, and `work` will not run.
     @discardableResult
-    func perform(_ work: @escaping @Sendable () -> Void) -> Bool {
-        append(.work(work), deadline: Self.atOnce)
-    }
+    func perform(_ work: @escaping @Sendable () -> Void) -> Bool { append(.work(work)) }
 
     /// Queues `work` without waking the thread for it: it runs, in its place in the order, with the
     /// next batch, or by itself after `delay`.
     @discardableResult
     func performDeferred(within delay: Duration, _ work: @escaping @Sendable () -> Void) -> Bool {
-        let (seconds, attoseconds) = delay.components
-        let nanoseconds = seconds * 1_000_000_000 + attoseconds / 1_000_000_000
-        return append(.work(work), deadline: Self.now() + nanoseconds)
+        append(.work(work), by: .now + delay)
     }
 
     /// Sets what is run, on the thread, after each batch from the next one on.
     func onBatchEnd(_ hook: @escaping @Sendable () -> Void) {
-        locked { afterBatch = hook }
+        state.withLock { $0.afterBatch = hook }
     }
 
     /// How much is queued and not taken up yet.
-    var queueLength: Int { locked { items.count } }
+    var queueLength: Int { state.withLock { $0.items.count } }
 
     /// Ends the thread once it has run all that is queued; returns when it has.
     ///
     /// Not from code that runs on the thread, which would wait for itself.
     func stop() async {
         await withCheckedContinuation { continuation in
-            let isEnded = locked {
-                guard phase != .ended else { return true }
-                phase = .stopping
-                stopped.append(continuation)
+            let isEnded = state.withLock { state in
+                guard state.phase != .ended else { return true }
+                state.phase = .stopping
+                state.stopped.append(continuation)
                 return false
             }
-            if isEnded {
-                continuation.resume()
-            } else {
-                pthread_cond_signal(changed)
-            }
+            if isEnded { continuation.resume() } else { state.wakeOne() }
         }
     }
 
@@ -152,91 +103,54 @@ final class StoreThread: StoreLoop, @unchecked Sendable {
         )
     }
 
-    private func append(_ item: Item, deadline newDeadline: Nanoseconds) -> Bool {
+    private func append(_ item: Item, by deadline: SuspendingClock.Instant = .now) -> Bool {
         var mustWake = false
-        let isQueued = locked {
-            guard phase != .ended else { return false }
-            items.append(item)
-            mustWake = newDeadline < deadline
-            deadline = min(deadline, newDeadline)
+        let isQueued = state.withLock { state in
+            guard state.phase != .ended else { return false }
+            state.items.append(item)
+            mustWake = state.deadline.map { deadline < $0 } ?? true
+            if mustWake { state.deadline = deadline }
             return true
         }
-        // After unlocking, or the thread would wake just to wait for the mutex.
-        if mustWake { pthread_cond_signal(changed) }
+        // After unlocking, or the thread would wake just to wait for the lock.
+        if mustWake { state.wakeOne() }
         return isQueued
     }
 
     // MARK: - On the thread
 
-    private func run(name: String) {
+    private func run() {
         thread.store(pthread_self(), ordering: .relaxed)
-        Self.nameThread(name)
-        while let batch = nextBatch() {
+        while let batch = state.wait({ Self.nextBatch(&$0) }) {
             for item in batch {
                 switch item {
                 case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
                 case .work(let work): work()
                 }
             }
-            locked { afterBatch }()
+            state.withLock { $0.afterBatch }()
         }
-        for continuation in locked({ stopped }) {
-            continuation.resume()
-        }
+        for continuation in state.withLock({ $0.stopped }) { continuation.resume() }
     }
 
-    /// Waits for work and takes it; nil at the end.
-    private func nextBatch() -> [Item]? {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        while phase == .running, deadline > Self.atOnce {
-            if deadline == Self.never {
-                pthread_cond_wait(changed, mutex)
-            } else if deadline > Self.now() {
-                var until = timespec(
-                    tv_sec: Int(deadline / 1_000_000_000),
-                    tv_nsec: Int(deadline % 1_000_000_000)
-                )
-                pthread_cond_timedwait(changed, mutex, &until)
-            } else {
-                break
+    /// Takes what there is to do; nil at the end.
+    private static func nextBatch(_ state: inout State) -> Monitor<State>.Look<[Item]?> {
+        if state.phase == .running {
+            guard let deadline = state.deadline, deadline <= .now else {
+                return .wait(until: state.deadline)
             }
         }
-        guard !items.isEmpty else {
+        guard !state.items.isEmpty else {
             // Only `stop` ends the wait with nothing queued.
-            phase = .ended
-            return nil
+            state.phase = .ended
+            return .found(nil)
         }
-        let batch: [Item]
-        if items.count <= Self.batchLimit {
-            batch = items
-            items = []
-            deadline = Self.never
-        } else {
-            batch = Array(items.prefix(Self.batchLimit))
-            items.removeFirst(Self.batchLimit)
-            deadline = Self.atOnce
+        guard state.items.count > batchLimit else {
+            defer { (state.items, state.deadline) = ([], nil) }
+            return .found(state.items)
         }
-        return batch
-    }
-
-    private static func nameThread(_ name: String) {
-        let descriptor = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
-        var name = name
-        name.withUTF8 { _ = write(descriptor, $0.baseAddress, $0.count) }
-        close(descriptor)
-    }
-
-    private static func now() -> Nanoseconds {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
-
-    private func locked<T>(_ body: () -> T) -> T {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        return body()
+        defer { state.items.removeFirst(batchLimit) }
+        state.deadline = .now
+        return .found(Array(state.items.prefix(batchLimit)))
     }
 }

@@ -5,11 +5,11 @@ import TimerControl
 
 /// Tries changes on a copy of the jobs they touch, so that nobody waits but the client that asked.
 ///
-/// One at a time, in the order of the requests, each on a thread of its own. SQLite cannot checkpoint its log
-/// while the copy is made.
-actor DryRuns {
+/// One at a time, in the order in which they were asked for, on a thread of its own; the log cannot be
+/// shortened while the copy is made.
+struct DryRuns: Sendable {
     private let path: String
-    private var last: Task<Void, Never>?
+    private let thread = BlockingThreads(named: "timerd-dry-run", limit: 1, givesWay: true)
 
     init(path: String) { self.path = path }
 
@@ -17,21 +17,7 @@ actor DryRuns {
     ///
     /// - Throws: what the write would throw.
     func run(_ trial: DryRun) async throws -> AppliedChanges {
-        let (before, path) = (last, path)
-        let task = Task { () -> Result<AppliedChanges, any Error> in
-            await before?.value
-            let thread = StoreThread(name: "timerd-dry-run")
-            let result = await withCheckedContinuation { continuation in
-                thread.perform {
-                    ThreadPriority.giveWay()
-                    continuation.resume(returning: Result { try trial.run(path) })
-                }
-            }
-            await thread.stop()
-            return result
-        }
-        last = Task { _ = await task.value }
-        return try await task.value.get()
+        try await thread.run { [path] in Result { try trial.run(path) } }.get()
     }
 }
 

@@ -47,9 +47,8 @@ struct AppliedJobs {
 
     /// What the daemon may call the caller: the user name, and the uid.
     private static var ownNames: Set<String> {
-        let uid = geteuid()
-        let name = getpwuid(uid).map { String(cString: $0.pointee.pw_name) }
-        return [name ?? "\(uid)", "\(uid)"]
+        let user = LocalUser.current
+        return [user.name, "\(user.uid)"]
     }
 
     private func job(named name: String) async throws(Failure) -> Job? {

@@ -2,6 +2,7 @@
 
 import CLinux
 import Glibc
+import Platform
 import Schedules
 
 /// Facts of this machine about the daemon and what it depends on, read without asking the daemon.
@@ -52,7 +53,7 @@ struct HostFacts: Hashable {
         )
         if let daemon {
             facts.databaseMode = mode(of: daemon.database)
-            let folder = parent(of: daemon.database)
+            let folder = daemon.database.parentFolder
             facts.folderMode = mode(of: folder)
             facts.space = space(of: folder)
         }
@@ -104,10 +105,5 @@ struct HostFacts: Hashable {
         // try?: the process may be another user's, or may have ended.
         let bytes = try? InputFile.bytes(of: "/proc/\(pid)/cgroup")
         return String(decoding: bytes ?? [], as: UTF8.self)
-    }
-
-    private static func parent(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Platform
+import SystemPackage
 import TimerControl
 
 /// A user of this machine, for whom a job is added.
@@ -13,14 +15,16 @@ struct LocalUser: Hashable {
     /// The user of this process.
     static var current: Self {
         let uid = geteuid()
-        return getpwuid(uid).map { Self(entry: $0.pointee) }
+        // try?: who cannot be looked up goes by his number.
+        return (try? UserDatabase.user(uid)).map(Self.init)
             ?? Self(name: "\(uid)", uid: uid, gid: getegid(), home: "/")
     }
 
     /// Nil if there is no user of that name.
     init?(named name: String) {
-        guard let entry = getpwnam(name) else { return nil }
-        self.init(entry: entry.pointee)
+        // try?: a user database that does not answer knows nobody.
+        guard let user = try? UserDatabase.user(named: name) else { return nil }
+        self.init(user)
     }
 
     init(name: String, uid: UInt32, gid: UInt32, home: String) {
@@ -30,11 +34,8 @@ struct LocalUser: Hashable {
         self.home = home
     }
 
-    private init(entry: passwd) {
-        name = String(cString: entry.pw_name)
-        uid = entry.pw_uid
-        gid = entry.pw_gid
-        home = String(cString: entry.pw_dir)
+    private init(_ user: UserRecord) {
+        self.init(name: user.name, uid: user.uid, gid: user.gid, home: user.home)
     }
 
     /// Connects as this user, so that added jobs belong to them.
@@ -48,7 +49,7 @@ struct LocalUser: Hashable {
         if uid == caller { return try await Daemon.connect(common) }
         let group = getegid()
         guard setegid(gid) == 0, seteuid(uid) == 0 else {
-            throw Failure(.notPermitted, "cannot become '\(name)': \(errorText(errno))")
+            throw Failure(.notPermitted, "cannot become '\(name)': \(Errno.last.text)")
         }
         let connection: Result<Daemon, Failure>
         do {
@@ -57,7 +58,7 @@ struct LocalUser: Hashable {
             connection = .failure(error)
         }
         guard seteuid(caller) == 0, setegid(group) == 0 else {
-            throw Failure(.notPermitted, "cannot become oneself again: \(errorText(errno))")
+            throw Failure(.notPermitted, "cannot become oneself again: \(Errno.last.text)")
         }
         return try connection.get()
     }

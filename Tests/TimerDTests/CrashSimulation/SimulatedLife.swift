@@ -71,6 +71,7 @@ final class SimulatedLife: @unchecked Sendable {
                 store: store.writer,
                 runner: runner,
                 accounts: Self.accounts,
+                targets: TargetWatch(on: .test),
                 pool: pool,
                 events: events,
                 eventSequenceEnd: store.state.eventSequenceEnd,

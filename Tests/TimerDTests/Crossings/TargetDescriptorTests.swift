@@ -117,7 +117,7 @@ struct TargetDescriptorTests {
         let targets = sleepers.pids.compactMap { pid in
             Orphan.ticks(of: pid).map { Orphan(pid: pid, ticks: $0) }
         }
-        let watch = TargetWatch(most: 4, mostPerUser: 3)
+        let watch = TargetWatch(on: .test, most: 4, mostPerUser: 3)
         for target in targets.prefix(3) {
             for _ in 1...2 { try watch.hold(target, for: 1) }
         }

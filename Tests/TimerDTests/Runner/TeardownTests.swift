@@ -37,7 +37,7 @@ import Testing
         let directory = try TemporaryDirectory()
         let file = "\(directory.path)/file"
         // A clock that shows whether what was left behind is alive.
-        let runner = try SpawnRunner {
+        let runner = SpawnRunner(on: .test) {
             readFile(file).flatMap { pid_t($0.dropLast()) }.map(isAlive) == true ? 1 : 0
         }
         var request = TestRunner.script("sleep 1000 & echo $! >\(file)")

@@ -14,7 +14,7 @@ struct TestRunner: Sendable {
     let runner: SpawnRunner
 
     init() throws {
-        runner = try SpawnRunner {
+        runner = SpawnRunner(on: .test) {
             var time = timespec()
             clock_gettime(CLOCK_REALTIME, &time)
             return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000

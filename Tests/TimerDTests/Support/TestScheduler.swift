@@ -89,6 +89,7 @@ final class TestScheduler: Sendable {
             store: store.writer,
             runner: runner,
             accounts: accounts,
+            targets: TargetWatch(on: .test),
             events: publisher?(store.state) ?? sink,
             eventSequenceEnd: store.state.eventSequenceEnd,
             settings: settings,

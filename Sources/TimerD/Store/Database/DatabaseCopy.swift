@@ -2,7 +2,9 @@
 
 import CSQLite
 import Glibc
+import Platform
 import Schedules
+import SystemPackage
 
 /// A copy of a database that may be in use: one file, complete, on disk before it has its name.
 struct DatabaseCopy {
@@ -82,20 +84,12 @@ struct DatabaseCopy {
     }
 
     private func refusal(_ message: String, because number: Int32 = 0) -> DatabaseError {
-        let reason = number == 0 ? "" : ": " + DatabaseError.text(ofErrno: number)
+        let reason = number == 0 ? "" : ": " + Errno(rawValue: number).text
         return DatabaseError(
             code: SQLITE_CANTOPEN,
             systemError: number,
             message: message + reason,
             path: source
         )
-    }
-}
-
-extension String {
-    /// The folder that a path lies in: "/" of "/a", "." of "a".
-    var parentFolder: String {
-        guard let slash = lastIndex(of: "/") else { return "." }
-        return slash == startIndex ? "/" : String(self[..<slash])
     }
 }

@@ -2,6 +2,8 @@
 
 import CSQLite
 import Glibc
+import Platform
+import SystemPackage
 
 /// What SQLite, or the file underneath it, refused to do.
 struct DatabaseError: Error, Sendable {
@@ -32,7 +34,7 @@ struct DatabaseError: Error, Sendable {
         let systemError = isSystem ? sqlite3_system_errno(connection) : 0
         var message = String(cString: sqlite3_errmsg(connection))
         if systemError != 0 {
-            message += " (\(Self.text(ofErrno: systemError)))"
+            message += " (\(Errno(rawValue: systemError).text))"
         }
         self.init(code: code, systemError: systemError, message: message, sql: sql, path: path)
     }
@@ -68,16 +70,6 @@ struct DatabaseError: Error, Sendable {
         // SQLite says the same of both: https://www.sqlite.org/rescode.html#ioerr_corruptfs
         return "database '\(path)' is corrupt, or its disk cannot be read (\(message));"
             + " restore a backup, or move it away to begin anew"
-    }
-
-    /// `strerror`, in lower case as every message here.
-    static func text(ofErrno number: Int32) -> String {
-        var buffer = [CChar](repeating: 0, count: 256)
-        guard strerror_r(number, &buffer, buffer.count) == 0 else { return "errno \(number)" }
-        let text = String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
-        // "I/O error" keeps its capitals, "No such file" does not.
-        guard let second = text.dropFirst().first, second.isLowercase else { return text }
-        return text.prefix(1).lowercased() + text.dropFirst()
     }
 }
 

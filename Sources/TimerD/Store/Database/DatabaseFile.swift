@@ -2,6 +2,8 @@
 
 import CSQLite
 import Glibc
+import Platform
+import SystemPackage
 
 /// The file of a database before it is trusted to be there, to be ours, and to be sound.
 ///
@@ -179,7 +181,7 @@ struct DatabaseFile {
     }
 
     private func refusal(_ code: Int32, _ failed: String, because number: Int32) -> DatabaseError {
-        let text = DatabaseError.text(ofErrno: number)
+        let text = Errno(rawValue: number).text
         return DatabaseError(
             code: code,
             systemError: number,

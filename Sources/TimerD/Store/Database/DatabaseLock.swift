@@ -4,6 +4,8 @@ import CLinux
 import CSQLite
 import Glibc
 import Locks
+import Platform
+import SystemPackage
 
 /// The right to be the one daemon of a database, held until `release`.
 ///
@@ -35,7 +37,7 @@ final class DatabaseLock: Sendable {
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
         let file = open(lockPath, flags, 0o600)
         guard file >= 0 else {
-            let reason = errno == ELOOP ? "is a symbolic link" : DatabaseError.text(ofErrno: errno)
+            let reason = errno == ELOOP ? "is a symbolic link" : Errno.last.text
             throw Self.refusal(path, "cannot open lock file '\(lockPath)': \(reason)")
         }
         let number = Self.lock(file) { Self.readHolder(file) }
@@ -43,7 +45,7 @@ final class DatabaseLock: Sendable {
             let holder = Self.readHolder(file)
             close(file)
             guard number == EWOULDBLOCK else {
-                let reason = DatabaseError.text(ofErrno: number)
+                let reason = Errno(rawValue: number).text
                 throw Self.refusal(path, "cannot lock '\(lockPath)': \(reason)")
             }
             // Empty for the instant between the holder's lock and its first write.
@@ -128,7 +130,7 @@ final class DatabaseLock: Sendable {
             case nil: (".", path)
             }
         guard let folder = realPath(folder) else {
-            let reason = DatabaseError.text(ofErrno: errno)
+            let reason = Errno.last.text
             throw refusal(path, "cannot open the folder of '\(path)': \(reason)")
         }
         return folder == "/" ? "/" + name : folder + "/" + name

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Platform
 import Schedules
+import SystemPackage
 
 /// Puts a copy in the place of a database, which is kept beside it under another name.
 public struct DatabaseRestore {
@@ -80,6 +82,6 @@ public struct DatabaseRestore {
     }
 
     private func failure(_ what: String) -> DaemonError {
-        DaemonError("\(what): \(DatabaseError.text(ofErrno: errno))", .unavailable)
+        DaemonError("\(what): \(Errno.last.text)", .unavailable)
     }
 }

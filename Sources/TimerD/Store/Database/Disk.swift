@@ -4,6 +4,8 @@ import CSQLite
 // `stat` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
 import CoreFoundation
 import Glibc
+import Platform
+import SystemPackage
 
 /// The disk that a database lies on: a seam, so that a disk that fails can take its place.
 protocol Disk: Sendable {
@@ -92,7 +94,7 @@ extension DatabaseError {
         self.init(
             code: SQLITE_CANTOPEN,
             systemError: number,
-            message: "cannot \(failed) '\(path)': \(Self.text(ofErrno: number))",
+            message: "cannot \(failed) '\(path)': \(Errno(rawValue: number).text)",
             path: path
         )
     }

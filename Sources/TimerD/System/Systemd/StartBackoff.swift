@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// It holds `sigset_t` where a module of the program imports it, and Glibc where none does.
+import CLinux
 import Glibc
 
 /// A daemon that could not start says why, and waits before it ends.

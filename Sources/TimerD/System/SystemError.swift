@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import Platform
+import SystemPackage
 
 /// A system call that failed: what was being done, and the text of its errno.
 struct SystemError: Error, Hashable, CustomStringConvertible {
     var description: String
 
-    /// Reads `errno`; to be made right after the call.
-    init(_ what: String) {
-        description = "\(what): \(String(cString: strerror(errno)))"
-    }
+    /// Without a `cause`, to be made right after the call.
+    init(_ doing: String, _ cause: Errno = .last) { description = "\(doing): \(cause.text)" }
 }

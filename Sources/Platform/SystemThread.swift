@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+package import SystemPackage
+
+/// The one way to start a POSIX thread.
+///
+/// Foundation's `Thread` says nothing where the system refuses to start one. Nobody joins a thread: its
+/// body says that it has ended to whoever waits for that.
+package enum SystemThread {
+    /// Starts a thread that runs `body` once, and frees it when it has returned.
+    ///
+    /// `name`: what `ps -L` and `top -H` show; Linux keeps the first 15 bytes. `givesWay`: for work that
+    /// may keep a core busy for long. Such a thread has less of a busy processor than the others, and
+    /// starts no process, which would inherit that.
+    package static func start(
+        named name: String,
+        givesWay: Bool = false,
+        _ body: @escaping @Sendable () -> Void
+    ) throws(Errno) {
+        let start = Unmanaged.passRetained(Start(name: name, givesWay: givesWay, body: body))
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread,
+            nil,
+            { start in
+                // The retain above is this thread's.
+                start.map { Unmanaged<Start>.fromOpaque($0).takeRetainedValue().run() }
+                return nil
+            },
+            start.toOpaque()
+        )
+        guard code == 0 else {
+            start.release()
+            throw Errno(rawValue: code)
+        }
+        pthread_detach(thread)
+    }
+
+    /// What goes through pthread_create's one pointer.
+    private final class Start: Sendable {
+        private let name: String
+        private let givesWay: Bool
+        private let body: @Sendable () -> Void
+
+        init(name: String, givesWay: Bool, body: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.givesWay = givesWay
+            self.body = body
+        }
+
+        func run() {
+            SystemThread.takeName(name)
+            if givesWay { SystemThread.giveWay() }
+            body()
+        }
+    }
+
+    /// Names the calling thread; Swift does not see pthread_setname_np(3).
+    private static func takeName(_ name: String) {
+        var short = name
+        // The kernel would cut a letter of several bytes in two.
+        while short.utf8.count > 15 { short.removeLast() }
+        let file = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
+        guard file >= 0 else { return }
+        short.withUTF8 { _ = write(file, $0.baseAddress, $0.count) }
+        close(file)
+    }
+
+    private static func giveWay() {
+        let process = __priority_which_t(PRIO_PROCESS.rawValue)
+        // Of a process setpriority(2) means the first thread, of 0 the calling one: on Linux they
+        // need not have the same.
+        let nice = min(getpriority(process, id_t(getpid())) + 5, 19)
+        setpriority(process, 0, nice)
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Logging
+import NIOCore
+import NIOPosix
+import RunLoopTimers
+import Schedules
+import TimerControl
+
+/// The loops that the parts work on.
+struct Loops {
+    let sockets: MultiThreadedEventLoopGroup
+    let timers: RunLoopThread
+    let epoll: EpollLoop
+
+    init(_ started: inout StartedParts) async throws {
+        sockets = try await started.start {
+            MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        } stop: {
+            try await $0.shutdownGracefully()
+        }
+        timers = try await started.start {
+            RunLoopThread(name: "timerd-timers")
+        } stop: {
+            $0.stop()
+        }
+        epoll = try await started.start {
+            try EpollLoop()
+        } stop: {
+            await $0.stop()
+        }
+    }
+}
+
+/// A daemon without those whom it answers: the store, the clock, and the scheduler between them.
+struct DaemonCore {
+    let loops: Loops
+    let store: Store
+    let resumption: ClockResumption
+    let bus: EventBus
+    let accounts: Accounts
+    let scheduler: Scheduler
+    let watch: ClockWatch
+    let log: Logger
+    /// The user that the daemon runs as.
+    let own: Owner
+
+    var clock: SystemClock { resumption.clock }
+
+    /// Makes every part, in order.
+    init(
+        _ configuration: Configuration,
+        _ log: Logger,
+        _ onLost: @escaping @Sendable (DatabaseError) -> Void,
+        _ started: inout StartedParts
+    ) async throws {
+        self.log = log
+        try TrustedPath.checkDatabase(configuration.database)
+        let lock = try await started.start {
+            try DatabaseLock(database: configuration.database)
+        } stop: {
+            $0.release()
+        }
+        loops = try await Loops(&started)
+        store = try await started.start {
+            try Store(
+                configuration.database,
+                log: log,
+                now: SystemClock.read().wall,
+                onLost: onLost
+            )
+        } stop: {
+            try await $0.close()
+        }
+        // One that was not there before.
+        try lock.holdFile()
+        resumption = try ClockResumption(store.state, bootID: SystemClock.bootID())
+        let clock = resumption.clock
+        bus = EventBus(newest: store.state.eventSequenceEnd - 1, loop: loops.sockets.any())
+        accounts = Accounts(permission: AccountManagement.check)
+        let account = Account(uid: geteuid())
+        own = Owner(uid: account.uid, name: account.name)
+        let epoll = loops.epoll
+        let scheduler = Scheduler(
+            loop: loops.timers,
+            clock: clock,
+            store: store.writer,
+            runner: SpawnRunner(on: epoll) { clock.now().wall.microseconds },
+            accounts: accounts,
+            targets: TargetWatch(on: epoll),
+            events: bus,
+            eventSequenceEnd: store.state.eventSequenceEnd,
+            settings: Settings(configuration, account: account),
+            log: log
+        )
+        self.scheduler = scheduler
+        let watch = try await started.start {
+            try ClockWatch(on: epoll) { signal in
+                Task { await scheduler.clockSignalled(signal) }
+            }
+        } stop: {
+            $0.stop()
+        }
+        self.watch = watch
+        await scheduler.onLoadDateChange { watch.set($0) }
+    }
+}

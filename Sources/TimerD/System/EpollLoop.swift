@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Glibc
+import Locks
+import Platform
+import SystemPackage
+
+/// One thread, asleep in epoll_wait(2), that calls whoever waits for a descriptor once it is ready.
+///
+/// A turn costs what is ready, not what is watched. Each descriptor is served once a turn, so one that
+/// is always ready delays no other by more than that. What is called must not block. The thread lives,
+/// and keeps this object alive, until `stop`.
+final class EpollLoop: Sendable {
+    /// A descriptor that is watched, until `end`.
+    struct Watch: Hashable, Sendable {
+        fileprivate let number: UInt64
+    }
+
+    /// What a descriptor is watched for, besides its end.
+    enum Readiness { case readable, writable }
+
+    private struct Entry {
+        var descriptor: FileDescriptor
+        var ready: @Sendable () -> Void
+    }
+
+    private struct State {
+        /// By numbers that are used once: those of descriptors are used again within a turn.
+        var entries: [UInt64: Entry] = [:]
+        var lastNumber = EpollLoop.bellNumber
+        var work: [@Sendable () -> Void] = []
+        /// Resumed at the end; there is one once the thread is to end.
+        var stopped: [CheckedContinuation<Void, Never>] = []
+        var hasEnded = false
+    }
+
+    private static let bellNumber: UInt64 = 0
+    private static let mostPerTurn = 64
+
+    private let epoll: FileDescriptor
+    /// Readable while there is work.
+    private let bell: FileDescriptor
+    private let state = Locked(State())
+
+    /// Starts the thread.
+    ///
+    /// - Throws: `SystemError` where there is no descriptor or no thread for it.
+    init() throws(SystemError) {
+        let epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
+        guard epoll != -1 else { throw SystemError("cannot watch descriptors") }
+        self.epoll = FileDescriptor(rawValue: epoll)
+        bell = FileDescriptor(rawValue: eventfd(0, CInt(EFD_CLOEXEC) | CInt(EFD_NONBLOCK)))
+        do throws(Errno) {
+            // Of a bell that could not be made, too.
+            try add(bell, for: .readable, Self.bellNumber)
+            try SystemThread.start(named: "timerd-epoll") { self.run() }
+        } catch {
+            throw SystemError("cannot watch descriptors", error)
+        }
+    }
+
+    deinit {
+        bell.closeForGood()
+        epoll.closeForGood()
+    }
+
+    // MARK: - From any thread
+
+    /// Calls `ready` on the loop's thread, once a turn while `descriptor` is ready or at its end.
+    ///
+    /// Takes the descriptor over, to close it, unless it throws.
+    func watch(
+        _ descriptor: FileDescriptor,
+        for readiness: Readiness = .readable,
+        _ ready: @escaping @Sendable () -> Void
+    ) throws(Errno) -> Watch {
+        let number = state.withLock { state -> UInt64? in
+            guard !state.hasEnded else { return nil }
+            state.lastNumber += 1
+            state.entries[state.lastNumber] = Entry(descriptor: descriptor, ready: ready)
+            return state.lastNumber
+        }
+        guard let number else { throw .canceled }
+        do throws(Errno) {
+            try add(descriptor, for: readiness, number)
+        } catch {
+            state.withLock { $0.entries[number] = nil }
+            throw error
+        }
+        return Watch(number: number)
+    }
+
+    /// Begins no further call for the watch, then closes its descriptor and calls `closed`, both on the
+    /// loop's thread.
+    ///
+    /// Called twice, it does nothing the second time.
+    func end(_ watch: Watch, closed: @escaping @Sendable () -> Void = {}) {
+        guard let entry = state.withLock({ $0.entries.removeValue(forKey: watch.number) }) else {
+            return
+        }
+        perform { [epoll] in
+            // Closing would do, were there no copy of it: a process on its way to exec has one.
+            epoll_ctl(epoll.rawValue, EPOLL_CTL_DEL, entry.descriptor.rawValue, nil)
+            entry.descriptor.closeForGood()
+            closed()
+        }
+    }
+
+    /// Runs `body` on the loop's thread, in the order in which it was given; here, once that has ended.
+    func perform(_ body: @escaping @Sendable () -> Void) {
+        let (isRefused, isFirst) = state.withLock { state in
+            guard !state.hasEnded else { return (true, false) }
+            state.work.append(body)
+            return (false, state.work.count == 1)
+        }
+        if isRefused { body() }
+        if isFirst { ring() }
+    }
+
+    /// Ends the thread once it has done what it was given before, and closes what is watched; returns
+    /// when it has.
+    func stop() async {
+        await withCheckedContinuation { continuation in
+            perform {
+                let hasEnded = self.state.withLock { state in
+                    if !state.hasEnded { state.stopped.append(continuation) }
+                    return state.hasEnded
+                }
+                if hasEnded { continuation.resume() }
+            }
+        }
+    }
+
+    private func add(
+        _ descriptor: FileDescriptor,
+        for readiness: Readiness,
+        _ number: UInt64
+    ) throws(Errno) {
+        var event = epoll_event()
+        event.events = (readiness == .readable ? EPOLLIN : EPOLLOUT).rawValue
+        event.data.u64 = number
+        guard epoll_ctl(epoll.rawValue, EPOLL_CTL_ADD, descriptor.rawValue, &event) == 0 else {
+            throw .last
+        }
+    }
+
+    private func ring() {
+        var one: UInt64 = 1
+        write(bell.rawValue, &one, MemoryLayout.size(ofValue: one))
+    }
+
+    // MARK: - On the thread
+
+    private func run() {
+        ignoreBrokenPipes()
+        var events = [epoll_event](repeating: epoll_event(), count: Self.mostPerTurn)
+        while state.withLock({ $0.stopped.isEmpty }) {
+            let count = epoll_wait(epoll.rawValue, &events, CInt(events.count), -1)
+            // A failed wait (EINTR) is a turn without events.
+            for event in events.prefix(Int(max(count, 0))) {
+                let number = event.data.u64
+                // One that was ended earlier in this turn is not called any more.
+                state.withLock { $0.entries[number]?.ready }?()
+                if number == Self.bellNumber { work() }
+            }
+        }
+        end()
+    }
+
+    private func work() {
+        var rings: UInt64 = 0
+        read(bell.rawValue, &rings, MemoryLayout.size(ofValue: rings))
+        let work = state.withLock { state in
+            defer { state.work = [] }
+            return state.work
+        }
+        for body in work { body() }
+    }
+
+    private func end() {
+        let last = state.withLock { state in
+            defer { (state.entries, state.work, state.stopped) = ([:], [], []) }
+            state.hasEnded = true
+            return state
+        }
+        for body in last.work { body() }
+        for entry in last.entries.values { entry.descriptor.closeForGood() }
+        for continuation in last.stopped { continuation.resume() }
+    }
+
+    /// A write to a command that has closed its input is to answer EPIPE, whatever the daemon does
+    /// with SIGPIPE elsewhere: the signal goes to the thread that wrote.
+    private func ignoreBrokenPipes() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+}

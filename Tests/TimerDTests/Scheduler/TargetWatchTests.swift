@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Locks
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("TargetWatch", .timeLimit(.minutes(1))) struct TargetWatchTests {
+    private let watch = TargetWatch(on: .test, most: 4)
+
+    /// A process that waits until it is killed.
+    private static func sleeper() throws -> Orphan {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sleep")
+        process.arguments = ["1000"]
+        try process.run()
+        let pid = process.processIdentifier
+        return Orphan(pid: pid, ticks: try #require(Orphan.ticks(of: pid)))
+    }
+
+    @Test("The end of a process is told to each of its jobs once, and its descriptor is free again")
+    func gone() async throws {
+        let process = try Self.sleeper()
+        let gone = Locked<[Int64]>([])
+        let isFree = Locked(false)
+        for job in 1...3 as ClosedRange<Int64> {
+            try watch.hold(process, for: 1)
+            watch.tie(JobID(rawValue: job), to: process, for: 1) {
+                gone.withLock { $0.append(job) }
+            }
+        }
+        watch.forget(JobID(rawValue: 2))
+        watch.onNextFree { isFree.withLock { $0 = true } }
+        #expect(watch.count == 1)
+        #expect(!isFree.withLock { $0 })
+        kill(process.pid, SIGKILL)
+        try await eventually("its descriptor is free") { isFree.withLock { $0 } }
+        #expect(gone.withLock { $0.sorted() } == [1, 3])
+        #expect(watch.count == 0)
+    }
+
+    @Test("A job that is added as its process ends is told at once")
+    func goneMeanwhile() async throws {
+        let process = try Self.sleeper()
+        let isFirstGone = Locked(false)
+        try watch.hold(process, for: 1)
+        watch.tie(JobID(rawValue: 1), to: process, for: 1) { isFirstGone.withLock { $0 = true } }
+        try watch.hold(process, for: 2)
+        kill(process.pid, SIGKILL)
+        try await eventually("it has gone") { isFirstGone.withLock { $0 } }
+        #expect(throws: TargetWatch.Refusal.gone) { try watch.hold(process, for: 3) }
+        let isSecondGone = Locked(false)
+        watch.tie(JobID(rawValue: 2), to: process, for: 2) { isSecondGone.withLock { $0 = true } }
+        #expect(isSecondGone.withLock { $0 })
+        #expect(watch.count == 0)
+    }
+}
