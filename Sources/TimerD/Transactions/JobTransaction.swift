@@ -174,4 +174,3 @@ struct StoreOutcome: Sendable {
     /// Whether a user has more stored than the bound allows; what has happened is stored all the same.
     var isOverfull = false
 }
-

@@ -89,7 +89,7 @@ import TimerControl
     )
     func bound(attempt: Int, seconds: Int64) {
         var policy = RunPolicy()
-        policy.backoff = RunPolicy.Backoff(first: .seconds(4), max: .seconds(20))
+        policy.backoff = Backoff(first: .seconds(4), max: .seconds(20))
         let delays = (1...500 as ClosedRange<Int64>).map {
             RetryDecision.delay(before: attempt, of: FireID(rawValue: $0), policy)
         }
