@@ -19,7 +19,7 @@ public struct Job: Hashable, Sendable {
     public var addedAt: Timestamp
     public var endedAt: Timestamp?
     /// Why it ended, in a word: `once`, `count`, `until`, `exhausted`, `invalidated`, `fired`,
-    /// `skipped`, `replaced`.
+    /// `skipped`, `missed`, `targetGone`, `replaced`.
     public var endReason: String?
     /// Why it is held: it fires no date until that is over; nil for a job that is not.
     public var held: String?

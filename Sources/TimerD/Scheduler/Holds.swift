@@ -16,6 +16,8 @@ struct Holds: Sendable {
     private var byUser: [String: Int] = [:]
     /// How many times the wall jobs wait for the store to let them follow a clock that was set back.
     private var wallHolds = 0
+    /// The rules of zones that are over: jobs by them are on their way to others.
+    var rules: Set<ZoneRulesID> = []
 
     /// A number as one caller means it: a stranger's holds no job.
     private struct Held: Hashable {
@@ -45,6 +47,7 @@ struct Holds: Sendable {
 
     func covers(_ job: StoredJob) -> Bool {
         if wallHolds > 0, job.clock == .wall { return true }
+        if !rules.isEmpty, let own = job.rules, rules.contains(own) { return true }
         if !byID.isEmpty,
             byID[Held(id: job.id, owner: nil)] != nil
                 || byID[Held(id: job.id, owner: job.owner)] != nil

@@ -61,7 +61,11 @@ extension Scheduler {
     /// Takes over so much of what comes first; returns how much that was.
     private func takeSome(_ room: Int) -> Int {
         let first = said[0]
-        if first.told == 0, first.taken == 0 { first.begin(self) }
+        if first.told == 0, first.taken == 0 {
+            first.begin(self)
+            // No job is armed by rules that are over.
+            if let zones = first.outcome.zones { take(zones) }
+        }
         // Told first: no job that is new begins to fire before that is known.
         let notices = first.outcome.notices.dropFirst(first.told).prefix(room)
         let jobs = first.outcome.jobs.dropFirst(first.taken).prefix(room - notices.count)

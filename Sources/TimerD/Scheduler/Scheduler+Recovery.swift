@@ -11,7 +11,11 @@ extension Scheduler {
     ///
     /// - Throws: why that could not be stored; then nothing has been run and nothing is armed.
     func recover() async throws -> Recovered {
-        let untold = try await write { try EventLog($0.database).outbox() }
+        let untold = try await write { writer in
+            try writer.forgetUnusedZoneRules()
+            try writer.lookAtZones()
+            return try EventLog(writer.database).outbox()
+        }
         tell(untold)
         return try await write { writer in
             let recovered = try writer.recover()
@@ -35,6 +39,7 @@ extension Scheduler {
         isRecovered = true
         tieAgain(tied)
         goOn(with: recovered)
+        settleZones()
         loadWindow()
     }
 

@@ -29,6 +29,7 @@ actor Scheduler {
     let events: any EventPublisher
     private(set) var settings: Settings
     let log: Logger
+    private let findZone: ZoneRules.Finder
     /// The processes that jobs' lives are tied to.
     nonisolated let targets = TargetWatch()
     /// Jobs whose process is not watched, for want of a descriptor.
@@ -54,6 +55,7 @@ actor Scheduler {
     /// Jobs that are due and wait for there to be numbers.
     var unnumberedJobs: Set<JobID> = []
     var holds = Holds()
+    var zones = ZonesInUse()
     var held = HeldJobs()
     /// The fires whose command is in progress or still to come: what a fire's overlap is decided by.
     var fires = CommandFires()
@@ -86,7 +88,8 @@ actor Scheduler {
         events: any EventPublisher,
         eventSequenceEnd: Int64,
         settings: Settings,
-        log: Logger
+        log: Logger,
+        findZone: @escaping ZoneRules.Finder = ZoneRules.inDatabase
     ) {
         self.loop = loop
         self.clock = clock
@@ -98,6 +101,7 @@ actor Scheduler {
         self.events = events
         self.settings = settings
         self.log = log
+        self.findZone = findZone
         places = RunQueue(settings.places)
         window = Window(now: clock.now().elapsed)
         turns = FireTurns(settings.turns)
@@ -111,6 +115,7 @@ actor Scheduler {
         retention.limits = settings.retention
         turns.limits = settings.turns
         for next in places.setLimits(settings.places) { goOn(next) }
+        lookAtZones()
         lookAtHeld(all: true)
     }
 
@@ -215,6 +220,7 @@ actor Scheduler {
         let horizons = window.horizons
         let runsKept = settings.runsKept
         let maxBytes = settings.retention.maxBytesPerUser
+        let (changes, findZone) = (zones.changes, findZone)
         let keepsMoment = moment.elapsed - keptMoment >= .seconds(1)
         if keepsMoment { keptMoment = moment.elapsed }
         return { database in
@@ -222,6 +228,8 @@ actor Scheduler {
             var writer = JobWriter(database, at: moment, horizon: horizons.all, runsKept: runsKept)
             writer.horizons = horizons
             writer.maxBytes = maxBytes
+            writer.zones = changes
+            writer.findZone = findZone
             writer.unstarted = unstarted
             return writer
         }

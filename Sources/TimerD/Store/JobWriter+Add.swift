@@ -14,6 +14,8 @@ struct NewJob: Sendable {
     /// The definition as it is stored, made ahead of the write, which others' writes wait for.
     let text: StoredDefinition
     var policy: JobPolicy
+    /// The rules of its zone; nil where they cannot change.
+    var rules: ZoneRules?
     /// The process that its life is tied to.
     var process: Orphan?
     /// What its user should know of how the words were understood.
@@ -134,12 +136,14 @@ extension JobWriter {
     {
         let state: Job.State = new.definition.paused == true ? .paused : .scheduled
         let fireDate = new.firstFireDate(at: moment)
+        if let rules = new.rules { try remember(rules) }
         try database.prepare(SQL.insertJob).run(
             owner,
             state,
             new.clock,
             new.schedule.anchor,
-            fireDate
+            fireDate,
+            new.rules?.id
         )
         let id = JobID(rawValue: database.lastInsertRowID)
         if new.definition.isTied { try insertTarget(of: id, new.process) }
@@ -162,7 +166,8 @@ extension JobWriter {
             endedAt: nil,
             endReason: nil,
             definition: new.definition,
-            policy: new.policy
+            policy: new.policy,
+            rules: new.rules?.id
         )
         let date = job.wallFireDate(at: moment)
         try note(.jobAdded, job) { $0.fireDate = date }
@@ -213,8 +218,8 @@ extension JobWriter {
 
 extension JobWriter.SQL {
     static let insertJob = """
-        INSERT INTO jobs (owner_id, state, clock, anchor_us, fire_date_us, due_us)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?5)
+        INSERT INTO jobs (owner_id, state, clock, anchor_us, fire_date_us, due_us, zone_rules_id)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6)
         """
     static let insertBootJob = "INSERT INTO boot_jobs VALUES (?1)"
     static let insertDefinition = """

@@ -269,15 +269,18 @@ extension JobWriter {
     }
 
     /// Removes what was claimed for the job's next date, and the run that was made ready for it.
-    mutating func takeBack(_ job: inout StoredJob) throws {
-        guard let claim = job.claim else { return }
+    ///
+    /// - Returns: whether its date has had its fire; see `removeClaim`.
+    @discardableResult
+    mutating func takeBack(_ job: inout StoredJob) throws -> Bool {
+        guard let claim = job.claim else { return false }
         let state: Run.State?? = try database.prepare(SQL.fireState).first(claim.fire) {
             $0.ifReadable(0)
         }
         // A running fire that is still the job's claim was prepared; only the scheduler knows
         // whether its command has been started since.
-        guard state == .claimed || unstarted.contains(claim.fire) else { return }
-        try removeClaim(of: &job)
+        guard state == .claimed || unstarted.contains(claim.fire) else { return false }
+        return try removeClaim(of: &job)
     }
 }
 

@@ -64,6 +64,7 @@ extension JobWriter {
         running: Set<JobID> = []
     ) throws -> HeldLook {
         var look = HeldLook()
+        try lookAtZones()
         let rows = try database.prepare(SQL.held).all(cursor, Self.heldLimit) { row in
             (id: try row.get(0, as: JobID.self), isOwnerHeld: try row.get(1, as: Bool.self))
         }

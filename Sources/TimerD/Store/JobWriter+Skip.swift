@@ -114,6 +114,17 @@ extension JobWriter {
         return rows.filter { $0.isOnGrid(first, of: job) }
     }
 
+    /// How many of these dates of the job have a row: they were not missed.
+    func countTaken(of job: StoredJob, from first: Timestamp, through last: Timestamp) throws -> Int
+    {
+        try rows(of: job, from: first, through: last).reduce(0) { count, row in
+            let justBefore = row.first - TimeSpan(microseconds: 1)
+            guard let date = job.schedule.nextFireDate(after: justBefore) else { return count }
+            let end = min(row.last, last)
+            return count + job.schedule.passedDates(from: date, through: end, newest: 0).count
+        }
+    }
+
     /// The last instant whose dates, from `date` on, are to be settled at `now`, such that the
     /// latest of them has no row; nil for `now`, where none of them has.
     func end(of job: StoredJob, from date: Timestamp, until: Timestamp?, at now: Timestamp) throws

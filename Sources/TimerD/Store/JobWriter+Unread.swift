@@ -9,13 +9,13 @@ import TimerControl
 /// A row that is over concerns nobody but who lists it. One that is open, or that stands where the job's
 /// next date is looked for, holds its job: what it means decides what comes next, and nobody can say.
 extension JobWriter {
-    /// The job, as one that cannot be read where a row that it goes on from cannot.
+    /// The job, as one that cannot be read where its zone is gone, or a row that it goes on from cannot.
     ///
-    /// Asked of held jobs alone: the others have been found readable, or nobody has looked yet.
+    /// Rows are asked for of held jobs alone: the others have been found readable, or nobody has looked yet.
     func withUnreadRows(_ job: StoredJob) throws -> StoredJob {
-        guard job.unread == nil, job.state.isLive, job.held != nil,
-            let reason = try unreadRow(of: job)
-        else { return job }
+        guard job.unread == nil, job.state.isLive else { return job }
+        if let reason = goneZone(of: job) { return try job.unread(reason, in: database) }
+        guard job.held != nil, let reason = try unreadRow(of: job) else { return job }
         return try job.unread(reason, in: database)
     }
 
@@ -58,7 +58,7 @@ extension JobWriter {
 
 extension StoredJob {
     /// The same as a job that cannot be read: its row stays as it is until all of its rows can be.
-    fileprivate func unread(_ reason: String, in database: Database) throws -> StoredJob {
+    func unread(_ reason: String, in database: Database) throws -> StoredJob {
         var job = self
         job.unread = Unread(
             reason: reason,

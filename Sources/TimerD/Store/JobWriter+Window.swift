@@ -34,6 +34,7 @@ extension JobWriter {
     /// Where there is no room or no time for all, the users take turns, and each one's soonest come
     /// first. The work is then that of the piece and of the users with jobs that wait, not of their jobs.
     mutating func loadWindow(_ load: WindowLoad) throws -> WindowRest {
+        try lookAtZones()
         if load.resting.isEmpty, load.filling.isEmpty {
             let room = min(load.room, WindowLoad.piece)
             let due = try due(limit: room + 1)

@@ -20,6 +20,9 @@ struct JobWriter {
     var unstarted: Set<FireID> = []
     /// Why no dates that are settled now have fired, where one reason holds for all of them.
     var missedFor: FireReason?
+    /// What has become of the rules of zones, for all that is known.
+    var zones = ZoneChanges()
+    var findZone = ZoneRules.inDatabase
     /// What the scheduler is to be told once the write is durable.
     var outcome = StoreOutcome()
     /// What is to be counted once this change of many jobs is over; nil while none is under way.
@@ -208,6 +211,8 @@ struct StoreOutcome: Sendable {
     var notices: [Notice] = []
     /// Whether more of a user is stored than may be: what has happened is stored all the same.
     var isOverfull = false
+    /// What the zones' files say, where this write has looked.
+    var zones: ZoneChanges?
 }
 
 /// An event that is stored but has no number yet.

@@ -42,7 +42,11 @@ struct JobField: Sendable {
             "A cron expression of five or six fields, or a word such as @daily."
         ),
         schedule("calendar", .text, "A calendar expression of systemd.time(7)."),
-        schedule("tz", .text, "The zone of dates and expressions; default: the daemon's."),
+        schedule(
+            "tz",
+            .text,
+            "The zone of dates and expressions; default: that of who applies the file."
+        ),
         Self("command", .command, "A list that is run as given, or a line for /bin/sh -c."),
         Self("cwd", .path, "The working directory; default: the owner's home."),
         Self("env", .variables, .object([:]), "Added to the plain environment of a run."),

@@ -67,8 +67,9 @@ struct TimerUnit {
     ) {
         do {
             // As the daemon will, whose zone may be another; what it reads is the same.
-            _ = try words.resolve(now: now, zone: .local)
-            clocks.append(Clock(text: text, schedule: words, rule: rule, misfire: misfire))
+            let schedule = try words.resolve(now: now, zone: .local).schedule
+            let named = words.namingZone(of: schedule)
+            clocks.append(Clock(text: text, schedule: named, rule: rule, misfire: misfire))
         } catch {
             refusals.append((text, error.message))
         }
