@@ -170,15 +170,17 @@ extension Timestamp {
 }
 
 extension JobWriter.SQL {
+    /// All of them, each with a look at its job; left to itself, SQLite looks at all jobs.
     static let bootJobs = """
-        SELECT boot_jobs.job_id FROM boot_jobs JOIN jobs ON jobs.id = boot_jobs.job_id
+        SELECT boot_jobs.job_id FROM boot_jobs CROSS JOIN jobs ON jobs.id = boot_jobs.job_id
         WHERE jobs.state IN ('scheduled', 'paused')
         """
-    /// Uses fires_by_date.
+    /// Looks at what lies after now alone; left to itself, SQLite reads all fires in the order of their jobs.
     static let jobsAhead = """
-        SELECT DISTINCT job_id FROM fires
+        SELECT DISTINCT job_id FROM fires INDEXED BY fires_by_date
         WHERE coalesce(last_date_us, wall_date_us) > ?1 AND state <> 'claimed'
-            AND (reason IS NULL OR reason NOT IN ('skip', 'moved', 'manual', 'withdrawn'))
+            AND (reason IS NULL
+                OR reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'zoneChanged'))
         """
     static let jobBefore = """
         SELECT job_id, added_at_us FROM job_definitions
@@ -187,7 +189,7 @@ extension JobWriter.SQL {
     static let leftOutAhead = """
         SELECT id, fire_date_us FROM fires
         WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND state = 'skipped'
-            AND reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'overlap')
+            AND reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'overlap', 'zoneChanged')
         ORDER BY fire_date_us
         """
     private static let moved = """

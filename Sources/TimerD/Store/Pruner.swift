@@ -199,7 +199,7 @@ struct Pruner {
         return (next ?? moment.wall) + age
     }
 
-    private enum SQL {
+    enum SQL {
         /// Of root where nobody is named.
         static let countEvents = """
             SELECT coalesce(owner_id, 0), count(*), max(seq) FROM (
