@@ -25,6 +25,8 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     case paused
     /// The wall clock was set forward over it.
     case clockStepped
+    /// The rules of the job's zone have changed: its local time passed with that, or had been before.
+    case zoneChanged
     /// The job was ended before the date, which had come, could fire, or its command run.
     case invalidated
     /// The job was held: it could not be read, or its owner was gone.
@@ -48,6 +50,7 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .moved: "the fire was moved to another date (set-fire-date)"
         case .paused: "the job was paused"
         case .clockStepped: "the clock was set forward over it"
+        case .zoneChanged: "the rules of its time zone have changed"
         case .invalidated: "the job was ended before it could fire"
         }
     }

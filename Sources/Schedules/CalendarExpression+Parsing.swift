@@ -3,16 +3,18 @@
 extension CalendarExpression {
     /// Reads an expression; a zone at its end goes before `zone`.
     ///
+    /// `rules`: that zone, where it is known already.
     /// - Throws: `badCalendar`; the message names the part that was not accepted.
-    public init(parsing text: String, zone: Zone) throws(ScheduleError) {
+    public init(parsing text: String, zone: Zone, rules: Zone? = nil) throws(ScheduleError) {
         let parts = text.split(whereSeparator: \.isWhitespace)
         var words = parts.joined(separator: " ")
         var own: Zone?
         var zoneError: ScheduleError?
         // After the first word, only a zone begins with a letter.
         if let name = parts.dropFirst().last, name.first?.isLetter == true {
-            do {
-                own = try Zone(inDatabase: String(name))
+            do throws(ScheduleError) {
+                own = rules
+                if own == nil { own = try Zone(inDatabase: String(name)) }
             } catch {
                 zoneError = error
             }

@@ -6,7 +6,7 @@
 /// systemd's: systemd passes over a skipped local time and takes a repeated one once.
 public struct CalendarExpression: Hashable, Sendable {
     /// The zone it is read in: the one it names, else the one it was given.
-    public let zone: Zone
+    public internal(set) var zone: Zone
     let fields: Fields
     /// The zone as the expression names it; nil when it names none.
     let ownZone: String?

@@ -8,7 +8,7 @@
 public struct CronExpression: Hashable, Sendable {
     /// The expression as it was written, without blanks around it.
     public let text: String
-    public let zone: Zone
+    public internal(set) var zone: Zone
     let fields: Fields
 
     /// What the fields match, as bit masks.

@@ -106,7 +106,7 @@ extension Zone {
     }
 
     /// The first instant whose local time is `local` or later, with its period.
-    private func firstInstant(notBefore local: Int64) -> (period: Period, instant: Int64) {
+    func firstInstant(notBefore local: Int64) -> (period: Period, instant: Int64) {
         var period = period(at: local - Self.longestShift / 2)
         while period.end != .max, local >= period.end + period.offset {
             period = self.period(at: period.end)
@@ -162,7 +162,7 @@ extension Zone {
     /// The latest local time that has come by `instant`, in µs.
     ///
     /// In a repeated hour the clock shows an earlier one than that.
-    private func latestLocalTime(by instant: Int64, in period: Period) -> Int64 {
+    func latestLocalTime(by instant: Int64, in period: Period) -> Int64 {
         var latest = instant + period.offset
         var earlier = period
         while earlier.start != .min, instant - earlier.start < Self.longestShift {

@@ -125,12 +125,14 @@ extension ScheduleWords {
     /// The schedule, made again from its stored words.
     ///
     /// `anchor` is a one-shot's date or a grid's first date, and is ignored for cron and calendar; `zone` is
-    /// that of words that name none; it is evaluated only if it is needed.
+    /// that of words that name none; it is evaluated only if it is needed. `rules`: the zone by the rules that
+    /// the job's dates were computed by, whatever zone the words name; nil for the zone as it is now.
     ///
     /// - Throws: what reading the words throws; nothing for words that were resolved before.
     public func schedule(
         anchor: Timestamp,
-        zone local: @autoclosure () -> Zone
+        zone local: @autoclosure () -> Zone,
+        rules: Zone? = nil
     ) throws(ScheduleError) -> Schedule {
         let (kind, words) = try checkedKind()
         switch kind {
@@ -141,16 +143,18 @@ extension ScheduleWords {
             return .every(IntervalGrid(first: anchor, interval: interval))
         case .cron:
             if CronExpression.isReboot(words) { return .reboot }
-            return .cron(try CronExpression(parsing: words, zone: try namedZone() ?? local()))
+            let zone = try zone(rules, local)
+            return .cron(try CronExpression(parsing: words, zone: zone))
         case .calendar:
-            return .calendar(
-                try CalendarExpression(parsing: words, zone: try namedZone() ?? local())
-            )
+            let zone = try zone(rules, local)
+            return .calendar(try CalendarExpression(parsing: words, zone: zone, rules: rules))
         }
     }
 
-    private func namedZone() throws(ScheduleError) -> Zone? {
-        try tz.map { (name) throws(ScheduleError) in try Zone(named: name) }
+    private func zone(_ rules: Zone?, _ local: () -> Zone) throws(ScheduleError) -> Zone {
+        if let rules { return rules }
+        guard let tz else { return local() }
+        return try Zone(named: tz)
     }
 
     private enum Kind: String {

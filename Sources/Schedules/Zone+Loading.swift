@@ -84,9 +84,27 @@ extension Zone {
                 offsets: [Int32(named.rule.offset)],
                 abbreviationIndices: [0],
                 abbreviations: named.abbreviations,
-                rule: named.rule
+                rule: named.rule,
+                source: Array(text.utf8)
             )
         )
+    }
+
+    /// The zone again, from its `source`; nil where that is none.
+    public init?(named name: String, source: [UInt8]) {
+        if source.isEmpty {
+            self = .utc
+        } else if let table = ZoneFile.parse(source, name: name) {
+            self.init(table: table)
+        } else {
+            self.init(posix: String(decoding: source, as: UTF8.self))
+        }
+    }
+
+    /// Whether its name is one that `init(named:)` finds it by; not where /etc/localtime is a file of its own.
+    public var isKnownByName: Bool {
+        // try?: a name that means nothing is not what it is known by.
+        self == .utc || (try? Zone(named: name)) == self
     }
 
     /// Whether the name stays inside the folder and can be one of the database's.
@@ -123,10 +141,26 @@ private final class ZoneCache: Sendable {
     static let shared = ZoneCache()
 
     private struct Entry {
+        var stamp: Stamp
+        var table: ZoneTable
+    }
+
+    /// What differs once a file is another, or was written to.
+    private struct Stamp: Hashable {
         var device: UInt
         var inode: UInt
+        var size: Int
+        /// In ns; a change that keeps the first, as an archive's does, changes the second.
         var modified: Int
-        var table: ZoneTable
+        var changed: Int
+
+        init(_ status: stat) {
+            device = status.st_dev
+            inode = status.st_ino
+            size = status.st_size
+            modified = status.st_mtim.tv_sec * 1_000_000_000 + status.st_mtim.tv_nsec
+            changed = status.st_ctim.tv_sec * 1_000_000_000 + status.st_ctim.tv_nsec
+        }
     }
 
     private let entries = Locked<[String: Entry]>([:])
@@ -136,21 +170,13 @@ private final class ZoneCache: Sendable {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         let cached = entries.withLock { $0[path] }
-        if let cached, cached.device == status.st_dev, cached.inode == status.st_ino,
-            cached.modified == status.st_mtim.tv_sec
-        {
-            return cached.table
-        }
+        let stamp = Stamp(status)
+        // Two names of one zone may be one file.
+        if let cached, cached.stamp == stamp, cached.table.name == name { return cached.table }
         guard let bytes = Self.read(path), let table = ZoneFile.parse(bytes, name: name) else {
             return nil
         }
-        let entry = Entry(
-            device: status.st_dev,
-            inode: status.st_ino,
-            modified: status.st_mtim.tv_sec,
-            table: table
-        )
-        entries.withLock { $0[path] = entry }
+        entries.withLock { $0[path] = Entry(stamp: stamp, table: table) }
         return table
     }
 

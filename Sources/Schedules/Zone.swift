@@ -18,6 +18,9 @@ public struct Zone: Hashable, Sendable {
     /// The name it was found by, such as "Europe/Berlin".
     public var name: String { table.name }
 
+    /// What its rules were read from: a compiled file, or a POSIX TZ string; empty for UTC.
+    public var source: [UInt8] { table.source }
+
     /// Seconds east of UTC at `date`.
     public func offset(at date: Timestamp) -> Int {
         Int(table.period(at: floorDivide(date.microseconds, by: 1_000_000).quotient).offset)
@@ -63,6 +66,8 @@ final class ZoneTable: Sendable {
     let abbreviations: [String]
     /// What holds from the last transition on; nil when the last offset stays for good.
     let rule: ZoneRule?
+    /// What all that was read from: a file, or a POSIX TZ string; empty for UTC.
+    let source: [UInt8]
 
     init(
         name: String,
@@ -70,7 +75,8 @@ final class ZoneTable: Sendable {
         offsets: [Int32],
         abbreviationIndices: [UInt8],
         abbreviations: [String],
-        rule: ZoneRule?
+        rule: ZoneRule?,
+        source: [UInt8] = []
     ) {
         self.name = name
         self.transitions = transitions
@@ -78,6 +84,7 @@ final class ZoneTable: Sendable {
         self.abbreviationIndices = abbreviationIndices
         self.abbreviations = abbreviations
         self.rule = rule
+        self.source = source
     }
 
     /// A zone that never changes.

@@ -111,7 +111,8 @@ enum ZoneFile {
             offsets: offsets,
             abbreviationIndices: indices,
             abbreviations: abbreviations,
-            rule: rule
+            rule: rule,
+            source: bytes
         )
     }
 

@@ -18,8 +18,8 @@ public struct Job: Hashable, Sendable {
     public var fires: Int
     public var addedAt: Timestamp
     public var endedAt: Timestamp?
-    /// Why it ended, in a word: `once`, `count`, `until`, `exhausted`, `invalidated`, `targetGone`, `fired`,
-    /// `skipped`, `replaced`.
+    /// Why it ended, in a word: `once`, `count`, `until`, `exhausted`, `invalidated`, `fired`, `skipped`,
+    /// `missed`, `targetGone`, `replaced`.
     public var endReason: String?
     /// Why it is held, so that it fires no date for now; nil if it is not held.
     public var held: String?

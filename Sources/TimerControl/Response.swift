@@ -171,8 +171,10 @@ public struct StatusReply: Codable, Hashable, Sendable {
     public var held: Int?
     /// Jobs whose timers are in the loop.
     public var armed: Int
-    /// Commands in progress, and those that wait for a place.
+    /// Runs in progress.
     public var running: Int
+    /// Fires whose command waits: for a place, another run's end, its next attempt or its failure's command.
+    public var waiting: Int
     public var connections: Int
     public var watchers: Int
     /// The newest event's number.
@@ -194,6 +196,7 @@ public struct StatusReply: Codable, Hashable, Sendable {
         held: Int? = nil,
         armed: Int,
         running: Int,
+        waiting: Int = 0,
         connections: Int,
         watchers: Int,
         seq: Int64,
@@ -211,6 +214,7 @@ public struct StatusReply: Codable, Hashable, Sendable {
         self.held = held
         self.armed = armed
         self.running = running
+        self.waiting = waiting
         self.connections = connections
         self.watchers = watchers
         self.seq = seq

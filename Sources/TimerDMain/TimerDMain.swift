@@ -77,6 +77,14 @@ struct TimerDMain: AsyncParsableCommand {
     )
     var logLevel: LogLevel?
 
+    /// On the main actor, so that no thread is started before there is known to be room for it.
+    @MainActor static func main() async {
+        if let shortage = AddressSpace.shortage {
+            Glibc.exit(failure(shortage, badConfiguration).rawValue)
+        }
+        await main(nil)
+    }
+
     func validate() throws {
         if let drain, !(0...86_400 ~= drain) {
             throw ValidationError("--drain is '\(drain)', accepted is 0 to 86400 seconds")

@@ -42,7 +42,7 @@ struct Explain: ParsableCommand {
     func explanation(now: Timestamp, local: Zone) throws(ScheduleError) -> Explanation {
         let (options, kind, kindNotes) = try schedule.found(now: now, local: local)
         let zone = try options.zone(local: local)
-        let (words, notes) = try options.words(now: now, local: local, isZoneChosen: false)
+        let (words, notes) = try options.words(now: now, local: local)
         let resolved = try words.resolve(now: now, zone: zone)
         var explanation = Explanation(
             sentence: resolved.schedule.explanation(in: zone),

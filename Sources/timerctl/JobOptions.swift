@@ -54,8 +54,7 @@ struct JobOptions: ParsableArguments {
             schedule,
             command: command,
             now: .now,
-            local: .local,
-            isZoneChosen: ScheduleOptions.isZoneChosen
+            local: .local
         )
         let daemon = try await Daemon.connect(common)
         let answer = try await daemon.ask(request, for: JobReply.self)
@@ -71,14 +70,9 @@ struct JobOptions: ParsableArguments {
         _ schedule: ScheduleOptions,
         command: [String],
         now: Timestamp,
-        local: Zone,
-        isZoneChosen: Bool
+        local: Zone
     ) throws -> (request: Request, notes: [String]) {
-        var (words, notes) = try schedule.words(
-            now: now,
-            local: local,
-            isZoneChosen: isZoneChosen
-        )
+        var (words, notes) = try schedule.words(now: now, local: local)
         var definition = JobDefinition(schedule: words)
         definition.command = command.isEmpty ? nil : command
         try runs.apply(to: &definition)

@@ -69,7 +69,7 @@ struct Next: ParsableCommand {
         }
         let (options, _, kindNotes) = try schedule.found(now: start, local: local)
         let zone = try options.zone(local: local)
-        let (words, wordNotes) = try options.words(now: start, local: local, isZoneChosen: false)
+        let (words, wordNotes) = try options.words(now: start, local: local)
         let resolved = try words.resolve(now: start, zone: zone)
         try resolved.requireFuture(after: start)
         notes += kindNotes + wordNotes + resolved.notes

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Glibc
 import Schedules
 import TimerControl
 
@@ -50,12 +49,11 @@ struct ScheduleOptions: ParsableArguments {
 
     /// The words for the daemon, their dates fixed to instants, as the daemon may be in another zone.
     ///
-    /// `local` is the user's zone. If the user chose it (`TZ`), expressions are read in it as well. The notes
-    /// tell of local times that do not exist or come twice.
+    /// `local` is the user's zone, which expressions are read in too, and keep by name. The notes tell of
+    /// local times that do not exist or come twice.
     func words(
         now: Timestamp,
-        local: Zone,
-        isZoneChosen: Bool
+        local: Zone
     ) throws(ScheduleError) -> (words: ScheduleWords, notes: [String]) {
         let zone = try zone(local: local)
         var words = ScheduleWords(in: delay, every: every, cron: cron, calendar: calendar)
@@ -70,12 +68,7 @@ struct ScheduleOptions: ParsableArguments {
             words.from = date.rfc3339
             notes += [note].compactMap(\.self)
         }
-        if cron != nil || calendar != nil {
-            words.tz = tz ?? (isZoneChosen ? local.name : nil)
-        }
-        return (words, notes)
+        if cron != nil || calendar != nil { words.tz = tz }
+        return (words.namingZone(local), notes)
     }
-
-    /// Whether `TZ` names the user's zone.
-    static var isZoneChosen: Bool { getenv("TZ").map { $0.pointee != 0 } ?? false }
 }

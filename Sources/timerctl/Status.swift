@@ -35,7 +35,7 @@ struct Status: AsyncParsableCommand {
         var lines = [
             "timerd \(status.version), process \(status.pid), up \(age)",
             "jobs      \(status.liveJobs), \(status.armed) armed\(next ?? "")",
-            "runs      \(status.running) in progress or waiting",
+            "runs      \(status.running) in progress, \(status.waiting) waiting",
             "clients   \(status.connections) connected, \(status.watchers) watching",
             "events    the newest has number \(status.seq)",
             "database  \(status.database)",

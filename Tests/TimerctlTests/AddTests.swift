@@ -12,8 +12,7 @@ import TimerControl
     private func definition(_ arguments: [String]) throws -> JobDefinition {
         let request = try Add.parse(arguments).request(
             now: testNow,
-            local: berlin,
-            isZoneChosen: false
+            local: berlin
         ).request
         guard case .addJobs(let jobs) = request else { fatalError("add became \(request)") }
         return try #require(jobs.definitions.first)
@@ -107,8 +106,7 @@ import TimerControl
     func replace() throws {
         let request = try Add.parse(["--in", "5s", "--replace", "--name", "n"]).request(
             now: testNow,
-            local: berlin,
-            isZoneChosen: false
+            local: berlin
         ).request
         let definition = try definition(["--in", "5s", "--name", "n"])
         #expect(request == .addJobs(AddJobs(definition, replace: true)))
@@ -127,7 +125,9 @@ import TimerControl
                 ["--every", "1d", "--from", "2026-12-24 18:00"],
                 ScheduleWords(every: "1d", from: "2026-12-24T17:00:00.000000Z")
             ),
-            (["--cron", "0 9 * * *"], ScheduleWords(cron: "0 9 * * *")),
+            (["--cron", "0 9 * * *"], ScheduleWords(cron: "0 9 * * *", tz: berlin.name)),
+            (["--cron", "@reboot"], ScheduleWords(cron: "@reboot")),
+            (["--calendar", "daily UTC"], ScheduleWords(calendar: "daily UTC")),
             (["--calendar", "daily", "--tz", "UTC"], ScheduleWords(calendar: "daily", tz: "UTC")),
         ]
     )
@@ -135,13 +135,12 @@ import TimerControl
         #expect(try definition(arguments).schedule == words)
     }
 
-    @Test("A zone chosen with TZ is the zone of expressions, unless --tz names another")
-    func chosenZone() throws {
+    @Test("An expression keeps the zone of who adds it by name, unless --tz names another")
+    func ownZone() throws {
         let zone = { (arguments: [String]) in
             try ScheduleOptions.parse(arguments).words(
                 now: testNow,
-                local: berlin,
-                isZoneChosen: true
+                local: berlin
             ).words.tz
         }
         #expect(try zone(["--cron", "0 9 * * *"]) == berlin.name)
@@ -152,7 +151,7 @@ import TimerControl
     @Test("A local time that does not exist comes with a note")
     func note() throws {
         let add = try Add.parse(["--at", "2027-03-28 02:30"])
-        let (_, notes) = try add.request(now: testNow, local: berlin, isZoneChosen: false)
+        let (_, notes) = try add.request(now: testNow, local: berlin)
         #expect(notes.count == 1)
     }
 
@@ -239,15 +238,13 @@ extension Add {
     /// What it asks the daemon.
     func request(
         now: Timestamp,
-        local: Zone,
-        isZoneChosen: Bool
+        local: Zone
     ) throws -> (request: Request, notes: [String]) {
         try job.request(
             schedule,
             command: command,
             now: now,
-            local: local,
-            isZoneChosen: isZoneChosen
+            local: local
         )
     }
 }

@@ -51,7 +51,7 @@ import TimerControl
             let sample = Self.sample(option)
             let value = option.form == .flag ? [] : [sample]
             let request = try Add.parse(Self.companions(of: option) + ["--\(flag)"] + value)
-                .request(now: testNow, local: berlin, isZoneChosen: false).request
+                .request(now: testNow, local: berlin).request
             guard case .addJobs(let jobs) = request, let definition = jobs.definitions.first else {
                 Issue.record("\(request)")
                 continue

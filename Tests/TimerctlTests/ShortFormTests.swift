@@ -8,7 +8,7 @@ import TimerControl
 
 @Suite("At and every") struct ShortFormTests {
     private func added(_ arguments: [String]) throws -> Request {
-        try Add.parse(arguments).request(now: testNow, local: berlin, isZoneChosen: false).request
+        try Add.parse(arguments).request(now: testNow, local: berlin).request
     }
 
     @Test(
@@ -31,8 +31,7 @@ import TimerControl
             at.schedule,
             command: at.command,
             now: testNow,
-            local: berlin,
-            isZoneChosen: false
+            local: berlin
         ).request
         #expect(try request == added(same))
     }
@@ -57,8 +56,7 @@ import TimerControl
             every.schedule,
             command: every.command,
             now: testNow,
-            local: berlin,
-            isZoneChosen: false
+            local: berlin
         ).request
         #expect(try request == added(same))
     }

@@ -30,7 +30,7 @@ import TimerControl
             Status.text(of: status, zone: berlin) == """
                 timerd \(timerdVersion), process 42, up 2 h 5 min
                 jobs      3 scheduled, 1 paused, 2 armed; next fire in 5 s, at 09:00:05
-                runs      0 in progress or waiting
+                runs      0 in progress, 0 waiting
                 clients   2 connected, 1 watching
                 events    the newest has number 123
                 database  /var/lib/timerd/timerd.db

@@ -79,8 +79,22 @@ CREATE TABLE jobs (
     -- Grows with each change of its name or its userInfo: an event says by it which of them it tells.
     revision INTEGER NOT NULL DEFAULT 1,
     -- The highest number of an event of it that was stored after it had ended; NULL before.
-    last_seq INTEGER
+    last_seq INTEGER,
+    -- The rules of its zone that its dates were computed by. NULL where it has none that may change.
+    zone_rules_id INTEGER
 ) STRICT;
+
+-- The files of zones as dates of jobs were computed by them.
+CREATE TABLE zone_rules (
+    -- A hash of the rest.
+    id INTEGER PRIMARY KEY,
+    -- As jobs name the zone; '' for the machine's own where that has no name.
+    name TEXT NOT NULL,
+    source BLOB NOT NULL
+) STRICT;
+
+-- The jobs by rules that are over. A fire writes nothing of it.
+CREATE INDEX jobs_by_zone_rules ON jobs (zone_rules_id) WHERE zone_rules_id IS NOT NULL;
 
 -- The jobs that wait for a window: what is due next, without a look at the rest.
 CREATE INDEX jobs_waiting ON jobs (clock, due_us)
@@ -191,7 +205,7 @@ CREATE TABLE fires (
     reason TEXT CHECK (reason IS NULL OR reason = 'misfire' OR reason = 'coalesced' OR reason = 'misfireLimit'
         OR reason = 'misfireWindow' OR reason = 'overlap' OR reason = 'manual' OR reason = 'skip'
         OR reason = 'moved' OR reason = 'paused' OR reason = 'clockStepped' OR reason = 'invalidated'
-        OR reason = 'overload' OR reason = 'held' OR reason = 'withdrawn'),
+        OR reason = 'overload' OR reason = 'held' OR reason = 'withdrawn' OR reason = 'zoneChanged'),
     -- How many missed dates this fire stands for.
     missed INTEGER NOT NULL DEFAULT 0,
     -- A range of skipped dates: how many there are, and the last in wall time.

@@ -200,6 +200,8 @@ extension NewJob {
         self.clock = resolved.clock
         var definition = definition
         definition.until = policy.until?.rfc3339
+        definition.schedule = definition.schedule.namingZone(of: resolved.schedule)
+        rules = ZoneRules(definition.schedule, resolved.schedule)
         self.definition = definition
         do {
             self.text = try StoredDefinition(definition)

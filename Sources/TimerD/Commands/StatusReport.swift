@@ -28,7 +28,7 @@ struct StatusReport: Sendable {
     ///
     /// That date would tell a user about other users' jobs.
     @Sendable func reply(to caller: Caller) async -> StatusReply {
-        let (armed, running, next) = await scheduler.standing(
+        let (armed, running, waiting, next) = await scheduler.standing(
             withNextDate: caller.isAdministrator
         )
         var live: (scheduled: Int, paused: Int, held: Int)?
@@ -50,6 +50,7 @@ struct StatusReport: Sendable {
             held: live?.held,
             armed: armed,
             running: running,
+            waiting: waiting,
             connections: connections.value,
             watchers: watchers(),
             seq: newestEvent(),
@@ -60,16 +61,18 @@ struct StatusReport: Sendable {
 }
 
 extension Scheduler {
-    /// How many jobs are armed and how many runs are in progress, and the next fire date of all.
+    /// How many jobs are armed, how many runs are in progress and fires wait for theirs, and the next fire
+    /// date of all.
     ///
     /// Only that date needs a look at all armed jobs, so it is found for administrators alone.
     func standing(
         withNextDate isNextWanted: Bool
-    ) -> (armed: Int, running: Int, nextFireDate: Timestamp?) {
-        guard isNextWanted else { return (armed.count, fires.running, nil) }
+    ) -> (armed: Int, running: Int, waiting: Int, nextFireDate: Timestamp?) {
+        let (running, waits) = (fires.running, fires.waiting)
+        guard isNextWanted else { return (armed.count, running, waits, nil) }
         let moment = clock.now()
         let soonest = armed.all.lazy.compactMap { $0.job.wallFireDate(at: moment) }.min()
         let waiting = window.firstKnown.map { moment.wallDate($0, on: .elapsed) }
-        return (armed.count, fires.running, soonest ?? waiting)
+        return (armed.count, running, waits, soonest ?? waiting)
     }
 }

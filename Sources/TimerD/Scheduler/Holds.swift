@@ -15,6 +15,8 @@ struct Holds: Sendable {
     private var byUser: [String: Int] = [:]
     /// Pending clock-set-back writes; wall jobs do not fire while above 0.
     private var wallHolds = 0
+    /// The rules of zones that are over: jobs by them are on their way to others.
+    var rules: Set<ZoneRulesID> = []
 
     /// A job's number as one caller named it: it holds nothing if the job is another user's.
     private struct Held: Hashable {
@@ -44,6 +46,7 @@ struct Holds: Sendable {
 
     func covers(_ job: StoredJob) -> Bool {
         if wallHolds > 0, job.clock == .wall { return true }
+        if !rules.isEmpty, let own = job.rules, rules.contains(own) { return true }
         if !byID.isEmpty,
             byID[Held(id: job.id, owner: nil)] != nil
                 || byID[Held(id: job.id, owner: job.owner)] != nil

@@ -61,7 +61,11 @@ extension Scheduler {
     /// Takes over at most `room` notices and jobs of the first outcome; returns how many.
     private func takeSome(_ room: Int) -> Int {
         let first = said[0]
-        if first.told == 0, first.taken == 0 { first.begin(self) }
+        if first.told == 0, first.taken == 0 {
+            first.begin(self)
+            // Before the jobs are armed: none of them may go by rules that are over.
+            if let zones = first.outcome.zones { take(zones) }
+        }
         // Notices go first: watchers hear of a new job before it fires.
         let notices = first.outcome.notices.dropFirst(first.told).prefix(room)
         let jobs = first.outcome.jobs.dropFirst(first.taken).prefix(room - notices.count)

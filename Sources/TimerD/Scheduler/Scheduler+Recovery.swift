@@ -11,7 +11,11 @@ extension Scheduler {
     ///
     /// - Throws: why that could not be stored; then nothing has been run and nothing is armed.
     func recover() async throws -> Recovered {
-        let untold = try await write { try Outbox($0.database).notices() }
+        let untold = try await write { transaction in
+            try transaction.zoneRules.deleteUnused()
+            try transaction.lookAtZones()
+            return try Outbox(transaction.database).notices()
+        }
         tell(untold)
         return try await write { writer in
             let recovered = try writer.recover()
@@ -35,6 +39,7 @@ extension Scheduler {
         isRecovered = true
         tieAgain(tied)
         goOn(with: recovered)
+        settleZones()
         loadWindow()
     }
 

@@ -29,6 +29,7 @@ actor Scheduler {
     let events: any EventPublisher
     private(set) var settings: Settings
     let log: Logger
+    private let findZone: ZoneRules.Finder
     /// The processes that jobs' lives are tied to.
     nonisolated let targets: TargetWatch
     /// Jobs whose process is not watched, for want of a descriptor.
@@ -54,6 +55,7 @@ actor Scheduler {
     /// Due jobs that wait for event numbers.
     var unnumberedJobs: Set<JobID> = []
     var holds = Holds()
+    var zones = ZonesInUse()
     var held = HeldJobs()
     /// The fires whose command is in progress or still to come; they decide the overlap of a new fire.
     var fires = CommandFires()
@@ -87,7 +89,8 @@ actor Scheduler {
         events: any EventPublisher,
         eventSequenceEnd: Int64,
         settings: Settings,
-        log: Logger
+        log: Logger,
+        findZone: @escaping ZoneRules.Finder = ZoneRules.inDatabase
     ) {
         self.loop = loop
         self.clock = clock
@@ -100,6 +103,7 @@ actor Scheduler {
         self.events = events
         self.settings = settings
         self.log = log
+        self.findZone = findZone
         places = RunQueue(settings.places)
         window = Window(now: clock.now().elapsed)
         turns = FireTurns(settings.turns)
@@ -113,6 +117,7 @@ actor Scheduler {
         retention.limits = settings.retention
         turns.limits = settings.turns
         for next in places.setLimits(settings.places) { goOn(next) }
+        lookAtZones()
         lookAtHeld(all: true)
     }
 
@@ -217,6 +222,7 @@ actor Scheduler {
         let horizons = window.horizons
         let runsKept = settings.runsKept
         let maxBytes = settings.retention.maxBytesPerUser
+        let (changes, findZone) = (zones.changes, findZone)
         let keepsMoment = moment.elapsed - keptMoment >= .seconds(1)
         if keepsMoment { keptMoment = moment.elapsed }
         return { database in
@@ -229,6 +235,8 @@ actor Scheduler {
             )
             transaction.horizons = horizons
             transaction.maxBytes = maxBytes
+            transaction.zones = changes
+            transaction.findZone = findZone
             transaction.unstarted = unstarted
             return transaction
         }

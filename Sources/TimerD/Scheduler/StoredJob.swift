@@ -46,6 +46,8 @@ struct StoredJob: Sendable {
     /// The number of the scheduler's record that this answers, see `GoneAhead`; 0 for an answer without a
     /// number.
     var told = 0
+    /// The rules by which its schedule and its dates go; nil where its zone has none that may change.
+    var rules: ZoneRulesID?
 
     /// Whether it fires no date for now, whatever its state.
     var isHeld: Bool { held != nil || unread != nil }
@@ -86,6 +88,8 @@ struct StoredJob: Sendable {
         case fired
         /// A one-shot's date was dropped.
         case skipped
+        /// A one-shot's date passed without a fire.
+        case missed
         case count
         case until
         /// The schedule has no further date.
@@ -119,7 +123,7 @@ extension StoredJob {
         if let count = policy.count, fires >= count { return .ended(.count) }
         if case .reboot = schedule { return .unknown }
         guard let next = dates.next(after: date) else {
-            if case .once = schedule { return .ended(.once) }
+            if case .once = schedule { return .ended(fires > 0 ? .once : .missed) }
             return .ended(.exhausted)
         }
         if let until = policy.until, moment.wallDate(next, on: clock) > until {

@@ -147,12 +147,12 @@ extension FireStore.SQL {
         """
     private static let mayComeAgain = """
         state <> 'claimed'
-            AND (reason IS NULL OR reason NOT IN ('skip', 'moved', 'manual', 'withdrawn'))
+            AND (reason IS NULL OR reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'zoneChanged'))
         """
     static let skippedAhead = """
         SELECT id, fire_date_us FROM fires
         WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND state = 'skipped'
-            AND reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'overlap')
+            AND reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'overlap', 'zoneChanged')
         ORDER BY fire_date_us
         """
     private static let moved = """

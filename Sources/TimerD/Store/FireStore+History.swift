@@ -76,7 +76,7 @@ extension FireStore.SQL {
                 WHEN state = 'forgotten' THEN 'forgotten'
                 WHEN reason = 'manual' OR reason = 'withdrawn' THEN 'byHand'
                 WHEN state = 'skipped' AND reason <> 'skip' AND reason <> 'moved'
-                    AND reason <> 'overlap' THEN 'leftOut'
+                    AND reason <> 'overlap' AND reason <> 'zoneChanged' THEN 'leftOut'
                 ELSE 'taken' END
         FROM fires WHERE job_id = ?1 AND fire_date_us < ?2
         ORDER BY fire_date_us LIMIT \(FireStore.oldestLimit)

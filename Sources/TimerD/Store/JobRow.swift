@@ -11,7 +11,7 @@ enum JobRow {
         jobs.claim_id, jobs.fires, jobs.ended_at_us, jobs.end_reason,
         job_definitions.added_at_us, job_definitions.definition, job_definitions.user_info,
         jobs.moved_from_us, jobs.uncut, owners.uid, owners.name, jobs.held,
-        job_definitions.name, jobs.due_us, jobs.revision
+        job_definitions.name, jobs.due_us, jobs.revision, jobs.zone_rules_id
         """
     /// The same, but of userInfo only whether there is one: it may be 64 KiB, on pages of its own.
     static let columnsWithoutUserInfo = columns.replacing(
@@ -38,7 +38,12 @@ enum JobRow {
             let anchor: Timestamp? = try row.get(4)
             let claim: FireID? = try row.get(6)
             var definition = try definition(from: text)
-            let schedule = try definition.schedule.schedule(anchor: anchor ?? addedAt, zone: .local)
+            let rules: ZoneRulesID? = try row.get(21)
+            let schedule = try definition.schedule.schedule(
+                anchor: anchor ?? addedAt,
+                zone: .local,
+                rules: rules.flatMap(KnownZoneRules.zone)
+            )
             let policy = try JobPolicy(definition, now: addedAt, zone: .local)
             definition.userInfo = try userInfo.map { text in
                 guard let userInfo = JSONText(stored: text) else {
@@ -67,7 +72,8 @@ enum JobRow {
                 held: try row.get(17),
                 storedBytes: row.byteCount(11) + (isUnread ? 0 : row.byteCount(12)),
                 hasUnreadUserInfo: isUnread,
-                ahead: claim == nil ? [] : nil
+                ahead: claim == nil ? [] : nil,
+                rules: rules
             )
         } catch let error as ControlError {
             return unread(id, row, error.message)

@@ -14,7 +14,8 @@ extension JobStore {
             state,
             new.clock,
             new.schedule.anchor,
-            fireDate
+            fireDate,
+            new.rules?.id
         )
         let id = JobID(rawValue: database.lastInsertRowID)
         if case .reboot = new.schedule { try database.prepare(SQL.insertBoot).run(id) }
@@ -100,8 +101,8 @@ struct TiedJob: Hashable, Sendable {
 
 extension JobStore.SQL {
     static let insert = """
-        INSERT INTO jobs (owner_id, state, clock, anchor_us, fire_date_us, due_us)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?5)
+        INSERT INTO jobs (owner_id, state, clock, anchor_us, fire_date_us, due_us, zone_rules_id)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6)
         """
     static let insertBoot = "INSERT INTO boot_jobs VALUES (?1)"
     static let insertDefinition = """

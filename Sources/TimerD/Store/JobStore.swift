@@ -154,8 +154,9 @@ struct JobStore {
             SELECT id FROM jobs
             WHERE owner_id = ?1 AND (state = 'scheduled' OR state = 'paused') ORDER BY id
             """
+        /// All of them, each with a look at its job; left to itself, SQLite looks at all jobs.
         static let bootIDs = """
-            SELECT boot_jobs.job_id FROM boot_jobs JOIN jobs ON jobs.id = boot_jobs.job_id
+            SELECT boot_jobs.job_id FROM boot_jobs CROSS JOIN jobs ON jobs.id = boot_jobs.job_id
             WHERE jobs.state IN ('scheduled', 'paused')
             """
         static let addedBefore = """

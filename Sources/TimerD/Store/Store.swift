@@ -32,6 +32,7 @@ struct Store: Sendable {
         let database = try Database(path: path, mode: .readWriteCreate, on: disk)
         try Migrator(.released).migrate(database)
         state = try DaemonState.read(database, now: now)
+        try KnownZoneRules.read(database)
         // The last that may fail: no thread is left behind by a store that cannot be opened.
         reader = try Reader(path: path, on: disk) { makeThread("timerd-reader") }
         thread = makeThread("timerd-store")

@@ -14,6 +14,8 @@ struct NewJob: Sendable {
     /// The definition as it is stored; encoded before the write, because other writes wait for that.
     let text: StoredDefinition
     var policy: JobPolicy
+    /// The rules of its zone; nil where they cannot change.
+    var rules: ZoneRules?
     /// The process that its life is tied to.
     var process: Orphan?
     /// Remarks for the user on how the words were understood.
@@ -130,6 +132,7 @@ extension JobTransaction {
     {
         let state: Job.State = new.definition.paused == true ? .paused : .scheduled
         let fireDate = new.firstFireDate(at: moment)
+        if let rules = new.rules { try remember(rules) }
         let id = try jobs.insert(new, state, fireDate: fireDate, of: owner)
         if new.definition.isTied { try jobs.insertTarget(of: id, new.process) }
         try jobs.insertDefinition(new, of: id, owner: owner, at: moment.wall)
@@ -150,7 +153,8 @@ extension JobTransaction {
             endedAt: nil,
             endReason: nil,
             definition: new.definition,
-            policy: new.policy
+            policy: new.policy,
+            rules: new.rules?.id
         )
         let date = job.wallFireDate(at: moment)
         try note(.jobAdded, job) { $0.fireDate = date }

@@ -261,13 +261,16 @@ extension JobTransaction {
     }
 
     /// Releases the claim of the job's next date, and the run that was made ready for it.
-    mutating func takeBack(_ job: inout StoredJob) throws {
-        guard let claim = job.claim else { return }
+    ///
+    /// - Returns: whether its date has had its fire; see `removeClaim`.
+    @discardableResult
+    mutating func takeBack(_ job: inout StoredJob) throws -> Bool {
+        guard let claim = job.claim else { return false }
         let state = try fires.knownState(of: claim.fire)
         // A claim in state `running` was made ready ahead of its date; only the scheduler knows whether its
         // command has been started since.
-        guard state == .claimed || unstarted.contains(claim.fire) else { return }
-        try removeClaim(of: &job)
+        guard state == .claimed || unstarted.contains(claim.fire) else { return false }
+        return try removeClaim(of: &job)
     }
 }
 

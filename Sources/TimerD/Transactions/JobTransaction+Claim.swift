@@ -15,6 +15,10 @@ extension JobTransaction {
         most: Int = ClaimDepth.perWrite
     ) throws -> StoredJob {
         var job = job
+        if let reason = goneZone(of: job), job.state.isLive, job.held == nil, job.claim == nil {
+            try hold(job.unread(reason, jobs), reason)
+            return job
+        }
         if job.state == .scheduled { try settle(&job) }
         if depth > 0 { try claimAhead(of: &job, depth: depth, most: most) }
         try put(job)
@@ -22,6 +26,9 @@ extension JobTransaction {
     }
 
     private mutating func settle(_ job: inout StoredJob) throws {
+        let reason = missedFor
+        defer { missedFor = reason }
+        if try followRules(&job) { missedFor = reason ?? .zoneChanged }
         while job.state == .scheduled, !job.isHeld, job.claim == nil, let date = job.fireDate,
             let due = job.dueDate,
             due < moment.date(ofElapsed: horizons[job.ownerID], on: job.clock)
@@ -47,13 +54,17 @@ extension JobTransaction {
                 until: try end(of: job, from: date, until: until, at: now),
                 at: now
             )
+            // Before they are given rows here.
+            let taken = try settlement.skipped.filter { $0.reason == .coalesced }
+                .map { try countTaken(of: job, from: $0.first, through: $0.last) }
             for dates in settlement.skipped {
                 let cause = cause(of: dates, job)
                 try skip(dates, of: &job, cause)
             }
             if let fire = settlement.fire {
                 if fire.date != date { try settleMove(of: &job, through: date) }
-                try claim(fire.date, missed: fire.missed, of: &job)
+                let missed = fire.missed - taken.reduce(0, +)
+                try claim(fire.date, missed: missed, of: &job)
             } else if let last = settlement.skipped.last?.last {
                 try advance(&job, past: last)
             }

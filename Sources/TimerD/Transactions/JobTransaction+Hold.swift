@@ -67,6 +67,7 @@ extension JobTransaction {
         running: Set<JobID> = []
     ) throws -> HeldLook {
         var look = HeldLook()
+        try lookAtZones()
         let rows = try jobs.held(after: cursor, limit: Self.heldLimit)
         for row in rows where !row.isOwnerHeld && !running.contains(row.id) {
             guard var job = try job(row.id) else { continue }

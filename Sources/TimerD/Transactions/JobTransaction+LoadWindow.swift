@@ -34,6 +34,7 @@ extension JobTransaction {
     /// If there is no room or no time for all, the users take turns, each with the soonest jobs first. The work
     /// then grows with the piece and with the number of users who have waiting jobs, not with their jobs.
     mutating func loadWindow(_ load: WindowLoad) throws -> WindowRest {
+        try lookAtZones()
         if load.resting.isEmpty, load.filling.isEmpty {
             let room = min(load.room, WindowLoad.piece)
             let due = try due(limit: room + 1)

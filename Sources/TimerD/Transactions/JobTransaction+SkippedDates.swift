@@ -85,6 +85,17 @@ extension JobTransaction {
         }
     }
 
+    /// How many of these dates of the job have a row: they were not missed.
+    func countTaken(of job: StoredJob, from first: Timestamp, through last: Timestamp) throws -> Int
+    {
+        try rows(of: job, from: first, through: last).reduce(0) { count, row in
+            let justBefore = row.first - TimeSpan(microseconds: 1)
+            guard let date = job.schedule.nextFireDate(after: justBefore) else { return count }
+            let end = min(row.last, last)
+            return count + job.schedule.passedDates(from: date, through: end, newest: 0).count
+        }
+    }
+
     /// Up to when the dates from `date` on are to be decided at `now`: the newest of them must have no
     /// row.
     ///

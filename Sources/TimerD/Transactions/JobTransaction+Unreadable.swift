@@ -9,13 +9,14 @@ import TimerControl
 /// An unreadable row that is over matters only in lists. An open one, or one that the job's next date is compared
 /// with, holds its job: what comes next depends on it, and nobody can say what it means.
 extension JobTransaction {
-    /// The job, marked as unreadable if a row that it goes on from cannot be read.
+    /// The job, marked as unreadable if its zone is gone or a row that it goes on from cannot be read.
     ///
-    /// Only held jobs are looked at: the others have been found readable, or are looked at when they are due.
+    /// Only the rows of held jobs are looked at: the others have been found readable, or are looked at when
+    /// they are due.
     func withUnreadRows(_ job: StoredJob) throws -> StoredJob {
-        guard job.unread == nil, job.state.isLive, job.held != nil,
-            let reason = try unreadRow(of: job)
-        else { return job }
+        guard job.unread == nil, job.state.isLive else { return job }
+        if let reason = goneZone(of: job) { return try job.unread(reason, jobs) }
+        guard job.held != nil, let reason = try unreadRow(of: job) else { return job }
         return try job.unread(reason, jobs)
     }
 
@@ -54,7 +55,7 @@ extension JobTransaction {
 
 extension StoredJob {
     /// The job marked as unreadable: its own row stays as it is until all its rows can be read.
-    fileprivate func unread(_ reason: String, _ jobs: JobStore) throws -> StoredJob {
+    func unread(_ reason: String, _ jobs: JobStore) throws -> StoredJob {
         var job = self
         job.unread = Unread(
             reason: reason,

@@ -20,6 +20,9 @@ struct JobTransaction {
     var unstarted: Set<FireID> = []
     /// Why passed dates have not fired, if one reason holds for all dates that this write decides.
     var missedFor: FireReason?
+    /// How the rules of zones have changed, as far as is known.
+    var zones = ZoneChanges()
+    var findZone = ZoneRules.inDatabase
     /// What the scheduler is to be told once the write is durable.
     var outcome = StoreOutcome()
     /// The numbers to store at the end of a change of many jobs; nil outside of one.
@@ -37,6 +40,7 @@ struct JobTransaction {
     var runs: RunStore { RunStore(database) }
     var events: EventLog { EventLog(database) }
     var owners: Owners { Owners(database) }
+    var zoneRules: ZoneRuleStore { ZoneRuleStore(database) }
 
     // MARK: - Reading
 
@@ -173,4 +177,6 @@ struct StoreOutcome: Sendable {
     var notices: [Notice] = []
     /// Whether a user has more stored than the bound allows; what has happened is stored all the same.
     var isOverfull = false
+    /// What the zones' files say; nil if this write has not looked.
+    var zones: ZoneChanges?
 }

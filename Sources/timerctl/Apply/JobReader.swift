@@ -153,6 +153,7 @@ struct JobReader {
             definition.schedule.from = fixed(words.from, .from, places, zone)
             definition.until = fixed(definition.until, .until, places, zone)
             if words.cron == nil, words.calendar == nil { definition.schedule.tz = nil }
+            definition.schedule = definition.schedule.namingZone(zone)
         } catch {
             let option = error.code == .badZone ? .tz : kind
             complain(places[option] ?? place, "job '\(name)': \(error.message)")

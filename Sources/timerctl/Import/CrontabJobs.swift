@@ -12,6 +12,8 @@ struct CrontabJobs {
     var caller = LocalUser.current
     var findUser: (String) -> LocalUser? = { LocalUser(named: $0) }
     var isFolder: (String) -> Bool = InputFile.isFolder
+    /// The zone of lines that name none.
+    var local = Zone.local
 
     /// The jobs, which run as with cron: missed dates are skipped, and runs may overlap.
     func plan(of crontab: Crontab) -> ImportPlan {
@@ -39,10 +41,10 @@ struct CrontabJobs {
 
     private func job(_ entry: Crontab.Entry, tag: String) throws(Mistake) -> ImportedJob {
         let zone = entry.variables["CRON_TZ"]
-        let words = ScheduleWords(cron: entry.schedule, tz: zone)
+        let words = ScheduleWords(cron: entry.schedule, tz: zone).namingZone(local)
         do {
             // Checked as the daemon will check it, so that an error can name the line.
-            _ = try words.resolve(now: .now, zone: .local)
+            _ = try words.resolve(now: .now, zone: local)
         } catch {
             throw Mistake(reason: error.message)
         }

@@ -67,8 +67,9 @@ struct TimerUnit {
     ) {
         do {
             // Checked as the daemon will check it; its zone may be another, but it accepts the same.
-            _ = try words.resolve(now: now, zone: .local)
-            clocks.append(Clock(text: text, schedule: words, rule: rule, misfire: misfire))
+            let schedule = try words.resolve(now: now, zone: .local).schedule
+            let named = words.namingZone(of: schedule)
+            clocks.append(Clock(text: text, schedule: named, rule: rule, misfire: misfire))
         } catch {
             refusals.append((text, error.message))
         }

@@ -194,6 +194,7 @@ struct NamesBesideArmedJobsTests {
                 "Commands/StatusReport.swift": 1,
                 "Scheduler/Scheduler+Recovery.swift": 2,
                 "Scheduler/Scheduler+Window.swift": 3,
+                "Scheduler/Scheduler+Zones.swift": 2,
             ]
         )
     }

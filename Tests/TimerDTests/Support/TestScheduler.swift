@@ -21,6 +21,7 @@ final class TestScheduler: Sendable {
     let scheduler: Scheduler
     private let keeping: Keeping
     private let accounts: Accounts
+    private let zones: TestZones
     private let loadDate = LoadDate()
     private let isClosed = Locked(false)
     let recovered: Recovered
@@ -56,11 +57,13 @@ final class TestScheduler: Sendable {
         log: Logger = Logger(label: "test"),
         keeping: Keeping = Keeping(),
         accounts: Accounts = .nobody,
+        zones: TestZones = TestZones(),
         publisher: (@Sendable (DaemonState) -> any EventPublisher)? = nil
     ) async throws {
         self.folder = folder
         self.keeping = keeping
         self.accounts = accounts
+        self.zones = zones
         loop = VirtualTimerLoop()
         store = try Store(
             folder + "/timerd.db",
@@ -93,7 +96,8 @@ final class TestScheduler: Sendable {
             events: publisher?(store.state) ?? sink,
             eventSequenceEnd: store.state.eventSequenceEnd,
             settings: settings,
-            log: log
+            log: log,
+            findZone: { (name) throws(ScheduleError) in try zones.find(name) }
         )
         let loadDate = loadDate
         await scheduler.onLoadDateChange { loadDate.set($0) }
@@ -112,6 +116,7 @@ final class TestScheduler: Sendable {
     static func with(
         keeping: Keeping = Keeping(),
         accounts: Accounts = .nobody,
+        zones: TestZones = TestZones(),
         _ body: (TestScheduler) async throws -> Void
     ) async throws {
         let folder = "/tmp/timerd-test-\(UUID().uuidString)"
@@ -120,7 +125,12 @@ final class TestScheduler: Sendable {
             withIntermediateDirectories: true
         )
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let test = try await TestScheduler(folder: folder, keeping: keeping, accounts: accounts)
+        let test = try await TestScheduler(
+            folder: folder,
+            keeping: keeping,
+            accounts: accounts,
+            zones: zones
+        )
         try await body(test)
         try await test.close()
     }
@@ -161,7 +171,8 @@ final class TestScheduler: Sendable {
             folder: files,
             machine: machine,
             keeping: keeping,
-            accounts: accounts
+            accounts: accounts,
+            zones: zones
         )
     }
 

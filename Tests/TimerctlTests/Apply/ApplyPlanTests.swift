@@ -83,10 +83,15 @@ import TimerControl
                 "every: 5s, until: '2027-01-01 00:00 UTC'",
                 definition { $0.until = "2027-01-01T00:00:00Z" }
             ),
-            ("cron: '@daily'", definition { $0.schedule = ScheduleWords(cron: "0 0 * * *") }),
+            (
+                "cron: '@daily'",
+                definition { $0.schedule = ScheduleWords(cron: "0 0 * * *", tz: berlin.name) }
+            ),
             (
                 "calendar: daily",
-                definition { $0.schedule = ScheduleWords(calendar: "*-*-* 00:00:00") }
+                definition {
+                    $0.schedule = ScheduleWords(calendar: "*-*-* 00:00:00", tz: berlin.name)
+                }
             ),
             (
                 "at: '2026-12-24 09:00', tz: CET-1",

@@ -70,7 +70,8 @@ import TimerControl
         for schedule in [
             ScheduleWords(at: "2026-12-24T08:00:00.000000Z"), ScheduleWords(cron: "@reboot"),
             ScheduleWords(cron: "*/5 0-7,9 L * mon#2", tz: "CET-1"),
-            ScheduleWords(calendar: "Mon..Fri *-*-* 09:00:00.5"), ScheduleWords(every: "1h 30min"),
+            ScheduleWords(calendar: "Mon..Fri *-*-* 09:00:00.5", tz: berlin.name),
+            ScheduleWords(every: "1h 30min"),
         ] {
             try expectSame(job(schedule: schedule) { $0.definition.name = "a" })
         }

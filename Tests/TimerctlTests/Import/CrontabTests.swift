@@ -11,12 +11,14 @@ import TimerControl
     private func plan(
         _ text: String,
         hasUsers: Bool = false,
-        caller: LocalUser = .root
+        caller: LocalUser = .root,
+        local: Zone = .utc
     ) -> ImportPlan {
         var jobs = CrontabJobs(path: "/tmp/crontab", owner: hasUsers ? nil : caller)
         jobs.caller = caller
         jobs.findUser = { name in [LocalUser.root, .ann, .munin].first { $0.name == name } }
         jobs.isFolder = { $0 != "/nonexistent" }
+        jobs.local = local
         return jobs.plan(of: Crontab(parsing: text, hasUsers: hasUsers))
     }
 
@@ -54,7 +56,7 @@ import TimerControl
             Timestamp(rfc3339: $0.replacing("Z", with: ":00Z"))
         }
         #expect(expected.count == 5)
-        let plan = plan(row.columns[3], hasUsers: row.columns[2] == "s")
+        let plan = plan(row.columns[3], hasUsers: row.columns[2] == "s", local: zone)
         #expect(plan.refusals == [])
         let job = try #require(plan.jobs.first)
         #expect(job.rule.dates(after: start, local: zone).dates == expected)

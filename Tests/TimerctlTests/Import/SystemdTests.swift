@@ -133,7 +133,8 @@ import TimerControl
             """
         )
         #expect(plan.refusals == [])
-        var expected = JobDefinition(schedule: ScheduleWords(calendar: "Mon..Fri 09:00"))
+        let words = ScheduleWords(calendar: "Mon..Fri 09:00")
+        var expected = JobDefinition(schedule: words.namingZone(.local))
         expected.name = "x"
         expected.tags = ["systemd:x.timer"]
         expected.misfire = .once

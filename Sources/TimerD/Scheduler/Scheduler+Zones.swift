@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Schedules
+import TimerControl
+
+/// Which zones have other rules than the jobs' dates, and how far that has been seen to.
+struct ZonesInUse: Sendable {
+    /// What a look has found last.
+    fileprivate(set) var changes = ZoneChanges()
+    /// The rules whose jobs have been gone through.
+    fileprivate var settled: Set<ZoneRulesID> = []
+    fileprivate var isSettling = false
+}
+
+/// Jobs go over to what the files of their zones say: looked at with each window, when settings are read
+/// again, and at the start.
+extension Scheduler {
+    /// Looks at the files of the zones in use.
+    func lookAtZones() {
+        zones.settled = []
+        record { try $0.lookAtZones() }
+    }
+
+    /// Goes by what a look has found: no job begins a fire by rules that are over.
+    func take(_ changes: ZoneChanges) {
+        let before = zones.changes
+        guard changes != before || !zones.settled.isSuperset(of: changes.over) else { return }
+        for (id, rules) in changes.stale where before.stale[id] == nil {
+            let name = rules.name.isEmpty ? "local" : rules.name
+            log.notice("the rules of a zone have changed", metadata: ["zone": "\(name)"])
+        }
+        for (id, reason) in changes.gone where before.gone[id] == nil {
+            log.warning("a zone is gone", metadata: ["error": "\(reason)"])
+        }
+        zones.changes = changes
+        zones.settled = zones.settled.filter {
+            changes.over.contains($0) && before.stale[$0] == changes.stale[$0]
+        }
+        holds.rules = changes.over
+        // Those whose rules are back.
+        for entry in armed.all where entry.timer == nil && entry.isBy(before.over) {
+            arm(entry.job.id)
+        }
+        settleZones()
+        if !Set(before.gone.keys).subtracting(changes.gone.keys).isEmpty { lookAtHeld(all: true) }
+    }
+
+    /// Goes through the jobs by rules that are over, a piece at a time: first those that are armed.
+    ///
+    /// A change of a zone asks for all that is armed, as a step of the clock does.
+    func settleZones() {
+        let rules = zones.changes.over.subtracting(zones.settled)
+        guard !rules.isEmpty, !zones.isSettling, isRecovered, !isStopping else { return }
+        zones.isSettling = true
+        let ids = armed.all.filter { $0.isBy(rules) }.map(\.job.id).sorted()
+        for id in ids { armed.stopTimer(of: id) }
+        settleArmed(ids[...], by: rules)
+    }
+
+    private func settleArmed(_ ids: ArraySlice<JobID>, by rules: Set<ZoneRulesID>) {
+        let piece = Array(ids.prefix(JobTransaction.zonePiece))
+        guard !piece.isEmpty else { return settleWaiting(rules.sorted()[...], by: rules) }
+        let rest = ids.dropFirst(piece.count)
+        record(unstarted: Set(piece.compactMap { armed[$0]?.unstartedFire })) {
+            try $0.followZones(piece)
+        } durable: { scheduler, _ in
+            scheduler.settleArmed(rest, by: rules)
+        } dropped: { scheduler, error in
+            for id in piece { scheduler.hold(id, dropped: error) }
+            scheduler.settleArmed(rest, by: rules)
+        }
+    }
+
+    private func settleWaiting(
+        _ left: ArraySlice<ZoneRulesID>,
+        after cursor: JobID = JobID(rawValue: 0),
+        by rules: Set<ZoneRulesID>
+    ) {
+        guard let first = left.first, !isStopping else {
+            zones.isSettling = false
+            zones.settled.formUnion(rules)
+            // What has changed meanwhile.
+            return settleZones()
+        }
+        record {
+            try $0.followZone(of: first, after: cursor)
+        } durable: { scheduler, next in
+            scheduler.settleWaiting(
+                next == nil ? left.dropFirst() : left,
+                after: next ?? JobID(rawValue: 0),
+                by: rules
+            )
+        } dropped: { scheduler, _ in
+            // Its jobs are computed anew as each of them is loaded.
+            scheduler.settleWaiting(left.dropFirst(), by: rules)
+        }
+    }
+}
+
+extension ArmedJob {
+    /// Whether its dates were computed by one of these rules.
+    fileprivate func isBy(_ rules: Set<ZoneRulesID>) -> Bool {
+        job.rules.map(rules.contains) ?? false
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Locks
+import Schedules
+import TimerControl
+
+typealias ZoneRulesID = Identifier<ZoneRules>
+
+/// The rules of a zone by which a job's dates were computed.
+///
+/// The database keeps the zone's file as it was then. So a job's schedule and its next date always go by
+/// the same rules, and a change of the file is noticed, also one that came while no daemon ran.
+struct ZoneRules: Hashable, Sendable {
+    /// Equal for the same name and the same rules.
+    var id: ZoneRulesID
+    /// As the job's words name it; empty for the machine's own zone where that has no name.
+    var name: String
+    var zone: Zone
+
+    init(name: String, zone: Zone) {
+        self.name = name
+        self.zone = zone
+        // FNV-1a. Zone files are root's, or of whom the daemon runs as: nobody else makes two that collide.
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        for byte in name.utf8 { add(byte) }
+        add(0)
+        for byte in zone.source { add(byte) }
+        id = ZoneRulesID(rawValue: Int64(bitPattern: hash))
+    }
+
+    /// Those of a new job; nil where they cannot change: a schedule without a zone, UTC, a POSIX TZ string.
+    init?(_ words: ScheduleWords, _ schedule: Schedule) {
+        guard let zone = schedule.zone else { return nil }
+        let name = schedule.ownZone ?? words.tz ?? ""
+        guard name.isEmpty || zone.source.starts(with: "TZif".utf8) else { return nil }
+        self.init(name: name, zone: zone)
+    }
+
+    /// How the zone of a name is found; the empty name is the machine's own.
+    ///
+    /// It throws `badZone` for one that is gone.
+    typealias Finder = @Sendable (String) throws(ScheduleError) -> Zone
+
+    /// Finds zones in the zone database.
+    static let inDatabase: Finder = { (name) throws(ScheduleError) in
+        name.isEmpty ? .local : try Zone(named: name)
+    }
+}
+
+/// The rules that the databases of this process hold, so that a job's row is read without another.
+///
+/// Bounded by how often the zones in use change. Any thread.
+enum KnownZoneRules {
+    private static let zones = Locked<[ZoneRulesID: Zone]>([:])
+
+    static func add(_ rules: ZoneRules) { zones.withLock { $0[rules.id] = rules.zone } }
+
+    /// Nil for rules that no database of this process holds: a job by them goes by the file as it is now.
+    static func zone(_ id: ZoneRulesID) -> Zone? { zones.withLock { $0[id] } }
+
+    /// Adds what a database holds.
+    static func read(_ database: Database) throws {
+        for (id, zone) in try ZoneRuleStore(database).zones() {
+            // A damaged row is treated as one that is missing.
+            if let zone { zones.withLock { $0[id] = zone } }
+        }
+    }
+}
+
+/// What has become of rules by which dates of jobs were computed.
+struct ZoneChanges: Hashable, Sendable {
+    /// Rules that are over, with those that follow them.
+    var stale: [ZoneRulesID: ZoneRules] = [:]
+    /// Rules of zones that are gone, with the reason for which their jobs are held.
+    var gone: [ZoneRulesID: String] = [:]
+
+    /// All rules that no job fires by any more.
+    var over: Set<ZoneRulesID> { Set(stale.keys).union(gone.keys) }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Jobs whose zone gets other rules: their next dates are computed anew.
+extension JobTransaction {
+    /// How many jobs one write computes anew: it takes a few milliseconds.
+    static let zonePiece = 32
+
+    /// Looks whether the files of the zones in use are what dates were computed by.
+    ///
+    /// Bounded by the number of zones in use: a stat each, and a read of what has changed.
+    mutating func lookAtZones() throws {
+        var changes = ZoneChanges()
+        for (id, name) in try zoneRules.names() {
+            do throws(ScheduleError) {
+                let rules = ZoneRules(name: name, zone: try findZone(name))
+                if rules.id != id { changes.stale[id] = rules }
+            } catch {
+                changes.gone[id] = error.message
+            }
+        }
+        zones = changes
+        outcome.zones = changes
+    }
+
+    /// Stores the rules that a job's dates are computed by.
+    func remember(_ rules: ZoneRules) throws {
+        KnownZoneRules.add(rules)
+        try zoneRules.insert(rules)
+    }
+
+    /// Goes over to what the zones' files say, for a piece of the jobs by rules that are over: those after
+    /// `cursor`.
+    ///
+    /// - Returns: where the next piece begins; nil after the last.
+    mutating func followZone(of rules: ZoneRulesID, after cursor: JobID) throws -> JobID? {
+        let ids = try zoneRules.jobs(by: rules, after: cursor, limit: Self.zonePiece)
+        try followZones(ids)
+        return ids.count == Self.zonePiece ? ids.last : nil
+    }
+
+    /// The same for some jobs; those that are under way already are left to the write that records it.
+    mutating func followZones(_ ids: [JobID]) throws {
+        for id in ids {
+            guard let job = try jobs.job(id), let rules = job.rules else { continue }
+            guard job.state.isLive else {
+                if let new = zones.stale[rules] { try setRules(new, of: id) }
+                continue
+            }
+            // What cannot be read stays as it is until it can be.
+            guard job.unread == nil, zones.over.contains(rules) else { continue }
+            try orHold(job) { try $0.followZone($1) }
+        }
+    }
+
+    private mutating func followZone(_ job: StoredJob) throws {
+        var job = job
+        let date = job.fireDate
+        let isTold = try takeBack(&job)
+        guard job.claim == nil else { return }
+        if isTold, let date { try advance(&job, past: date) }
+        if job.state == .paused { try followRules(&job) }
+        try settleAndPut(job)
+    }
+
+    /// Why the job's zone is gone; nil where it is there.
+    func goneZone(of job: StoredJob) -> String? { job.rules.flatMap { zones.gone[$0] } }
+
+    /// Computes the next date of a job without a claim anew, where the rules that it goes by are over.
+    ///
+    /// A local time that has fired, or was dropped, and comes once more has a row in its place. `put` writes
+    /// the job.
+    /// - Returns: whether the change has made the next date one that has passed.
+    @discardableResult
+    mutating func followRules(_ job: inout StoredJob) throws -> Bool {
+        guard let rules = job.rules.flatMap({ zones.stale[$0] }), job.claim == nil else {
+            return false
+        }
+        let old = job.schedule
+        job.schedule = old.inZone(rules.zone)
+        job.rules = rules.id
+        try setRules(rules, of: job.id)
+        guard let next = job.movedFrom ?? job.fireDate else { return false }
+        let (now, wasAhead) = (moment.wall, next > moment.wall)
+        let date = job.schedule.date(inPlaceOf: next, of: old, at: now)
+        // A date that its user has moved stays where it was put, in place of the schedule's.
+        if job.movedFrom != nil {
+            job.movedFrom = date == job.fireDate ? nil : date ?? next
+        } else {
+            guard let date else {
+                try end(&job, .finished, .exhausted)
+                return false
+            }
+            job.fireDate = date
+        }
+        let end = (date ?? next) - TimeSpan(microseconds: 1)
+        if let again = job.schedule.nextFireDate(after: now), again <= end {
+            let over = job.schedule.passedDates(from: again, through: end, newest: 1)
+            let dates = MisfirePolicy.SkippedDates(
+                first: again,
+                last: over.last,
+                count: over.count,
+                reason: .zoneChanged
+            )
+            try skip(dates, of: &job, .zoneChanged)
+        }
+        if job.movedFrom == nil, let date, date != next {
+            if let until = job.policy.until, date > until {
+                try self.end(&job, .finished, .until)
+                return false
+            }
+            try note(.jobRescheduled, job, FireReason.zoneChanged.rawValue) { $0.fireDate = date }
+        }
+        return wasAhead && job.fireDate.map { $0 <= now } ?? false
+    }
+
+    private func setRules(_ rules: ZoneRules, of job: JobID) throws {
+        try remember(rules)
+        try zoneRules.set(rules.id, of: job)
+    }
+}

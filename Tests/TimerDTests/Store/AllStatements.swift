@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+@testable import TimerD
+
+/// Every statement of the program, by the name that it has in the source; `AllQueryPlansTests` finds one that
+/// is missing.
+enum AllStatements {
+    static let byName: [String: String] = Dictionary(
+        uniqueKeysWithValues: [
+            daemonState, eventLog, eventWords, fireStore, jobStore, outbox, owners, queries,
+            runStore, zoneRuleStore, dueJobs, runLists,
+        ].flatMap(\.self)
+    )
+
+    /// What functions make, for each of their cases.
+    private static let dueJobs = [true, false].flatMap { hasOwner in
+        [true, false].map { hasTag in
+            (
+                "Queries.SQL.dueJobs(\(hasOwner), \(hasTag))",
+                Queries.SQL.dueJobs(hasOwner: hasOwner, hasTag: hasTag)
+            )
+        }
+    }
+    private static let runLists = RunOrder.allCases.flatMap { order in
+        RunOrder.Part.allCases.map { part in
+            ("Queries.SQL.runs(\(order), \(part))", Queries.SQL.runs(order, part))
+        }
+    }
+
+    private static let daemonState = [
+        ("DaemonState.SQL.read", DaemonState.SQL.read),
+        ("DaemonState.SQL.skipEvents", DaemonState.SQL.skipEvents),
+        ("DaemonState.SQL.skipJobs", DaemonState.SQL.skipJobs),
+        ("DaemonState.SQL.skipNumbers", DaemonState.SQL.skipNumbers),
+        ("DaemonState.SQL.writeAnchor", DaemonState.SQL.writeAnchor),
+        ("DaemonState.SQL.writeMoment", DaemonState.SQL.writeMoment),
+        ("DaemonState.SQL.writeSequenceEnd", DaemonState.SQL.writeSequenceEnd),
+    ]
+
+    private static let eventLog = [
+        ("EventLog.SQL.after", EventLog.SQL.after),
+        ("EventLog.SQL.afterOfOwner", EventLog.SQL.afterOfOwner),
+        ("EventLog.SQL.counts", EventLog.SQL.counts),
+        ("EventLog.SQL.delete", EventLog.SQL.delete),
+        ("EventLog.SQL.deleteOfOwner", EventLog.SQL.deleteOfOwner),
+        ("EventLog.SQL.insert", EventLog.SQL.insert),
+        ("EventLog.SQL.notePruned", EventLog.SQL.notePruned),
+        ("EventLog.SQL.notePrunedOfOwner", EventLog.SQL.notePrunedOfOwner),
+        ("EventLog.SQL.oldest", EventLog.SQL.oldest),
+        ("EventLog.SQL.oldestOfOwner", EventLog.SQL.oldestOfOwner),
+        ("EventLog.SQL.prunedThrough", EventLog.SQL.prunedThrough),
+        ("EventLog.SQL.prunedThroughOfOwner", EventLog.SQL.prunedThroughOfOwner),
+    ]
+
+    private static let eventWords = [
+        ("EventWords.SQL.insert", EventWords.SQL.insert),
+        ("EventWords.SQL.job", EventWords.SQL.job),
+        ("EventWords.SQL.noteLast", EventWords.SQL.noteLast),
+        ("EventWords.SQL.oldest", EventWords.SQL.oldest),
+        ("EventWords.SQL.removeOldest", EventWords.SQL.removeOldest),
+        ("EventWords.SQL.removeUntold", EventWords.SQL.removeUntold),
+        ("EventWords.SQL.revision", EventWords.SQL.revision),
+    ]
+
+    private static let fireStore = [
+        ("FireStore.SQL.becomeRange", FireStore.SQL.becomeRange),
+        ("FireStore.SQL.begun", FireStore.SQL.begun),
+        ("FireStore.SQL.claimAt", FireStore.SQL.claimAt),
+        ("FireStore.SQL.claimsAfter", FireStore.SQL.claimsAfter),
+        ("FireStore.SQL.close", FireStore.SQL.close),
+        ("FireStore.SQL.dateBehind", FireStore.SQL.dateBehind),
+        ("FireStore.SQL.delete", FireStore.SQL.delete),
+        ("FireStore.SQL.deleteClaim", FireStore.SQL.deleteClaim),
+        ("FireStore.SQL.deleteClaims", FireStore.SQL.deleteClaims),
+        ("FireStore.SQL.deleteOfJob", FireStore.SQL.deleteOfJob),
+        ("FireStore.SQL.firedSince", FireStore.SQL.firedSince),
+        ("FireStore.SQL.inProgress", FireStore.SQL.inProgress),
+        ("FireStore.SQL.insertByHand", FireStore.SQL.insertByHand),
+        ("FireStore.SQL.insertClaim", FireStore.SQL.insertClaim),
+        ("FireStore.SQL.insertSkipped", FireStore.SQL.insertSkipped),
+        ("FireStore.SQL.job", FireStore.SQL.job),
+        ("FireStore.SQL.jobsAhead", FireStore.SQL.jobsAhead),
+        ("FireStore.SQL.keepMaybeTold", FireStore.SQL.keepMaybeTold),
+        ("FireStore.SQL.left", FireStore.SQL.left),
+        ("FireStore.SQL.markBegun", FireStore.SQL.markBegun),
+        ("FireStore.SQL.markClaimed", FireStore.SQL.markClaimed),
+        ("FireStore.SQL.markDone", FireStore.SQL.markDone),
+        ("FireStore.SQL.markFired", FireStore.SQL.markFired),
+        ("FireStore.SQL.markMaybeTold", FireStore.SQL.markMaybeTold),
+        ("FireStore.SQL.markRunning", FireStore.SQL.markRunning),
+        ("FireStore.SQL.markSkipped", FireStore.SQL.markSkipped),
+        ("FireStore.SQL.markWaiting", FireStore.SQL.markWaiting),
+        ("FireStore.SQL.movedAround", FireStore.SQL.movedAround),
+        ("FireStore.SQL.oldest", FireStore.SQL.oldest),
+        ("FireStore.SQL.oldestOfJob", FireStore.SQL.oldestOfJob),
+        ("FireStore.SQL.open", FireStore.SQL.open),
+        ("FireStore.SQL.openOfJob", FireStore.SQL.openOfJob),
+        ("FireStore.SQL.restoreClaim", FireStore.SQL.restoreClaim),
+        ("FireStore.SQL.rows", FireStore.SQL.rows),
+        ("FireStore.SQL.rowsToGoOnFrom", FireStore.SQL.rowsToGoOnFrom),
+        ("FireStore.SQL.setFiredAt", FireStore.SQL.setFiredAt),
+        ("FireStore.SQL.setRange", FireStore.SQL.setRange),
+        ("FireStore.SQL.shorten", FireStore.SQL.shorten),
+        ("FireStore.SQL.skippedAhead", FireStore.SQL.skippedAhead),
+        ("FireStore.SQL.state", FireStore.SQL.state),
+        ("FireStore.SQL.takenAround", FireStore.SQL.takenAround),
+        ("FireStore.SQL.takenBetween", FireStore.SQL.takenBetween),
+        ("FireStore.SQL.usedAt", FireStore.SQL.usedAt),
+        ("FireStore.SQL.waiting", FireStore.SQL.waiting),
+    ]
+
+    private static let jobStore = [
+        ("JobStore.SQL.addedBefore", JobStore.SQL.addedBefore),
+        ("JobStore.SQL.bootIDs", JobStore.SQL.bootIDs),
+        ("JobStore.SQL.byID", JobStore.SQL.byID),
+        ("JobStore.SQL.byIDAndOwner", JobStore.SQL.byIDAndOwner),
+        ("JobStore.SQL.count", JobStore.SQL.count),
+        ("JobStore.SQL.countFire", JobStore.SQL.countFire),
+        ("JobStore.SQL.countHeld", JobStore.SQL.countHeld),
+        ("JobStore.SQL.definition", JobStore.SQL.definition),
+        ("JobStore.SQL.delete", JobStore.SQL.delete),
+        ("JobStore.SQL.deleteName", JobStore.SQL.deleteName),
+        ("JobStore.SQL.deleteTag", JobStore.SQL.deleteTag),
+        ("JobStore.SQL.deleteTags", JobStore.SQL.deleteTags),
+        ("JobStore.SQL.deleteTarget", JobStore.SQL.deleteTarget),
+        ("JobStore.SQL.due", JobStore.SQL.due),
+        ("JobStore.SQL.dueOfOwner", JobStore.SQL.dueOfOwner),
+        ("JobStore.SQL.firstEnd", JobStore.SQL.firstEnd),
+        ("JobStore.SQL.held", JobStore.SQL.held),
+        ("JobStore.SQL.heldCount", JobStore.SQL.heldCount),
+        ("JobStore.SQL.idByName", JobStore.SQL.idByName),
+        ("JobStore.SQL.insert", JobStore.SQL.insert),
+        ("JobStore.SQL.insertBoot", JobStore.SQL.insertBoot),
+        ("JobStore.SQL.insertDefinition", JobStore.SQL.insertDefinition),
+        ("JobStore.SQL.insertName", JobStore.SQL.insertName),
+        ("JobStore.SQL.insertTag", JobStore.SQL.insertTag),
+        ("JobStore.SQL.insertTarget", JobStore.SQL.insertTarget),
+        ("JobStore.SQL.isInvalidated", JobStore.SQL.isInvalidated),
+        ("JobStore.SQL.liveIDsByTag", JobStore.SQL.liveIDsByTag),
+        ("JobStore.SQL.liveIDsOfOwner", JobStore.SQL.liveIDsOfOwner),
+        ("JobStore.SQL.nextDue", JobStore.SQL.nextDue),
+        ("JobStore.SQL.nextDueOfOwner", JobStore.SQL.nextDueOfOwner),
+        ("JobStore.SQL.oldestEnded", JobStore.SQL.oldestEnded),
+        ("JobStore.SQL.oldestEndedOfOwner", JobStore.SQL.oldestEndedOfOwner),
+        ("JobStore.SQL.releaseClaims", JobStore.SQL.releaseClaims),
+        ("JobStore.SQL.setHeld", JobStore.SQL.setHeld),
+        ("JobStore.SQL.standing", JobStore.SQL.standing),
+        ("JobStore.SQL.targets", JobStore.SQL.targets),
+        ("JobStore.SQL.unheldOfOwner", JobStore.SQL.unheldOfOwner),
+        ("JobStore.SQL.update", JobStore.SQL.update),
+        ("JobStore.SQL.updateDefinition", JobStore.SQL.updateDefinition),
+        ("JobStore.SQL.userInfo", JobStore.SQL.userInfo),
+        ("JobStore.SQL.waitingOwner", JobStore.SQL.waitingOwner),
+        ("JobStore.SQL.withoutUserInfo", JobStore.SQL.withoutUserInfo),
+        ("JobStore.SQL.withoutUserInfoByOwner", JobStore.SQL.withoutUserInfoByOwner),
+    ]
+
+    private static let outbox = [
+        ("Outbox.SQL.all", Outbox.SQL.all),
+        ("Outbox.SQL.delete", Outbox.SQL.delete),
+        ("Outbox.SQL.insert", Outbox.SQL.insert),
+    ]
+
+    private static let owners = [
+        ("Owners.SQL.bytes", Owners.SQL.bytes),
+        ("Owners.SQL.count", Owners.SQL.count),
+        ("Owners.SQL.full", Owners.SQL.full),
+        ("Owners.SQL.hold", Owners.SQL.hold),
+        ("Owners.SQL.id", Owners.SQL.id),
+        ("Owners.SQL.insert", Owners.SQL.insert),
+        ("Owners.SQL.liveJobs", Owners.SQL.liveJobs),
+        ("Owners.SQL.meant", Owners.SQL.meant),
+        ("Owners.SQL.others", Owners.SQL.others),
+        ("Owners.SQL.rename", Owners.SQL.rename),
+    ]
+
+    private static let queries = [
+        ("Queries.SQL.claimed", Queries.SQL.claimed),
+        ("Queries.SQL.heldJobs", Queries.SQL.heldJobs),
+        ("Queries.SQL.idleJobs", Queries.SQL.idleJobs),
+        ("Queries.SQL.jobs", Queries.SQL.jobs),
+        ("Queries.SQL.jobsByTag", Queries.SQL.jobsByTag),
+        ("Queries.SQL.jobsOfOwner", Queries.SQL.jobsOfOwner),
+        ("Queries.SQL.jobsOfOwnerByTag", Queries.SQL.jobsOfOwnerByTag),
+        ("Queries.SQL.lastRun", Queries.SQL.lastRun),
+        ("Queries.SQL.liveJobs", Queries.SQL.liveJobs),
+        ("Queries.SQL.output", Queries.SQL.output),
+        ("Queries.SQL.run", Queries.SQL.run),
+        ("Queries.SQL.runOfOwner", Queries.SQL.runOfOwner),
+        ("Queries.SQL.waitingAfter", Queries.SQL.waitingAfter),
+        ("Queries.SQL.waitingThen", Queries.SQL.waitingThen),
+    ]
+
+    private static let runStore = [
+        ("RunStore.SQL.attempts", RunStore.SQL.attempts),
+        ("RunStore.SQL.deleteOfFire", RunStore.SQL.deleteOfFire),
+        ("RunStore.SQL.deleteOldestOutput", RunStore.SQL.deleteOldestOutput),
+        ("RunStore.SQL.deleteOpen", RunStore.SQL.deleteOpen),
+        ("RunStore.SQL.deleteSomeOfFire", RunStore.SQL.deleteSomeOfFire),
+        ("RunStore.SQL.deleteSomeOfJob", RunStore.SQL.deleteSomeOfJob),
+        ("RunStore.SQL.inProgressOfFire", RunStore.SQL.inProgressOfFire),
+        ("RunStore.SQL.insert", RunStore.SQL.insert),
+        ("RunStore.SQL.insertOutput", RunStore.SQL.insertOutput),
+        ("RunStore.SQL.interruptOfJob", RunStore.SQL.interruptOfJob),
+        ("RunStore.SQL.last", RunStore.SQL.last),
+        ("RunStore.SQL.markFinished", RunStore.SQL.markFinished),
+        ("RunStore.SQL.markStarted", RunStore.SQL.markStarted),
+        ("RunStore.SQL.markSurvivors", RunStore.SQL.markSurvivors),
+        ("RunStore.SQL.openOfFire", RunStore.SQL.openOfFire),
+        ("RunStore.SQL.trim", RunStore.SQL.trim),
+    ]
+
+    private static let zoneRuleStore = [
+        ("ZoneRuleStore.SQL.all", ZoneRuleStore.SQL.all),
+        ("ZoneRuleStore.SQL.deleteUnused", ZoneRuleStore.SQL.deleteUnused),
+        ("ZoneRuleStore.SQL.insert", ZoneRuleStore.SQL.insert),
+        ("ZoneRuleStore.SQL.jobs", ZoneRuleStore.SQL.jobs),
+        ("ZoneRuleStore.SQL.names", ZoneRuleStore.SQL.names),
+        ("ZoneRuleStore.SQL.setOfJob", ZoneRuleStore.SQL.setOfJob),
+    ]
+}
