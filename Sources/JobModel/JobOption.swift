@@ -60,7 +60,8 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
                 .expression(example: "Mon 09:00"),
                 "A calendar expression of systemd.time(7): 'Mon *-*-* 09:00'."
             )
-        case .tz: Row(.zone, unset: "that of who adds the job", "The zone of dates and expressions.")
+        case .tz:
+            Row(.zone, unset: "that of who adds the job", "The zone of dates and expressions.")
         case .name: Row(.label, "A name, unique among the owner's live jobs.")
         case .command: Row(.command, "The program and its arguments, run as given.")
         case .cwd: Row(.path, unset: "the owner's home", "The command's working directory.")

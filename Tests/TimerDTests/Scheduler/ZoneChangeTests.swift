@@ -179,7 +179,10 @@ struct ZoneChangeTests {
     func many() async throws {
         let zones = TestZones()
         try await TestScheduler.with(zones: zones) { test in
-            let words = Array(repeating: Self.cron("0 12 * * *"), count: 3 * JobWriter.zonePiece)
+            let words = Array(
+                repeating: Self.cron("0 12 * * *"),
+                count: 3 * JobTransaction.zonePiece
+            )
             let jobs = try await test.add(words, of: 1000)
             try zones.set(Self.berlin, as: "Europe/London")
             await test.scheduler.reload(test.scheduler.settings)

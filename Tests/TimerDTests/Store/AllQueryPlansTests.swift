@@ -12,6 +12,7 @@ import Testing
         ("SCAN daemon_state", "one row"),
         ("SCAN zone_rules", "a row for each zone in use"),
         ("SCAN owners", "a row for each user"),
+        ("SCAN outbox", "what the last writes have changed and nobody was told of yet"),
         ("SCAN tagging", "owners, by another name"),
         ("SCAN sqlite_sequence", "a row for each of some tables"),
         ("SCAN fires USING INDEX fires_open", "what is in progress or claimed, and nothing else"),
