@@ -37,4 +37,9 @@ public enum Numbered {
     /// One scheduled date of one job coming due.
     public enum Fire {}
     public enum Run {}
+    /// The rules of a zone, as dates were computed by them.
+    package enum ZoneRules {}
 }
+
+/// The number of the rules of a zone.
+package typealias ZoneRulesID = Identifier<Numbered.ZoneRules>

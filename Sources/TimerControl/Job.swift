@@ -55,13 +55,7 @@ public struct Job: Hashable, Sendable {
     /// When it fires next; nil once it fires no more.
     public var nextFire: Timestamp? { dueDate ?? fireDate }
 
-    /// The state of a job; `docs/architecture.md` has a drawing.
-    public enum State: String, Codable, Hashable, Sendable, CaseIterable {
-        case scheduled, paused, finished, invalidated
-
-        /// Whether the job may still fire, now or once it is resumed.
-        public var isLive: Bool { self == .scheduled || self == .paused }
-    }
+    public typealias State = JobState
 }
 
 extension Job: Codable {

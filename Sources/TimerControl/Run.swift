@@ -62,31 +62,8 @@ public struct Run: Codable, Hashable, Sendable {
         self.fireDate = fireDate
     }
 
-    public enum State: String, Codable, Hashable, Sendable, CaseIterable {
-        /// The fire is committed ahead of its date.
-        case claimed
-        /// The event went out; there is no command.
-        case fired
-        /// Its command waits; `waitsFor` says for what.
-        case waiting
-        case running
-        case done
-        case skipped
-        /// Its state cannot be read; `unread` says why.
-        case unreadable
-    }
-
-    public enum Wait: String, Codable, Hashable, Sendable, CaseIterable {
-        /// A place among the runs that the daemon's limits allow at once; waiting fires get one in order, the
-        /// users in turn.
-        case place
-        /// The end of the job's run in progress.
-        case run
-        /// The time of its next attempt.
-        case retry
-        /// The start of the job's `onFailure` command.
-        case onFailure
-    }
+    public typealias State = FireState
+    public typealias Wait = FireWait
 
     public enum Outcome: String, Codable, Hashable, Sendable, CaseIterable {
         case exited, signalled, notStarted

@@ -96,32 +96,6 @@ struct Credentials: Hashable, Sendable {
     var groups: [UInt32]
 }
 
-/// How a run ended.
-enum RunOutcome: Sendable, Hashable {
-    case exited(Int32)
-    case signalled(Int32)
-    /// It took longer than its timeout, and was ended.
-    case timedOut
-    /// There was no process; the text names what was wrong: `cannot run '/no/such': no such file
-    /// or directory`.
-    case notStarted(String)
-    /// The daemon died, or lost sight of the process, while it ran: how it ended is unknown.
-    case interrupted
-}
-
-extension RunOutcome: CustomStringConvertible {
-    /// As the log has it.
-    var description: String {
-        switch self {
-        case .exited(let status): "exit \(status)"
-        case .signalled(let signal): "signal \(signal)"
-        case .timedOut: "timed out"
-        case .notStarted(let reason): reason
-        case .interrupted: "interrupted"
-        }
-    }
-}
-
 /// What is known of a run once it has ended.
 struct RunResult: Sendable {
     var outcome: RunOutcome
@@ -134,22 +108,4 @@ struct RunResult: Sendable {
     var usage: RunUsage?
     /// The processes of its group that could not be ended: another user's, or in uninterruptible sleep.
     var survivors: [Int32] = []
-}
-
-struct RunUsage: Hashable, Sendable {
-    var userMicroseconds: Int64
-    var systemMicroseconds: Int64
-    /// The largest resident set of one process, in bytes.
-    ///
-    /// Nil if it is no larger than the daemon's own peak. The kernel counts that too, because a process
-    /// begins as a copy of its parent.
-    var peakMemory: Int64?
-}
-
-/// The last bytes of a run's output, and how many came before them.
-struct CapturedOutput: Sendable, Hashable {
-    var stdout: [UInt8] = []
-    var stdoutDropped = 0
-    var stderr: [UInt8] = []
-    var stderrDropped = 0
 }

@@ -6,12 +6,6 @@ import TimerControl
 extension RunPolicy {
     /// How its runs are ended.
     var teardown: Teardown { .terminate(killAfter: killAfter.duration) }
-
-    /// Whether a run that ended so did what it was to do.
-    func isSuccess(_ outcome: RunOutcome) -> Bool {
-        guard case .exited(let status) = outcome else { return false }
-        return successCodes.contains(status)
-    }
 }
 
 extension TimeSpan {

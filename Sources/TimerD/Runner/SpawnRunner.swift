@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import JobModel
 import SystemPackage
 
 /// Runs commands as processes, each leading a session and process group of its own.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
 import Schedules
 
 /// The one row that is the daemon's own: its clock's anchor, and the numbers it has given out.

@@ -81,28 +81,6 @@ extension FireStore {
     }
 }
 
-/// The dates of a row, on the job's clock.
-struct TakenDates: Hashable, Sendable {
-    var first: Timestamp
-    var last: Timestamp
-
-    /// Whether `date` of `job` is one of them.
-    ///
-    /// It is not if the job's grid was moved since, or if `date` is a moved date that only lies between them.
-    func contains(_ date: Timestamp, of job: StoredJob) -> Bool {
-        guard first...last ~= date, first == date || date != job.dates.moved?.to else {
-            return false
-        }
-        return isOnGrid(date, of: job)
-    }
-
-    /// Whether `date` and these dates are on one grid; on cron and calendar all dates are.
-    func isOnGrid(_ date: Timestamp, of job: StoredJob) -> Bool {
-        guard case .every(let grid) = job.schedule else { return true }
-        return (date - first).microseconds % grid.interval.microseconds == 0
-    }
-}
-
 extension FireStore.SQL {
     /// A fire by hand takes no date of the schedule.
     private static let taken = """

@@ -192,3 +192,16 @@ struct RunStore {
             """
     }
 }
+
+extension RunOutcome {
+    /// As table `runs` stores it: the word, the exit status or signal, and why it did not start.
+    var columns: (outcome: Run.Outcome, code: Int32?, error: String?) {
+        switch self {
+        case .exited(let status): (.exited, status, nil)
+        case .signalled(let signal): (.signalled, signal, nil)
+        case .timedOut: (.timedOut, nil, nil)
+        case .notStarted(let text): (.notStarted, nil, text)
+        case .interrupted: (.interrupted, nil, nil)
+        }
+    }
+}

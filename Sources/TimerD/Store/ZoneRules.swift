@@ -4,8 +4,6 @@ import Locks
 import Schedules
 import TimerControl
 
-typealias ZoneRulesID = Identifier<ZoneRules>
-
 /// The rules of a zone by which a job's dates were computed.
 ///
 /// The database keeps the zone's file as it was then. So a job's schedule and its next date always go by

@@ -3,6 +3,7 @@
 // `timespec` is CoreFoundation's if any module of the program imports that, else Glibc's.
 import CLinux
 import Glibc
+import JobModel
 import Locks
 import Schedules
 
@@ -117,12 +118,5 @@ final class SystemClock: WallClock {
         var time = timespec()
         clock_gettime(clock, &time)
         return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
-    }
-}
-
-extension TimeSpan {
-    /// The length without its direction; saturates.
-    var magnitude: TimeSpan {
-        TimeSpan(microseconds: microseconds == .min ? .max : abs(microseconds))
     }
 }

@@ -136,10 +136,3 @@ extension JobTransaction {
         try skip(dates, of: &job, .moved)
     }
 }
-
-extension Moment {
-    /// What `clock` shows when elapsed time is `date`.
-    func date(ofElapsed date: Timestamp, on clock: ScheduleClock) -> Timestamp {
-        clock == .wall ? date + shift : date
-    }
-}

@@ -143,10 +143,3 @@ extension StoredJob {
         }
     }
 }
-
-extension Timestamp {
-    /// A clock that shows less was never set: this program did not exist then.
-    ///
-    /// Without a battery a machine shows 1970 until the network tells it the time.
-    static let earliestOfClocks = Timestamp(microseconds: 1_767_225_600_000_000)  // 2026-01-01
-}

@@ -90,7 +90,13 @@ extension JobTransaction {
             )
         }
         try requireNotHeld(job)
-        let mustWait = try busy(job)?.mustWait(job) ?? false
+        let inProgress = try busy(job)
+        let mustWait: Bool
+        do throws(OverlapRefusal) {
+            mustWait = try inProgress?.mustWait(job) ?? false
+        } catch {
+            throw ControlError(.conflict, error.message)
+        }
         let (fire, now) = try insertByHand(of: job)
         job.uncut += 1
         var waitsFor: Run.Wait?
@@ -159,34 +165,4 @@ struct FireByHand: Sendable {
     var date: Timestamp
     /// What its command waits for; nil for a job without one.
     var waitsFor: Run.Wait?
-}
-
-/// A job with a fire in progress.
-struct BusyJob: Hashable, Sendable {
-    /// Nil while its command waits for a place, or for its next attempt.
-    var run: RunID?
-    /// Whether a command runs, or waits for anything but the end of a run.
-    var isInProgress = false
-    /// Whether another fire waits for its end.
-    var isQueued: Bool
-
-    /// Whether a fire by hand waits for what is in progress, by the job's overlap policy.
-    ///
-    /// - Throws: `conflict` if the fire would be skipped: its user wants to know that.
-    func mustWait(_ job: StoredJob) throws -> Bool {
-        let what =
-            run.map { "is running (run \($0))" } ?? "waits for a place, or for its next attempt"
-        switch job.policy.run.overlap {
-        case .allow: return false
-        case .replace: return true
-        case .queue where !isQueued: return true
-        case .queue:
-            throw ControlError(
-                .conflict,
-                "job \(job.id) \(what), and one fire waits for that already"
-            )
-        case .skip:
-            throw ControlError(.conflict, "job \(job.id) \(what); its runs do not overlap")
-        }
-    }
 }

@@ -119,10 +119,3 @@ extension JobTransaction {
         }.min()
     }
 }
-
-extension Moment {
-    /// Elapsed time when `clock` shows `date`.
-    func elapsedDate(_ date: Timestamp, on clock: ScheduleClock) -> Timestamp {
-        clock == .wall ? date - shift : date
-    }
-}

@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import JobModel
 import Testing
 
 /// Two users of one daemon, one of whom tries every way to the other's jobs.

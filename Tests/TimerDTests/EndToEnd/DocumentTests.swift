@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import JobModel
 import Testing
 
 /// The sessions in the documents, typed into a shell one after another.

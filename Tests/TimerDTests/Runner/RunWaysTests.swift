@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import JobModel
 import Locks
 import Testing
 

@@ -60,26 +60,26 @@ import TimerControl
     @Test(
         "What cannot be is refused with its name, its value and what is accepted",
         arguments: [
-            Refusal(change: { $0.count = 0 }, message: "'count' is '0', accepted is 1 and more"),
+            Refusal(change: { $0.count = 0 }, message: "'count' is 0, expected a number from 1"),
             Refusal(
                 change: { $0.misfireLimit = 0 },
-                message: "'misfireLimit' is '0', accepted is 1 to 10000"
+                message: "'misfireLimit' is 0, expected a number from 1 to 10000"
             ),
             Refusal(
                 change: { $0.misfireLimit = 10_001 },
-                message: "'misfireLimit' is '10001', accepted is 1 to 10000"
+                message: "'misfireLimit' is 10001, expected a number from 1 to 10000"
             ),
             Refusal(
                 change: { $0.jitter = "101y" },
-                message: "'jitter' is '101y', accepted is a duration of 0 to 100 years"
+                message: "'jitter' is '101y', expected a duration of 0 to 100 years"
             ),
             Refusal(change: { $0.tolerance = "soon" }, message: "'soon'"),
             Refusal(change: { $0.until = "never" }, message: "'never'"),
         ]
     )
     func refused(refusal: Refusal) {
-        let error = #expect(throws: ControlError.self) { try Self.policy(refusal.change) }
-        let message = error?.message ?? ""
+        let error = #expect(throws: OptionRefusal.self) { try Self.policy(refusal.change) }
+        let message = error.map { "\($0)" } ?? ""
         #expect(message.contains(refusal.message), "\(message)")
     }
 }

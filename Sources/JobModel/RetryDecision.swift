@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
-import TimerControl
+package import Schedules
 
 /// What follows a run that has ended; pure.
-enum RetryDecision: Hashable, Sendable {
+package enum RetryDecision: Hashable, Sendable {
     case done
     /// The same fire's next attempt.
     case retry(after: TimeSpan)
@@ -15,7 +14,7 @@ enum RetryDecision: Hashable, Sendable {
     ///
     /// `attempt`: its number, from 1. A run that the daemon's end interrupted is run again if the job says
     /// so; else it counts as failed.
-    init(_ outcome: RunOutcome, attempt: Int, of fire: FireID, job: StoredJob) {
+    package init(_ outcome: RunOutcome, attempt: Int, of fire: FireID, job: StoredJob) {
         let policy = job.policy.run
         let mayRetry = attempt <= policy.retries
         switch outcome {
@@ -39,7 +38,8 @@ enum RetryDecision: Hashable, Sendable {
     ///
     /// Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015. The random number follows from
     /// the fire and the attempt, so it is the same after a restart.
-    static func delay(before attempt: Int, of fire: FireID, _ policy: RunPolicy) -> TimeSpan {
+    package static func delay(before attempt: Int, of fire: FireID, _ policy: RunPolicy) -> TimeSpan
+    {
         let backoff = policy.backoff ?? .standard
         let (first, longest) = (backoff.first.microseconds, backoff.max.microseconds)
         let doublings = max(0, min(attempt - 2, 62))

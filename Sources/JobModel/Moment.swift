@@ -1,41 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
+package import Schedules
 
 /// One reading of both clocks.
 ///
 /// Jobs of `--in` and `--every` go by elapsed time: it goes on through suspend, and a step of the wall clock
 /// does not change it. It is written as the date that the wall clock would show had it never been stepped, so
 /// that it can be stored and compared as one.
-struct Moment: Hashable, Sendable {
+package struct Moment: Hashable, Sendable {
     /// Now, in elapsed time.
-    var elapsed: Timestamp
+    package var elapsed: Timestamp
     /// What all steps of the wall clock add up to: wall time = elapsed time + shift.
-    var shift: TimeSpan
+    package var shift: TimeSpan
     /// The dates of the wall clock that its last step forward left out; nil for none.
-    var leftOut: ClosedRange<Timestamp>?
+    package var leftOut: ClosedRange<Timestamp>?
 
-    init(elapsed: Timestamp, shift: TimeSpan, leftOut: ClosedRange<Timestamp>? = nil) {
+    package init(elapsed: Timestamp, shift: TimeSpan, leftOut: ClosedRange<Timestamp>? = nil) {
         self.elapsed = elapsed
         self.shift = shift
         self.leftOut = leftOut
     }
 
     /// Now, by the wall clock.
-    var wall: Timestamp { elapsed + shift }
+    package var wall: Timestamp { elapsed + shift }
 
     /// Now, by the clock of a job.
-    func reading(of clock: ScheduleClock) -> Timestamp {
+    package func reading(of clock: ScheduleClock) -> Timestamp {
         clock == .wall ? wall : elapsed
     }
 
     /// The wall clock's date at which `clock` shows `date`.
-    func wallDate(_ date: Timestamp, on clock: ScheduleClock) -> Timestamp {
+    package func wallDate(_ date: Timestamp, on clock: ScheduleClock) -> Timestamp {
         clock == .wall ? date : date + shift
     }
 
     /// What `clock` shows at the wall clock's `date`.
-    func date(ofWall date: Timestamp, on clock: ScheduleClock) -> Timestamp {
+    package func date(ofWall date: Timestamp, on clock: ScheduleClock) -> Timestamp {
         clock == .wall ? date : date - shift
+    }
+
+    /// What `clock` shows when elapsed time is `date`.
+    package func date(ofElapsed date: Timestamp, on clock: ScheduleClock) -> Timestamp {
+        clock == .wall ? date + shift : date
+    }
+
+    /// Elapsed time when `clock` shows `date`.
+    package func elapsedDate(_ date: Timestamp, on clock: ScheduleClock) -> Timestamp {
+        clock == .wall ? date - shift : date
     }
 }

@@ -1,31 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
 import Schedules
 import TimerControl
 
-/// A fire of a job with a command, from its date until its last attempt is over.
-struct CommandFire: Sendable {
-    let id: FireID
-    /// The job as it was when the fire began, or when its command last began.
-    var job: StoredJob
-    /// By the wall clock, as is `firedAt`.
-    var fireDate: Timestamp
-    /// When its command began first; nil while it never has.
-    var firedAt: Timestamp?
-    /// How many missed dates it stands for.
-    var missed = 0
-    /// The number of the attempt that runs, or is to come, from 1.
-    var attempt = 1
-    /// Whether its command is the job's `onFailure` command.
-    var isOnFailure = false
-    /// Whether it makes up for a passed date: fires that are due now go first.
-    var isLate = false
-    /// Whether a user fired it by hand.
-    var isByHand = false
-
-    /// A command that begins later than this after its date counts as late.
-    static let lateness = TimeSpan.seconds(1)
-
+extension CommandFire {
     /// Where a fire stands: exactly one of these is true of it.
     enum State: Sendable {
         /// Its command is not to begin yet.
@@ -38,16 +17,6 @@ struct CommandFire: Sendable {
         case running(RunningCommand)
         /// A process of it outlived the daemon before this one, and is being ended.
         case left
-    }
-
-    /// What a command waits for.
-    enum Wait: Hashable, Sendable {
-        /// A place among the runs that the daemon's limits allow at once.
-        case place
-        /// The end of the job's run in progress.
-        case run
-        /// The time of its next attempt, in elapsed time.
-        case time(Timestamp)
     }
 }
 

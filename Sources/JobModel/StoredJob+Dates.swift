@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
-import TimerControl
+package import Schedules
 
 extension StoredJob {
     /// The job's dates.
-    var dates: JobDates {
+    package var dates: JobDates {
         var dates = JobDates(schedule)
         dates.jitter = policy.jitter
         dates.job = id
@@ -16,5 +15,5 @@ extension StoredJob {
     }
 
     /// When its next fire is due; nil while there is none.
-    var dueDate: Timestamp? { fireDate.map(dates.due) }
+    package var dueDate: Timestamp? { fireDate.map(dates.due) }
 }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
+package import Schedules
 
 /// What ties elapsed time to the machine's clocks, as the store keeps it between two daemons.
-struct ClockAnchor: Hashable, Sendable {
+package struct ClockAnchor: Hashable, Sendable {
     /// The kernel's name of the boot in which `elapsedBase` holds.
-    var bootID: String
+    package var bootID: String
     /// Elapsed time = CLOCK_BOOTTIME + this.
-    var elapsedBase: TimeSpan
+    package var elapsedBase: TimeSpan
     /// Wall time = elapsed time + this.
-    var shift: TimeSpan
+    package var shift: TimeSpan
     /// Elapsed time when it was last stored; no later reading lies before it.
-    var elapsed: Timestamp
+    package var elapsed: Timestamp
 
     /// Whether the machine has been started since; `bootID`: the present boot.
-    func hasStarted(_ bootID: String) -> Bool { !self.bootID.isEmpty && bootID != self.bootID }
+    package func hasStarted(_ bootID: String) -> Bool {
+        !self.bootID.isEmpty && bootID != self.bootID
+    }
 
     /// The anchor for a daemon that starts now.
     ///
@@ -24,7 +26,7 @@ struct ClockAnchor: Hashable, Sendable {
     /// stored.
     ///
     /// - Returns: the anchor, and the size of the step that was found; zero for none.
-    func resumed(
+    package func resumed(
         bootID: String,
         sinceBoot: Timestamp,
         wall: Timestamp
@@ -48,5 +50,31 @@ struct ClockAnchor: Hashable, Sendable {
         }
         // Less than 1 ms is the distance between two readings, not a step: dates stay as they were.
         return (anchor, .zero)
+    }
+
+    package init(
+        bootID: String,
+        elapsedBase: TimeSpan,
+        shift: TimeSpan,
+        elapsed: Timestamp
+    ) {
+        self.bootID = bootID
+        self.elapsedBase = elapsedBase
+        self.shift = shift
+        self.elapsed = elapsed
+    }
+}
+
+extension Timestamp {
+    /// A clock that shows less was never set: this program did not exist then.
+    ///
+    /// Without a battery a machine shows 1970 until the network tells it the time. It is 2026-01-01.
+    package static let earliestOfClocks = Timestamp(microseconds: 1_767_225_600_000_000)
+}
+
+extension TimeSpan {
+    /// The length without its direction; saturates.
+    package var magnitude: TimeSpan {
+        TimeSpan(microseconds: microseconds == .min ? .max : abs(microseconds))
     }
 }

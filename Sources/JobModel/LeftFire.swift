@@ -1,52 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
-import TimerControl
-
-/// A run that was in progress when a daemon ended.
-struct LeftRun: Sendable {
-    var run: RunID
-    var job: StoredJob
-    var fire: LeftFire
-    var attempt: Int
-    var isOnFailure: Bool
-    /// Nil if the daemon ended before it was recorded.
-    var process: Orphan?
-
-    /// Its fire, as it goes on in this daemon.
-    var commandFire: CommandFire {
-        var command = fire.commandFire(of: job)
-        (command.attempt, command.isOnFailure) = (attempt, isOnFailure)
-        // Its event was told, by the daemon before or by this one.
-        command.firedAt = command.firedAt ?? fire.wallDate
-        return command
-    }
-
-    /// What follows once its process has ended.
-    var next: RetryDecision {
-        isOnFailure ? .done : RetryDecision(.interrupted, attempt: attempt, of: fire.id, job: job)
-    }
-}
+package import Schedules
 
 /// A fire that was open when a daemon ended.
-struct LeftFire: Hashable, Sendable {
-    var id: FireID
-    var job: JobID
-    var wallDate: Timestamp
+package struct LeftFire: Hashable, Sendable {
+    package var id: FireID
+    package var job: JobID
+    package var wallDate: Timestamp
     /// Claimed, waiting or running.
-    var state: Run.State
-    var missed: Int
-    var firedAt: Timestamp?
-    var waitsFor: Run.Wait?
+    package var state: FireState
+    package var missed: Int
+    package var firedAt: Timestamp?
+    package var waitsFor: FireWait?
     /// By the wall clock.
-    var waitsUntil: Timestamp?
+    package var waitsUntil: Timestamp?
     /// Whether a user fired it by hand.
-    var isByHand = false
+    package var isByHand = false
 
     /// Whether its event may have been told, even if its date is still to come by the present clock.
-    var isInDoubt: Bool { state == .claimed && firedAt != nil }
+    package var isInDoubt: Bool { state == .claimed && firedAt != nil }
 
-    enum Verdict: Hashable, Sendable {
+    package enum Verdict: Hashable, Sendable {
         /// Its date is still to come.
         case keep
         /// An event that may have been told: it is told again, under the same id.
@@ -62,7 +36,7 @@ struct LeftFire: Hashable, Sendable {
     }
 
     /// The fire, as it goes on in this daemon.
-    func commandFire(of job: StoredJob) -> CommandFire {
+    package func commandFire(of job: StoredJob) -> CommandFire {
         CommandFire(
             id: id,
             job: job,
@@ -74,7 +48,7 @@ struct LeftFire: Hashable, Sendable {
     }
 
     /// What becomes of it at a start; pure.
-    func verdict(of job: StoredJob, isClaim: Bool, at moment: Moment) -> Verdict {
+    package func verdict(of job: StoredJob, isClaim: Bool, at moment: Moment) -> Verdict {
         if state == .running { return .interrupt }
         if state == .waiting { return .wait }
         guard isClaim else { return .carryOut }
@@ -84,7 +58,29 @@ struct LeftFire: Hashable, Sendable {
 
     /// Whether the date of the job's claim has come, by the job's clock: the wall clock may have been set
     /// back since it was claimed.
-    func hasCome(of job: StoredJob, at moment: Moment) -> Bool {
+    package func hasCome(of job: StoredJob, at moment: Moment) -> Bool {
         job.fireDate.map { $0 <= moment.reading(of: job.clock) } ?? (wallDate <= moment.wall)
+    }
+
+    package init(
+        id: FireID,
+        job: JobID,
+        wallDate: Timestamp,
+        state: FireState,
+        missed: Int,
+        firedAt: Timestamp? = nil,
+        waitsFor: FireWait? = nil,
+        waitsUntil: Timestamp? = nil,
+        isByHand: Bool = false
+    ) {
+        self.id = id
+        self.job = job
+        self.wallDate = wallDate
+        self.state = state
+        self.missed = missed
+        self.firedAt = firedAt
+        self.waitsFor = waitsFor
+        self.waitsUntil = waitsUntil
+        self.isByHand = isByHand
     }
 }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Schedules
+
+/// A fire of a job with a command, from its date until its last attempt is over.
+package struct CommandFire: Sendable {
+    package let id: FireID
+    /// The job as it was when the fire began, or when its command last began.
+    package var job: StoredJob
+    /// By the wall clock, as is `firedAt`.
+    package var fireDate: Timestamp
+    /// When its command began first; nil while it never has.
+    package var firedAt: Timestamp?
+    /// How many missed dates it stands for.
+    package var missed = 0
+    /// The number of the attempt that runs, or is to come, from 1.
+    package var attempt = 1
+    /// Whether its command is the job's `onFailure` command.
+    package var isOnFailure = false
+    /// Whether it makes up for a passed date: fires that are due now go first.
+    package var isLate = false
+    /// Whether a user fired it by hand.
+    package var isByHand = false
+
+    /// A command that begins later than this after its date counts as late.
+    package static let lateness = TimeSpan.seconds(1)
+
+    /// What a command waits for.
+    package enum Wait: Hashable, Sendable {
+        /// A place among the runs that the daemon's limits allow at once.
+        case place
+        /// The end of the job's run in progress.
+        case run
+        /// The time of its next attempt, in elapsed time.
+        case time(Timestamp)
+    }
+
+    package init(
+        id: FireID,
+        job: StoredJob,
+        fireDate: Timestamp,
+        firedAt: Timestamp? = nil,
+        missed: Int = 0,
+        attempt: Int = 1,
+        isOnFailure: Bool = false,
+        isLate: Bool = false,
+        isByHand: Bool = false
+    ) {
+        self.id = id
+        self.job = job
+        self.fireDate = fireDate
+        self.firedAt = firedAt
+        self.missed = missed
+        self.attempt = attempt
+        self.isOnFailure = isOnFailure
+        self.isLate = isLate
+        self.isByHand = isByHand
+    }
+}

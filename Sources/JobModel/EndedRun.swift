@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Schedules
+
+/// How a run ended, for the record.
+package struct EndedRun: Sendable {
+    package var fire: FireID
+    /// The fire's date by the wall clock.
+    package var fireDate: Timestamp
+    package var attempt: Int
+    /// Whether it ran the job's `onFailure` command.
+    package var isOnFailure = false
+    package var outcome: RunOutcome
+    /// Nil where no process was started.
+    package var startedAt: Timestamp?
+    package var endedAt: Timestamp
+    package var output: CapturedOutput
+    /// Nil if no process was started, or if its end was not seen.
+    package var usage: RunUsage?
+    /// The processes of its group that could not be ended.
+    package var survivors: [Int32] = []
+
+    package init(
+        fire: FireID,
+        fireDate: Timestamp,
+        attempt: Int,
+        isOnFailure: Bool = false,
+        outcome: RunOutcome,
+        startedAt: Timestamp? = nil,
+        endedAt: Timestamp,
+        output: CapturedOutput,
+        usage: RunUsage? = nil,
+        survivors: [Int32] = []
+    ) {
+        self.fire = fire
+        self.fireDate = fireDate
+        self.attempt = attempt
+        self.isOnFailure = isOnFailure
+        self.outcome = outcome
+        self.startedAt = startedAt
+        self.endedAt = endedAt
+        self.output = output
+        self.usage = usage
+        self.survivors = survivors
+    }
+}
+
+extension RunOutcome {
+    /// Whether there ever was a process.
+    package var wasStarted: Bool {
+        if case .notStarted = self { false } else { true }
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a run ended.
+package enum RunOutcome: Sendable, Hashable {
+    case exited(Int32)
+    case signalled(Int32)
+    /// It took longer than its timeout, and was ended.
+    case timedOut
+    /// There was no process; the text names what was wrong: `cannot run '/no/such': no such file
+    /// or directory`.
+    case notStarted(String)
+    /// The daemon died, or lost sight of the process, while it ran: how it ended is unknown.
+    case interrupted
+}
+
+extension RunOutcome: CustomStringConvertible {
+    /// As the log has it.
+    package var description: String {
+        switch self {
+        case .exited(let status): "exit \(status)"
+        case .signalled(let signal): "signal \(signal)"
+        case .timedOut: "timed out"
+        case .notStarted(let reason): reason
+        case .interrupted: "interrupted"
+        }
+    }
+}
+
+/// What a run used, with the children it waited for.
+package struct RunUsage: Hashable, Sendable {
+    package var userMicroseconds: Int64
+    package var systemMicroseconds: Int64
+    /// The largest resident set of one process, in bytes.
+    ///
+    /// Nil if it is no larger than the daemon's own peak. The kernel counts that too, because a process
+    /// begins as a copy of its parent.
+    package var peakMemory: Int64?
+
+    package init(
+        userMicroseconds: Int64,
+        systemMicroseconds: Int64,
+        peakMemory: Int64? = nil
+    ) {
+        self.userMicroseconds = userMicroseconds
+        self.systemMicroseconds = systemMicroseconds
+        self.peakMemory = peakMemory
+    }
+}
+
+/// The last bytes of a run's output, and how many came before them.
+package struct CapturedOutput: Sendable, Hashable {
+    package var stdout: [UInt8] = []
+    package var stdoutDropped = 0
+    package var stderr: [UInt8] = []
+    package var stderrDropped = 0
+
+    package init(
+        stdout: [UInt8] = [],
+        stdoutDropped: Int = 0,
+        stderr: [UInt8] = [],
+        stderrDropped: Int = 0
+    ) {
+        self.stdout = stdout
+        self.stdoutDropped = stdoutDropped
+        self.stderr = stderr
+        self.stderrDropped = stderrDropped
+    }
+}
+
+extension RunPolicy {
+    /// Whether a run that ended so did what it was to do.
+    package func isSuccess(_ outcome: RunOutcome) -> Bool {
+        guard case .exited(let status) = outcome else { return false }
+        return successCodes.contains(status)
+    }
+}

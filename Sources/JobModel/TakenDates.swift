@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Schedules
+
+/// The dates of a row, on the job's clock.
+package struct TakenDates: Hashable, Sendable {
+    package var first: Timestamp
+    package var last: Timestamp
+
+    /// Whether `date` of `job` is one of them.
+    ///
+    /// It is not if the job's grid was moved since, or if `date` is a moved date that only lies between them.
+    package func contains(_ date: Timestamp, of job: StoredJob) -> Bool {
+        guard first...last ~= date, first == date || date != job.dates.moved?.to else {
+            return false
+        }
+        return isOnGrid(date, of: job)
+    }
+
+    /// Whether `date` and these dates are on one grid; on cron and calendar all dates are.
+    package func isOnGrid(_ date: Timestamp, of job: StoredJob) -> Bool {
+        guard case .every(let grid) = job.schedule else { return true }
+        return (date - first).microseconds % grid.interval.microseconds == 0
+    }
+
+    package init(
+        first: Timestamp,
+        last: Timestamp
+    ) {
+        self.first = first
+        self.last = last
+    }
+}
