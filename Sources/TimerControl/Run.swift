@@ -15,7 +15,8 @@ public struct Run: Codable, Hashable, Sendable {
     /// Nil if the fire ran no command, and for the command of `onFailure`.
     public var attempt: Int?
     public var state: State
-    /// What its command waits for, if `state` is `waiting`.
+    /// What its command waits for, if `state` is `waiting`; of the last run of a fire that is not over, what the
+    /// next one waits for.
     public var waitsFor: Wait?
     /// The scheduled date; for a range of skipped dates, the first.
     public var fireDate: Timestamp

@@ -48,7 +48,11 @@ struct RunSentence {
         }
         if run.onFailure == true { text = "on failure: \(text)" }
         text += Self.circumstances(run).map { "; \($0)" }.joined()
-        if let next = run.nextAttemptAt { text += "; tried again \(dates.distance(next))" }
+        if let next = run.nextAttemptAt {
+            text += "; tried again \(dates.distance(next))"
+        } else if run.state == .done, let wait = run.waitsFor {
+            text += "; next: waiting\(Self.cause(wait))"
+        }
     }
 
     private static func cause(_ wait: Run.Wait?) -> String {

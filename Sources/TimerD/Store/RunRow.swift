@@ -24,10 +24,13 @@ enum RunRow {
         runs.id, runs.attempt, runs.outcome, runs.code, runs.error,
         runs.started_at_us, runs.ended_at_us, runs.user_us, runs.system_us, runs.peak_memory_bytes,
         runs.is_on_failure,
-        CASE WHEN fires.state = 'waiting' AND fires.waits_for = 'retry'
-            AND runs.id = (SELECT max(last.id) FROM runs AS last WHERE last.fire_id = fires.id)
-            THEN fires.waits_until_us END,
-        fires.waits_for, runs.survivors
+        CASE WHEN fires.waits_for = 'retry' AND \(isLastOfWaiting) THEN fires.waits_until_us END,
+        CASE WHEN \(isLastOfWaiting) THEN fires.waits_for END, runs.survivors
+        """
+    /// Whether the fire waits, and this is its last run, or it has none.
+    private static let isLastOfWaiting = """
+        (fires.state = 'waiting' AND coalesce(runs.id, 0) = (
+            SELECT coalesce(max(last.id), 0) FROM runs AS last WHERE last.fire_id = fires.id))
         """
     /// Whether a fire is not known to be over, in the words of the index fires_open.
     ///
@@ -97,12 +100,9 @@ enum RunRow {
         run.onFailure = try row.count(19, above: 0) == nil ? nil : true
         if run.onFailure == true { run.attempt = nil }
         run.nextAttemptAt = try row.get(20)
-        if run.outcome != nil {
-            // The fire may wait for its next attempt; this one is over.
-            run.state = .done
-        } else if run.state == .waiting {
-            run.waitsFor = try row.get(21)
-        }
+        // The fire may wait for its next attempt; this one is over.
+        if run.outcome != nil { run.state = .done }
+        run.waitsFor = try row.get(21)
         return RunOnPage(run, date: row.ifReadable(23))
     }
 }

@@ -74,9 +74,7 @@ struct FireLifeTests {
             #expect(test.runner.requests.map { $0.argv[0] } == ["x", "y", "other"])
             for (job, wait) in [(retried, Run.Wait.retry), (failed, .onFailure)] {
                 let listed = try await test.history(job.id).map(\.waitsFor)
-                withKnownIssue("What is listed are its runs, and those are over") {
-                    #expect(listed == [wait])
-                }
+                #expect(listed == [wait])
             }
             test.runner.isHolding = false
             test.runner.end()
