@@ -76,10 +76,13 @@ struct WeakTargetTests {
     @Test("A process that is not there is refused")
     func noProcess() async throws {
         try await DaemonProcess.with { daemon in
-            for pid in ["4194305", "0", "-1"] {
+            let gone = try await daemon.timerctl("add", "--in", "1h", "--while-pid", "4194305")
+            #expect(gone.status == 1)
+            #expect(gone.errors.contains("'whilePid' is 4194305, but there is no such process"))
+            for pid in ["0", "-1"] {
                 let answer = try await daemon.timerctl("add", "--in", "1h", "--while-pid", pid)
-                #expect(answer.status == 1)
-                let refusal = "'whilePid' is \(pid), but there is no such process"
+                #expect(answer.status == 64)
+                let refusal = "--while-pid is \(pid), expected the number of a process"
                 #expect(answer.errors.contains(refusal))
             }
         }
