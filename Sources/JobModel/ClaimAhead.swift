@@ -39,7 +39,7 @@ package enum ClaimDepth {
     /// wait: those dates would have passed too, and would be settled one by one.
     package static func depth(of job: StoredJob, armed: Int, isLate: Bool = false) -> Int {
         guard job.definition.command == nil, armed <= jobs, !isLate,
-            job.claim?.isSettled == false
+            job.claim?.isPast == false
         else { return 0 }
         return most
     }
@@ -70,7 +70,7 @@ extension StoredJob {
     /// The job after its claimed fire has begun, at its next claimed date.
     ///
     /// Nil if no further date is claimed, or if the schedule has another next date by now.
-    package func movedOn(at moment: Moment) -> StoredJob? {
+    package func movedOn(at moment: ClockReading) -> StoredJob? {
         guard let fireDate, let next = ahead?.first,
             self.next(after: fireDate, fires: fires + 1, at: moment) == .date(next.date)
         else { return nil }

@@ -9,7 +9,7 @@ package struct ClockAnchor: Hashable, Sendable {
     /// Elapsed time = CLOCK_BOOTTIME + this.
     package var elapsedBase: TimeSpan
     /// Wall time = elapsed time + this.
-    package var shift: TimeSpan
+    package var wallOffset: TimeSpan
     /// Elapsed time when it was last stored; no later reading lies before it.
     package var elapsed: Timestamp
 
@@ -36,16 +36,16 @@ package struct ClockAnchor: Hashable, Sendable {
         if bootID != self.bootID {
             // The stored wall clock was unset: its difference to now is its error, not the time the machine
             // was off.
-            let wasLost = elapsed + shift < .earliestOfClocks
-            let since = wasLost ? elapsed : wall - shift
+            let wasLost = elapsed + wallOffset < .earliestOfClocks
+            let since = wasLost ? elapsed : wall - wallOffset
             let resumed = max(self.bootID.isEmpty ? wall : since, elapsed)
             anchor.elapsedBase = resumed - sinceBoot
         }
         anchor.elapsed = sinceBoot + anchor.elapsedBase
         let measured = wall - anchor.elapsed
-        let step = measured - shift
+        let step = measured - wallOffset
         guard !self.bootID.isEmpty, step.magnitude < .milliseconds(1) else {
-            anchor.shift = measured
+            anchor.wallOffset = measured
             return (anchor, self.bootID.isEmpty ? .zero : step)
         }
         // Less than 1 ms is the distance between two readings, not a step: dates stay as they were.
@@ -55,12 +55,12 @@ package struct ClockAnchor: Hashable, Sendable {
     package init(
         bootID: String,
         elapsedBase: TimeSpan,
-        shift: TimeSpan,
+        wallOffset: TimeSpan,
         elapsed: Timestamp
     ) {
         self.bootID = bootID
         self.elapsedBase = elapsedBase
-        self.shift = shift
+        self.wallOffset = wallOffset
         self.elapsed = elapsed
     }
 }

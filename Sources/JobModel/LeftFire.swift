@@ -18,7 +18,7 @@ package struct LeftFire: Hashable, Sendable {
     package var isByHand = false
 
     /// Whether its event may have been told, even if its date is still to come by the present clock.
-    package var isInDoubt: Bool { state == .claimed && firedAt != nil }
+    package var isMaybeTold: Bool { state == .claimed && firedAt != nil }
 
     package enum Verdict: Hashable, Sendable {
         /// Its date is still to come.
@@ -28,7 +28,7 @@ package struct LeftFire: Hashable, Sendable {
         /// A fire by hand, which no later date makes up for.
         case carryOut
         /// A command that was not started: it follows the misfire rule like any date.
-        case resettle
+        case resolveAgain
         /// A command that was not started, of a fire that has begun; or its next attempt.
         case wait
         /// A command that may have been started: at most once.
@@ -48,17 +48,17 @@ package struct LeftFire: Hashable, Sendable {
     }
 
     /// What becomes of it at a start; pure.
-    package func verdict(of job: StoredJob, isClaim: Bool, at moment: Moment) -> Verdict {
+    package func verdict(of job: StoredJob, isClaim: Bool, at moment: ClockReading) -> Verdict {
         if state == .running { return .interrupt }
         if state == .waiting { return .wait }
         guard isClaim else { return .carryOut }
-        guard hasCome(of: job, at: moment) || isInDoubt else { return .keep }
-        return job.definition.command == nil ? .redeliver : .resettle
+        guard hasCome(of: job, at: moment) || isMaybeTold else { return .keep }
+        return job.definition.command == nil ? .redeliver : .resolveAgain
     }
 
     /// Whether the date of the job's claim has come, by the job's clock: the wall clock may have been set
     /// back since it was claimed.
-    package func hasCome(of job: StoredJob, at moment: Moment) -> Bool {
+    package func hasCome(of job: StoredJob, at moment: ClockReading) -> Bool {
         job.fireDate.map { $0 <= moment.reading(of: job.clock) } ?? (wallDate <= moment.wall)
     }
 

@@ -44,7 +44,7 @@ package struct MisfirePolicy: Hashable, Sendable {
         }
     }
 
-    package struct Settlement: Hashable, Sendable {
+    package struct Resolution: Hashable, Sendable {
         /// Oldest first; each date that is neither here nor `fire` is later than both.
         package var skipped: [SkippedDates] = []
         /// Nil where none of the passed dates fires.
@@ -54,21 +54,21 @@ package struct MisfirePolicy: Hashable, Sendable {
     /// Settles the dates from `first`, itself one that is due, through `now`.
     ///
     /// `until` is the last instant at which the job still has dates, nil for no such end.
-    /// Under `all` only the oldest date that is made up for is returned; the next settlement, from
+    /// Under `all` only the oldest date that is made up for is returned; the next resolution, from
     /// the date that follows it, returns the next.
-    package func settle(
+    package func resolve(
         _ dates: JobDates,
         from first: Timestamp,
         until: Timestamp? = nil,
         at now: Timestamp
-    ) -> Settlement {
+    ) -> Resolution {
         let end = min(dates.dueEnd(from: first, at: now), until ?? now)
-        var settlement = Settlement()
+        var resolution = Resolution()
         var eligible = first
         if let window, let cutoff = expired(dates, from: first, through: end, at: now, window) {
-            settlement.skipped.append(cutoff)
+            resolution.skipped.append(cutoff)
             guard let next = dates.next(after: cutoff.last), next <= end else {
-                return settlement
+                return resolution
             }
             eligible = next
         }
@@ -76,17 +76,17 @@ package struct MisfirePolicy: Hashable, Sendable {
         let passed = dates.passed(from: eligible, through: end, newest: 2)
         let isLate = now - dates.due(passed.last) <= after
         if isLate, passed.count == 1 {
-            settlement.fire = DueFire(date: passed.last, missed: 0)
-            return settlement
+            resolution.fire = DueFire(date: passed.last, missed: 0)
+            return resolution
         }
         switch mode {
         case .once:
-            settlement.fire = DueFire(
+            resolution.fire = DueFire(
                 date: passed.last,
                 missed: isLate ? passed.count - 1 : passed.count
             )
             if passed.count > 1 {
-                settlement.skipped.append(
+                resolution.skipped.append(
                     SkippedDates(
                         first: eligible,
                         last: passed.newest[0],
@@ -96,8 +96,8 @@ package struct MisfirePolicy: Hashable, Sendable {
                 )
             }
         case .skip:
-            if isLate { settlement.fire = DueFire(date: passed.last, missed: 0) }
-            settlement.skipped.append(
+            if isLate { resolution.fire = DueFire(date: passed.last, missed: 0) }
+            resolution.skipped.append(
                 SkippedDates(
                     first: eligible,
                     last: isLate ? passed.newest[0] : passed.last,
@@ -106,17 +106,17 @@ package struct MisfirePolicy: Hashable, Sendable {
                 )
             )
         case .all:
-            settleAll(dates, from: eligible, through: end, isLate: isLate, into: &settlement)
+            resolveAll(dates, from: eligible, through: end, isLate: isLate, into: &resolution)
         }
-        return settlement
+        return resolution
     }
 
-    private func settleAll(
+    private func resolveAll(
         _ dates: JobDates,
         from eligible: Timestamp,
         through end: Timestamp,
         isLate: Bool,
-        into settlement: inout Settlement
+        into resolution: inout Resolution
     ) {
         // One more than can fire, to know the last date that does not.
         let keep = limit + (isLate ? 1 : 0)
@@ -124,7 +124,7 @@ package struct MisfirePolicy: Hashable, Sendable {
         var newest = passed.newest
         if passed.count > keep {
             let last = newest.removeFirst()
-            settlement.skipped.append(
+            resolution.skipped.append(
                 SkippedDates(
                     first: eligible,
                     last: last,
@@ -135,7 +135,7 @@ package struct MisfirePolicy: Hashable, Sendable {
         }
         if let oldest = newest.first {
             let isTheLateOne = isLate && newest.count == 1
-            settlement.fire = DueFire(date: oldest, missed: isTheLateOne ? 0 : 1)
+            resolution.fire = DueFire(date: oldest, missed: isTheLateOne ? 0 : 1)
         }
     }
 

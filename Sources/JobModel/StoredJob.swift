@@ -21,7 +21,7 @@ package struct StoredJob: Sendable {
     /// How many times it has fired.
     package var fires: Int
     /// How many rows its history has grown by since the oldest were last removed.
-    package var uncut: Int
+    package var rowsSinceTrim: Int
     package var addedAt: Timestamp
     package var endedAt: Timestamp?
     package var endReason: EndReason?
@@ -62,7 +62,7 @@ package struct StoredJob: Sendable {
         package var anchor: Timestamp?
         package var movedFrom: Timestamp?
         package var dueDate: Timestamp?
-        package var uncut: Int
+        package var rowsSinceTrim: Int
 
         package init(
             reason: String,
@@ -70,14 +70,14 @@ package struct StoredJob: Sendable {
             anchor: Timestamp? = nil,
             movedFrom: Timestamp? = nil,
             dueDate: Timestamp? = nil,
-            uncut: Int
+            rowsSinceTrim: Int
         ) {
             self.reason = reason
             self.definition = definition
             self.anchor = anchor
             self.movedFrom = movedFrom
             self.dueDate = dueDate
-            self.uncut = uncut
+            self.rowsSinceTrim = rowsSinceTrim
         }
     }
 
@@ -88,7 +88,7 @@ package struct StoredJob: Sendable {
         package var missed: Int
         /// Whether its date had passed when it was claimed: the misfire policy has decided, and is not asked
         /// again.
-        package var isSettled = false
+        package var isPast = false
         /// Whether a daemon before this one may have carried it out.
         package var isRedelivery = false
         /// Its date by the wall clock where a user fired it, not the schedule.
@@ -97,13 +97,13 @@ package struct StoredJob: Sendable {
         package init(
             fire: FireID,
             missed: Int,
-            isSettled: Bool = false,
+            isPast: Bool = false,
             isRedelivery: Bool = false,
             dateByHand: Timestamp? = nil
         ) {
             self.fire = fire
             self.missed = missed
-            self.isSettled = isSettled
+            self.isPast = isPast
             self.isRedelivery = isRedelivery
             self.dateByHand = dateByHand
         }
@@ -131,7 +131,7 @@ package struct StoredJob: Sendable {
     }
 
     /// Where its `fireDate` stands on the wall clock.
-    package func wallFireDate(at moment: Moment) -> Timestamp? {
+    package func wallFireDate(at moment: ClockReading) -> Timestamp? {
         fireDate.map { moment.wallDate($0, on: clock) }
     }
 
@@ -146,7 +146,7 @@ package struct StoredJob: Sendable {
         movedFrom: Timestamp? = nil,
         claim: Claim? = nil,
         fires: Int,
-        uncut: Int,
+        rowsSinceTrim: Int,
         addedAt: Timestamp,
         endedAt: Timestamp? = nil,
         endReason: EndReason? = nil,
@@ -171,7 +171,7 @@ package struct StoredJob: Sendable {
         self.movedFrom = movedFrom
         self.claim = claim
         self.fires = fires
-        self.uncut = uncut
+        self.rowsSinceTrim = rowsSinceTrim
         self.addedAt = addedAt
         self.endedAt = endedAt
         self.endReason = endReason
@@ -200,7 +200,7 @@ extension StoredJob {
     /// What follows `date` once the job has fired `fires` times; pure.
     ///
     /// Comes from the scheduled date, never from the actual one: the grid does not drift.
-    package func next(after date: Timestamp, fires: Int, at moment: Moment) -> NextDate {
+    package func next(after date: Timestamp, fires: Int, at moment: ClockReading) -> NextDate {
         if let count = policy.count, fires >= count { return .ended(.count) }
         if case .reboot = schedule { return .unknown }
         guard let next = dates.next(after: date) else {

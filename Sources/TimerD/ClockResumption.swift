@@ -50,7 +50,7 @@ struct ClockResumption: Sendable {
             if let date = state.goesOnFrom { try DaemonState.leaveCopy(database, now: date) }
             try DaemonState.write(anchor, to: database)
             var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
-            if hasStarted || step < .zero { try transaction.doubtClaims() }
+            if hasStarted || step < .zero { try transaction.markClaimsMaybeTold() }
             if hasStarted { try transaction.machineStarted() }
         }
         if state.goesOnFrom != nil {

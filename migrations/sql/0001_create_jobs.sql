@@ -71,7 +71,7 @@ CREATE TABLE jobs (
     claim_id INTEGER,
     fires INTEGER NOT NULL DEFAULT 0,
     -- How many rows its history has grown by since that was last cut.
-    uncut INTEGER NOT NULL DEFAULT 0,
+    rows_since_trim INTEGER NOT NULL DEFAULT 0,
     ended_at_us INTEGER,
     end_reason TEXT,
     -- Why it is held: it fires no date until that is over. NULL for one that is not.

@@ -83,12 +83,12 @@ extension CommandHandler {
 }
 
 extension CommandHandler {
-    /// Holds the process that the job is tied to, for as long as it is being added; nil if it is tied to a
+    /// FireLocks the process that the job is tied to, for as long as it is being added; nil if it is tied to a
     /// connection.
     private func holdTarget(
         of definition: JobDefinition,
         _ caller: Caller
-    ) throws(ControlError) -> Orphan? {
+    ) throws(ControlError) -> ProcessIdentity? {
         guard let process = try target(of: definition, caller) else { return nil }
         do throws(TargetWatch.Refusal) {
             try scheduler.targets.hold(process, for: caller.uid)
@@ -103,7 +103,7 @@ extension CommandHandler {
 private func target(
     of definition: JobDefinition,
     _ caller: Caller
-) throws(ControlError) -> Orphan? {
+) throws(ControlError) -> ProcessIdentity? {
     if definition.whileConnected == true, caller.life == nil {
         throw ControlError(.invalidParams, "parameter 'whileConnected' needs a connection")
     }
@@ -121,7 +121,7 @@ private func target(
         throw ControlError(TargetWatch.Refusal.system(error), pid)
     }
     guard pid > 0, let status, !status.hasEnded else { throw ControlError.noProcess(pid) }
-    return Orphan(pid: pid, ticks: status.ticks)
+    return ProcessIdentity(pid: pid, ticks: status.ticks)
 }
 
 extension ControlError {
@@ -176,7 +176,7 @@ extension NewJob {
     ///
     /// - Throws: `badSchedule` for words that cannot be read and for a schedule that can never
     ///   fire; `invalidParams` for options out of range.
-    init(_ definition: JobDefinition, owner: Owner, at moment: Moment, zone: Zone)
+    init(_ definition: JobDefinition, owner: Owner, at moment: ClockReading, zone: Zone)
         throws(ControlError)
     {
         let now = moment.wall

@@ -6,7 +6,7 @@ extension CommandHandler {
     /// `daemon.backup`: a copy of the database with every change that was answered before.
     func backUp(_ request: BackUp, _ caller: Caller) async throws -> Answer {
         try requireAdministrator(caller, "daemon.backup")
-        await scheduler.settle()
+        await scheduler.flush()
         let bytes = try await care.copy(
             to: request.file,
             replacing: request.replace ?? false,

@@ -16,7 +16,7 @@ struct CommandHandler: Sendable {
 
     let scheduler: Scheduler
     let reader: Reader
-    let care: DatabaseCare
+    let care: DatabaseMaintenance
     let clock: any WallClock
     let status: @Sendable (Caller) async -> StatusReply
     let metrics: @Sendable () async -> MetricsReply
@@ -118,7 +118,7 @@ struct CommandHandler: Sendable {
         _ body: @escaping @Sendable (Queries) throws -> T
     ) async throws -> T {
         try Task.checkCancellation()
-        await scheduler.settle(for: caller)
+        await scheduler.flush(for: caller)
         // The client may be gone by now.
         try Task.checkCancellation()
         return try await reader.read { try body(Queries($0)) }
@@ -132,7 +132,7 @@ struct CommandHandler: Sendable {
 
     func view(_ job: StoredJob) -> Job { view(job, at: clock.now()) }
 
-    private func view(_ job: StoredJob, at moment: Moment) -> Job {
+    private func view(_ job: StoredJob, at moment: ClockReading) -> Job {
         var view = Job(
             id: job.id,
             owner: job.owner.name,

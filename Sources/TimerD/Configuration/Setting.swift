@@ -75,8 +75,8 @@ enum Setting: String, CaseIterable {
         case (.users, .array(let values)):
             let entries = values.map { value -> String? in
                 switch value {
-                case .integer(let uid): Admission.Entry("\(uid)").map(\.description)
-                case .string(let text): Admission.Entry(text).map(\.description)
+                case .integer(let uid): AccessPolicy.Entry("\(uid)").map(\.description)
+                case .string(let text): AccessPolicy.Entry(text).map(\.description)
                 default: nil
                 }
             }

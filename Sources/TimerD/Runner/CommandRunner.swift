@@ -29,37 +29,39 @@ protocol CommandRunner: Sendable {
     func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer?
 
     /// What identifies a running process, should it outlive the daemon; nil if it has ended.
-    func process(_ pid: Int32) -> Orphan?
+    func process(_ pid: Int32) -> ProcessIdentity?
 
     /// The processes that a daemon with that socket started for `runs`, which holds the uid of each run.
-    func orphans(of runs: [Int64: UInt32], socket: String) -> [Int64: Orphan]
+    func processes(of runs: [Int64: UInt32], socket: String) -> [Int64: ProcessIdentity]
 
     /// Whether a process that an earlier daemon started is still running.
-    func lives(_ process: Orphan) -> Bool
+    func lives(_ process: ProcessIdentity) -> Bool
 
     /// Ends such a process and all of its group, with the rights of `owner`.
     ///
     /// - Returns: the processes that could not be ended.
-    func end(_ process: Orphan, of owner: UInt32, by teardown: Teardown) async -> [Int32]
+    func end(_ process: ProcessIdentity, of owner: UInt32, by teardown: Teardown) async -> [Int32]
 }
 
 /// Defaults: they look at the processes of this machine, and end none.
 extension CommandRunner {
-    func process(_ pid: Int32) -> Orphan? {
-        Orphan.ticks(of: pid).map { Orphan(pid: pid, ticks: $0) }
+    func process(_ pid: Int32) -> ProcessIdentity? {
+        ProcessIdentity.ticks(of: pid).map { ProcessIdentity(pid: pid, ticks: $0) }
     }
 
-    func orphans(of runs: [Int64: UInt32], socket: String) -> [Int64: Orphan] {
-        Orphan.find(runs, socket: socket)
+    func processes(of runs: [Int64: UInt32], socket: String) -> [Int64: ProcessIdentity] {
+        ProcessIdentity.find(runs, socket: socket)
     }
 
-    func lives(_ process: Orphan) -> Bool { process.lives }
+    func lives(_ process: ProcessIdentity) -> Bool { process.lives }
 
     func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
         stop(run, by: teardown) ? .sent : .gone
     }
 
-    func end(_ process: Orphan, of owner: UInt32, by teardown: Teardown) async -> [Int32] { [] }
+    func end(_ process: ProcessIdentity, of owner: UInt32, by teardown: Teardown) async -> [Int32] {
+        []
+    }
 }
 
 /// What to run, complete: nothing is inherited from the daemon.

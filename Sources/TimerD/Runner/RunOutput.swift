@@ -4,7 +4,7 @@ import TimerControl
 
 /// The last bytes that a run has written, for readers that follow it.
 ///
-/// Holds no more than `limit` bytes of each stream. A reader that is slower than the run misses bytes, and
+/// FireLocks no more than `limit` bytes of each stream. A reader that is slower than the run misses bytes, and
 /// does not slow the run.
 final class RunOutput: Sendable {
     enum Stream: Sendable { case stdout, stderr }
@@ -20,11 +20,11 @@ final class RunOutput: Sendable {
         }
     }
 
-    private let state: Watched<State>
+    private let state: Observable<State>
 
     /// `limit`: how many bytes of each stream are kept, the last ones.
     init(limit: Int = 65_536) {
-        state = Watched(
+        state = Observable(
             State(stdout: OutputCapture(limit: limit), stderr: OutputCapture(limit: limit))
         )
     }

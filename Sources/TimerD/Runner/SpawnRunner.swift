@@ -46,7 +46,7 @@ final class SpawnRunner: CommandRunner {
         await table.kill(run, by: teardown, asDaemon: asDaemon)
     }
 
-    func end(_ process: Orphan, of owner: UInt32, by teardown: Teardown) async -> [pid_t] {
+    func end(_ process: ProcessIdentity, of owner: UInt32, by teardown: Teardown) async -> [pid_t] {
         let group = ProcessGroup(
             leader: process.pid,
             owner: Self.rights(of: owner),

@@ -68,7 +68,7 @@ struct ArmedJob: Sendable {
         case prepare
         case fire
         /// Dates have passed since the claim was made: the misfire policy decides.
-        case resettle
+        case resolveAgain
         /// A run is in progress and the job does not overlap.
         case skip
         /// A run is in progress, and the fire's command comes after it.
@@ -93,10 +93,10 @@ struct ArmedJob: Sendable {
         // Of a fire that was made ready only its own lateness counts: on a slow disk, the next date of a short
         // interval always comes before its row is stored.
         let isMissed = stage == .waiting ? hasMissedDates(at: now) : isTooLate(at: now)
-        if isMissed, !claim.isSettled, !claim.isRedelivery { return .resettle }
+        if isMissed, !claim.isPast, !claim.isRedelivery { return .resolveAgain }
         if isRunning {
             // Under `all` each missed date gets a fire of its own, and these wait for each other.
-            if claim.isSettled, job.policy.misfire.mode == .all { return .waitForRun }
+            if claim.isPast, job.policy.misfire.mode == .all { return .waitForRun }
             switch overlap {
             case .skip, .allow: return .skip
             case .queue: return isQueued ? .skip : .enqueue

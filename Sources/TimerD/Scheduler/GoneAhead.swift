@@ -25,7 +25,7 @@ struct GoneAhead: Sendable {
     func contains(_ job: JobID) -> Bool { jobs[job] != nil }
 
     /// Notes a record about the job, which has fired `fires` times with it; returns the record's number.
-    mutating func tell(of job: JobID, fires: Int, waits: Bool) -> Int {
+    mutating func number(recordOf job: JobID, fires: Int, waits: Bool) -> Int {
         lastTold += 1
         jobs[job] = Progress(told: lastTold, fires: fires, waits: waits)
         return lastTold

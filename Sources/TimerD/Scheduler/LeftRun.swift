@@ -10,7 +10,7 @@ struct LeftRun: Sendable {
     var attempt: Int
     var isOnFailure: Bool
     /// Nil if the daemon ended before it was recorded.
-    var process: Orphan?
+    var process: ProcessIdentity?
 
     /// Its fire, as it goes on in this daemon.
     var commandFire: CommandFire {

@@ -11,7 +11,7 @@ final class LiveOutputs: Sendable {
         var begun = 0
     }
 
-    private let state = Watched(State())
+    private let state = Observable(State())
 
     /// Nil before the run's start, and once the store has its output.
     subscript(run: RunID) -> RunOutput? { state.value.outputs[run] }

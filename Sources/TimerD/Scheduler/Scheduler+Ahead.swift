@@ -21,7 +21,7 @@ extension Scheduler {
         var entry = entry
         if next != nil || isBehind || going.dropsAhead {
             let fires = entry.job.fires + 1
-            entry.job.told = goneAhead.tell(of: id, fires: fires, waits: going.dropsAhead)
+            entry.job.told = goneAhead.number(recordOf: id, fires: fires, waits: going.dropsAhead)
         }
         if let next { armed.moveOn(to: next) } else { armed.remove(id) }
         begin(entry, claim, going)
@@ -34,7 +34,7 @@ extension Scheduler {
         var job = job
         if goneAhead.contains(job.id) {
             job.ahead = nil
-            job.told = goneAhead.tell(of: job.id, fires: job.fires, waits: true)
+            job.told = goneAhead.number(recordOf: job.id, fires: job.fires, waits: true)
         }
         return job
     }

@@ -46,7 +46,7 @@ extension Scheduler {
     func tryOut(_ changes: JobChanges, caller: Caller) async throws -> AppliedChanges {
         try requireRunning()
         // The trial has to see the changes that the caller asked for before.
-        await settle(for: caller)
+        await flush(for: caller)
         let moment = clock.now()
         let trial = DryRun(
             changes: changes,
@@ -127,11 +127,11 @@ extension Scheduler {
     ) async throws -> T {
         try requireRunning()
         for selection in selections {
-            holds.hold(selection, caller: caller)
+            fireLocks.hold(selection, caller: caller)
             for id in armed.ids(of: selection, caller: caller) { armed.stopTimer(of: id) }
         }
         defer {
-            for selection in selections { holds.release(selection, caller: caller) }
+            for selection in selections { fireLocks.release(selection, caller: caller) }
             for selection in selections {
                 for id in armed.ids(of: selection, caller: caller) { arm(id) }
                 goOn(afterChangeOf: selection, caller: caller)

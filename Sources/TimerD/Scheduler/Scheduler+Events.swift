@@ -32,47 +32,47 @@ extension Scheduler {
     }
 
     /// Numbers the events of a write, has the store keep them, and publishes them to the watchers.
-    func tell(_ notices: [Notice]) {
-        var rest = notices[...]
+    func publish(_ outboxEvents: [OutboxEvent]) {
+        var rest = outboxEvents[...]
         while !rest.isEmpty {
             // All events of one user that get a number at once go into one record: each record costs the
             // store a step.
-            var numbered: [Notice] = []
+            var numbered: [OutboxEvent] = []
             let uid = rest.first?.event.owner?.uid
-            while let notice = rest.first, notice.event.owner?.uid == uid, unnumbered.isEmpty,
+            while let next = rest.first, next.event.owner?.uid == uid, unnumbered.isEmpty,
                 let seq = numbers.take()
             {
-                var notice = notice
-                notice.event.seq = seq
-                numbered.append(notice)
+                var next = next
+                next.event.seq = seq
+                numbered.append(next)
                 rest.removeFirst()
             }
-            if numbered.isEmpty, let notice = rest.popFirst() {
-                number(notice.event) { scheduler, event in
-                    scheduler.publish([Notice(outbox: notice.outbox, event: event)])
+            if numbered.isEmpty, let next = rest.popFirst() {
+                number(next.event) { scheduler, event in
+                    scheduler.publishNumbered([OutboxEvent(outbox: next.outbox, event: event)])
                 }
             } else {
-                publish(numbered)
+                publishNumbered(numbered)
                 extendNumbers()
             }
         }
     }
 
     /// Publishes events of one user that have their numbers, and has the store keep them.
-    private func publish(_ notices: [Notice]) {
+    private func publishNumbered(_ outboxEvents: [OutboxEvent]) {
         // Queued in the store before it is published: whoever has seen the event and then asks the store
         // finds it.
         let pending = pending
-        let owner = notices.first?.event.owner
+        let owner = outboxEvents.first?.event.owner
         let write = owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common
         pending.begin(write)
         store.record(within: .milliseconds(50)) { database in
             let log = EventLog(database)
-            for notice in notices { try log.insert(notice.event, fromOutbox: notice.outbox) }
+            for next in outboxEvents { try log.insert(next.event, fromOutbox: next.outbox) }
         } durable: {
             pending.end(write)
         }
-        for notice in notices { events.publish(notice.event) }
+        for next in outboxEvents { events.publish(next.event) }
     }
 
     /// Whether a new event would get its number at once.

@@ -9,7 +9,7 @@ extension Scheduler {
     /// `isItsTurn`: the fire was taken out of its user's queue.
     func timerFired(_ id: JobID, isItsTurn: Bool = false) {
         if endIfUntiedAndGone(id) { return }
-        guard let entry = armed[id], !holds.covers(entry.job), !isStopping else { return }
+        guard let entry = armed[id], !fireLocks.covers(entry.job), !isStopping else { return }
         // Without a number at hand the fire could not be told and recorded before whatever else happens to
         // the job.
         guard canNumber else { return awaitNumbers(for: id) }
@@ -38,7 +38,7 @@ extension Scheduler {
         case .wait, .waitForRun: break
         case .prepare: prepare(entry, isDue: false)
         case .fire: fire(entry)
-        case .resettle: replace(entry) { try $0.resettle($1) }
+        case .resolveAgain: replace(entry) { try $0.resolveAgain($1) }
         case .skip: replace(entry) { try $0.recordSkipped($1, .overlap) }
         case .enqueue: enqueue(entry, for: .run)
         }
@@ -213,7 +213,9 @@ extension Scheduler {
         return moment.wall
     }
 
-    private func fireEvent(_ job: StoredJob, _ claim: StoredJob.Claim, at moment: Moment) -> Event {
+    private func fireEvent(_ job: StoredJob, _ claim: StoredJob.Claim, at moment: ClockReading)
+        -> Event
+    {
         var event = Event(seq: 0, type: .fireFired, at: moment.wall, job: job.id)
         event.owner = job.owner
         event.ownerID = job.ownerID

@@ -95,7 +95,7 @@ extension Scheduler {
         if let job { hold(job, dropped: error) }
     }
 
-    /// Holds a job of which a record was dropped, until a look finds that it may go on.
+    /// FireLocks a job of which a record was dropped, until a look finds that it may go on.
     ///
     /// If the job has ended, the next daemon settles its open fires.
     func hold(_ job: JobID, dropped error: any Error) {
@@ -109,8 +109,8 @@ extension Scheduler {
     }
 
     /// Logs which jobs are held and which go on, and sets the date of the next look.
-    func noteHeld(_ notices: [Notice]) {
-        for event in notices.map(\.event) {
+    func noteHeld(_ outboxEvents: [OutboxEvent]) {
+        for event in outboxEvents.map(\.event) {
             switch event.type {
             case .jobHeld:
                 held.found(now: clock.now().elapsed)
@@ -131,7 +131,7 @@ extension Scheduler {
 
     // MARK: - Owners
 
-    /// Holds the jobs of owners whose name and uid no longer match, and releases them once they match again.
+    /// FireLocks the jobs of owners whose name and uid no longer match, and releases them once they match again.
     ///
     /// `only`: this owner alone; nil for all who have live jobs. It costs a look-up for each user. A daemon
     /// that is not root's asks nothing: it has one user, its own.
@@ -176,9 +176,9 @@ extension Scheduler {
         await checkOwners(owner)
     }
 
-    /// Holds all live jobs of an owner, in pieces; none of them begins a fire from here on.
+    /// FireLocks all live jobs of an owner, in pieces; none of them begins a fire from here on.
     private func hold(_ known: KnownOwner, _ reason: String) async {
-        holds.hold(known.owner)
+        fireLocks.hold(known.owner)
         let own = armed.ids(of: known.id).compactMap { armed[$0] }
         for entry in own { armed.stopTimer(of: entry.job.id) }
         let unstarted = Set(own.compactMap(\.unstartedFire))
@@ -193,7 +193,7 @@ extension Scheduler {
                 break
             }
         }
-        holds.release(known.owner)
+        fireLocks.release(known.owner)
         for entry in own { arm(entry.job.id) }
         goOnAll()
     }

@@ -6,17 +6,17 @@ import TimerControl
 
 /// The outcome of one write, and how much of it has been taken over.
 struct SaidByStore: Sendable {
-    /// How many jobs and notices are taken over before the thread goes on with what is due.
+    /// How many jobs and outboxEvents are taken over before the thread goes on with what is due.
     static let slice = 64
 
     var begin: @Sendable (isolated Scheduler) -> Void
     var outcome: StoreOutcome
     var finish: @Sendable (isolated Scheduler) -> Void
-    /// How many of its notices were told, and of its jobs taken over.
+    /// How many of its outboxEvents were told, and of its jobs taken over.
     var told = 0
     var taken = 0
 
-    var count: Int { outcome.notices.count + outcome.jobs.count }
+    var count: Int { outcome.outboxEvents.count + outcome.jobs.count }
 }
 
 /// How the scheduler takes over what the store has written: in the order of the store, and a slice at a
@@ -58,7 +58,7 @@ extension Scheduler {
         announceLoadDate()
     }
 
-    /// Takes over at most `room` notices and jobs of the first outcome; returns how many.
+    /// Takes over at most `room` outboxEvents and jobs of the first outcome; returns how many.
     private func takeSome(_ room: Int) -> Int {
         let first = said[0]
         if first.told == 0, first.taken == 0 {
@@ -67,15 +67,15 @@ extension Scheduler {
             if let zones = first.outcome.zones { take(zones) }
         }
         // Notices go first: watchers hear of a new job before it fires.
-        let notices = first.outcome.notices.dropFirst(first.told).prefix(room)
-        let jobs = first.outcome.jobs.dropFirst(first.taken).prefix(room - notices.count)
-        said[0].told += notices.count
+        let outboxEvents = first.outcome.outboxEvents.dropFirst(first.told).prefix(room)
+        let jobs = first.outcome.jobs.dropFirst(first.taken).prefix(room - outboxEvents.count)
+        said[0].told += outboxEvents.count
         said[0].taken += jobs.count
-        counters.countSkipped(Array(notices))
-        tell(Array(notices))
-        noteHeld(Array(notices))
+        counters.countSkipped(Array(outboxEvents))
+        publish(Array(outboxEvents))
+        noteHeld(Array(outboxEvents))
         for job in jobs { take(job) }
-        let count = notices.count + jobs.count
+        let count = outboxEvents.count + jobs.count
         guard first.told + first.taken + count == first.count else { return count }
         said.removeFirst()
         if first.outcome.isOverfull {

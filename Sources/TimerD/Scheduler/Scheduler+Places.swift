@@ -18,7 +18,7 @@ extension Scheduler {
         case .waiting(.place): seekPlace(id)
         case .waiting(.run): if !fires.isBusy(entry.fire.job.id) { seekPlace(id) }
         case .waiting(.time(let date)): waitUntil(date, id)
-        case .ready(let command): if !holds.covers(entry.fire.job) { start(command) }
+        case .ready(let command): if !fireLocks.covers(entry.fire.job) { start(command) }
         case .beginning, .running, .left: break
         }
     }
@@ -47,7 +47,7 @@ extension Scheduler {
     /// Stores that the command of a fire with a place is about to start; goes on when that is durable.
     private func begin(_ id: FireID) {
         guard let entry = fires[id], case .waiting(.place) = entry.state, places.hasPlace(id),
-            !isStopping, !holds.covers(entry.fire.job)
+            !isStopping, !fireLocks.covers(entry.fire.job)
         else { return }
         let fire = entry.fire
         guard fires.mayBegin(fire) else {

@@ -19,8 +19,8 @@ extension Scheduler {
     ///
     /// It waits for the caller's own changes as long as they take, for what has happened to his jobs up to
     /// `patience`, and for other users' changes not at all.
-    func settle(for caller: Caller) async {
-        if pending.areAskedFor(by: caller) { return await settle() }
+    func flush(for caller: Caller) async {
+        if pending.areAskedFor(by: caller) { return await flush() }
         guard pending.concern(caller) else { return }
         lastReading += 1
         let reading = lastReading

@@ -14,9 +14,9 @@ extension Scheduler {
         let untold = try await write { transaction in
             try transaction.zoneRules.deleteUnused()
             try transaction.lookAtZones()
-            return try Outbox(transaction.database).notices()
+            return try Outbox(transaction.database).events()
         }
-        tell(untold)
+        publish(untold)
         return try await write { writer in
             let recovered = try writer.recover()
             // In the same write, so that no fire of these jobs begins before it.
@@ -46,7 +46,7 @@ extension Scheduler {
     /// Takes over the fires that the daemon before this one left running or waiting; they keep their jobs
     /// busy.
     func takeOver(_ recovered: Recovered) {
-        endOrphans(of: recovered)
+        endLeftProcesses(of: recovered)
         for (fire, wait) in recovered.waiting { fires.insert(fire, .waiting(wait)) }
     }
 
@@ -58,12 +58,12 @@ extension Scheduler {
 
     /// Ends the processes that outlived the daemon before this one; until then their jobs are busy, and
     /// retries wait.
-    private func endOrphans(of recovered: Recovered) {
+    private func endLeftProcesses(of recovered: Recovered) {
         let daemon = geteuid()
         let unknown = recovered.running.filter { $0.process == nil }.map { left in
             (left.run.rawValue, daemon == 0 ? left.job.owner.uid : daemon)
         }
-        let found = runner.orphans(
+        let found = runner.processes(
             of: Dictionary(unknown) { first, _ in first },
             socket: settings.socket
         )
@@ -97,7 +97,7 @@ extension Scheduler {
     private func interrupted(_ left: LeftRun, _ survivors: [Int32] = []) {
         let (next, moment) = (left.next, clock.now())
         log.notice("a run was interrupted", metadata: metadata(of: left.run, left.job))
-        tell(of: survivors, of: left.run, left.job)
+        logSurvivors(survivors, of: left.run, left.job)
         let ended = EndedRun(
             fire: left.fire.id,
             fireDate: left.fire.wallDate,
@@ -121,7 +121,7 @@ extension Scheduler {
     }
 
     /// Returns once all that was asked for before is stored, or has failed.
-    func settle() async {
+    func flush() async {
         // try?: the caller reads what is stored; a write that failed is reported elsewhere.
         try? await store.barrier()
     }
@@ -137,7 +137,7 @@ extension Scheduler {
         armed.removeAll()
         turnTimer?.invalidate()
         // Records that are under way may still make commands ready; `begun` puts those back.
-        await settle()
+        await flush()
         takeAll()
         for entry in fires.all {
             if case .ready(let command) = entry.state { putBack(command) }
@@ -145,7 +145,7 @@ extension Scheduler {
         await drain(drainTime)
         do {
             // After this all events have their numbers, and no further number is given.
-            await settle()
+            await flush()
             takeAll()
             let numbersUsed = numbers.next
             try await write { writer in

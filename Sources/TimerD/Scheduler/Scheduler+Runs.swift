@@ -30,7 +30,7 @@ extension Scheduler {
         fires.setState(.running(command), of: command.fire.id)
     }
 
-    private func started(_ command: RunningCommand, _ pid: Int32, _ process: Orphan?) {
+    private func started(_ command: RunningCommand, _ pid: Int32, _ process: ProcessIdentity?) {
         let now = clock.now().wall
         record(of: command.job) { try $0.recordStarted(command, pid, process, at: now) }
     }
@@ -38,7 +38,7 @@ extension Scheduler {
     /// The run's time is up, and processes of it go on because its owner may not end them.
     private func outlasted(_ command: RunningCommand, _ pids: [Int32]) {
         guard fires[command.run] != nil, !pids.isEmpty else { return }
-        tell(of: pids, of: command.run, command.job)
+        logSurvivors(pids, of: command.run, command.job)
         record(of: command.job) { try $0.recordSurvivors(pids.count, of: command.run) }
     }
 
@@ -62,8 +62,8 @@ extension Scheduler {
         }
         let isStopped = fires[command.run]?.isStopped ?? true
         counters.countRun(ended.outcome, of: command.job, isOnFailure: fire.isOnFailure)
-        tell(of: command, ended.outcome)
-        tell(of: ended.survivors, of: command.run, command.job)
+        logEnd(of: command, ended.outcome)
+        logSurvivors(ended.survivors, of: command.run, command.job)
         follow(command, ended, isStopped: isStopped)
     }
 
@@ -175,7 +175,7 @@ extension Scheduler {
 
 extension Scheduler {
     /// Logs how a run ended: a failure or an interruption as a notice, any other end for debugging.
-    private func tell(of command: RunningCommand, _ outcome: RunOutcome) {
+    private func logEnd(of command: RunningCommand, _ outcome: RunOutcome) {
         let (level, message): (Logger.Level, Logger.Message) =
             switch outcome {
             case .interrupted: (.notice, "a run was interrupted")
@@ -191,7 +191,7 @@ extension Scheduler {
     }
 
     /// Logs the processes of a run that could not be ended.
-    func tell(of survivors: [Int32], of run: RunID, _ job: StoredJob) {
+    func logSurvivors(_ survivors: [Int32], of run: RunID, _ job: StoredJob) {
         guard !survivors.isEmpty else { return }
         var metadata = metadata(of: run, job)
         metadata["pids"] = "\(survivors.map(\.description).joined(separator: " "))"

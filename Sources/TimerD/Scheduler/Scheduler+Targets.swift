@@ -5,7 +5,7 @@ import TimerControl
 
 extension Scheduler {
     /// Ties the life of a job to a process that `targets` holds for it.
-    func tie(_ job: JobID, to process: Orphan, of owner: UInt32) {
+    func tie(_ job: JobID, to process: ProcessIdentity, of owner: UInt32) {
         targets.tie(job, to: process, for: owner) { [self] in
             loop.perform { self.assumeIsolated { $0.targetGone(job) } }
         }
@@ -29,14 +29,14 @@ extension Scheduler {
         )
         // Held until this is stored: the answer to an earlier record may arm the job once more.
         let (selection, caller) = (JobSelection.ids([id]), Caller(.root, isAdministrator: true))
-        holds.hold(selection, caller: caller)
+        fireLocks.hold(selection, caller: caller)
         record(of: entry?.job, unstarted: unstarted) {
             try $0.endWithTarget(id)
         } durable: { scheduler, _ in
-            scheduler.holds.release(selection, caller: caller)
+            scheduler.fireLocks.release(selection, caller: caller)
         } dropped: { scheduler, _ in
             // Its tie is still stored: the next daemon ends it.
-            scheduler.holds.release(selection, caller: caller)
+            scheduler.fireLocks.release(selection, caller: caller)
         }
     }
 

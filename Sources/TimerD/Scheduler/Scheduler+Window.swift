@@ -76,7 +76,7 @@ extension Scheduler {
     /// Disarms the wall jobs and lets the store find their next dates.
     private func followClockBack() {
         let jobs = armed.all.map(\.job)
-            .filter { $0.clock == .wall && !holds.covers($0) }
+            .filter { $0.clock == .wall && !fireLocks.covers($0) }
             .map { job in
                 var job = job
                 // The store may have claimed more of its dates since.
@@ -85,7 +85,7 @@ extension Scheduler {
             }
         for job in jobs { disarm(job.id) }
         // The answer to an earlier record may arm one of them once more, for a date that is to be released.
-        holds.holdWallJobs()
+        fireLocks.holdWallJobs()
         record {
             try $0.followClockBack(disarmed: jobs)
         } durable: { scheduler, _ in
@@ -98,7 +98,7 @@ extension Scheduler {
     }
 
     private func releaseWallJobs() {
-        holds.releaseWallJobs()
+        fireLocks.releaseWallJobs()
         for id in armed.all.map(\.job.id) { arm(id) }
         goOnAll()
     }

@@ -37,7 +37,7 @@ extension Scheduler {
         zones.settled = zones.settled.filter {
             changes.over.contains($0) && before.stale[$0] == changes.stale[$0]
         }
-        holds.rules = changes.over
+        fireLocks.rules = changes.over
         // Those whose rules are back.
         for entry in armed.all where entry.timer == nil && entry.isBy(before.over) {
             arm(entry.job.id)

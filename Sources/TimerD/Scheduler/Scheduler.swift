@@ -54,7 +54,7 @@ actor Scheduler {
     var unnumbered: [@Sendable (isolated Scheduler) -> Void] = []
     /// Due jobs that wait for event numbers.
     var unnumberedJobs: Set<JobID> = []
-    var holds = Holds()
+    var fireLocks = FireLocks()
     var zones = ZonesInUse()
     var held = HeldJobs()
     /// The fires whose command is in progress or still to come; they decide the overlap of a new fire.
@@ -258,7 +258,7 @@ actor Scheduler {
     /// Not while a change of the job is under way: that arms the job at its end.
     func arm(_ id: JobID) {
         guard let entry = armed[id], entry.timer == nil, let date = entry.wakeDate,
-            !holds.covers(entry.job)
+            !fireLocks.covers(entry.job)
         else { return }
         if turns.isBehind(entry.job.owner.uid), date <= clock.now().reading(of: entry.job.clock) {
             return awaitTurn(entry)

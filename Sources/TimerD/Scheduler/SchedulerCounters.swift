@@ -10,7 +10,7 @@ struct SchedulerCounters: Sendable {
     private(set) var runs: [String: Int] = [:]
 
     /// Counts a fire that begins at `moment`.
-    mutating func countFire(of job: StoredJob, _ claim: StoredJob.Claim, at moment: Moment) {
+    mutating func countFire(of job: StoredJob, _ claim: StoredJob.Claim, at moment: ClockReading) {
         if job.definition.command == nil { fires.event += 1 } else { fires.command += 1 }
         guard claim.dateByHand == nil, let due = job.dueDate else { return }
         fires.lateness.observe(moment.reading(of: job.clock) - due)
@@ -20,8 +20,8 @@ struct SchedulerCounters: Sendable {
     mutating func noteWaited(_ count: Int) { fires.waited = count }
 
     /// Counts the dates that a write has skipped.
-    mutating func countSkipped(_ notices: [Notice]) {
-        for event in notices.map(\.event) where event.type == .fireSkipped {
+    mutating func countSkipped(_ outboxEvents: [OutboxEvent]) {
+        for event in outboxEvents.map(\.event) where event.type == .fireSkipped {
             skipped[event.reason ?? "", default: 0] += event.dates ?? 1
         }
     }

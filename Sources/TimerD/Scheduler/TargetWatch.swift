@@ -37,8 +37,8 @@ final class TargetWatch: Sendable {
     }
 
     private struct State {
-        var targets: [Orphan: Target] = [:]
-        var byJob: [JobID: (process: Orphan, user: UInt32)] = [:]
+        var targets: [ProcessIdentity: Target] = [:]
+        var byJob: [JobID: (process: ProcessIdentity, user: UInt32)] = [:]
         /// How many different processes each user has.
         var perUser: [UInt32: Int] = [:]
         /// Called once a descriptor has been given back, for whoever waits for one.
@@ -62,7 +62,7 @@ final class TargetWatch: Sendable {
     }
 
     /// Watches a process for a job of `user`'s that is to be added: `tie` or `release` follows.
-    func hold(_ process: Orphan, for user: UInt32) throws(Refusal) {
+    func hold(_ process: ProcessIdentity, for user: UInt32) throws(Refusal) {
         let result = state.withLock { state in
             Result { () throws(Refusal) in try hold(process, for: user, &state) }
         }
@@ -70,7 +70,7 @@ final class TargetWatch: Sendable {
     }
 
     /// Undoes `hold`.
-    func release(_ process: Orphan, for user: UInt32) {
+    func release(_ process: ProcessIdentity, for user: UInt32) {
         state.withLock { release(process, for: user, &$0) }
     }
 
@@ -78,7 +78,7 @@ final class TargetWatch: Sendable {
     /// meanwhile.
     func tie(
         _ job: JobID,
-        to process: Orphan,
+        to process: ProcessIdentity,
         for user: UInt32,
         gone: @escaping @Sendable () -> Void
     ) {
@@ -118,7 +118,7 @@ final class TargetWatch: Sendable {
 
 extension TargetWatch {
     private func hold(
-        _ process: Orphan,
+        _ process: ProcessIdentity,
         for user: UInt32,
         _ state: inout State
     ) throws(Refusal) {
@@ -135,7 +135,7 @@ extension TargetWatch {
         if isNewToUser { state.perUser[user] = own + 1 }
     }
 
-    private func release(_ process: Orphan, for user: UInt32, _ state: inout State) {
+    private func release(_ process: ProcessIdentity, for user: UInt32, _ state: inout State) {
         guard let count = state.targets[process]?.users[user] else { return }
         state.targets[process]?.users[user] = count > 1 ? count - 1 : nil
         guard count == 1 else { return }
@@ -145,7 +145,7 @@ extension TargetWatch {
         if let target = state.targets.removeValue(forKey: process) { end(target.watch) }
     }
 
-    private func watch(_ process: Orphan) throws(Refusal) -> EpollLoop.Watch {
+    private func watch(_ process: ProcessIdentity) throws(Refusal) -> EpollLoop.Watch {
         let descriptor = pidfd_open(process.pid, 0)
         guard descriptor >= 0 else {
             // EINVAL: of a thread, or of no process at all.
@@ -170,7 +170,7 @@ extension TargetWatch {
         loop.end(watch) { [weak self] in self?.noteFree() }
     }
 
-    private func gone(_ process: Orphan) {
+    private func gone(_ process: ProcessIdentity) {
         let jobs = state.withLock { state in
             let jobs = state.targets[process]?.jobs ?? [:]
             state.targets[process]?.hasGone = true

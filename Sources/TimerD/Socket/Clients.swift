@@ -89,7 +89,7 @@ final class Clients: Sendable {
     }
 
     /// Decides once for each uid and gid that is connected; names are looked up off the loop.
-    private func dismissDenied(by admission: Admission) {
+    private func dismissDenied(by admission: AccessPolicy) {
         var peers: [Visitor: Peer] = [:]
         for client in clients.value.values {
             peers[Visitor(uid: client.peer.uid, gid: client.peer.gid)] = client.peer
@@ -173,7 +173,7 @@ final class Clients: Sendable {
                 peer.name = try await accounts.name(of: peer.uid)
                 return (peer, nil)
             } catch {
-                return (peer, Admission.unknown(peer, error))
+                return (peer, AccessPolicy.unknown(peer, error))
             }
         }
     }

@@ -8,11 +8,11 @@ extension ControlSocket.Settings {
     init(_ configuration: Configuration, uid: UInt32) {
         self.init(
             path: configuration.socket,
-            admission: Admission(
+            admission: AccessPolicy(
                 owner: uid,
                 isShared: uid == 0,
-                allow: configuration.allow.compactMap(Admission.Entry.init),
-                deny: configuration.deny.compactMap(Admission.Entry.init)
+                allow: configuration.allow.compactMap(AccessPolicy.Entry.init),
+                deny: configuration.deny.compactMap(AccessPolicy.Entry.init)
             ),
             maxConnections: configuration.maxConnections,
             maxConnectionsPerUser: configuration.maxConnectionsPerUser,
@@ -22,7 +22,7 @@ extension ControlSocket.Settings {
     }
 }
 
-extension Admission {
+extension AccessPolicy {
     /// May block, for as long as the user database takes.
     func warnOfUnknownNames(_ log: Logger) {
         let unknown = unknownNames()

@@ -9,7 +9,7 @@ import TimerControl
 final class ControlSocket: Sendable {
     struct Settings: Sendable {
         var path: String
-        var admission: Admission
+        var admission: AccessPolicy
         var maxConnections = 1000
         /// Fewer than all, so that root always finds a place to look after the daemon.
         var maxConnectionsPerUser = 900

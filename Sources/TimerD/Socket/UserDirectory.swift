@@ -3,7 +3,7 @@
 import Platform
 import SystemPackage
 
-/// What `Admission` asks of the user database; each question may block.
+/// What `AccessPolicy` asks of the user database; each question may block.
 struct UserDirectory: Sendable {
     /// The uid of a user name; nil if there is none.
     var uid: @Sendable (String) throws -> UInt32?

@@ -20,7 +20,7 @@ struct DaemonState: Hashable, Sendable {
                 anchor: ClockAnchor(
                     bootID: try row.get(0),
                     elapsedBase: try row.get(1),
-                    shift: try row.get(2),
+                    wallOffset: try row.get(2),
                     elapsed: try row.get(3)
                 ),
                 eventSequenceEnd: isCopy ? max(end, now.microseconds) : end,
@@ -35,15 +35,15 @@ struct DaemonState: Hashable, Sendable {
         try database.prepare(SQL.writeAnchor).run(
             anchor.bootID,
             anchor.elapsedBase,
-            anchor.shift,
+            anchor.wallOffset,
             anchor.elapsed
         )
     }
 
     /// Stores how far the clocks have come, so that elapsed time never goes back behind that.
-    static func write(_ moment: Moment, to database: Database) throws {
+    static func write(_ moment: ClockReading, to database: Database) throws {
         try database.prepare(SQL.writeMoment).run(
-            moment.shift,
+            moment.wallOffset,
             moment.elapsed
         )
     }

@@ -14,7 +14,8 @@ struct FireStore {
     // MARK: - New rows
 
     /// Claims a date of the job's clock; nil if it has a row.
-    func insertClaim(_ date: Timestamp, of job: StoredJob, at moment: Moment, missed: Int) throws
+    func insertClaim(_ date: Timestamp, of job: StoredJob, at moment: ClockReading, missed: Int)
+        throws
         -> FireID?
     {
         let wallDate = moment.wallDate(date, on: job.clock)
@@ -23,14 +24,20 @@ struct FireStore {
     }
 
     /// Claims a date out of turn, for a fire by hand; nil if it has a row.
-    func insertByHand(_ date: Timestamp, of job: StoredJob, at moment: Moment) throws -> FireID? {
+    func insertByHand(_ date: Timestamp, of job: StoredJob, at moment: ClockReading) throws
+        -> FireID?
+    {
         let wallDate = moment.wallDate(date, on: job.clock)
         try database.prepare(SQL.insertByHand).run(job.id, job.ownerID, date, wallDate)
         return inserted
     }
 
     /// Stores dates that do not become fires as one row; nil if the first has a row.
-    func insertSkipped(_ dates: MisfirePolicy.SkippedDates, of job: StoredJob, at moment: Moment)
+    func insertSkipped(
+        _ dates: MisfirePolicy.SkippedDates,
+        of job: StoredJob,
+        at moment: ClockReading
+    )
         throws -> FireID?
     {
         try database.prepare(SQL.insertSkipped).run(
@@ -46,7 +53,7 @@ struct FireStore {
     }
 
     /// Stores the row of a fire that has happened, if its claim was released meanwhile.
-    func restoreClaim(_ fire: FireID, _ date: Timestamp, of job: StoredJob, at moment: Moment)
+    func restoreClaim(_ fire: FireID, _ date: Timestamp, of job: StoredJob, at moment: ClockReading)
         throws
     {
         let wallDate = moment.wallDate(date, on: job.clock)

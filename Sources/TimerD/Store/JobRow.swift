@@ -10,7 +10,7 @@ enum JobRow {
         jobs.id, jobs.owner_id, jobs.state, jobs.clock, jobs.anchor_us, jobs.fire_date_us,
         jobs.claim_id, jobs.fires, jobs.ended_at_us, jobs.end_reason,
         job_definitions.added_at_us, job_definitions.definition, job_definitions.user_info,
-        jobs.moved_from_us, jobs.uncut, owners.uid, owners.name, jobs.held,
+        jobs.moved_from_us, jobs.rows_since_trim, owners.uid, owners.name, jobs.held,
         job_definitions.name, jobs.due_us, jobs.revision, jobs.zone_rules_id
         """
     /// The same, but of userInfo only whether there is one: it may be 64 KiB, on pages of its own.
@@ -60,9 +60,9 @@ enum JobRow {
                 schedule: schedule,
                 fireDate: try row.get(5),
                 movedFrom: try row.get(13),
-                claim: claim.map { StoredJob.Claim(fire: $0, missed: 0, isSettled: true) },
+                claim: claim.map { StoredJob.Claim(fire: $0, missed: 0, isPast: true) },
                 fires: try row.get(7),
-                uncut: try row.get(14),
+                rowsSinceTrim: try row.get(14),
                 addedAt: addedAt,
                 endedAt: try row.get(8),
                 endReason: try row.get(9),
@@ -112,9 +112,9 @@ enum JobRow {
             schedule: fireDate.map { .once($0) } ?? .reboot,
             fireDate: fireDate,
             movedFrom: nil,
-            claim: claim.map { StoredJob.Claim(fire: $0, missed: 0, isSettled: true) },
+            claim: claim.map { StoredJob.Claim(fire: $0, missed: 0, isPast: true) },
             fires: row.ifReadable(7) ?? 0,
-            uncut: 0,
+            rowsSinceTrim: 0,
             addedAt: row.ifReadable(10) ?? .distantPast,
             endedAt: row.ifReadable(8),
             endReason: row.ifReadable(9),
@@ -128,7 +128,7 @@ enum JobRow {
                 anchor: row.ifReadable(4),
                 movedFrom: row.ifReadable(13),
                 dueDate: row.ifReadable(19),
-                uncut: row.ifReadable(14) ?? 0
+                rowsSinceTrim: row.ifReadable(14) ?? 0
             ),
             storedBytes: row.byteCount(11)
         )

@@ -72,7 +72,7 @@ extension JobStore {
     // MARK: - Targets
 
     /// Stores what the job's life is tied to; `process` is nil for a connection.
-    func insertTarget(of id: JobID, _ process: Orphan?) throws {
+    func insertTarget(of id: JobID, _ process: ProcessIdentity?) throws {
         try database.prepare(SQL.insertTarget).run(id, process?.pid, process?.ticks)
     }
 
@@ -81,7 +81,7 @@ extension JobStore {
         try database.prepare(SQL.targets).all { row in
             var tied = TiedJob(job: try row.get(0), owner: try row.get(3))
             if let pid: Int32 = try row.get(1), let ticks: Int64 = try row.get(2) {
-                tied.process = Orphan(pid: pid, ticks: ticks)
+                tied.process = ProcessIdentity(pid: pid, ticks: ticks)
             }
             return tied
         }
@@ -94,7 +94,7 @@ extension JobStore {
 struct TiedJob: Hashable, Sendable {
     var job: JobID
     /// Nil for a connection, and for a process of an earlier boot.
-    var process: Orphan?
+    var process: ProcessIdentity?
     /// The job's owner, by uid.
     var owner: UInt32
 }

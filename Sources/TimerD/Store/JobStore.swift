@@ -67,7 +67,7 @@ struct JobStore {
     }
 
     /// What may have changed of a job since the scheduler was told of it.
-    func standing(of id: JobID) throws -> (claim: FireID?, uncut: Int, isHeld: Bool)? {
+    func standing(of id: JobID) throws -> (claim: FireID?, rowsSinceTrim: Int, isHeld: Bool)? {
         try database.prepare(SQL.standing).first(id) {
             (try $0.get(0), try $0.get(1), try $0.get(2))
         }
@@ -104,7 +104,7 @@ struct JobStore {
             job.fires,
             job.endedAt,
             job.endReason,
-            unread?.uncut ?? job.uncut
+            unread?.rowsSinceTrim ?? job.rowsSinceTrim
         )
     }
 
@@ -164,7 +164,8 @@ struct JobStore {
             WHERE job_id < ?1 ORDER BY job_id DESC LIMIT 1
             """
         static let isInvalidated = "SELECT state = 'invalidated' FROM jobs WHERE id = ?1"
-        static let standing = "SELECT claim_id, uncut, held IS NOT NULL FROM jobs WHERE id = ?1"
+        static let standing =
+            "SELECT claim_id, rows_since_trim, held IS NOT NULL FROM jobs WHERE id = ?1"
         private static let nothingOpen = """
             NOT EXISTS (SELECT 1 FROM fires WHERE fires.job_id = jobs.id AND \(RunRow.isOpen))
             """
@@ -185,7 +186,7 @@ struct JobStore {
         static let update = """
             UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, due_us = ?5,
                 moved_from_us = ?6, claim_id = ?7, fires = ?8, ended_at_us = ?9, end_reason = ?10,
-                uncut = ?11
+                rows_since_trim = ?11
             WHERE id = ?1
             """
         static let countFire = """

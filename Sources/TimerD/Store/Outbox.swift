@@ -9,21 +9,21 @@ struct Outbox {
     init(_ database: Database) { self.database = database }
 
     /// Stores an event that is to be told once the write is durable, or after a crash.
-    func insert(_ event: Event) throws -> Notice {
+    func insert(_ event: Event) throws -> OutboxEvent {
         // A job that was added in this write has its words.
         if event.type != .jobAdded { try EventWords(database).keep(event) }
         try database.insert(event, SQL.insert, number: nil)
-        return Notice(outbox: database.lastInsertRowID, event: event)
+        return OutboxEvent(outbox: database.lastInsertRowID, event: event)
     }
 
     /// What it holds: told by nobody, or by a daemon that died before it could say so.
-    func notices() throws -> [Notice] {
+    func events() throws -> [OutboxEvent] {
         try database.prepare(SQL.all).all {
             var event = try Event($0)
             event.redelivered = true
             let row = event.seq
             event.seq = 0
-            return Notice(outbox: row, event: event)
+            return OutboxEvent(outbox: row, event: event)
         }
     }
 
@@ -38,7 +38,7 @@ struct Outbox {
 }
 
 /// An event that is stored but has no number yet.
-struct Notice: Sendable {
+struct OutboxEvent: Sendable {
     /// Its row in `outbox`.
     var outbox: Int64
     /// Complete but for `seq`.

@@ -20,7 +20,7 @@ extension Queries {
     func jobsByNextFire(
         _ filter: ListJobs,
         owner: OwnerID?,
-        at moment: Moment,
+        at moment: ClockReading,
         limit: Int,
         in room: PageRoom? = nil
     ) throws -> [(job: StoredJob, end: JobCursor)] {
@@ -51,7 +51,7 @@ extension Queries {
     }
 
     /// From all jobs of all users.
-    private func dueJobs(after: DueJob, at moment: Moment, limit: Int) throws -> [DueJob] {
+    private func dueJobs(after: DueJob, at moment: ClockReading, limit: Int) throws -> [DueJob] {
         var due: [DueJob] = []
         for clock in [ScheduleClock.wall, .elapsed] {
             let start = moment.date(ofWall: after.date, on: clock)
@@ -78,18 +78,18 @@ extension Queries {
         _ filter: ListJobs,
         owner: OwnerID?,
         after: DueJob,
-        at moment: Moment,
+        at moment: ClockReading,
         limit: Int
     ) throws -> [DueJob] {
         let sql = SQL.dueJobs(hasOwner: owner != nil, hasTag: filter.tag != nil)
         let select = try database.prepare(sql)
-        let shift = moment.shift.microseconds
+        let wallOffset = moment.wallOffset.microseconds
         func read(_ row: borrowing Row) throws -> DueJob {
             DueJob(date: try row.get(0), id: try row.get(1))
         }
         if let tag = filter.tag {
             return try select.all(
-                shift,
+                wallOffset,
                 after.date,
                 after.id,
                 limit,
@@ -98,13 +98,13 @@ extension Queries {
                 tag
             ) { try read($0) }
         }
-        return try select.all(shift, after.date, after.id, limit, filter.name, owner) {
+        return try select.all(wallOffset, after.date, after.id, limit, filter.name, owner) {
             try read($0)
         }
     }
 
     /// What became of the job's newest date that has come: the last attempt of its own command.
-    func lastRun(of job: JobID, at moment: Moment) throws -> Run? {
+    func lastRun(of job: JobID, at moment: ClockReading) throws -> Run? {
         try database.prepare(SQL.lastRun).first(job, moment.wall) { RunRow.run(from: $0).run }
     }
 }

@@ -73,12 +73,12 @@ struct RunStore {
     ///
     /// The process is nil if none was stored in this boot, or it cannot be read: then it is searched for.
     func inProgress(of fire: FireID) throws -> [(
-        run: RunID, attempt: Int, isOnFailure: Bool, process: Orphan?
+        run: RunID, attempt: Int, isOnFailure: Bool, process: ProcessIdentity?
     )] {
         try database.prepare(SQL.inProgressOfFire).all(fire) { row in
-            var process: Orphan?
+            var process: ProcessIdentity?
             if let pid: Int32 = row.ifReadable(3), let ticks: Int64 = row.ifReadable(4) {
-                process = Orphan(pid: pid, ticks: ticks)
+                process = ProcessIdentity(pid: pid, ticks: ticks)
             }
             return (try row.get(0), try row.get(1), try row.get(2), process)
         }

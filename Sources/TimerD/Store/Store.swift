@@ -10,7 +10,7 @@ struct Store: Sendable {
     let thread: any StoreLoop
     let writer: WriteQueue
     let reader: Reader
-    let care: DatabaseCare
+    let care: DatabaseMaintenance
     /// As the daemon before this one left it; on a copy, with the numbers that it goes on with.
     let state: DaemonState
 
@@ -46,7 +46,7 @@ struct Store: Sendable {
                 onLost(error)
             }
         )
-        care = DatabaseCare(path: path)
+        care = DatabaseMaintenance(path: path)
     }
 
     /// Stores what is queued and closes the database.

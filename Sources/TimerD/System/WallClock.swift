@@ -10,7 +10,7 @@ import Schedules
 /// The clock seam: whoever needs to know the time is given one of these.
 protocol WallClock: Sendable {
     /// Both clocks, read at once.
-    func now() -> Moment
+    func now() -> ClockReading
     /// Notes and returns how far the wall clock was stepped since the last call.
     func noteStep() -> ClockStep
 }
@@ -31,17 +31,17 @@ final class SystemClock: WallClock {
     private let read: @Sendable () -> Reading
 
     private struct State {
-        var shift: TimeSpan
-        /// The largest shift that was read since the last step was noted.
+        var wallOffset: TimeSpan
+        /// The largest wallOffset that was read since the last step was noted.
         var furthest: TimeSpan
-        var leftOut: ClosedRange<Timestamp>?
+        var skipped: ClosedRange<Timestamp>?
 
-        /// Makes `measured` the shift if it differs by a step; returns the step, zero for none.
+        /// Makes `measured` the wallOffset if it differs by a step; returns the step, zero for none.
         mutating func note(_ measured: TimeSpan, wall: Timestamp) -> TimeSpan {
-            let step = measured - shift
+            let step = measured - wallOffset
             guard step.magnitude >= SystemClock.noise else { return .zero }
-            shift = measured
-            leftOut = step > .zero ? (wall - step)...wall : nil
+            wallOffset = measured
+            skipped = step > .zero ? (wall - step)...wall : nil
             return step
         }
     }
@@ -52,19 +52,23 @@ final class SystemClock: WallClock {
     /// `read`: the machine's clocks, unless a test has others.
     init(anchor: ClockAnchor, read: @escaping @Sendable () -> Reading = SystemClock.read) {
         elapsedBase = anchor.elapsedBase
-        state = Locked(State(shift: anchor.shift, furthest: anchor.shift))
+        state = Locked(State(wallOffset: anchor.wallOffset, furthest: anchor.wallOffset))
         self.read = read
     }
 
-    func now() -> Moment {
+    func now() -> ClockReading {
         let reading = read()
         let elapsed = reading.sinceBoot + elapsedBase
         return state.withLock { noted in
             // A step that is not noted yet counts already.
             var state = noted
             _ = state.note(reading.wall - elapsed, wall: reading.wall)
-            noted.furthest = max(noted.furthest, state.shift)
-            return Moment(elapsed: elapsed, shift: state.shift, leftOut: state.leftOut)
+            noted.furthest = max(noted.furthest, state.wallOffset)
+            return ClockReading(
+                elapsed: elapsed,
+                wallOffset: state.wallOffset,
+                skipped: state.skipped
+            )
         }
     }
 
@@ -73,8 +77,8 @@ final class SystemClock: WallClock {
         let measured = reading.wall - (reading.sinceBoot + elapsedBase)
         return state.withLock { state in
             let size = state.note(measured, wall: reading.wall)
-            defer { state.furthest = state.shift }
-            return ClockStep(size: size, isBack: state.furthest > state.shift)
+            defer { state.furthest = state.wallOffset }
+            return ClockStep(size: size, isBack: state.furthest > state.wallOffset)
         }
     }
 

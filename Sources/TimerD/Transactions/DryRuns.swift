@@ -28,7 +28,7 @@ struct DryRun: Sendable {
     var caller: Caller
     /// Fires whose run is stored as running and has not been started.
     var unstarted: Set<FireID>
-    var moment: Moment
+    var moment: ClockReading
     /// The end of the window, in elapsed time.
     var horizon: Timestamp
 

@@ -17,13 +17,13 @@ struct NewJob: Sendable {
     /// The rules of its zone; nil where they cannot change.
     var rules: ZoneRules?
     /// The process that its life is tied to.
-    var process: Orphan?
+    var process: ProcessIdentity?
     /// Remarks for the user on how the words were understood.
     var notes: [String]
 
     /// The first date of a job that is stored at `moment`: the clock may have been set back since the
     /// job was checked.
-    func firstFireDate(at moment: Moment) -> Timestamp? {
+    func firstFireDate(at moment: ClockReading) -> Timestamp? {
         guard clock == .wall, let first = firstFireDate else { return firstFireDate }
         return min(first, schedule.nextFireDate(after: moment.wall) ?? first)
     }
@@ -111,7 +111,7 @@ extension JobTransaction {
     /// Ends `old` and puts the new job in its place.
     mutating func replace(_ old: StoredJob, with new: NewJob) throws -> StoredJob {
         var (old, new) = (old, new)
-        try takeBack(&old)
+        try releaseClaim(of: &old)
         // The new job's first date was computed before this write; the old job may have fired on it since.
         let now = moment.reading(of: new.clock)
         if let first = new.firstFireDate, first <= now,
@@ -120,7 +120,7 @@ extension JobTransaction {
         {
             new.firstFireDate = next
         }
-        try settleUnfired(&old)
+        try recordUnfired(&old)
         try end(&old, .invalidated, .replaced)
         try put(old)
         return try insert(new, of: old.ownerID)
@@ -148,7 +148,7 @@ extension JobTransaction {
             movedFrom: nil,
             claim: nil,
             fires: 0,
-            uncut: 0,
+            rowsSinceTrim: 0,
             addedAt: moment.wall,
             endedAt: nil,
             endReason: nil,
@@ -157,7 +157,7 @@ extension JobTransaction {
             rules: new.rules?.id
         )
         let date = job.wallFireDate(at: moment)
-        try note(.jobAdded, job) { $0.fireDate = date }
+        try enqueue(.jobAdded, job) { $0.fireDate = date }
         guard state == .scheduled, let due = job.dueDate,
             due < moment.date(ofElapsed: horizons[job.ownerID], on: job.clock)
         else {
@@ -165,6 +165,6 @@ extension JobTransaction {
             if job.dueDate == job.fireDate { outcome.jobs.append(job) } else { try put(job) }
             return job
         }
-        return try settleAndPut(job, depth: depth, most: depth)
+        return try resolveAndPut(job, depth: depth, most: depth)
     }
 }

@@ -60,7 +60,7 @@ extension JobTransaction {
             try countLive(1, of: job.ownerID)
             return try replace(job, with: new)
         }
-        try takeBack(&job)
+        try releaseClaim(of: &job)
         try jobs.updateDefinition(of: job, to: new)
         let isPaused =
             new.definition.paused
@@ -69,7 +69,7 @@ extension JobTransaction {
         job.revision = try EventWords(database).revision(of: id)
         job.policy = new.policy
         let date = job.wallFireDate(at: moment)
-        try note(.jobChanged, job) { $0.fireDate = date }
+        try enqueue(.jobChanged, job) { $0.fireDate = date }
         if let count = job.policy.count, job.fires >= count {
             return try finish(&job, .count)
         }
@@ -114,21 +114,21 @@ extension JobTransaction {
     private mutating func finish(_ job: inout StoredJob, _ reason: StoredJob.EndReason) throws
         -> StoredJob
     {
-        try settleUnfired(&job)
+        try recordUnfired(&job)
         try end(&job, .finished, reason)
         try put(job)
         return job
     }
 
     private mutating func setPaused(_ isPaused: Bool, _ job: inout StoredJob) throws -> StoredJob {
-        guard isPaused != (job.state == .paused) else { return try settleAndPut(job) }
+        guard isPaused != (job.state == .paused) else { return try resolveAndPut(job) }
         let state: Job.State = isPaused ? .paused : .scheduled
         try count(leaving: job.state, entering: state)
         job.state = state
         let date = isPaused ? nil : job.wallFireDate(at: moment)
-        try note(isPaused ? .jobPaused : .jobResumed, job) { $0.fireDate = date }
+        try enqueue(isPaused ? .jobPaused : .jobResumed, job) { $0.fireDate = date }
         missedFor = isPaused ? nil : .paused
         defer { missedFor = nil }
-        return try settleAndPut(job)
+        return try resolveAndPut(job)
     }
 }

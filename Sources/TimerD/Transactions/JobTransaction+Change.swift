@@ -121,12 +121,12 @@ extension JobTransaction {
             outcome.jobs.append(job)
         case (.invalidate, _):
             if job.unread == nil {
-                try takeBack(&job)
+                try releaseClaim(of: &job)
             } else {
                 try closeOpenFires(of: job)
                 job.claim = nil
             }
-            try settleUnfired(&job)
+            try recordUnfired(&job)
             try end(&job, .invalidated, .invalidated)
             try put(job)
         case (_, .finished), (_, .invalidated):
@@ -137,33 +137,33 @@ extension JobTransaction {
         case (.setFireDate, _) where job.isHeld, (.skip, _) where job.isHeld:
             try requireNotHeld(job)
         case (.setFireDate(let date), _):
-            try takeBack(&job)
+            try releaseClaim(of: &job)
             try move(&job, to: moment.date(ofWall: date, on: job.clock))
         case (.pause, .paused), (.resume, .scheduled):
             outcome.jobs.append(try withClaimsAhead(job))
         case (.pause, _):
-            try takeBack(&job)
+            try releaseClaim(of: &job)
             try count(leaving: job.state, entering: .paused)
             job.state = .paused
-            try note(.jobPaused, job)
+            try enqueue(.jobPaused, job)
             try put(job)
         case (.resume, _):
             try count(leaving: job.state, entering: .scheduled)
             job.state = .scheduled
             let date = job.wallFireDate(at: moment)
-            try note(.jobResumed, job) { $0.fireDate = date }
+            try enqueue(.jobResumed, job) { $0.fireDate = date }
             missedFor = .paused
             defer { missedFor = nil }
-            try settleAndPut(job)
+            try resolveAndPut(job)
         case (.skip, .paused):
             throw ControlError(
                 .conflict,
                 "job \(job.id) is paused, and skips what passes anyway; resume it first"
             )
         case (.skip(let count), _):
-            try takeBack(&job)
+            try releaseClaim(of: &job)
             try drop(count, of: &job)
-            try settleAndPut(job)
+            try resolveAndPut(job)
         }
     }
 
@@ -184,7 +184,7 @@ extension JobTransaction {
         switch job.schedule {
         case .once, .every:
             // The dates that passed during the pause belong to the old grid.
-            if job.state == .paused, !job.isOneShot { try settleUnfired(&job) }
+            if job.state == .paused, !job.isOneShot { try recordUnfired(&job) }
             job.schedule = job.schedule.movingGrid(to: date)
         case .cron, .calendar:
             let from = job.movedFrom ?? job.fireDate
@@ -197,8 +197,8 @@ extension JobTransaction {
         }
         job.fireDate = date
         let wallDate = moment.wallDate(date, on: job.clock)
-        try note(.jobRescheduled, job) { $0.fireDate = wallDate }
-        try settleAndPut(job)
+        try enqueue(.jobRescheduled, job) { $0.fireDate = wallDate }
+        try resolveAndPut(job)
     }
 
     /// Drops the next `count` dates, or as many as there are; their row says why.
@@ -242,11 +242,11 @@ extension JobTransaction {
     }
 
     /// Stores why passed dates of a job that is about to end did not fire.
-    mutating func settleUnfired(_ job: inout StoredJob) throws {
+    mutating func recordUnfired(_ job: inout StoredJob) throws {
         let now = moment.reading(of: job.clock)
         guard job.claim == nil, let first = job.fireDate, first <= now else {
             let end = min(now, job.fireDate ?? now)
-            if let from = job.movedFrom, from <= now { try settleMove(of: &job, through: end) }
+            if let from = job.movedFrom, from <= now { try recordMove(of: &job, through: end) }
             return
         }
         let passed = job.dates.passed(from: first, through: now, newest: 1)
@@ -257,20 +257,20 @@ extension JobTransaction {
             reason: job.isHeld ? .held : job.state == .paused ? .paused : .invalidated
         )
         try skip(dates, of: &job, dates.reason)
-        if let from = job.movedFrom, from <= now { try settleMove(of: &job, through: first) }
+        if let from = job.movedFrom, from <= now { try recordMove(of: &job, through: first) }
     }
 
     /// Releases the claim of the job's next date, and the run that was made ready for it.
     ///
-    /// - Returns: whether its date has had its fire; see `removeClaim`.
+    /// - Returns: whether its date has had its fire; see `deleteClaim`.
     @discardableResult
-    mutating func takeBack(_ job: inout StoredJob) throws -> Bool {
+    mutating func releaseClaim(of job: inout StoredJob) throws -> Bool {
         guard let claim = job.claim else { return false }
         let state = try fires.knownState(of: claim.fire)
         // A claim in state `running` was made ready ahead of its date; only the scheduler knows whether its
         // command has been started since.
         guard state == .claimed || unstarted.contains(claim.fire) else { return false }
-        return try removeClaim(of: &job)
+        return try deleteClaim(of: &job)
     }
 }
 

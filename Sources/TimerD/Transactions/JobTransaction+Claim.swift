@@ -9,7 +9,7 @@ extension JobTransaction {
     ///
     /// `depth`: how many dates after the next one are to be claimed in all; `most`: how many by this write.
     @discardableResult
-    mutating func settleAndPut(
+    mutating func resolveAndPut(
         _ job: StoredJob,
         depth: Int = 0,
         most: Int = ClaimDepth.perWrite
@@ -19,13 +19,13 @@ extension JobTransaction {
             try hold(job.unread(reason, jobs), reason)
             return job
         }
-        if job.state == .scheduled { try settle(&job) }
+        if job.state == .scheduled { try resolve(&job) }
         if depth > 0 { try claimAhead(of: &job, depth: depth, most: most) }
         try put(job)
         return job
     }
 
-    private mutating func settle(_ job: inout StoredJob) throws {
+    private mutating func resolve(_ job: inout StoredJob) throws {
         let reason = missedFor
         defer { missedFor = reason }
         if try followRules(&job) { missedFor = reason ?? .zoneChanged }
@@ -48,24 +48,24 @@ extension JobTransaction {
                 try advance(&job, past: row.last)
                 continue
             }
-            let settlement = job.policy.misfire.settle(
+            let resolution = job.policy.misfire.resolve(
                 job.dates,
                 from: date,
                 until: try end(of: job, from: date, until: until, at: now),
                 at: now
             )
             // Before they are given rows here.
-            let taken = try settlement.skipped.filter { $0.reason == .coalesced }
+            let taken = try resolution.skipped.filter { $0.reason == .coalesced }
                 .map { try countTaken(of: job, from: $0.first, through: $0.last) }
-            for dates in settlement.skipped {
+            for dates in resolution.skipped {
                 let cause = cause(of: dates, job)
                 try skip(dates, of: &job, cause)
             }
-            if let fire = settlement.fire {
-                if fire.date != date { try settleMove(of: &job, through: date) }
+            if let fire = resolution.fire {
+                if fire.date != date { try recordMove(of: &job, through: date) }
                 let missed = fire.missed - taken.reduce(0, +)
                 try claim(fire.date, missed: missed, of: &job)
-            } else if let last = settlement.skipped.last?.last {
+            } else if let last = resolution.skipped.last?.last {
                 try advance(&job, past: last)
             }
         }
@@ -75,7 +75,7 @@ extension JobTransaction {
     mutating func advance(_ job: inout StoredJob, past date: Timestamp) throws {
         let next = job.next(after: date, fires: job.fires, at: moment)
         if let fireDate = job.fireDate, date >= fireDate {
-            try settleMove(of: &job, through: fireDate)
+            try recordMove(of: &job, through: fireDate)
         }
         switch next {
         case .date(let next): job.fireDate = next
@@ -92,13 +92,13 @@ extension JobTransaction {
         }
         let hasCome = date <= moment.reading(of: job.clock)
         if let fire = try fires.insertClaim(date, of: job, at: moment, missed: missed) {
-            job.uncut += 1
+            job.rowsSinceTrim += 1
             job.ahead = []
-            job.claim = StoredJob.Claim(fire: fire, missed: missed, isSettled: hasCome)
+            job.claim = StoredJob.Claim(fire: fire, missed: missed, isPast: hasCome)
             job.fireDate = date
         } else if var left = try fires.claim(of: job.id, at: date) {
             // The claim stayed when the job was held, and the job's row lost it.
-            left.isSettled = hasCome
+            left.isPast = hasCome
             job.claim = left
             job.ahead = nil
             job.fireDate = date
@@ -112,7 +112,7 @@ extension JobTransaction {
     private func cause(of dates: MisfirePolicy.SkippedDates, _ job: StoredJob) -> FireReason {
         guard dates.reason == .misfire || dates.reason == .coalesced else { return dates.reason }
         if let missedFor, missedFor != .overload { return missedFor }
-        if job.clock == .wall, let gap = moment.leftOut, dates.first > gap.lowerBound,
+        if job.clock == .wall, let gap = moment.skipped, dates.first > gap.lowerBound,
             dates.last <= gap.upperBound
         {
             return .clockStepped
@@ -121,7 +121,7 @@ extension JobTransaction {
     }
 
     /// Stores that the schedule's own dates through `end` were replaced by a moved one.
-    mutating func settleMove(of job: inout StoredJob, through end: Timestamp) throws {
+    mutating func recordMove(of job: inout StoredJob, through end: Timestamp) throws {
         guard let from = job.movedFrom else { return }
         // A moved date that is also one of the schedule's has a row of its own.
         let end = end - TimeSpan(microseconds: 1)

@@ -12,7 +12,7 @@ extension JobTransaction {
         -> Bool
     {
         guard !going.dropsAhead else {
-            try removeAhead(of: &job, after: date)
+            try deleteClaimsAhead(of: &job, after: date)
             return false
         }
         guard let next = job.ahead?.first else { return false }
@@ -28,7 +28,7 @@ extension JobTransaction {
     func catchUp(_ job: inout StoredJob) throws -> Bool {
         let stored = try jobs.standing(of: job.id)
         guard let stored, stored.claim != nil, !stored.isHeld else { return false }
-        job.uncut = stored.uncut
+        job.rowsSinceTrim = stored.rowsSinceTrim
         job.ahead = try claimsAhead(of: job)
         return true
     }
@@ -60,7 +60,7 @@ extension JobTransaction {
             guard let fire = try fires.insertClaim(date, of: job, at: moment, missed: 0) else {
                 break
             }
-            job.uncut += 1
+            job.rowsSinceTrim += 1
             let claim = StoredJob.Claim(fire: fire, missed: 0)
             ahead.append(ClaimAhead(date: date, claim: claim))
         }
@@ -92,7 +92,7 @@ extension JobTransaction {
     }
 
     /// Releases the claims after `date`; a claim whose event may have been told keeps its row and is told again.
-    mutating func removeAhead(of job: inout StoredJob, after date: Timestamp) throws {
+    mutating func deleteClaimsAhead(of job: inout StoredJob, after date: Timestamp) throws {
         var behind = job
         behind.fireDate = date
         let claims = try claimsAhead(of: behind)
@@ -102,7 +102,7 @@ extension JobTransaction {
                 try fires.deleteClaim(next.claim.fire)
                 continue
             }
-            try keepTold(next.claim, of: &job, date: next.date)
+            try redeliver(next.claim, of: &job, date: next.date)
         }
     }
 

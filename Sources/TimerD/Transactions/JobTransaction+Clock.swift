@@ -36,10 +36,10 @@ extension JobTransaction {
         for job in disarmed {
             try orHold(job) { transaction, job in
                 let date = job.fireDate
-                if try transaction.removeClaim(of: &job), let date {
+                if try transaction.deleteClaim(of: &job), let date {
                     try transaction.advance(&job, past: date)
                 }
-                try transaction.settleAndPut(job)
+                try transaction.resolveAndPut(job)
             }
         }
         try followBootBack()
@@ -60,13 +60,13 @@ extension JobTransaction {
                 let date = job.fireDate,
                 date > moment.wall
             else { continue }
-            try removeClaim(of: &job)
+            try deleteClaim(of: &job)
             if try row(of: job, covering: date) == nil {
                 job.fireDate = moment.wall
             } else {
                 try advance(&job, past: date)
             }
-            try settleAndPut(job)
+            try resolveAndPut(job)
         }
     }
 
@@ -94,14 +94,14 @@ extension JobTransaction {
             date = job.schedule.nextFireDate(after: taken.last)
         }
         guard let next = moved ?? date, job.fireDate.map({ next < $0 }) ?? true else { return }
-        try removeClaim(of: &job)
+        try deleteClaim(of: &job)
         job.fireDate = next
         // The next date is the one its user moved, which stands for the schedule's dates up to it.
         if let moved {
             let isBehind = date.map { $0 < moved } ?? false
             job.movedFrom = try isBehind ? date : origin(of: moved, job, before: date)
         }
-        try settleAndPut(job)
+        try resolveAndPut(job)
     }
 
     /// The schedule's date that was moved to `date`, by the row that it left; nil if that row is gone.

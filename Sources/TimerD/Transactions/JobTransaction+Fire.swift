@@ -50,7 +50,7 @@ extension JobTransaction {
             if try !transaction.goOn(&job, past: date, going) {
                 try transaction.advance(&job, past: date)
             }
-            try transaction.settleAndPut(job, depth: going.depth)
+            try transaction.resolveAndPut(job, depth: going.depth)
         }
     }
 
@@ -62,19 +62,19 @@ extension JobTransaction {
         try fires.markSkipped(fire, reason)
         var job = skipped
         let wallDate = moment.wallDate(date, on: job.clock)
-        try note(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = wallDate }
+        try enqueue(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = wallDate }
         job.claim = nil
         try orHold(job) { transaction, job in
             try transaction.advance(&job, past: date)
-            try transaction.settleAndPut(job)
+            try transaction.resolveAndPut(job)
         }
     }
 
     /// Releases the job's claim and decides anew what becomes of its passed dates.
-    mutating func resettle(_ job: StoredJob) throws {
+    mutating func resolveAgain(_ job: StoredJob) throws {
         try orHold(job) { transaction, job in
-            try transaction.removeClaim(of: &job)
-            try transaction.settleAndPut(job)
+            try transaction.deleteClaim(of: &job)
+            try transaction.resolveAndPut(job)
         }
     }
 
@@ -98,7 +98,7 @@ extension JobTransaction {
             throw ControlError(.conflict, error.message)
         }
         let (fire, now) = try insertByHand(of: job)
-        job.uncut += 1
+        job.rowsSinceTrim += 1
         var waitsFor: Run.Wait?
         if job.definition.command != nil {
             let wait: Run.Wait = mustWait ? .run : .place
@@ -110,12 +110,12 @@ extension JobTransaction {
         }
         job.fires += 1
         if job.isOneShot {
-            try takeBack(&job)
+            try releaseClaim(of: &job)
             // The date of its only fire is now.
             job.schedule = job.schedule.movingGrid(to: now)
             try end(&job, .finished, .fired)
         } else if let count = job.policy.count, job.fires >= count {
-            try takeBack(&job)
+            try releaseClaim(of: &job)
             try end(&job, .finished, .count)
         }
         try put(job)

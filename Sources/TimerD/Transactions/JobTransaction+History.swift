@@ -4,14 +4,14 @@ import Schedules
 import TimerControl
 
 /// How much one write may remove, so that no fire waits much longer than a millisecond for it.
-struct Effort {
+struct WorkBudget {
     private var rest = 100
 
     /// No bound: for a write that cannot go on without the room.
-    static let unbounded: Effort = {
-        var effort = Effort()
-        effort.rest = .max
-        return effort
+    static let unbounded: WorkBudget = {
+        var budget = WorkBudget()
+        budget.rest = .max
+        return budget
     }()
 
     var isSpent: Bool { rest <= 0 }
@@ -33,7 +33,7 @@ struct Effort {
 /// does fire if the clock is set back to before it.
 extension JobTransaction {
     /// By how many rows a history grows before it is trimmed again.
-    static let cutInterval = 16
+    static let trimInterval = 16
     /// How many ranges of forgotten dates a job may have.
     ///
     /// Beyond that, skipped dates between two ranges join them, and do not fire if the clock is set
@@ -41,25 +41,25 @@ extension JobTransaction {
     static let rangeLimit = 4
 
     /// Trims the history of a job to what is kept, once it has grown by some rows.
-    func cutIfGrown(_ job: inout StoredJob) throws {
-        guard let runsKept, job.uncut >= Self.cutInterval else { return }
+    func trimIfGrown(_ job: inout StoredJob) throws {
+        guard let runsKept, job.rowsSinceTrim >= Self.trimInterval else { return }
         let oldest = try fires.date(of: job.id, behind: runsKept - 1 + (job.ahead?.count ?? 0))
-        var effort = Effort()
-        guard try oldest.map({ try forget(job, before: $0, &effort) }) ?? true else { return }
-        job.uncut = 0
+        var budget = WorkBudget()
+        guard try oldest.map({ try trim(job, before: $0, &budget) }) ?? true else { return }
+        job.rowsSinceTrim = 0
     }
 
     /// Removes the rows of dates before `end`, on the job's clock, oldest first; open fires stay.
     ///
     /// - Returns: whether all of them were removed.
-    func forget(_ job: StoredJob, before end: Timestamp, _ effort: inout Effort) throws -> Bool {
+    func trim(_ job: StoredJob, before end: Timestamp, _ budget: inout WorkBudget) throws -> Bool {
         let mayComeAgain = job.clock == .wall && job.state.isLive && !job.isOneShot
         let rows = try fires.oldest(of: job.id, before: end)
         var removed = 0
         var range: OldFire?
         var ranges = 0
         for row in rows {
-            guard !effort.isSpent else {
+            guard !budget.isSpent else {
                 try store(range)
                 return false
             }
@@ -90,7 +90,7 @@ extension JobTransaction {
                 guard var grown = range, grown.dates.isOnGrid(row.dates.first, of: job) else {
                     // A range on a grid that the job has left covers none of its dates.
                     if let range { try fires.delete(range.id) }
-                    guard try removeRuns(of: row.id, &effort) else { return false }
+                    guard try removeRuns(of: row.id, &budget) else { return false }
                     try fires.becomeRange(row.id)
                     range = row
                     ranges += 1
@@ -100,12 +100,12 @@ extension JobTransaction {
                 range = grown
             case .taken, .leftOut, .byHand, .forgotten: break
             }
-            guard try removeRuns(of: row.id, &effort) else {
+            guard try removeRuns(of: row.id, &budget) else {
                 try store(range)
                 return false
             }
             try fires.delete(row.id)
-            effort.spend(rows: 1)
+            budget.spend(rows: 1)
             removed += 1
         }
         try store(range)
@@ -118,23 +118,23 @@ extension JobTransaction {
     }
 
     /// Returns whether all of them were removed.
-    private func removeRuns(of fire: FireID, _ effort: inout Effort) throws -> Bool {
-        let removed = try runs.delete(of: fire, limit: effort.runs)
-        effort.spend(runs: removed)
-        return removed == 0 || !effort.isSpent
+    private func removeRuns(of fire: FireID, _ budget: inout WorkBudget) throws -> Bool {
+        let removed = try runs.delete(of: fire, limit: budget.runs)
+        budget.spend(runs: removed)
+        return removed == 0 || !budget.isSpent
     }
 
     /// Removes a job that has ended, with its history.
     ///
     /// - Returns: whether all of it is removed.
-    func remove(_ job: StoredJob, _ effort: inout Effort) throws -> Bool {
-        effort.spend(runs: try runs.delete(of: job.id, limit: effort.runs))
-        guard !effort.isSpent else { return false }
-        effort.spend(rows: try fires.delete(of: job.id, limit: effort.rows))
-        guard !effort.isSpent else { return false }
+    func remove(_ job: StoredJob, _ budget: inout WorkBudget) throws -> Bool {
+        budget.spend(runs: try runs.delete(of: job.id, limit: budget.runs))
+        guard !budget.isSpent else { return false }
+        budget.spend(rows: try fires.delete(of: job.id, limit: budget.rows))
+        guard !budget.isSpent else { return false }
         try jobs.deleteTags(of: job)
         try jobs.delete(job.id)
-        effort.spendJob()
+        budget.spendJob()
         return true
     }
 }

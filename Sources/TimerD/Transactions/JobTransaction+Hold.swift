@@ -11,15 +11,15 @@ extension JobTransaction {
     /// How many held jobs one write looks at, and how many it holds or releases.
     static let heldLimit = 100
 
-    /// Holds the job, or gives another reason for it.
+    /// FireLocks the job, or gives another reason for it.
     ///
     /// The open fires of a job that cannot be read stay as they are until it can be read.
     mutating func hold(_ job: StoredJob, _ reason: String) throws {
         var job = job
-        if job.unread == nil { try takeBack(&job) }
+        if job.unread == nil { try releaseClaim(of: &job) }
         if job.held == nil {
             try jobs.countHeld(1)
-            try note(.jobHeld, job, reason)
+            try enqueue(.jobHeld, job, reason)
         }
         job.held = reason
         try jobs.setHeld(job.id, reason)
@@ -34,7 +34,7 @@ extension JobTransaction {
         try jobs.countHeld(-1)
     }
 
-    /// Holds a piece of the owner's live jobs, those after `cursor`.
+    /// FireLocks a piece of the owner's live jobs, those after `cursor`.
     ///
     /// Jobs that are held for the owner already get the new reason.
     ///
@@ -77,16 +77,16 @@ extension JobTransaction {
             }
             try endHold(&job)
             let date = job.wallFireDate(at: moment)
-            try note(.jobReleased, job) { $0.fireDate = date }
+            try enqueue(.jobReleased, job) { $0.fireDate = date }
             missedFor = .held
             defer { missedFor = nil }
             if leftOpen.contains(job.id) {
                 look.settled.insert(job.id)
                 try recover(of: job.id, into: &look.recovered)
                 // Without a claim its next date waits for a window.
-                if job.claim == nil { try orHold(job) { try $0.settleAndPut($1) } }
+                if job.claim == nil { try orHold(job) { try $0.resolveAndPut($1) } }
             } else {
-                try orHold(job) { try $0.settleAndPut($1) }
+                try orHold(job) { try $0.resolveAndPut($1) }
             }
         }
         look.next = rows.count == Self.heldLimit ? rows.last?.id : nil

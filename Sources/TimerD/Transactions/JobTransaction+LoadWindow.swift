@@ -67,7 +67,7 @@ extension JobTransaction {
             for job in due.prefix(room) { try self.load(job.id) }
             guard due.count > room else { continue }
             rest.parts[owner] = Window.Part(
-                horizon: due[room].wallDate - moment.shift,
+                horizon: due[room].wallDate - moment.wallOffset,
                 places: places,
                 isFilling: room < free && outcome.jobs.count > before
             )
@@ -82,7 +82,7 @@ extension JobTransaction {
         if let unread = job.unread {
             try hold(job, unread.reason)
         } else {
-            try orHold(job) { try $0.settleAndPut($1) }
+            try orHold(job) { try $0.resolveAndPut($1) }
         }
     }
 

@@ -21,8 +21,8 @@ extension JobTransaction {
         var bytes = try owners.bytes(of: id)
         while bytes > maxBytes, bytes > before, let job = try jobs.oldestEnded(of: id) {
             // Whole jobs: this write's events must not be about a job that half exists.
-            var effort = Effort.unbounded
-            _ = try remove(job, &effort)
+            var budget = WorkBudget.unbounded
+            _ = try remove(job, &budget)
             bytes = try owners.bytes(of: id)
         }
         // Then the oldest events, as far as they need more than their own rows.
@@ -40,7 +40,7 @@ extension JobTransaction {
     }
 
     /// Tells the scheduler if a user has more stored than the bound allows.
-    mutating func noteSpace(of job: StoredJob) throws {
+    mutating func checkQuota(of job: StoredJob) throws {
         guard let maxBytes, job.owner.uid != 0 else { return }
         if try owners.bytes(of: job.ownerID) > maxBytes { outcome.isOverfull = true }
     }

@@ -54,7 +54,7 @@ extension JobTransaction {
                 job.claim = StoredJob.Claim(
                     fire: fire.id,
                     missed: fire.missed,
-                    isSettled: fire.hasCome(of: job, at: moment),
+                    isPast: fire.hasCome(of: job, at: moment),
                     isRedelivery: isRedelivery
                 )
                 // Rows of claims ahead follow that of the job's own claim.
@@ -66,18 +66,18 @@ extension JobTransaction {
                 recovered.untoldByHand.append(
                     FireByHand(job: job, fire: fire.id, date: fire.wallDate)
                 )
-            case .resettle:
-                try resettle(job)
+            case .resolveAgain:
+                try resolveAgain(job)
             case .wait: recovered.waiting.append(try waiting(fire, of: job))
             case .interrupt:
-                if fire.firedAt == nil { try tellAgain(fire, of: job) }
+                if fire.firedAt == nil { try redeliver(fire, of: job) }
                 recovered.running += try runs(of: fire, job)
                 if isClaim, let date = job.fireDate {
                     job.claim = nil
                     job.fires += 1
                     try orHold(job) { transaction, job in
                         try transaction.advance(&job, past: date)
-                        try transaction.settleAndPut(job)
+                        try transaction.resolveAndPut(job)
                     }
                 }
             }
@@ -116,9 +116,9 @@ extension JobTransaction {
     }
 
     /// Tells a fire again that is counted and whose event was not stored: its command may have begun.
-    private mutating func tellAgain(_ left: LeftFire, of job: StoredJob) throws {
+    private mutating func redeliver(_ left: LeftFire, of job: StoredJob) throws {
         try fires.setFiredAt(left.id, max(moment.wall, left.wallDate))
-        try noteFired(
+        try enqueueFired(
             left.id,
             of: job,
             fireDate: left.wallDate,
@@ -132,7 +132,7 @@ extension JobTransaction {
     ///
     /// The clock has been set back to before the last known date, so it cannot say which dates are
     /// still to come.
-    func doubtClaims() throws {
+    func markClaimsMaybeTold() throws {
         for (fire, owner) in try fires.open() {
             guard let job = try job(owner), job.unread == nil, job.definition.command == nil,
                 job.claim?.fire == fire

@@ -23,12 +23,12 @@ extension JobTransaction {
     mutating func recordStarted(
         _ command: RunningCommand,
         _ pid: Int32,
-        _ process: Orphan?,
+        _ process: ProcessIdentity?,
         at date: Timestamp
     ) throws {
         let fire = command.fire
         try runs.markStarted(command.run, pid: pid, ticks: process?.ticks, at: date)
-        try note(.runStarted, command.job, fire: fire.id, run: command.run) {
+        try enqueue(.runStarted, command.job, fire: fire.id, run: command.run) {
             $0.at = date
             $0.fireDate = fire.fireDate
             $0.attempt = fire.isOnFailure ? nil : fire.attempt
@@ -57,10 +57,10 @@ extension JobTransaction {
         case .onFailure: try fires.markWaiting(ended.fire, for: .onFailure, until: nil)
         }
         try runs.insertOutput(ended.output, of: run, owner: job.ownerID)
-        if !ended.output.stdout.isEmpty || !ended.output.stderr.isEmpty { try noteSpace(of: job) }
+        if !ended.output.stdout.isEmpty || !ended.output.stderr.isEmpty { try checkQuota(of: job) }
         if let runsKept { try runs.trim(job.id, keeping: runsKept) }
         let (outcome, code, error) = ended.outcome.columns
-        try note(.runFinished, job, fire: ended.fire, run: run) {
+        try enqueue(.runFinished, job, fire: ended.fire, run: run) {
             $0.fireDate = ended.fireDate
             $0.attempt = ended.isOnFailure ? nil : ended.attempt
             $0.onFailure = ended.isOnFailure ? true : nil

@@ -59,10 +59,10 @@ extension JobTransaction {
             reason: reason
         )
         guard let fire = try fires.insertSkipped(dates, of: job, at: moment) else { return }
-        job.uncut += 1
+        job.rowsSinceTrim += 1
         let wallFirst = moment.wallDate(first, on: job.clock)
         let wallLast = count > 1 ? moment.wallDate(last, on: job.clock) : nil
-        try note(.fireSkipped, job, reason.rawValue, fire: fire) {
+        try enqueue(.fireSkipped, job, reason.rawValue, fire: fire) {
             $0.fireDate = wallFirst
             $0.through = wallLast
             $0.dates = count > 1 ? count : nil

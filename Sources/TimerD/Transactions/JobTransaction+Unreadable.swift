@@ -30,7 +30,7 @@ extension JobTransaction {
         try fires.rows(of: fire).first { $0.unread != nil }.map(\.unreadSentence)
     }
 
-    /// Holds the job for what cannot be read of its fires.
+    /// FireLocks the job for what cannot be read of its fires.
     mutating func hold(_ job: StoredJob, unreadRow reason: String) throws {
         let unread = try job.unread(reason, jobs)
         try hold(unread, unread.unread?.reason ?? reason)
@@ -63,7 +63,7 @@ extension StoredJob {
             anchor: schedule.anchor,
             movedFrom: movedFrom,
             dueDate: dueDate,
-            uncut: uncut
+            rowsSinceTrim: rowsSinceTrim
         )
         return job
     }

@@ -26,7 +26,7 @@ extension JobTransaction {
         guard try isWaiting(fire.id) else { return nil }
         // An invalidated job starts no more runs.
         guard var job = try job(fire.job.id), job.state != .invalidated else {
-            try giveUp(fire.id)
+            try closeWaiting(fire.id)
             return nil
         }
         // A job that cannot be read any more runs as it was when its fire came due.
@@ -34,7 +34,7 @@ extension JobTransaction {
         let command = fire.isOnFailure ? job.definition.onFailure : job.definition.command
         guard let command else {
             // The job has no `onFailure` any more.
-            try giveUp(fire.id)
+            try closeWaiting(fire.id)
             return nil
         }
         let input = fire.isOnFailure ? try failure(of: fire.id, job) : nil
@@ -48,7 +48,7 @@ extension JobTransaction {
             isOnFailure: fire.isOnFailure
         )
         if fire.firedAt == nil {
-            try noteFired(
+            try enqueueFired(
                 fire.id,
                 of: job,
                 fireDate: fire.fireDate,
@@ -66,7 +66,7 @@ extension JobTransaction {
     }
 
     /// Stores the event of a fire that begins at this moment; it is told once this write is durable.
-    mutating func noteFired(
+    mutating func enqueueFired(
         _ fire: FireID,
         of job: StoredJob,
         fireDate: Timestamp,
@@ -76,7 +76,7 @@ extension JobTransaction {
     ) throws {
         let (firedAt, userInfo) = (max(moment.wall, fireDate), job.definition.userInfo)
         let reason = isByHand ? FireReason.manual.rawValue : nil
-        try note(.fireFired, job, reason, fire: fire) {
+        try enqueue(.fireFired, job, reason, fire: fire) {
             $0.fireDate = fireDate
             $0.firedAt = firedAt
             $0.userInfo = userInfo
@@ -107,10 +107,10 @@ extension JobTransaction {
     }
 
     /// Drops a waiting fire that must not begin any more.
-    private mutating func giveUp(_ fire: FireID) throws {
+    private mutating func closeWaiting(_ fire: FireID) throws {
         guard let id = try fires.job(of: fire), var job = try job(id) else { return }
         let count = job.fires
-        try giveUp(fire, of: &job)
+        try closeWaiting(fire, of: &job)
         if job.fires != count { try put(job) }
     }
 
@@ -122,7 +122,7 @@ extension JobTransaction {
         let open = try fires.begun(of: job.id, sparingOnFailure: areReplaced)
         for (fire, state) in open where fire != job.claim?.fire {
             if state == .waiting {
-                try giveUp(fire, of: &job)
+                try closeWaiting(fire, of: &job)
             } else if unstarted.contains(fire) {
                 try withdrawRun(of: fire, job)
             }
@@ -146,7 +146,7 @@ extension JobTransaction {
     }
 
     /// Closes a waiting fire: skipped if its command never began, else done.
-    private mutating func giveUp(_ fire: FireID, of job: inout StoredJob) throws {
+    private mutating func closeWaiting(_ fire: FireID, of job: inout StoredJob) throws {
         guard let row = try fires.waiting(fire) else { return }
         guard !row.hasBegun else {
             try fires.markDone(fire)
@@ -156,7 +156,7 @@ extension JobTransaction {
             row.isByHand ? .withdrawn : job.state == .invalidated ? .invalidated : .overlap
         try fires.markSkipped(fire, reason)
         job.fires -= 1
-        try note(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = row.date }
+        try enqueue(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = row.date }
     }
 
     /// The failed run as `onFailure` reads it: as on the wire, with the job's name.

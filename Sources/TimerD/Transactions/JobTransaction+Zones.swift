@@ -58,11 +58,11 @@ extension JobTransaction {
     private mutating func followZone(_ job: StoredJob) throws {
         var job = job
         let date = job.fireDate
-        let isTold = try takeBack(&job)
+        let isTold = try releaseClaim(of: &job)
         guard job.claim == nil else { return }
         if isTold, let date { try advance(&job, past: date) }
         if job.state == .paused { try followRules(&job) }
-        try settleAndPut(job)
+        try resolveAndPut(job)
     }
 
     /// Why the job's zone is gone; nil where it is there.
@@ -111,7 +111,9 @@ extension JobTransaction {
                 try self.end(&job, .finished, .until)
                 return false
             }
-            try note(.jobRescheduled, job, FireReason.zoneChanged.rawValue) { $0.fireDate = date }
+            try enqueue(.jobRescheduled, job, FireReason.zoneChanged.rawValue) {
+                $0.fireDate = date
+            }
         }
         return wasAhead && job.fireDate.map { $0 <= now } ?? false
     }

@@ -9,7 +9,7 @@ import TimerControl
 /// claim. So the scheduler knows every job that the window covers.
 struct JobTransaction {
     let database: Database
-    let moment: Moment
+    let moment: ClockReading
     /// The end of the window, in elapsed time, for whose jobs it is.
     var horizons: Horizons
     /// How many rows the history of a job keeps; nil if this write trims none.
@@ -28,7 +28,7 @@ struct JobTransaction {
     /// The numbers to store at the end of a change of many jobs; nil outside of one.
     var tally: JobTally?
 
-    init(_ database: Database, at moment: Moment, horizon: Timestamp, runsKept: Int? = nil) {
+    init(_ database: Database, at moment: ClockReading, horizon: Timestamp, runsKept: Int? = nil) {
         self.database = database
         self.moment = moment
         horizons = Horizons(all: horizon)
@@ -74,7 +74,7 @@ struct JobTransaction {
     /// Writes back where the job stands, and hands it to the outcome.
     mutating func put(_ job: StoredJob) throws {
         var job = try withClaimsAhead(job)
-        if !job.state.isLive || job.unread == nil { try cutIfGrown(&job) }
+        if !job.state.isLive || job.unread == nil { try trimIfGrown(&job) }
         try jobs.update(job)
         outcome.jobs.append(job)
     }
@@ -85,20 +85,20 @@ struct JobTransaction {
     ///
     /// - Returns: whether it was marked fired.
     @discardableResult
-    mutating func removeClaim(of job: inout StoredJob) throws -> Bool {
+    mutating func deleteClaim(of job: inout StoredJob) throws -> Bool {
         guard let claim = job.claim else { return false }
         job.claim = nil
-        let isTold = try keepTold(claim, of: &job, date: job.fireDate)
+        let isTold = try redeliver(claim, of: &job, date: job.fireDate)
         if !isTold { try fires.deleteClaim(claim.fire) }
         if job.ahead?.isEmpty != true, let date = job.fireDate {
-            try removeAhead(of: &job, after: date)
+            try deleteClaimsAhead(of: &job, after: date)
         }
         return isTold
     }
 
     /// Marks a claim fired whose event may have been told, and has it told again; false for any other.
     @discardableResult
-    mutating func keepTold(_ claim: StoredJob.Claim, of job: inout StoredJob, date: Timestamp?)
+    mutating func redeliver(_ claim: StoredJob.Claim, of job: inout StoredJob, date: Timestamp?)
         throws
         -> Bool
     {
@@ -106,7 +106,7 @@ struct JobTransaction {
         job.fires += 1
         try readUserInfo(of: &job)
         let (fired, now) = (job, moment)
-        try note(.fireFired, job, fire: claim.fire) {
+        try enqueue(.fireFired, job, fire: claim.fire) {
             $0.fireDate = date.map { now.wallDate($0, on: fired.clock) }
             $0.firedAt = now.wall
             $0.userInfo = fired.definition.userInfo
@@ -123,7 +123,7 @@ struct JobTransaction {
         try count(leaving: job.state, entering: state)
         if job.state.isLive { try countLive(-1, of: job.ownerID) }
         try endHold(&job)
-        try removeClaim(of: &job)
+        try deleteClaim(of: &job)
         job.state = state
         if state == .invalidated { try dropFires(of: &job) }
         job.fireDate = nil
@@ -136,7 +136,7 @@ struct JobTransaction {
         if let name = job.definition.name {
             try jobs.deleteName(name, of: job.ownerID)
         }
-        try note(state == .invalidated ? .jobInvalidated : .jobFinished, job, reason.rawValue)
+        try enqueue(state == .invalidated ? .jobInvalidated : .jobFinished, job, reason.rawValue)
     }
 
     /// Ends a finished job whose last fire is not over, so that neither a run nor a retry follows; `put` writes
@@ -146,11 +146,11 @@ struct JobTransaction {
         try dropFires(of: &job)
         job.endedAt = moment.wall
         job.endReason = .invalidated
-        try note(.jobInvalidated, job, StoredJob.EndReason.invalidated.rawValue)
+        try enqueue(.jobInvalidated, job, StoredJob.EndReason.invalidated.rawValue)
     }
 
     /// Puts an event into the outbox: it is told once this write is durable, or after a crash.
-    mutating func note(
+    mutating func enqueue(
         _ type: Event.Kind,
         _ job: StoredJob,
         _ reason: String? = nil,
@@ -167,14 +167,14 @@ struct JobTransaction {
         event.fire = fire
         event.run = run
         complete(&event)
-        outcome.notices.append(try Outbox(database).insert(event))
+        outcome.outboxEvents.append(try Outbox(database).insert(event))
     }
 }
 
 /// What a write did, for the scheduler: the jobs as they stand, and what watchers are to be told.
 struct StoreOutcome: Sendable {
     var jobs: [StoredJob] = []
-    var notices: [Notice] = []
+    var outboxEvents: [OutboxEvent] = []
     /// Whether a user has more stored than the bound allows; what has happened is stored all the same.
     var isOverfull = false
     /// What the zones' files say; nil if this write has not looked.

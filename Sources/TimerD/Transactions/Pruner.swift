@@ -42,14 +42,14 @@ struct Pruner {
     private let transaction: JobTransaction
     let limits: RetentionLimits
     private(set) var progress: PruneProgress
-    private var effort = Effort()
+    private var budget = WorkBudget()
 
     /// How many events are counted in one write.
     private static let countLimit = 5000
 
     init(
         _ database: Database,
-        at moment: Moment,
+        at moment: ClockReading,
         _ limits: RetentionLimits,
         from progress: PruneProgress
     ) {
@@ -58,7 +58,7 @@ struct Pruner {
         self.progress = progress
     }
 
-    private var moment: Moment { transaction.moment }
+    private var moment: ClockReading { transaction.moment }
     private var events: EventLog { transaction.events }
     private var words: EventWords { EventWords(transaction.database) }
 
@@ -94,15 +94,15 @@ struct Pruner {
             progress.owner = owner
             while try transaction.owners.bytes(of: owner) > most {
                 if let job = try transaction.jobs.oldestEnded(of: owner) {
-                    guard try transaction.remove(job, &effort), !effort.isSpent else {
+                    guard try transaction.remove(job, &budget), !budget.isSpent else {
                         return false
                     }
                 } else {
                     // One at a time, so that no more is removed than necessary.
                     let outputs = try transaction.runs.deleteOldestOutput(of: owner)
                     guard try outputs > 0 || words.removeOldest(of: owner) else { break }
-                    effort.spend(runs: max(outputs, 1))
-                    if effort.isSpent { return false }
+                    budget.spend(runs: max(outputs, 1))
+                    if budget.isSpent { return false }
                 }
             }
         }
@@ -111,7 +111,7 @@ struct Pruner {
 
     /// - Returns: when the next one is too old; nil where there is more to do now.
     private mutating func pruneEvents() throws -> Timestamp? {
-        let oldest = try events.oldest(limit: effort.rows)
+        let oldest = try events.oldest(limit: budget.rows)
         let keptSince = moment.wall - limits.eventsMaxAge
         let going = oldest.prefix { $0.at < keptSince }
         if let last = going.last {
@@ -121,15 +121,15 @@ struct Pruner {
             }
         }
         for owner in progress.events.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-            if effort.isSpent { return nil }
+            if budget.isSpent { return nil }
             let surplus = (progress.events[owner] ?? 0) - limits.eventsKept
             guard surplus > 0 else { continue }
-            let numbers = try events.oldest(of: owner, limit: min(surplus, effort.rows))
+            let numbers = try events.oldest(of: owner, limit: min(surplus, budget.rows))
             guard let last = numbers.last else { continue }
             try events.delete(of: owner, through: last)
             try noteEventsPruned(numbers.count, of: owner, through: last)
         }
-        if effort.isSpent { return nil }
+        if budget.isSpent { return nil }
         let next = oldest.dropFirst(going.count).first
         return (next?.at ?? moment.wall) + limits.eventsMaxAge
     }
@@ -140,26 +140,26 @@ struct Pruner {
         try events.notePruned(of: owner, through: last)
         let rest = (progress.events[owner] ?? 0) - count
         progress.events[owner] = rest > 0 ? rest : nil
-        effort.spend(rows: Int64(count))
+        budget.spend(rows: Int64(count))
     }
 
     /// - Returns: when the next one is too old; nil where there is more to do now.
     private mutating func pruneFires() throws -> Timestamp? {
-        let rows = try transaction.fires.oldest(after: progress.fires, limit: effort.rows)
+        let rows = try transaction.fires.oldest(after: progress.fires, limit: budget.rows)
         let keptSince = moment.wall - limits.historyMaxAge
         for row in rows {
-            effort.spend(rows: 1)
+            budget.spend(rows: 1)
             // A row of a date after now, left by a clock that was ahead, must not stop the rows behind it.
             if row.isOver, row.last <= moment.wall {
                 guard row.last < keptSince else { return row.last + limits.historyMaxAge }
                 if let job = try transaction.job(row.job), job.unread == nil {
-                    effort.spendJob()
+                    budget.spendJob()
                     let end = moment.date(ofWall: keptSince, on: job.clock)
-                    guard try transaction.forget(job, before: end, &effort) else { return nil }
+                    guard try transaction.trim(job, before: end, &budget) else { return nil }
                 }
             }
             progress.fires = row.id
-            if effort.isSpent { return nil }
+            if budget.isSpent { return nil }
         }
         return moment.wall + limits.historyMaxAge
     }
@@ -169,7 +169,7 @@ struct Pruner {
         let age = max(limits.endedJobsMaxAge, limits.eventsMaxAge)
         let keptSince = moment.wall - age
         while let job = try transaction.jobs.oldestEnded(before: keptSince) {
-            guard try transaction.remove(job, &effort), !effort.isSpent else { return nil }
+            guard try transaction.remove(job, &budget), !budget.isSpent else { return nil }
         }
         let next = try transaction.jobs.firstEnd(from: keptSince)
         return (next ?? moment.wall) + age
@@ -177,9 +177,9 @@ struct Pruner {
 
     /// - Returns: whether nothing more can be removed.
     private mutating func pruneWords() throws -> Bool {
-        let removed = try words.removeUntold(limit: effort.runs)
+        let removed = try words.removeUntold(limit: budget.runs)
         // userInfo may be 64 KiB, as much as a run's output.
-        effort.spend(runs: removed)
-        return !effort.isSpent
+        budget.spend(runs: removed)
+        return !budget.isSpent
     }
 }

@@ -262,19 +262,19 @@ import TimerControl
     @Test("A stranger's request holds back no fire, whatever it names")
     func noDelay() async throws {
         try await TestScheduler.with { test in
-            var holds = Holds()
+            var fireLocks = FireLocks()
             let job = try await test.add(ScheduleWords(every: "1h"))
             let stranger = Caller(uid: Self.ben, daemon: 0)
             let selections: [JobSelection] = [.ids([job.id]), .name("x"), .tag("x")]
             for selection in selections {
-                holds.hold(selection, caller: stranger)
-                #expect(!holds.covers(job))
-                holds.release(selection, caller: stranger)
+                fireLocks.hold(selection, caller: stranger)
+                #expect(!fireLocks.covers(job))
+                fireLocks.release(selection, caller: stranger)
             }
-            holds.hold(.ids([job.id]), caller: TestScheduler.root)
-            #expect(holds.covers(job))
-            holds.release(.ids([job.id]), caller: TestScheduler.root)
-            #expect(!holds.covers(job))
+            fireLocks.hold(.ids([job.id]), caller: TestScheduler.root)
+            #expect(fireLocks.covers(job))
+            fireLocks.release(.ids([job.id]), caller: TestScheduler.root)
+            #expect(!fireLocks.covers(job))
         }
     }
 

@@ -154,14 +154,15 @@ extension CrashSimulation {
 
     /// Takes note of a job that is known to be stored.
     func register(_ id: JobID) {
-        guard jobs[id] == nil, let shift = moment?.shift, let inspector = life?.inspector else {
+        guard jobs[id] == nil, let wallOffset = moment?.wallOffset, let inspector = life?.inspector
+        else {
             return
         }
         // try: in memory, with no fault in force; what cannot be read is a job that is not there.
         let stored = disk.withoutFault { try? Queries(inspector).job(id) }
         check(.accepted, stored != nil, "job \(id)")
         guard let stored else { return }
-        var job = PromisedJob(stored, shift: shift)
+        var job = PromisedJob(stored, wallOffset: wallOffset)
         // Who ended it before its add was answered did not name it.
         let definition = stored.definition
         if let number = definition.userInfo.flatMap({ Int64($0.text) }) {

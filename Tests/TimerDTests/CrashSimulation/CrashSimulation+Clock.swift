@@ -49,7 +49,7 @@ extension CrashSimulation {
     }
 
     private func note(_ step: TimeSpan) {
-        if let moment { mostShift = max(mostShift, moment.shift) }
+        if let moment { mostShift = max(mostShift, moment.wallOffset) }
         clockError = clockError + step
         mostAhead = max(mostAhead, clockError)
     }

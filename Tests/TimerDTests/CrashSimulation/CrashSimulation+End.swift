@@ -93,7 +93,7 @@ extension CrashSimulation {
                     stored,
                     own,
                     at: moment,
-                    ahead: max(mostAhead, mostShift - moment.shift),
+                    ahead: max(mostAhead, mostShift - moment.wallOffset),
                     forgotten: prunes
                         ? forgotten(id, rows, at: moment.reading(of: stored.clock)) : []
                 )

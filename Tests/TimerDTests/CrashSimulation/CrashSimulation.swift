@@ -108,7 +108,7 @@ final class CrashSimulation: @unchecked Sendable {
     }
 
     var wall: Timestamp { life?.clock?.now().wall ?? machine.wall }
-    var moment: Moment? { life?.clock?.now() }
+    var moment: ClockReading? { life?.clock?.now() }
 
     /// A little later: when what was sent a signal ends.
     func soon() -> Timestamp {

@@ -37,10 +37,10 @@ struct PromisedJob {
     var hasLostPower = false
     var hasBooted = false
 
-    init(_ job: StoredJob, shift: TimeSpan) {
+    init(_ job: StoredJob, wallOffset: TimeSpan) {
         id = job.id
         definition = job.definition
-        let added = Moment(elapsed: job.addedAt - shift, shift: shift)
+        let added = ClockReading(elapsed: job.addedAt - wallOffset, wallOffset: wallOffset)
         dates = YearJob(job, words: YearJob.words(job.definition), at: added)
         state = job.definition.paused == true ? .paused : .scheduled
         mayHaveEnded = job.definition.isTied

@@ -25,7 +25,7 @@ final class SimulatedProcesses: @unchecked Sendable {
 
         /// When it was started, to the daemon.
         var ticks: Int64 { Int64(pid) * 7 }
-        var identity: Orphan { Orphan(pid: pid, ticks: ticks) }
+        var identity: ProcessIdentity { ProcessIdentity(pid: pid, ticks: ticks) }
     }
 
     /// Of those that live, by pid.
@@ -169,16 +169,18 @@ final class SimulatedRunner: CommandRunner, @unchecked Sendable {
         return true
     }
 
-    func process(_ pid: Int32) -> Orphan? { processes.living[pid]?.identity }
+    func process(_ pid: Int32) -> ProcessIdentity? { processes.living[pid]?.identity }
 
-    func orphans(of runs: [Int64: UInt32], socket: String) -> [Int64: Orphan] {
+    func processes(of runs: [Int64: UInt32], socket: String) -> [Int64: ProcessIdentity] {
         let found = processes.living.values.filter { runs[$0.run] != nil }
         return Dictionary(found.map { ($0.run, $0.identity) }) { first, _ in first }
     }
 
-    func lives(_ process: Orphan) -> Bool { processes.living[process.pid]?.ticks == process.ticks }
+    func lives(_ process: ProcessIdentity) -> Bool {
+        processes.living[process.pid]?.ticks == process.ticks
+    }
 
-    func end(_ process: Orphan, of owner: UInt32, by teardown: Teardown) async -> [Int32] {
+    func end(_ process: ProcessIdentity, of owner: UInt32, by teardown: Teardown) async -> [Int32] {
         guard lives(process), !isDead else { return [] }
         processes.end(process.pid, at: simulation.soon())
         await withCheckedContinuation { continuation in

@@ -115,7 +115,7 @@ struct TargetDescriptorTests {
     func perUser() async throws {
         let sleepers = try Sleepers(6)
         let targets = sleepers.pids.compactMap { pid in
-            Orphan.ticks(of: pid).map { Orphan(pid: pid, ticks: $0) }
+            ProcessIdentity.ticks(of: pid).map { ProcessIdentity(pid: pid, ticks: $0) }
         }
         let watch = TargetWatch(on: .test, most: 4, mostPerUser: 3)
         for target in targets.prefix(3) {

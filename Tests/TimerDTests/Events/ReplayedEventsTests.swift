@@ -55,9 +55,9 @@ import TimerControl
         let moment = test.clock.now()
         try await test.store.writer.write { database in
             let writer = JobTransaction(database, at: moment, horizon: .distantPast)
-            var effort = Effort.unbounded
+            var budget = WorkBudget.unbounded
             let stored = try #require(try writer.job(job))
-            #expect(try writer.remove(stored, &effort))
+            #expect(try writer.remove(stored, &budget))
         }
     }
 
@@ -258,14 +258,14 @@ import TimerControl
                 var writer = JobTransaction(database, at: moment, horizon: .distantPast)
                 for id in [job, gone] {
                     let stored = try #require(try writer.job(id))
-                    try writer.noteFired(
+                    try writer.enqueueFired(
                         FireID(rawValue: 1),
                         of: stored,
                         fireDate: moment.wall + .seconds(5),
                         missed: 3,
                         isByHand: true
                     )
-                    try writer.note(
+                    try writer.enqueue(
                         .runFinished,
                         stored,
                         fire: FireID(rawValue: 999),
@@ -275,7 +275,7 @@ import TimerControl
                         $0.reason = "no such file"
                     }
                 }
-                return writer.outcome.notices.map(\.event)
+                return writer.outcome.outboxEvents.map(\.event)
             }
             try await Self.change(test, job, Self.definition(words, userInfo: "2"))
             try await Self.remove(test, gone)

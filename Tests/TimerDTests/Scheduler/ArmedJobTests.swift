@@ -28,14 +28,14 @@ import TimerControl
         }
     }
 
-    static let settled: @Sendable (inout StoredJob) -> Void = { $0.claim?.isSettled = true }
+    static let settled: @Sendable (inout StoredJob) -> Void = { $0.claim?.isPast = true }
 
     static let rows = [
         // An event waits for its date, and fires.
         Row(at: 9.999, isCommand: false, expected: .wait),
         Row(at: 10, isCommand: false, expected: .fire),
         Row(at: 19.999, isCommand: false, expected: .fire),
-        Row(at: 20, isCommand: false, expected: .resettle),
+        Row(at: 20, isCommand: false, expected: .resolveAgain),
         Row(at: 20, isCommand: false, change: settled, expected: .fire),
         Row(at: 99, isCommand: false, change: { $0.claim?.isRedelivery = true }, expected: .fire),
         Row(at: 10, isCommand: false, change: { $0.claim = nil }, expected: .wait),
@@ -50,11 +50,11 @@ import TimerControl
         Row(at: 10, stage: .preparing(isDue: false), expected: .fire),
         Row(at: 10, stage: .prepared(run), expected: .fire),
         // What was missed is settled anew; of what was made ready, only what is too late for any fire.
-        Row(at: 20, expected: .resettle),
+        Row(at: 20, expected: .resolveAgain),
         Row(at: 20, stage: .prepared(run), expected: .fire),
         Row(at: 70, stage: .prepared(run), expected: .fire),
-        Row(at: 70.001, stage: .prepared(run), expected: .resettle),
-        Row(at: 70.001, stage: .preparing(isDue: true), expected: .resettle),
+        Row(at: 70.001, stage: .prepared(run), expected: .resolveAgain),
+        Row(at: 70.001, stage: .preparing(isDue: true), expected: .resolveAgain),
         Row(at: 70.001, stage: .prepared(run), change: settled, expected: .fire),
         // A run in progress.
         Row(at: 10, isRunning: true, expected: .skip),

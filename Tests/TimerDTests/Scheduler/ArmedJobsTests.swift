@@ -26,7 +26,7 @@ struct ArmedJobsTests {
         var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
         definition.name = name
         definition.tags = tags
-        let moment = Moment(elapsed: TestScheduler.start, shift: .zero)
+        let moment = ClockReading(elapsed: TestScheduler.start, wallOffset: .zero)
         let new = try NewJob(definition, owner: owner.uid, at: moment, zone: .utc)
         return StoredJob(
             id: JobID(rawValue: id),
@@ -39,7 +39,7 @@ struct ArmedJobsTests {
             movedFrom: nil,
             claim: StoredJob.Claim(fire: FireID(rawValue: id), missed: 0),
             fires: 0,
-            uncut: 0,
+            rowsSinceTrim: 0,
             addedAt: moment.wall,
             endedAt: nil,
             endReason: nil,
@@ -137,15 +137,15 @@ struct ArmedJobsTests {
     func holds() throws {
         let job = try Self.job(1, name: "a", tags: ["x"])
         for selection in [JobSelection.ids([job.id]), .name("a"), .tag("x")] {
-            var holds = Holds()
-            holds.hold(selection, caller: Self.ben)
-            #expect(!holds.covers(job), "\(selection) of another user")
-            holds.hold(selection, caller: Self.ann)
-            holds.hold(selection, caller: Self.ann)
-            holds.release(selection, caller: Self.ann)
-            #expect(holds.covers(job), "\(selection)")
-            holds.release(selection, caller: Self.ann)
-            #expect(!holds.covers(job), "\(selection)")
+            var fireLocks = FireLocks()
+            fireLocks.hold(selection, caller: Self.ben)
+            #expect(!fireLocks.covers(job), "\(selection) of another user")
+            fireLocks.hold(selection, caller: Self.ann)
+            fireLocks.hold(selection, caller: Self.ann)
+            fireLocks.release(selection, caller: Self.ann)
+            #expect(fireLocks.covers(job), "\(selection)")
+            fireLocks.release(selection, caller: Self.ann)
+            #expect(!fireLocks.covers(job), "\(selection)")
         }
     }
 }

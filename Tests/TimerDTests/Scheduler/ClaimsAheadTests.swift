@@ -8,7 +8,7 @@ import TimerControl
 
 @Suite("Claims ahead: what is decided")
 struct ClaimsAheadTests {
-    private static let moment = Moment(elapsed: TestScheduler.start, shift: .zero)
+    private static let moment = ClockReading(elapsed: TestScheduler.start, wallOffset: .zero)
 
     /// An hourly job that has fired twice, with so many claims behind its next date.
     private static func job(ahead count: Int) throws -> StoredJob {
@@ -55,7 +55,7 @@ struct ClaimsAheadTests {
         #expect(ClaimDepth.depth(of: job, armed: ClaimDepth.jobs + 1) == 0)
         #expect(ClaimDepth.depth(of: job, armed: 1, isLate: true) == 0)
         var late = job
-        late.claim?.isSettled = true
+        late.claim?.isPast = true
         #expect(ClaimDepth.depth(of: late, armed: 1) == 0)
         var command = job
         command.definition.command = ["true"]
@@ -65,8 +65,8 @@ struct ClaimsAheadTests {
     @Test("An answer that is older than what has fired brings only the claims beyond that")
     func olderAnswer() throws {
         var gone = GoneAhead()
-        let first = gone.tell(of: JobID(rawValue: 1), fires: 3, waits: false)
-        let second = gone.tell(of: JobID(rawValue: 1), fires: 4, waits: false)
+        let first = gone.number(recordOf: JobID(rawValue: 1), fires: 3, waits: false)
+        let second = gone.number(recordOf: JobID(rawValue: 1), fires: 4, waits: false)
         var said = try Self.job(ahead: 3)
         said.fires = 3
         said.told = first
@@ -92,22 +92,22 @@ struct ClaimsAheadTests {
         let id = JobID(rawValue: 1)
         var gone = GoneAhead()
         var said = try Self.job(ahead: 3)
-        said.told = gone.tell(of: id, fires: 3, waits: false)
+        said.told = gone.number(recordOf: id, fires: 3, waits: false)
         said.fires = 3
-        let last = gone.tell(of: id, fires: 3, waits: true)
+        let last = gone.number(recordOf: id, fires: 3, waits: true)
         let older = gone.take(said)
         #expect(older?.id == nil)
         said.told = last
         let answer = gone.take(said)
         #expect(answer?.fires == 3)
-        _ = gone.tell(of: id, fires: 9, waits: true)
+        _ = gone.number(recordOf: id, fires: 9, waits: true)
         said.told = 0
         let change = gone.take(said)
         #expect(change?.fires == 3)
         #expect(!gone.contains(id))
         // Nor does an answer arm what the store has held.
-        said.told = gone.tell(of: id, fires: 4, waits: false)
-        _ = gone.tell(of: id, fires: 5, waits: false)
+        said.told = gone.number(recordOf: id, fires: 4, waits: false)
+        _ = gone.number(recordOf: id, fires: 5, waits: false)
         said.held = "for a reason"
         let held = gone.take(said)
         #expect(held?.isHeld == true)

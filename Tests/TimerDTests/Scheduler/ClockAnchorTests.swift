@@ -20,7 +20,7 @@ struct ClockAnchorTests {
     static let stored = ClockAnchor(
         bootID: "a",
         elapsedBase: date(4000) - second(0),
-        shift: .zero,
+        wallOffset: .zero,
         elapsed: date(5000)
     )
 
@@ -29,7 +29,7 @@ struct ClockAnchorTests {
         let none = ClockAnchor(
             bootID: "",
             elapsedBase: .zero,
-            shift: .zero,
+            wallOffset: .zero,
             elapsed: Self.second(0)
         )
         let (anchor, step) = none.resumed(
@@ -38,7 +38,7 @@ struct ClockAnchorTests {
             wall: Self.date(9000)
         )
         #expect(anchor.elapsed == Self.date(9000))
-        #expect(anchor.shift == .zero)
+        #expect(anchor.wallOffset == .zero)
         #expect(step == .zero)
     }
 
@@ -64,7 +64,7 @@ struct ClockAnchorTests {
             wall: Self.date(5100 + seconds)
         )
         #expect(anchor.elapsed == Self.date(5100))
-        #expect(anchor.shift == .seconds(seconds))
+        #expect(anchor.wallOffset == .seconds(seconds))
         #expect(step == .seconds(seconds))
     }
 
@@ -74,13 +74,13 @@ struct ClockAnchorTests {
         let stored = ClockAnchor(
             bootID: "a",
             elapsedBase: now - Self.second(10),
-            shift: Self.second(10) - now,
+            wallOffset: Self.second(10) - now,
             elapsed: now
         )
         let right = now + .seconds(60)
         let (anchor, _) = stored.resumed(bootID: "b", sinceBoot: Self.second(5), wall: right)
         #expect(anchor.elapsed == now)
-        #expect(anchor.elapsed + anchor.shift == right)
+        #expect(anchor.elapsed + anchor.wallOffset == right)
     }
 
     @Test("Time that began in 1970, and a clock that is set, are no measure of a reboot")
@@ -88,7 +88,7 @@ struct ClockAnchorTests {
         let stored = ClockAnchor(
             bootID: "a",
             elapsedBase: .zero,
-            shift: .zero,
+            wallOffset: .zero,
             elapsed: Self.second(100)
         )
         let (anchor, step) = stored.resumed(
@@ -103,14 +103,14 @@ struct ClockAnchorTests {
     @Test("Across a reboot elapsed time goes on by the wall clock, and earlier steps still count")
     func reboot() {
         var stored = Self.stored
-        stored.shift = .seconds(100)
+        stored.wallOffset = .seconds(100)
         let (anchor, step) = stored.resumed(
             bootID: "b",
             sinceBoot: Self.second(30),
             wall: Self.date(8100)
         )
         #expect(anchor.elapsed == Self.date(8000))
-        #expect(anchor.shift == .seconds(100))
+        #expect(anchor.wallOffset == .seconds(100))
         #expect(step == .zero)
     }
 

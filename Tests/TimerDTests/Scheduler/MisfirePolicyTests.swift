@@ -17,15 +17,15 @@ struct MisfirePolicyTests {
         Timestamp(microseconds: second * 1_000_000)
     }
 
-    /// What a settlement came to, in seconds: "skip 0-20 x3 coalesced; fire 30 +3".
-    static func text(_ settlement: MisfirePolicy.Settlement) -> String {
-        let skipped = settlement.skipped.map { dates in
+    /// What a resolution came to, in seconds: "skip 0-20 x3 coalesced; fire 30 +3".
+    static func text(_ resolution: MisfirePolicy.Resolution) -> String {
+        let skipped = resolution.skipped.map { dates in
             let (first, last) = (
                 dates.first.microseconds / 1_000_000, dates.last.microseconds / 1_000_000
             )
             return "skip \(first)-\(last) x\(dates.count) \(dates.reason.rawValue)"
         }
-        let fire = settlement.fire.map {
+        let fire = resolution.fire.map {
             ["fire \($0.date.microseconds / 1_000_000) +\($0.missed)"]
         }
         return (skipped + (fire ?? [])).joined(separator: "; ")
@@ -111,13 +111,13 @@ struct MisfirePolicyTests {
             after: .seconds(row.after),
             window: row.window.map(TimeSpan.seconds)
         )
-        let settlement = policy.settle(
+        let resolution = policy.resolve(
             JobDates(Self.grid),
             from: Self.second(0),
             until: row.until.map(Self.second),
             at: Self.second(row.now)
         )
-        #expect(Self.text(settlement) == row.result)
+        #expect(Self.text(resolution) == row.result)
     }
 
     @Test("Under 'all', settling again and again fires each missed date once, oldest first")
@@ -126,9 +126,9 @@ struct MisfirePolicyTests {
         var date = Self.second(0)
         var told: [String] = []
         while date <= Self.second(55) {
-            let settlement = policy.settle(JobDates(Self.grid), from: date, at: Self.second(55))
-            told.append(Self.text(settlement))
-            date = Self.grid.nextFireDate(after: settlement.fire?.date ?? date) ?? .distantFuture
+            let resolution = policy.resolve(JobDates(Self.grid), from: date, at: Self.second(55))
+            told.append(Self.text(resolution))
+            date = Self.grid.nextFireDate(after: resolution.fire?.date ?? date) ?? .distantFuture
         }
         #expect(
             told == [
@@ -141,8 +141,8 @@ struct MisfirePolicyTests {
     func longGap() {
         let grid = Schedule.every(IntervalGrid(first: Self.second(0), interval: .seconds(5)))
         let now = Self.second(14 * 86_400 + 2)
-        let settlement = MisfirePolicy().settle(JobDates(grid), from: Self.second(0), at: now)
-        #expect(settlement.fire?.missed == 14 * 86_400 / 5)
-        #expect(settlement.skipped.map(\.count) == [14 * 86_400 / 5])
+        let resolution = MisfirePolicy().resolve(JobDates(grid), from: Self.second(0), at: now)
+        #expect(resolution.fire?.missed == 14 * 86_400 / 5)
+        #expect(resolution.skipped.map(\.count) == [14 * 86_400 / 5])
     }
 }

@@ -243,7 +243,7 @@ struct SchedulerAheadTests {
             let job = try await Self.begin(test)
             try await test.advance(by: .seconds(12))
             let fired = try await Self.rows(test, job.id).filter { $0.hasPrefix("fired") }
-            #expect((19..<20 + JobTransaction.cutInterval).contains(fired.count), "\(fired.count)")
+            #expect((19..<20 + JobTransaction.trimInterval).contains(fired.count), "\(fired.count)")
         }
     }
 

@@ -12,13 +12,13 @@ import TimerControl
     private let watch = TargetWatch(on: .test, most: 4)
 
     /// A process that waits until it is killed.
-    private static func sleeper() throws -> Orphan {
+    private static func sleeper() throws -> ProcessIdentity {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sleep")
         process.arguments = ["1000"]
         try process.run()
         let pid = process.processIdentifier
-        return Orphan(pid: pid, ticks: try #require(Orphan.ticks(of: pid)))
+        return ProcessIdentity(pid: pid, ticks: try #require(ProcessIdentity.ticks(of: pid)))
     }
 
     @Test("The end of a process is told to each of its jobs once, and its descriptor is free again")

@@ -47,7 +47,7 @@ struct GrowthLoad {
         let jobs = rows["jobs"]
         let age = keeping.limits.endedJobsMaxAge + Retention.pause
         let endedFor = Int(age.microseconds / 1_000_000) + 5
-        let rowsOfJob = keeping.runs + JobTransaction.cutInterval + 1 + JobTransaction.rangeLimit
+        let rowsOfJob = keeping.runs + JobTransaction.trimInterval + 1 + JobTransaction.rangeLimit
         let limits = [
             ("jobs", jobs, 49 + Self.oneShotsPerSecond * endedFor),
             ("fires", rows["fires"], 49 * rowsOfJob + jobs),

@@ -71,7 +71,7 @@ struct Ledger {
     let stored: StoredJob
     let rows: [Row]
     let now: Timestamp
-    private let shift: TimeSpan
+    private let wallOffset: TimeSpan
     /// How far the wall clock was ahead at most, and may have been when the job ended: of the true
     /// time, or of the elapsed clock beyond what it is now.
     private let ahead: TimeSpan
@@ -84,7 +84,7 @@ struct Ledger {
         _ job: YearJob,
         _ stored: StoredJob,
         _ rows: [Row],
-        at moment: Moment,
+        at moment: ClockReading,
         ahead: TimeSpan = .zero,
         forgotten: [ClosedRange<Timestamp>] = []
     ) {
@@ -92,7 +92,7 @@ struct Ledger {
         self.stored = stored
         self.rows = rows
         now = moment.reading(of: job.clock)
-        shift = moment.shift
+        wallOffset = moment.wallOffset
         self.ahead = ahead
         self.forgotten = forgotten
         check()
@@ -172,8 +172,8 @@ struct Ledger {
         case nil: return now
         case .until: return min(job.until ?? now, now)
         case .invalidated, .replaced, .targetGone:
-            let shift = job.clock == .elapsed ? self.shift + ahead : .zero
-            return min(stored.endedAt.map { $0 - shift } ?? now, now)
+            let wallOffset = job.clock == .elapsed ? self.wallOffset + ahead : .zero
+            return min(stored.endedAt.map { $0 - wallOffset } ?? now, now)
         case .count:
             let fires = rows.filter { $0.state != .skipped }
             return fires.max { $0.id < $1.id }?.first ?? now

@@ -46,7 +46,9 @@ struct StoredLoad {
         database.checkpointIfDue()
     }
 
-    private var moment: Moment { Moment(elapsed: start + .seconds(seconds), shift: .zero) }
+    private var moment: ClockReading {
+        ClockReading(elapsed: start + .seconds(seconds), wallOffset: .zero)
+    }
 
     private mutating func transaction(_ body: (inout StoredLoad) throws -> Void) throws {
         try database.begin()
@@ -95,7 +97,7 @@ struct StoredLoad {
         guard let run else { return }
         let fire = CommandFire(id: claim.fire, job: job, fireDate: moment.wall)
         let command = RunningCommand(run: run, fire: fire, command: ["x"])
-        let process = Orphan(pid: 4_194_303, ticks: 12_345_678)
+        let process = ProcessIdentity(pid: 4_194_303, ticks: 12_345_678)
         try writer.recordStarted(command, process.pid, process, at: moment.wall)
         let ended = EndedRun(
             fire: claim.fire,
@@ -124,7 +126,7 @@ struct StoredLoad {
     /// What a scheduler would do with what a write did.
     private mutating func take(_ outcome: StoreOutcome) throws {
         for job in outcome.jobs { armed[job.id] = job.claim == nil ? nil : job }
-        for notice in outcome.notices {
+        for notice in outcome.outboxEvents {
             var event = notice.event
             event.seq = nextEvent
             nextEvent += 1

@@ -62,7 +62,7 @@ final class Year {
         try FileManager.default.removeItem(atPath: folder)
     }
 
-    var moment: Moment { test.clock.now() }
+    var moment: ClockReading { test.clock.now() }
     var trueTime: Timestamp { moment.wall - error }
     /// Whether the wall clock shows a date at which the daemon trusts it.
     var isSet: Bool { moment.wall >= .earliestOfClocks }
@@ -140,9 +140,9 @@ final class Year {
     /// Most of a year is slept through, but few of the days on which the zone's clocks are set.
     private func awakeForShifts(_ time: TimeSpan) -> TimeSpan {
         let now = trueTime
-        guard let shift = zone.shifts.first(where: { $0 > now + .hours(6) }), dice.isTrue(0.8)
+        guard let wallOffset = zone.shifts.first(where: { $0 > now + .hours(6) }), dice.isTrue(0.8)
         else { return time }
-        return min(time, shift - .hours(5) - now)
+        return min(time, wallOffset - .hours(5) - now)
     }
 
     /// A busy host: nobody tells the daemon.

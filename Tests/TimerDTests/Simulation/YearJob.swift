@@ -28,7 +28,7 @@ struct YearJob {
         var end: Timestamp?
     }
 
-    init(_ job: StoredJob, words: String, at moment: Moment) {
+    init(_ job: StoredJob, words: String, at moment: ClockReading) {
         id = job.id
         self.words = words
         clock = job.clock

@@ -9,7 +9,7 @@ import TimerControl
     @Test("Root and the daemon's user find a place where others have taken all that are theirs")
     func connections() {
         var counts = ConnectionCounts()
-        var settings = ControlSocket.Settings(path: "", admission: Admission(owner: 500))
+        var settings = ControlSocket.Settings(path: "", admission: AccessPolicy(owner: 500))
         (settings.maxConnections, settings.maxConnectionsPerUser) = (30, 20)
         func refusal(_ uid: UInt32) -> String? {
             counts.refusal(of: Caller(Owner(uid: uid, name: nil), daemon: 500), settings)?.message

@@ -28,7 +28,7 @@ import TimerControl
         try await TestSocket.with { server in
             let path = server.path + "2"
             let later = try await ControlSocket.bind(
-                ControlSocket.Settings(path: path, admission: Admission(owner: getuid())),
+                ControlSocket.Settings(path: path, admission: AccessPolicy(owner: getuid())),
                 bus: server.bus,
                 source: server.log.source,
                 logger: quietLogger,
@@ -51,7 +51,7 @@ import TimerControl
         try await TestSocket.with { server in
             let path = server.path + "2"
             let never = try await ControlSocket.bind(
-                ControlSocket.Settings(path: path, admission: Admission(owner: getuid())),
+                ControlSocket.Settings(path: path, admission: AccessPolicy(owner: getuid())),
                 bus: server.bus,
                 source: server.log.source,
                 logger: quietLogger,
@@ -83,7 +83,7 @@ import TimerControl
 
     @Test("Only the daemon's own user and root may come in")
     func admission() {
-        let admission = Admission(owner: 1000)
+        let admission = AccessPolicy(owner: 1000)
         #expect(admission.refusal(of: Peer(uid: 1000, gid: 1, pid: 1)) == nil)
         #expect(admission.refusal(of: Peer(uid: 0, gid: 1, pid: 1)) == nil)
         let refusal = admission.refusal(of: Peer(uid: 1001, gid: 0, pid: 1))
@@ -91,7 +91,7 @@ import TimerControl
         #expect(
             refusal?.message == "uid 1001 may not use this daemon; accepted are uid 1000 and root"
         )
-        #expect(Admission(owner: 0).refusal(of: Peer(uid: 1, gid: 0, pid: 1)) != nil)
+        #expect(AccessPolicy(owner: 0).refusal(of: Peer(uid: 1, gid: 0, pid: 1)) != nil)
     }
 
     @Test("Over the limit of connections a client gets one line, and a place once there is one")
@@ -196,7 +196,7 @@ import TimerControl
                 try await ControlSocket.start(
                     ControlSocket.Settings(
                         path: server.path,
-                        admission: Admission(owner: getuid())
+                        admission: AccessPolicy(owner: getuid())
                     ),
                     bus: server.bus,
                     source: server.log.source,

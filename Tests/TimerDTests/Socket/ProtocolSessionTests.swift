@@ -75,7 +75,7 @@ struct ProtocolSessionTests {
         let socket = try await ControlSocket.start(
             ControlSocket.Settings(
                 path: folder + "/s.sock",
-                admission: Admission(owner: geteuid())
+                admission: AccessPolicy(owner: geteuid())
             ),
             bus: bus,
             source: test.store.events(after: test.scheduler),

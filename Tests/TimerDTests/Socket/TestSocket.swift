@@ -25,7 +25,7 @@ struct TestSocket: Sendable {
     /// Starts one, hands it to `body`, and stops it.
     static func with(
         newest: Int64 = 0,
-        admission: Admission = Admission(owner: getuid()),
+        admission: AccessPolicy = AccessPolicy(owner: getuid()),
         handle: @escaping RequestHandler = echo,
         check: RequestChecker? = nil,
         settings change: (inout ControlSocket.Settings) -> Void = { _ in },
@@ -198,7 +198,7 @@ final class Tally: Sendable {
     }
 }
 
-/// Holds back whoever comes, until it is opened.
+/// FireLocks back whoever comes, until it is opened.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import JobModel
-
 @testable import TimerD
 
 /// Every statement of the program, by the name that it has in the source; `AllQueryPlansTests` finds one that

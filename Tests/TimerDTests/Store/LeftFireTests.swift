@@ -15,7 +15,7 @@ import TimerControl
         /// Whether it is what its job has claimed for its next date.
         var isClaim = true
         /// Whether its event may have been told, whatever the clock says.
-        var isInDoubt = false
+        var isMaybeTold = false
         var expected: LeftFire.Verdict
     }
 
@@ -30,10 +30,10 @@ import TimerControl
         Row(state: .claimed, at: 9.999, isCommand: false, expected: .keep),
         // One that has come: an event may have been told, a command was not started.
         Row(state: .claimed, at: 10, isCommand: false, expected: .redeliver),
-        Row(state: .claimed, at: 10, expected: .resettle),
+        Row(state: .claimed, at: 10, expected: .resolveAgain),
         Row(state: .claimed, at: 5000, isCommand: false, expected: .redeliver),
         // By a clock that was set back since.
-        Row(state: .claimed, isCommand: false, isInDoubt: true, expected: .redeliver),
+        Row(state: .claimed, isCommand: false, isMaybeTold: true, expected: .redeliver),
         // By hand: no later date makes up for it.
         Row(state: .claimed, isClaim: false, expected: .carryOut),
         Row(state: .claimed, at: 11, isCommand: false, isClaim: false, expected: .carryOut),
@@ -48,9 +48,9 @@ import TimerControl
             wallDate: .start(10),
             state: row.state,
             missed: 0,
-            firedAt: row.isInDoubt ? .start(10) : nil
+            firedAt: row.isMaybeTold ? .start(10) : nil
         )
-        let moment = Moment(elapsed: .start(row.at), shift: .zero)
+        let moment = ClockReading(elapsed: .start(row.at), wallOffset: .zero)
         #expect(left.verdict(of: job, isClaim: row.isClaim, at: moment) == row.expected)
     }
 
@@ -66,10 +66,10 @@ import TimerControl
             missed: 0
         )
         // The wall clock was set forward by an hour at 5 s.
-        let ahead = Moment(elapsed: .start(5), shift: .seconds(3600))
+        let ahead = ClockReading(elapsed: .start(5), wallOffset: .seconds(3600))
         #expect(!left.hasCome(of: every, at: ahead))
         #expect(left.hasCome(of: cron, at: ahead))
-        let back = Moment(elapsed: .start(15), shift: .seconds(-3600))
+        let back = ClockReading(elapsed: .start(15), wallOffset: .seconds(-3600))
         #expect(left.hasCome(of: every, at: back))
         #expect(!left.hasCome(of: cron, at: back))
     }

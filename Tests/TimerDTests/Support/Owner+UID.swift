@@ -30,7 +30,7 @@ extension CommandHandler {
 }
 
 extension NewJob {
-    init(_ definition: JobDefinition, owner uid: UInt32, at moment: Moment, zone: Zone)
+    init(_ definition: JobDefinition, owner uid: UInt32, at moment: ClockReading, zone: Zone)
         throws(ControlError)
     {
         try self.init(definition, owner: Owner(uid: uid), at: moment, zone: zone)

@@ -16,7 +16,7 @@ extension StoredJob {
     ) throws -> StoredJob {
         var definition = JobDefinition(schedule: words)
         change(&definition)
-        let moment = Moment(elapsed: TestScheduler.start, shift: .zero)
+        let moment = ClockReading(elapsed: TestScheduler.start, wallOffset: .zero)
         let new = try NewJob(definition, owner: uid, at: moment, zone: .utc)
         return StoredJob(
             id: JobID(rawValue: id),
@@ -29,7 +29,7 @@ extension StoredJob {
             movedFrom: nil,
             claim: StoredJob.Claim(fire: FireID(rawValue: id), missed: 0),
             fires: 0,
-            uncut: 0,
+            rowsSinceTrim: 0,
             addedAt: moment.wall,
             endedAt: nil,
             endReason: nil,

@@ -216,11 +216,11 @@ final class TestScheduler: Sendable {
             let window = loadDate.value
             let next = [window, loop.firstDate].compactMap { $0 }.min()
             guard let next, next <= date else { break }
-            clock.advance(to: next - clock.now().shift)
+            clock.advance(to: next - clock.now().wallOffset)
             if !loop.fireTimers(of: next) { await scheduler.windowDue() }
             try await settle()
         }
-        clock.advance(to: date - clock.now().shift)
+        clock.advance(to: date - clock.now().wallOffset)
     }
 
     func advance(by span: TimeSpan) async throws {
@@ -231,12 +231,12 @@ final class TestScheduler: Sendable {
     func advanceWithoutStore(by span: TimeSpan) async {
         let date = clock.now().wall + span
         while let next = loop.firstDate, next <= date {
-            clock.advance(to: next - clock.now().shift)
+            clock.advance(to: next - clock.now().wallOffset)
             _ = loop.fireTimers(of: next)
             await loop.flush()
             await loop.flush()
         }
-        clock.advance(to: date - clock.now().shift)
+        clock.advance(to: date - clock.now().wallOffset)
     }
 
     /// Lets time pass in which nothing happens: a busy host, or sleep.

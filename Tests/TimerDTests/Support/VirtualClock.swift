@@ -47,7 +47,7 @@ final class VirtualClock: WallClock {
         clock = resumption.clock
     }
 
-    func now() -> Moment { clock.now() }
+    func now() -> ClockReading { clock.now() }
     func noteStep() -> ClockStep { clock.noteStep() }
 
     /// The machine as it stands.

@@ -6,7 +6,7 @@ import TimerControl
 
 @testable import TimerD
 
-@Suite("Holds") struct HoldsTests {
+@Suite("FireLocks") struct FireLocksTests {
     static let ann = Caller(uid: 1001, isAdministrator: false)
     static let ben = Caller(uid: 1002, isAdministrator: false)
     static let root = Caller(uid: 0, isAdministrator: true)
@@ -47,49 +47,49 @@ import TimerControl
     @Test("A change holds what its caller may mean by its words, until it is over", arguments: rows)
     func selections(row: Row) throws {
         let job = try Self.job()
-        var holds = Holds()
-        holds.hold(row.selection, caller: row.caller)
-        #expect(holds.covers(job) == row.covers)
-        holds.release(row.selection, caller: row.caller)
-        #expect(!holds.covers(job))
+        var fireLocks = FireLocks()
+        fireLocks.hold(row.selection, caller: row.caller)
+        #expect(fireLocks.covers(job) == row.covers)
+        fireLocks.release(row.selection, caller: row.caller)
+        #expect(!fireLocks.covers(job))
     }
 
     @Test("Of two changes of one job, the second goes on holding it")
     func twice() throws {
         let job = try Self.job()
-        var holds = Holds()
-        holds.hold(.name("backup"), caller: Self.ann)
-        holds.hold(.name("backup"), caller: Self.ann)
-        holds.release(.name("backup"), caller: Self.ann)
-        #expect(holds.covers(job))
-        holds.release(.name("backup"), caller: Self.ann)
-        #expect(!holds.covers(job))
+        var fireLocks = FireLocks()
+        fireLocks.hold(.name("backup"), caller: Self.ann)
+        fireLocks.hold(.name("backup"), caller: Self.ann)
+        fireLocks.release(.name("backup"), caller: Self.ann)
+        #expect(fireLocks.covers(job))
+        fireLocks.release(.name("backup"), caller: Self.ann)
+        #expect(!fireLocks.covers(job))
     }
 
     @Test("All jobs of an owner are held, by uid and name")
     func owner() throws {
         let job = try Self.job()
-        var holds = Holds()
-        holds.hold(Owner(uid: 1001, name: "another"))
-        #expect(!holds.covers(job), "a uid that is somebody else's by now")
-        holds.hold(job.owner)
-        #expect(holds.covers(job))
-        holds.release(job.owner)
-        #expect(!holds.covers(job))
+        var fireLocks = FireLocks()
+        fireLocks.hold(Owner(uid: 1001, name: "another"))
+        #expect(!fireLocks.covers(job), "a uid that is somebody else's by now")
+        fireLocks.hold(job.owner)
+        #expect(fireLocks.covers(job))
+        fireLocks.release(job.owner)
+        #expect(!fireLocks.covers(job))
     }
 
     @Test("No wall job begins to fire while the store has it follow a clock that was set back")
     func wallJobs() throws {
         let wall = try StoredJob.sample(ScheduleWords(cron: "*/5 * * * * *"))
         let elapsed = try StoredJob.sample(ScheduleWords(every: "5s"))
-        var holds = Holds()
-        holds.holdWallJobs()
-        holds.holdWallJobs()
-        #expect(holds.covers(wall))
-        #expect(!holds.covers(elapsed))
-        holds.releaseWallJobs()
-        #expect(holds.covers(wall), "the clock was set back once more meanwhile")
-        holds.releaseWallJobs()
-        #expect(!holds.covers(wall))
+        var fireLocks = FireLocks()
+        fireLocks.holdWallJobs()
+        fireLocks.holdWallJobs()
+        #expect(fireLocks.covers(wall))
+        #expect(!fireLocks.covers(elapsed))
+        fireLocks.releaseWallJobs()
+        #expect(fireLocks.covers(wall), "the clock was set back once more meanwhile")
+        fireLocks.releaseWallJobs()
+        #expect(!fireLocks.covers(wall))
     }
 }

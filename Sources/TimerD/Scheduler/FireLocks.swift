@@ -7,7 +7,7 @@ import TimerControl
 ///
 /// Only the store knows all jobs of a tag or a user. So a job that a window load brings meanwhile is compared
 /// with the words of the changes. The cost of `covers` does not depend on how many changes there are.
-struct Holds: Sendable {
+struct FireLocks: Sendable {
     private var byWord: [OwnedWord: Int] = [:]
     private var byID: [Held: Int] = [:]
     private var byOwner: [Owner: Int] = [:]
@@ -25,7 +25,7 @@ struct Holds: Sendable {
         var owner: Owner?
     }
 
-    /// Holds what `selection` names; `release` ends it.
+    /// FireLocks what `selection` names; `release` ends it.
     mutating func hold(_ selection: JobSelection, caller: Caller) {
         change(selection, caller, by: 1)
     }
@@ -34,12 +34,12 @@ struct Holds: Sendable {
         change(selection, caller, by: -1)
     }
 
-    /// Holds all jobs of an owner; `release` ends it.
+    /// FireLocks all jobs of an owner; `release` ends it.
     mutating func hold(_ owner: Owner) { Self.count(1, of: owner, in: &byOwner) }
 
     mutating func release(_ owner: Owner) { Self.count(-1, of: owner, in: &byOwner) }
 
-    /// Holds all jobs of the wall clock; `releaseWallJobs` ends it.
+    /// FireLocks all jobs of the wall clock; `releaseWallJobs` ends it.
     mutating func holdWallJobs() { wallHolds += 1 }
 
     mutating func releaseWallJobs() { wallHolds -= 1 }

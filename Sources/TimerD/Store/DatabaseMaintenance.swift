@@ -7,7 +7,7 @@ import Schedules
 ///
 /// One at a time, on a connection and a thread of its own: it delays no fire, no commit and no list.
 /// The log grows meanwhile, as the copy stays at one state.
-actor DatabaseCare {
+actor DatabaseMaintenance {
     private let path: String
     private let thread = BlockingThreads(named: "timerd-care", limit: 1)
     private var isBusy = false

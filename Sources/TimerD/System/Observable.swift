@@ -3,7 +3,7 @@
 import Locks
 
 /// A value behind a lock; tasks can wait for its changes.
-final class Watched<Value: Sendable>: Sendable {
+final class Observable<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]

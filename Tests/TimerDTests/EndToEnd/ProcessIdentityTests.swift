@@ -9,7 +9,7 @@ import TimerControl
 @testable import TimerD
 
 @Suite("Processes that outlive the daemon", .timeLimit(.minutes(2)))
-struct OrphanTests {
+struct ProcessIdentityTests {
     /// Waits for the first line of a file that a command writes its pid to.
     private static func pid(in file: String, after old: pid_t = 0) async throws -> pid_t {
         @Sendable func read() -> pid_t? {
@@ -64,14 +64,14 @@ struct OrphanTests {
         defer { kill(pid, SIGKILL) }
         // setsid(1) becomes the command, or its parent where it leads a group already.
         try await eventually("it leads its session") {
-            Orphan.find([7: geteuid()], socket: "/no/such.sock")[7] != nil
+            ProcessIdentity.find([7: geteuid()], socket: "/no/such.sock")[7] != nil
         }
-        let found = Orphan.find([7: geteuid()], socket: "/no/such.sock")
+        let found = ProcessIdentity.find([7: geteuid()], socket: "/no/such.sock")
         let orphan = try #require(found[7])
         defer { kill(orphan.pid, SIGKILL) }
         #expect(orphan.lives)
-        #expect(Orphan.find([7: geteuid() + 1], socket: "/no/such.sock").isEmpty)
-        #expect(Orphan.find([8: geteuid()], socket: "/no/such.sock").isEmpty)
-        #expect(Orphan.find([7: geteuid()], socket: "/another.sock").isEmpty)
+        #expect(ProcessIdentity.find([7: geteuid() + 1], socket: "/no/such.sock").isEmpty)
+        #expect(ProcessIdentity.find([8: geteuid()], socket: "/no/such.sock").isEmpty)
+        #expect(ProcessIdentity.find([7: geteuid()], socket: "/another.sock").isEmpty)
     }
 }

@@ -4,7 +4,7 @@ import Glibc
 import SystemPackage
 
 /// A run's process that may have outlived the daemon which started it.
-struct Orphan: Sendable, Hashable {
+struct ProcessIdentity: Sendable, Hashable {
     let pid: pid_t
     /// When it was started, as `ticks(of:)` said then: another process may have the number by now.
     let ticks: Int64
@@ -18,15 +18,15 @@ struct Orphan: Sendable, Hashable {
     ///
     /// For runs whose process was not recorded, because the daemon died before that. `runs` holds the uid of
     /// each run: any user could give a process such an environment. Looks at every process there is.
-    static func find(_ runs: [Int64: UInt32], socket: String) -> [Int64: Orphan] {
+    static func find(_ runs: [Int64: UInt32], socket: String) -> [Int64: ProcessIdentity] {
         guard !runs.isEmpty else { return [:] }
-        var found: [Int64: Orphan] = [:]
+        var found: [Int64: ProcessIdentity] = [:]
         for pid in ProcessStatus.allProcesses ?? [] {
             // The run's own process leads its session; processes that it started are found by their group.
             guard getsid(pid) == pid, let run = run(of: pid, socket), let user = runs[run],
                 ProcessStatus.user(of: pid) == user, let ticks = ticks(of: pid)
             else { continue }
-            found[run] = Orphan(pid: pid, ticks: ticks)
+            found[run] = ProcessIdentity(pid: pid, ticks: ticks)
         }
         return found
     }

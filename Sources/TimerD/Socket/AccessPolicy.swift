@@ -7,7 +7,7 @@ import TimerControl
 ///
 /// Root and the user that the daemon runs as always may. Another user may if the daemon serves all users, no
 /// entry of `deny` matches the user, and an entry of `allow` does or `allow` is empty.
-struct Admission: Sendable {
+struct AccessPolicy: Sendable {
     /// The daemon's own uid.
     var owner: UInt32
     /// Whether others than the owner and root are served at all.

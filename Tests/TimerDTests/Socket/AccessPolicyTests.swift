@@ -8,17 +8,17 @@ import TimerControl
 
 @testable import TimerD
 
-@Suite("Admission") struct AdmissionTests {
+@Suite("AccessPolicy") struct AccessPolicyTests {
     @Test("A list of unknown names alone leaves root alone, and any name that is known does not")
     func unknownNames() {
-        var admission = Admission(owner: 0, isShared: true)
+        var admission = AccessPolicy(owner: 0, isShared: true)
         admission.users.uid = { $0 == "ann" ? 1001 : nil }
         admission.users.gid = { _ in nil }
         for (allow, isAlone): ([String], Bool) in [
             ([], false), (["bob"], true), (["bob", "@staff"], true), (["bob", "ann"], false),
             (["bob", "1002"], false),
         ] {
-            admission.allow = allow.compactMap(Admission.Entry.init)
+            admission.allow = allow.compactMap(AccessPolicy.Entry.init)
             #expect(admission.leavesRootAlone(admission.unknownNames()) == isAlone, "\(allow)")
         }
         // A daemon for one user has nobody to lock out.
@@ -62,11 +62,11 @@ import TimerControl
         arguments: examples
     )
     func lists(example: Example) {
-        let admission = Admission(
+        let admission = AccessPolicy(
             owner: 0,
             isShared: true,
-            allow: example.allow.compactMap(Admission.Entry.init),
-            deny: example.deny.compactMap(Admission.Entry.init),
+            allow: example.allow.compactMap(AccessPolicy.Entry.init),
+            deny: example.deny.compactMap(AccessPolicy.Entry.init),
             users: Self.users
         )
         let admitted = [0, 1001, 1002, 1003].filter { uid in
@@ -77,7 +77,7 @@ import TimerControl
 
     @Test("A group that the process has counts, beside those of its user")
     func processGroup() {
-        let admission = Admission(
+        let admission = AccessPolicy(
             owner: 0,
             isShared: true,
             allow: [.group("staff")],
@@ -95,11 +95,11 @@ import TimerControl
             groups: { _ in throw Down() }
         )
         for (allow, deny) in [(["ann"], []), ([], ["ann"]), ([], ["@staff"])] {
-            let admission = Admission(
+            let admission = AccessPolicy(
                 owner: 0,
                 isShared: true,
-                allow: allow.compactMap(Admission.Entry.init),
-                deny: deny.compactMap(Admission.Entry.init),
+                allow: allow.compactMap(AccessPolicy.Entry.init),
+                deny: deny.compactMap(AccessPolicy.Entry.init),
                 users: users
             )
             let peer = Peer(uid: 1001, gid: 1001, pid: 1)
@@ -111,7 +111,7 @@ import TimerControl
 
     @Test("A user's own daemon serves that user and root")
     func ownDaemon() {
-        let admission = Admission(owner: 1001)
+        let admission = AccessPolicy(owner: 1001)
         #expect(admission.refusal(of: Peer(uid: 1001, gid: 1, pid: 1)) == nil)
         #expect(admission.refusal(of: Peer(uid: 0, gid: 0, pid: 1)) == nil)
         #expect(
@@ -126,7 +126,7 @@ import TimerControl
             "", "@", "@@a", "a b", "a:b", "4294967295", "99999999999", "a\n", "\u{1b}[1m",
         ]
     )
-    func badEntries(text: String) { #expect(Admission.Entry(text) == nil) }
+    func badEntries(text: String) { #expect(AccessPolicy.Entry(text) == nil) }
 
     @Test("The system's user database knows root, and says nil for nobody")
     func system() throws {
@@ -142,7 +142,7 @@ import TimerControl
     func overSocket() async throws {
         // The daemon of somebody else, whose list leaves out whoever runs this, unless that is root.
         let users = UserDirectory(uid: { _ in getuid() }, gid: { _ in nil }, groups: { _ in [] })
-        let admission = Admission(owner: 1, isShared: true, deny: [.user("me")], users: users)
+        let admission = AccessPolicy(owner: 1, isShared: true, deny: [.user("me")], users: users)
         try await TestSocket.with(admission: admission) { server in
             let client = try await server.connect()
             guard getuid() != 0 else {
@@ -170,7 +170,7 @@ import TimerControl
             gid: { _ in nil },
             groups: { _ in [] }
         )
-        let admission = Admission(owner: 0, isShared: true, deny: [.user("x")], users: users)
+        let admission = AccessPolicy(owner: 0, isShared: true, deny: [.user("x")], users: users)
         let settings: (inout ControlSocket.Settings) -> Void = { $0.maxConnectionsPerUser = 2 }
         try await TestSocket.with(admission: admission, settings: settings) { server in
             // The folder is for the test's user alone.
