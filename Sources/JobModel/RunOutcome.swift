@@ -13,6 +13,11 @@ package enum RunOutcome: Sendable, Hashable {
     case interrupted
 }
 
+extension RunOutcome {
+    /// Of a run whose job was ended before its command began.
+    package static let withdrawn = notStarted("it was ended before it began")
+}
+
 extension RunOutcome: CustomStringConvertible {
     /// As the log has it.
     package var description: String {

@@ -91,7 +91,7 @@ struct DaemonCore {
             targets: TargetWatch(on: epoll),
             events: bus,
             eventSequenceEnd: store.state.eventSequenceEnd,
-            settings: Settings(configuration, account: account),
+            settings: SchedulerSettings(configuration, account: account),
             log: log
         )
         self.scheduler = scheduler

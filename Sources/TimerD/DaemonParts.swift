@@ -147,7 +147,9 @@ struct DaemonParts {
             log.warning("a changed setting needs a restart", metadata: ["setting": "\(setting)"])
         }
         (new.database, new.socket, new.listen) = (old.database, old.socket, old.listen)
-        await core.scheduler.reload(Settings(new, account: core.scheduler.settings.account))
+        await core.scheduler.reload(
+            SchedulerSettings(new, account: core.scheduler.settings.account)
+        )
         let socketSettings = ControlSocket.Settings(new, uid: geteuid())
         // Logged once it is in force, so that a reader of the log can rely on it.
         await socket.reload(socketSettings)

@@ -45,7 +45,7 @@ final class MetricsEndpoint: Sendable {
                 .serverChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
                         try channel.pipeline.syncOperations.addHandler(
-                            AcceptTrouble(logger: logger)
+                            AcceptBackoff(logger: logger)
                         )
                     }
                 }

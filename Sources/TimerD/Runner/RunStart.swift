@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
 import Locks
 
 /// Decides once whether a run's command begins or is withdrawn.
@@ -34,5 +35,5 @@ final class RunStart: Sendable {
 
 extension StartRefusal {
     /// The refusal of a run that was ended before it had a process.
-    static let withdrawn = StartRefusal("it was ended before it began")
+    static let withdrawn = StartRefusal("\(RunOutcome.withdrawn)")
 }

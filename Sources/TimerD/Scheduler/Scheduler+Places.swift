@@ -81,7 +81,7 @@ extension Scheduler {
 
     /// Stores that a command which was about to start waits again, for the next daemon.
     func putBack(_ command: RunningCommand) {
-        record(of: command.job) { try $0.waitAgain(command) }
+        record(of: command.job) { try $0.waitAgain(command.fire, after: command.run) }
         drop(command.fire.id)
     }
 

@@ -32,7 +32,9 @@ extension Scheduler {
 
     private func started(_ command: RunningCommand, _ pid: Int32, _ process: ProcessIdentity?) {
         let now = clock.now().wall
-        record(of: command.job) { try $0.recordStarted(command, pid, process, at: now) }
+        record(of: command.job) {
+            try $0.recordStarted(command.run, of: command.fire, pid, process, at: now)
+        }
     }
 
     /// The run's time is up, and processes of it go on because its owner may not end them.

@@ -27,7 +27,7 @@ actor Scheduler {
     /// The threads on which runs are prepared and waited for; nil for the global executor.
     let pool: (any TaskExecutor)?
     let events: any EventPublisher
-    private(set) var settings: Settings
+    private(set) var settings: SchedulerSettings
     let log: Logger
     private let findZone: ZoneRules.Finder
     /// The processes that jobs' lives are tied to.
@@ -88,7 +88,7 @@ actor Scheduler {
         pool: (any TaskExecutor)? = nil,
         events: any EventPublisher,
         eventSequenceEnd: Int64,
-        settings: Settings,
+        settings: SchedulerSettings,
         log: Logger,
         findZone: @escaping ZoneRules.Finder = ZoneRules.inDatabase
     ) {
@@ -112,7 +112,7 @@ actor Scheduler {
     }
 
     /// Goes by other settings from now on.
-    func reload(_ settings: Settings) {
+    func reload(_ settings: SchedulerSettings) {
         self.settings = settings
         retention.limits = settings.retention
         turns.limits = settings.turns

@@ -84,7 +84,7 @@ final class ControlSocket: Sendable {
                 .serverChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
                         try channel.pipeline.syncOperations.addHandler(
-                            AcceptTrouble(logger: logger)
+                            AcceptBackoff(logger: logger)
                         )
                     }
                 }
@@ -126,37 +126,5 @@ final class ControlSocket: Sendable {
         // try?: fails only if the channel is closed already.
         try? await channel.close()
         await clients.stop(within: TimeAmount(limit))
-    }
-}
-
-/// Stops accepting for 100 ms when a connection cannot be accepted, most likely for lack of descriptors.
-///
-/// NIO's own handler for this, `AcceptBackoffHandler`, does not help: a failed accept leaves the
-/// socket registered for reading, and the loop spins.
-final class AcceptTrouble: ChannelInboundHandler {
-    typealias InboundIn = any Channel
-
-    private let logger: Logger
-    /// Whether the warning was logged, and nothing has been accepted since.
-    private var isInTrouble = false
-
-    init(logger: Logger) { self.logger = logger }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        isInTrouble = false
-        context.fireChannelRead(data)
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if !isInTrouble {
-            logger.warning("cannot accept a connection yet", metadata: ["error": "\(error)"])
-        }
-        isInTrouble = true
-        let channel = context.channel
-        channel.setOption(.autoRead, value: false).assumeIsolated().whenSuccess {
-            channel.eventLoop.scheduleTask(in: .milliseconds(100)) {
-                channel.setOption(.autoRead, value: true)
-            }
-        }
     }
 }

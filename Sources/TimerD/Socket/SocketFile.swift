@@ -37,9 +37,6 @@ struct SocketFile: Sendable {
         var directoryMode: mode_t { self == .owner ? 0o700 : 0o755 }
     }
 
-    /// How many bytes a path may have: `sun_path` of unix(7), without the NUL.
-    static let longestPath = 107
-
     /// Makes the socket; a stale file at the path is replaced, a live socket never is.
     ///
     /// Directories that are missing are made, and only the owner may write to them. A directory that a
@@ -47,10 +44,11 @@ struct SocketFile: Sendable {
     static func listen(at path: String, for audience: Audience = .owner) throws(SocketError)
         -> SocketFile
     {
-        guard !path.isEmpty, !path.utf8.contains(0), path.utf8.count <= longestPath else {
+        guard !path.isEmpty, !path.utf8.contains(0), path.utf8.count <= SocketError.longestPath
+        else {
             throw SocketError(
                 path,
-                "the path has \(path.utf8.count) bytes, a socket's has 1 to \(longestPath)",
+                "the path has \(path.utf8.count) bytes, a socket's has 1 to \(SocketError.longestPath)",
                 isLasting: true
             )
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // `stat` is CoreFoundation's if any module of the program imports that, else Glibc's.
-import CSQLite
 import CoreFoundation
 import Glibc
 
@@ -84,24 +83,5 @@ enum TrustedPath {
             return "the group \(file.st_gid) can write to '\(place)'; accepted is the owner alone"
         }
         return nil
-    }
-}
-
-extension TrustedPath {
-    /// The same for a database: its folder, the file, and the files beside it.
-    static func problem(withDatabase path: String) -> String? {
-        // try?: if its folder cannot be found, opening the database says why.
-        let real = (try? DatabaseLock.resolve(path)) ?? path
-        let files = [path] + ["-wal", "-shm", "-journal", ".lock"].map { real + $0 }
-        return files.lazy.compactMap { problem(with: $0) }.first
-    }
-
-    static func checkDatabase(_ path: String) throws(DatabaseError) {
-        guard let problem = problem(withDatabase: path) else { return }
-        throw DatabaseError(
-            code: SQLITE_PERM,
-            message: "cannot open database '\(path)': \(problem)",
-            path: path
-        )
     }
 }

@@ -3,46 +3,6 @@
 import Schedules
 import TimerControl
 
-/// A job that has been checked and waits to be stored.
-struct NewJob: Sendable {
-    var owner: Owner
-    var clock: ScheduleClock
-    var schedule: Schedule
-    /// On the job's clock.
-    var firstFireDate: Timestamp?
-    let definition: JobDefinition
-    /// The definition as it is stored; encoded before the write, because other writes wait for that.
-    let text: StoredDefinition
-    var policy: JobPolicy
-    /// The rules of its zone; nil where they cannot change.
-    var rules: ZoneRules?
-    /// The process that its life is tied to.
-    var process: ProcessIdentity?
-    /// Remarks for the user on how the words were understood.
-    var notes: [String]
-
-    /// The first date of a job that is stored at `moment`: the clock may have been set back since the
-    /// job was checked.
-    func firstFireDate(at moment: ClockReading) -> Timestamp? {
-        guard clock == .wall, let first = firstFireDate else { return firstFireDate }
-        return min(first, schedule.nextFireDate(after: moment.wall) ?? first)
-    }
-}
-
-/// A definition as two columns of text: JSON with sorted keys, so that equal values are equal bytes.
-struct StoredDefinition: Sendable {
-    /// Without userInfo.
-    var definition: String
-    var userInfo: String?
-
-    init(_ definition: JobDefinition) throws {
-        var kept = definition
-        kept.userInfo = nil
-        self.definition = try JSONValue(encoding: kept).jsonText
-        userInfo = definition.userInfo?.text
-    }
-}
-
 extension JobTransaction {
     /// Adds `jobs`, in order, and returns them as they stand.
     ///

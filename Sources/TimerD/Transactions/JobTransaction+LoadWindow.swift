@@ -3,29 +3,6 @@
 import Schedules
 import TimerControl
 
-/// What one load of the window is to bring.
-struct WindowLoad: Sendable {
-    /// How many places of the window are free.
-    var room: Int
-    /// How many jobs of each user are armed.
-    var armed: [OwnerID: Int] = [:]
-    /// The users whose part of the window is full while more of theirs waits: this load passes them over.
-    var resting: [OwnerID: Window.Part] = [:]
-    /// The users whose last load was cut short for time: this load goes on with them.
-    var filling: Set<OwnerID> = []
-
-    /// How many jobs a load brings at most: other writes wait for it.
-    static let piece = 64
-}
-
-/// What a load has left out.
-struct WindowRest: Hashable, Sendable {
-    /// The users of whom more is due than was loaded.
-    var parts: [OwnerID: Window.Part] = [:]
-    /// The first date of all other jobs that wait, in elapsed time; nil for none.
-    var nextWaiting: Timestamp?
-}
-
 extension JobTransaction {
     private typealias DueJob = (wallDate: Timestamp, id: JobID)
 

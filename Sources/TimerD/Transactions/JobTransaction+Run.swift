@@ -21,14 +21,14 @@ extension JobTransaction {
     ///
     /// `process`: identifies it to the next daemon, if it outlives this one.
     mutating func recordStarted(
-        _ command: RunningCommand,
+        _ run: RunID,
+        of fire: CommandFire,
         _ pid: Int32,
         _ process: ProcessIdentity?,
         at date: Timestamp
     ) throws {
-        let fire = command.fire
-        try runs.markStarted(command.run, pid: pid, ticks: process?.ticks, at: date)
-        try enqueue(.runStarted, command.job, fire: fire.id, run: command.run) {
+        try runs.markStarted(run, pid: pid, ticks: process?.ticks, at: date)
+        try enqueue(.runStarted, fire.job, fire: fire.id, run: run) {
             $0.at = date
             $0.fireDate = fire.fireDate
             $0.attempt = fire.isOnFailure ? nil : fire.attempt

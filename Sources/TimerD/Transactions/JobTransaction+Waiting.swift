@@ -96,9 +96,8 @@ extension JobTransaction {
 
     /// Makes a fire wait again whose run was stored and not started; does nothing if the run was closed
     /// meanwhile, because the job was ended.
-    func waitAgain(_ command: RunningCommand) throws {
-        guard try runs.deleteOpen(command.run) else { return }
-        let fire = command.fire
+    func waitAgain(_ fire: CommandFire, after run: RunID) throws {
+        guard try runs.deleteOpen(run) else { return }
         try fires.markWaiting(
             fire.id,
             for: fire.isOnFailure ? .onFailure : fire.attempt > 1 ? .retry : .place,
@@ -137,7 +136,7 @@ extension JobTransaction {
             fireDate: left.date,
             attempt: left.attempt,
             isOnFailure: left.isOnFailure,
-            outcome: .notStarted(StartRefusal.withdrawn.message),
+            outcome: .withdrawn,
             startedAt: nil,
             endedAt: moment.wall,
             output: CapturedOutput()

@@ -53,7 +53,7 @@ final class SimulatedLife: @unchecked Sendable {
         machine: VirtualClock.Machine,
         runner: any CommandRunner,
         events: any EventPublisher,
-        settings: Settings,
+        settings: SchedulerSettings,
         log: Logger,
         opened: (DaemonState) -> Void
     ) async {
@@ -131,8 +131,8 @@ final class SimulatedLife: @unchecked Sendable {
     )
 
     /// Few places, so that runs wait for them.
-    static func settings(keeping: TestScheduler.Keeping) -> Settings {
-        Settings(
+    static func settings(keeping: TestScheduler.Keeping) -> SchedulerSettings {
+        SchedulerSettings(
             socket: "/disk/timerd.sock",
             account: user,
             maxRuns: 3,

@@ -115,7 +115,7 @@ struct CommandPlacesTests {
                 var writer = JobTransaction(database, at: test.clock.now(), horizon: .distantPast)
                 _ = try writer.change(.ids([job]), .invalidate, caller: TestScheduler.root)
                 try writer.waitForPlace(id)
-                try writer.waitAgain(command)
+                try writer.waitAgain(command.fire, after: command.run)
                 #expect(try writer.beginCommand(entry.fire) == nil)
                 #expect(try writer.job(job)?.fires == 0)
             }

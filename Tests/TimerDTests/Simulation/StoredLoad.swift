@@ -98,7 +98,13 @@ struct StoredLoad {
         let fire = CommandFire(id: claim.fire, job: job, fireDate: moment.wall)
         let command = RunningCommand(run: run, fire: fire, command: ["x"])
         let process = ProcessIdentity(pid: 4_194_303, ticks: 12_345_678)
-        try writer.recordStarted(command, process.pid, process, at: moment.wall)
+        try writer.recordStarted(
+            command.run,
+            of: command.fire,
+            process.pid,
+            process,
+            at: moment.wall
+        )
         let ended = EndedRun(
             fire: claim.fire,
             fireDate: moment.wall,

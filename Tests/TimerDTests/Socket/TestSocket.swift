@@ -98,7 +98,7 @@ struct TestSocket: Sendable {
 extension ControlSocket {
     /// Listens and serves at once.
     static func start(
-        _ settings: Settings,
+        _ settings: ControlSocket.Settings,
         bus: EventBus,
         source: @escaping EventSource,
         logger: Logger,

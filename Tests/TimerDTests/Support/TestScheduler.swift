@@ -72,7 +72,7 @@ final class TestScheduler: Sendable {
         )
         clock = try await VirtualClock(machine, store, log: log)
         runner = RecordingRunner(clock: clock)
-        let settings = Settings(
+        let settings = SchedulerSettings(
             socket: "/test.sock",
             account: Account(
                 uid: 0,

@@ -29,7 +29,7 @@ private struct SocketAddress {
         var bytes = Array(text.utf8)
         let isAbstract = bytes.first == UInt8(ascii: "@")
         guard isAbstract || bytes.first == UInt8(ascii: "/"),
-            bytes.count <= SocketFile.longestPath
+            bytes.count <= SocketError.longestPath
         else { return nil }
         if isAbstract { bytes[0] = 0 }
         address.sun_family = sa_family_t(AF_UNIX)

@@ -17,6 +17,9 @@ struct SocketError: Error, Hashable, Sendable, CustomStringConvertible {
         self.isLasting = isLasting
     }
 
+    /// How many bytes the path of a socket may have: `sun_path` holds them and a NUL.
+    static let longestPath = 107
+
     /// The error of the last system call, from errno; to be made before the next call.
     static func failed(_ path: String, _ doing: String) -> Self {
         Self(path, "cannot \(doing): \(Errno.last.text)")

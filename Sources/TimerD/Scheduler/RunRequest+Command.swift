@@ -8,7 +8,7 @@ extension CommandRunner {
     /// used.
     func run(
         _ command: RunningCommand,
-        _ settings: Settings,
+        _ settings: SchedulerSettings,
         accounts: Accounts,
         clock: any WallClock,
         started: @escaping @Sendable (_ pid: Int32) -> Void,
@@ -27,7 +27,7 @@ extension CommandRunner {
     }
 }
 
-extension Settings {
+extension SchedulerSettings {
     /// What the runner needs for a run: its command, and all that the command is told.
     func request(for command: RunningCommand, owner: Account) -> RunRequest {
         let definition = command.job.definition

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+
+/// The settings of the scheduler.
+struct SchedulerSettings: Sendable {
+    /// The path of the control socket, for `TIMERD_SOCKET`.
+    var socket: String
+    /// The account that the daemon runs as; unless that is root's, all commands run as it.
+    var account: Account
+    /// How many commands run at once; more wait, in order.
+    var maxRuns = 64
+    /// How many of them may be one user's.
+    var maxRunsPerUser = 64
+    /// How many rows of a job's history are kept, the newest.
+    var runsKept = 100
+    var retention = RetentionLimits()
+    /// How many live jobs a user may have; root may have any number.
+    var maxJobsPerUser = 10_000
+    /// How many fires of one user begin in a second, in the long run.
+    var maxFiresPerSecondPerUser = 1000
+
+    /// The places among the runs; root keeps a reserve where there are other users.
+    var places: RunQueue.Limits {
+        RunQueue.Limits(all: maxRuns, perUser: maxRunsPerUser, hasReserve: account.uid == 0)
+    }
+
+    /// How often a user's fires may begin.
+    ///
+    /// The burst is as many as a user may have jobs, which may all have the same date, or the fires of ten
+    /// seconds if those are more.
+    var turns: FireTurns.Limits {
+        FireTurns.Limits(
+            perSecond: maxFiresPerSecondPerUser,
+            burst: max(10 * maxFiresPerSecondPerUser, maxJobsPerUser),
+            exempt: account.uid
+        )
+    }
+}
