@@ -176,7 +176,7 @@ extension DaemonProcess {
             _ = FileManager.default.createFile(atPath: file, contents: nil)
         }
         let script =
-            #"echo $$ >"$3"; output=$1; errors=$2; wallOffset 3; exec "$@" >"$output" 2>"$errors""#
+            #"echo $$ >"$3"; output=$1; errors=$2; shift 3; exec "$@" >"$output" 2>"$errors""#
         let words =
             ["-c", script, "sh", files.output, files.errors, files.pid]
             + [Self.programs + "/timerctl", "logs", "-f"] + arguments
