@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The state of a job; `docs/architecture.md` has a drawing.
+/// The state of a job; `docs/internals.md` has a drawing.
 public enum JobState: String, Codable, Hashable, Sendable, CaseIterable {
     case scheduled, paused, finished, invalidated
 
