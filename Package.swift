@@ -148,6 +148,11 @@ let package = Package(
             swiftSettings: testSettings
         ),
         .testTarget(
+            name: "JobModelTests",
+            dependencies: ["JobModel", "Schedules"],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
             name: "TimerControlTests",
             dependencies: ["Schedules", "TestRandom", "TimerControl"],
             swiftSettings: testSettings

@@ -4,8 +4,6 @@ import JobModel
 import Schedules
 import Testing
 
-@testable import TimerD
-
 @Suite("ClockReading") struct ClockReadingTests {
     @Test(
         "Each clock has its reading, and a date of it one of the wall clock, there and back",

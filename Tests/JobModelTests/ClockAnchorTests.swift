@@ -4,8 +4,6 @@ import JobModel
 import Schedules
 import Testing
 
-@testable import TimerD
-
 @Suite("ClockAnchor")
 struct ClockAnchorTests {
     /// A reading of CLOCK_BOOTTIME, or of a wall clock that was never set.

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
 import Schedules
 import Testing
-import TimerControl
-
-@testable import TimerD
 
 @Suite("What a crash left") struct LeftFireTests {
     /// A fire of a job every 10 s, whose date is 10 s after the start, as a daemon finds it `at` seconds.
     struct Row: Sendable {
-        var state: Run.State
+        var state: FireState
         var at: Double = 5
         var isCommand = true
         /// Whether it is what its job has claimed for its next date.

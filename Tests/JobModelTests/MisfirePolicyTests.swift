@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
 import Schedules
 import Testing
-import TimerControl
-
-@testable import TimerD
 
 /// A grid of 10 s from second 0; dates are written as seconds.
 @Suite("MisfirePolicy")

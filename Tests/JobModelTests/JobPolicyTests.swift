@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
 import Schedules
 import Testing
-import TimerControl
-
-@testable import TimerD
 
 @Suite("JobPolicy") struct JobPolicyTests {
     private static func policy(_ change: (inout JobDefinition) -> Void) throws -> JobPolicy {
         var definition = JobDefinition(schedule: ScheduleWords(every: "10s"))
         change(&definition)
-        return try JobPolicy(definition, now: TestScheduler.start, zone: .utc)
+        return try JobPolicy(definition, now: Timestamp.start(0), zone: .utc)
     }
 
     @Test("What is not stated is what docs/protocol.md says")

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
 import Schedules
 import Testing
-import TimerControl
-
-@testable import TimerD
 
 @Suite("RetryDecision") struct RetryDecisionTests {
     /// What follows a run that ended so.
