@@ -187,54 +187,12 @@ final class Database {
     /// do: https://www.sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction
     var isInTransaction: Bool { !isClosed && sqlite3_get_autocommit(handle) == 0 }
 
-    /// Begins a transaction that may write, and is refused now rather than later if it may not.
-    func begin() throws(DatabaseError) {
-        try prepare("BEGIN IMMEDIATE").run()
-    }
-
-    /// Begins a transaction whose reads all see the database as it is at the first of them.
-    func beginReading() throws(DatabaseError) {
-        try prepare("BEGIN DEFERRED").run()
-    }
-
-    /// Makes the transaction durable; after an error it may still be open.
-    func commit() throws(DatabaseError) {
-        try prepare("COMMIT").run()
-    }
-
     /// Undoes the transaction, if there is one.
     func rollback() {
         guard isInTransaction else { return }
         // ROLLBACK cannot fail in a transaction: SQLite drops its pages and reports trouble that
         // the statement before it met, which has been thrown by now.
         sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
-    }
-
-    /// Runs `body` within the open transaction; if it throws, what it changed is undone, and
-    /// nothing else.
-    ///
-    /// May be nested. If undoing fails too, the whole transaction is undone: see `isInTransaction`.
-    func savepoint<T>(_ body: () throws -> T) throws -> T {
-        try prepare("SAVEPOINT step").run()
-        let result: T
-        do {
-            result = try body()
-        } catch {
-            undoSavepoint()
-            throw error
-        }
-        try prepare("RELEASE step").run()
-        return result
-    }
-
-    private func undoSavepoint() {
-        guard isInTransaction else { return }
-        do {
-            try prepare("ROLLBACK TO step").run()
-            try prepare("RELEASE step").run()
-        } catch {
-            rollback()
-        }
     }
 
     // MARK: - The write-ahead log
