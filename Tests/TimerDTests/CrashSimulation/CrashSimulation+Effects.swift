@@ -83,11 +83,7 @@ extension CrashSimulation {
             )
         }
         if let job = jobs[names.job] {
-            check(
-                .notAfterEnd,
-                !job.isEndAnswered || told[names.fire] != nil,
-                "\(what) is started"
-            )
+            check(.notAfterEnd, !job.isEndAnswered, "\(what) is started")
         }
         if !isEnding, conductor.dice.isTrue(0.04) {
             tell("run \(request.run), \(what): no such program")

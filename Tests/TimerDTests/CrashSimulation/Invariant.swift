@@ -12,7 +12,7 @@ enum Invariant: String, CaseIterable, Sendable {
     case firesOnce = "no date fires twice, wherever the clock is put"
     case toldOnce = "a fire is told once, or again as what it is"
     case notEarly = "no fire is told before its date"
-    case notAfterEnd = "nothing fires once its invalidation was answered"
+    case notAfterEnd = "nothing fires or is started once its invalidation was answered"
     case notWhilePaused = "nothing fires by its schedule once its pause was answered"
     case atMostOnce = "no command runs twice within an attempt"
     case noOverlap = "runs of a job that do not overlap never do, whoever started them"
