@@ -88,9 +88,8 @@ final class ThreadLoop: TimerLoop {
     /// The run loop is woken only by the first work since it last looked, and never while it is
     /// at work on the queue: then it looks again by itself.
     ///
-    /// - Parameters:
-    ///   - work: Freed when it has run, or is refused.
-    ///   - isOptional: Refused once a stop has been asked for.
+    /// `isOptional`: refused once a stop has been asked for.
+    ///
     /// - Returns: false if it was refused.
     @discardableResult func enqueue(_ work: Work, isOptional: Bool = false) -> Bool {
         let summons = state.withLock { state -> Summons in
@@ -105,10 +104,8 @@ final class ThreadLoop: TimerLoop {
             }
         }
         switch summons {
-        case .none:
-            break
-        case .refusal:
-            return false
+        case .none: break
+        case .refusal: return false
         case .wake(let loop, let source):
             CFRunLoopSourceSignal(source)
             CFRunLoopWakeUp(loop)
@@ -169,12 +166,8 @@ final class ThreadLoop: TimerLoop {
             owner.store(0, ordering: .relaxed)
             return (state.waiters, state.isAttended)
         }
-        if hasRest {
-            startThread { self.runRest() }
-        }
-        for waiter in waiters {
-            waiter.resume()
-        }
+        if hasRest { startThread { self.runRest() } }
+        for waiter in waiters { waiter.resume() }
     }
 
     /// Runs the queue until it is empty: all that a late thread does.
@@ -220,9 +213,7 @@ final class ThreadLoop: TimerLoop {
                 timers.isAbandoned = true
                 return timers.isUseless
             }
-            if isUseless {
-                self.stop()
-            }
+            if isUseless { self.stop() }
         }
     }
 
@@ -234,9 +225,7 @@ final class ThreadLoop: TimerLoop {
                 state.waiters.append(waiter)
                 return false
             }
-            if hasEnded {
-                waiter.resume()
-            }
+            if hasEnded { waiter.resume() }
         }
     }
 
