@@ -4,38 +4,6 @@ import Logging
 import Schedules
 import TimerControl
 
-/// When to look whether held jobs may go on; all dates are elapsed time.
-struct HeldJobs: Sendable {
-    /// The time between two looks, while something is held.
-    static let rhythm = TimeSpan.seconds(60)
-
-    /// When to look next; nil while nothing is held, or a look is under way.
-    private(set) var date: Timestamp?
-    private(set) var isLooking = false
-    /// The last job of the piece before; the next piece begins after it.
-    var cursor = JobID(rawValue: 0)
-    /// Jobs with open fires that are still to be settled: unreadable when the daemon started, or with a
-    /// dropped record.
-    var leftOpen: Set<JobID> = []
-
-    func isDue(now: Timestamp) -> Bool { date.map { $0 <= now } ?? false }
-
-    /// Something is held.
-    mutating func found(now: Timestamp) {
-        if date == nil, !isLooking { date = now + Self.rhythm }
-    }
-
-    mutating func begin() {
-        isLooking = true
-        date = nil
-    }
-
-    mutating func ended(isAnyHeld: Bool, now: Timestamp) {
-        isLooking = false
-        date = isAnyHeld ? now + Self.rhythm : nil
-    }
-}
-
 extension Scheduler {
     /// Looks at a piece of the held jobs, if it is time.
     func lookAtHeldIfDue() {
@@ -44,8 +12,7 @@ extension Scheduler {
 
     /// Checks the owners of jobs, then whether held jobs may go on: a piece of those, or all of them.
     func lookAtHeld(all: Bool = false) {
-        guard !held.isLooking, isRecovered, !isStopping else { return }
-        held.begin()
+        guard isRecovered, !isStopping, held.begin(all: all) else { return }
         // Detached: the user database may take long, and nothing here waits for it.
         Task.detached(executorPreference: pool) {
             await self.checkOwners()
@@ -80,7 +47,7 @@ extension Scheduler {
                 break
             }
         } while all && held.cursor.rawValue > 0
-        held.ended(isAnyHeld: count > 0, now: clock.now().elapsed)
+        if held.ended(isAnyHeld: count > 0, now: clock.now().elapsed) { lookAtHeld(all: true) }
         announceLoadDate()
     }
 

@@ -8,6 +8,21 @@ import TimerControl
 
 /// A job that cannot be read is one job.
 @Suite("Held jobs", .timeLimit(.minutes(2))) struct HeldJobsTests {
+    @Test(
+        "A look at all jobs that is asked for while one is under way follows it; others need none"
+    )
+    func askedAgain() {
+        var held = HeldJobs()
+        let now = Timestamp(microseconds: 0)
+        #expect(held.begin(all: false))
+        #expect(!held.begin(all: true))
+        #expect(held.ended(isAnyHeld: false, now: now))
+        #expect(held.begin(all: true))
+        #expect(!held.begin(all: false))
+        #expect(!held.ended(isAnyHeld: true, now: now))
+        #expect(held.isDue(now: now + HeldJobs.rhythm))
+    }
+
     /// What may become of a job's row.
     struct Damage: CustomTestStringConvertible, Sendable {
         var testDescription: String

@@ -228,7 +228,8 @@ struct ZoneChangeTests {
             #expect(test.fired(job.id).isEmpty)
             #expect(test.fired(other.id) == [3 * 3600])
             try zones.set(Self.berlin, as: "Europe/London")
-            try await test.advance(by: .seconds(120))
+            // A few of the looks that come once a minute.
+            for _ in 1...5 { try await test.advance(by: .seconds(60)) }
             #expect(try await test.job(job.id).held == nil)
             // 09:00:05 of London has passed meanwhile.
             #expect(test.fired(job.id) == [3605])
