@@ -14,12 +14,14 @@ import TimerControl
     func askedAgain() {
         var held = HeldJobs()
         let now = Timestamp(microseconds: 0)
-        #expect(held.begin(all: false))
-        #expect(!held.begin(all: true))
-        #expect(held.ended(isAnyHeld: false, now: now))
-        #expect(held.begin(all: true))
-        #expect(!held.begin(all: false))
-        #expect(!held.ended(isAnyHeld: true, now: now))
+        let first = (held.begin(all: false), held.begin(all: true))
+        #expect(first == (true, false))
+        let isAskedAgain = held.ended(isAnyHeld: false, now: now)
+        #expect(isAskedAgain)
+        let second = (held.begin(all: true), held.begin(all: false))
+        #expect(second == (true, false))
+        let isAskedOnceMore = held.ended(isAnyHeld: true, now: now)
+        #expect(!isAskedOnceMore)
         #expect(held.isDue(now: now + HeldJobs.rhythm))
     }
 
