@@ -28,6 +28,8 @@ final class ClientConnection: ChannelDuplexHandler {
     init(path: String) { self.path = path }
 
     /// The stream that takes the events of this connection; call it once.
+    ///
+    /// It has ended already where the connection has.
     func makeEvents(_ channel: any Channel) -> EventStream {
         let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
         let new = EventStream.Producer.makeSequence(
@@ -40,7 +42,7 @@ final class ClientConnection: ChannelDuplexHandler {
                 channel.eventLoop.execute { connection.value.resumeReading() }
             }
         )
-        events = new.source
+        if let end { new.source.finish(end) } else { events = new.source }
         return EventStream(new.sequence)
     }
 

@@ -73,25 +73,26 @@ public final class ControlClient: Sendable {
     }
 
     private static func open(_ path: String, on loop: any EventLoop) async throws -> ControlClient {
-        try await ClientBootstrap(group: loop)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(ClientConnection(path: path))
+        try await loop.flatSubmit {
+            // Kept from before the connection is made: a daemon that refuses it may have closed it, and
+            // the pipeline be empty, by the time `connect` is done.
+            let connection = NIOLoopBound(ClientConnection(path: path), eventLoop: loop)
+            return ClientBootstrap(group: loop)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(connection.value)
+                    }
                 }
-            }
-            .connect(unixDomainSocketPath: path)
-            .flatMapThrowing { channel in
-                let connection = try channel.pipeline.syncOperations.handler(
-                    type: ClientConnection.self
-                )
-                return ControlClient(
-                    channel: channel,
-                    connection: NIOLoopBound(connection, eventLoop: loop),
-                    events: connection.makeEvents(channel),
-                    path: path
-                )
-            }
-            .get()
+                .connect(unixDomainSocketPath: path)
+                .map { channel in
+                    ControlClient(
+                        channel: channel,
+                        connection: connection,
+                        events: connection.value.makeEvents(channel),
+                        path: path
+                    )
+                }
+        }.get()
     }
 
     /// Asks, and waits for the answer.

@@ -83,7 +83,7 @@ extension CommandHandler {
 }
 
 extension CommandHandler {
-    /// FireLocks the process that the job is tied to, for as long as it is being added; nil if it is tied to a
+    /// Holds the process that the job is tied to, for as long as it is being added; nil if it is tied to a
     /// connection.
     private func holdTarget(
         of definition: JobDefinition,

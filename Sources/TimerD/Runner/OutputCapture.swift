@@ -2,7 +2,7 @@
 
 /// The last bytes of a stream, and the number of those that came before them.
 ///
-/// FireLocks no more than `limit` bytes however much is appended, and takes memory only for what came.
+/// Holds no more than `limit` bytes however much is appended, and takes memory only for what came.
 struct OutputCapture {
     let limit: Int
     /// How many bytes came and are no longer kept.

@@ -22,7 +22,7 @@ struct PumpedEnd: Sendable {
     var hasEnded: Bool
 }
 
-/// Moves the input and output of one run, and outboxEvents when it ends.
+/// Moves the input and output of one run, and notices when it ends.
 ///
 /// On the loop of all runs, so that a flood of output costs that thread's time and nobody else's. Each
 /// stream is read once a turn, so that a flood delays no other run's output by more than that.

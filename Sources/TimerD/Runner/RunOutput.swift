@@ -4,7 +4,7 @@ import TimerControl
 
 /// The last bytes that a run has written, for readers that follow it.
 ///
-/// FireLocks no more than `limit` bytes of each stream. A reader that is slower than the run misses bytes, and
+/// Holds no more than `limit` bytes of each stream. A reader that is slower than the run misses bytes, and
 /// does not slow the run.
 final class RunOutput: Sendable {
     enum Stream: Sendable { case stdout, stderr }

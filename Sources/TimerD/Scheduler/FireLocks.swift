@@ -25,7 +25,7 @@ struct FireLocks: Sendable {
         var owner: Owner?
     }
 
-    /// FireLocks what `selection` names; `release` ends it.
+    /// Holds what `selection` names; `release` ends it.
     mutating func hold(_ selection: JobSelection, caller: Caller) {
         change(selection, caller, by: 1)
     }
@@ -34,12 +34,12 @@ struct FireLocks: Sendable {
         change(selection, caller, by: -1)
     }
 
-    /// FireLocks all jobs of an owner; `release` ends it.
+    /// Holds all jobs of an owner; `release` ends it.
     mutating func hold(_ owner: Owner) { Self.count(1, of: owner, in: &byOwner) }
 
     mutating func release(_ owner: Owner) { Self.count(-1, of: owner, in: &byOwner) }
 
-    /// FireLocks all jobs of the wall clock; `releaseWallJobs` ends it.
+    /// Holds all jobs of the wall clock; `releaseWallJobs` ends it.
     mutating func holdWallJobs() { wallHolds += 1 }
 
     mutating func releaseWallJobs() { wallHolds -= 1 }

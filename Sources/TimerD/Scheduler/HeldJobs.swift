@@ -18,6 +18,8 @@ struct HeldJobs: Sendable {
     /// Jobs with open fires that are still to be settled: unreadable when the daemon started, or with a
     /// dropped record.
     var leftOpen: Set<JobID> = []
+    /// Jobs whose hold could not be stored, with its reason: the next look tries again.
+    var unstored: [JobID: String] = [:]
 
     func isDue(now: Timestamp) -> Bool { date.map { $0 <= now } ?? false }
 

@@ -16,6 +16,7 @@ extension Scheduler {
         // Detached: the user database may take long, and nothing here waits for it.
         Task.detached(executorPreference: pool) {
             await self.checkOwners()
+            await self.storeHolds()
             await self.lookOn(all: all)
         }
     }
@@ -47,7 +48,8 @@ extension Scheduler {
                 break
             }
         } while all && held.cursor.rawValue > 0
-        if held.ended(isAnyHeld: count > 0, now: clock.now().elapsed) { lookAtHeld(all: true) }
+        let isAnyHeld = count > 0 || !held.unstored.isEmpty
+        if held.ended(isAnyHeld: isAnyHeld, now: clock.now().elapsed) { lookAtHeld(all: true) }
         announceLoadDate()
     }
 
@@ -62,7 +64,7 @@ extension Scheduler {
         if let job { hold(job, dropped: error) }
     }
 
-    /// FireLocks a job of which a record was dropped, until a look finds that it may go on.
+    /// Holds a job of which a record was dropped, until a look finds that it may go on.
     ///
     /// If the job has ended, the next daemon settles its open fires.
     func hold(_ job: JobID, dropped error: any Error) {
@@ -71,7 +73,24 @@ extension Scheduler {
         held.leftOpen.insert(job)
         let reason = "what became of it could not be stored: \(error)"
         record {
-            if let job = try $0.job(job), job.state.isLive { try $0.hold(job, reason) }
+            try $0.hold(job, reason)
+        } dropped: { scheduler, _ in
+            scheduler.held.unstored[job] = reason
+            scheduler.held.found(now: scheduler.clock.now().elapsed)
+            scheduler.announceLoadDate()
+        }
+    }
+
+    /// Stores the holds that could not be stored before.
+    private func storeHolds() async {
+        for (job, reason) in held.unstored where !isStopping {
+            do {
+                try await write { try $0.hold(job, reason) }
+                held.unstored[job] = nil
+            } catch {
+                // Still not: the next look tries again.
+                continue
+            }
         }
     }
 
@@ -98,7 +117,7 @@ extension Scheduler {
 
     // MARK: - Owners
 
-    /// FireLocks the jobs of owners whose name and uid no longer match, and releases them once they match again.
+    /// Holds the jobs of owners whose name and uid no longer match, and releases them once they match again.
     ///
     /// `only`: this owner alone; nil for all who have live jobs. It costs a look-up for each user. A daemon
     /// that is not root's asks nothing: it has one user, its own.
@@ -143,7 +162,7 @@ extension Scheduler {
         await checkOwners(owner)
     }
 
-    /// FireLocks all live jobs of an owner, in pieces; none of them begins a fire from here on.
+    /// Holds all live jobs of an owner, in pieces; none of them begins a fire from here on.
     private func hold(_ known: KnownOwner, _ reason: String) async {
         fireLocks.hold(known.owner)
         let own = armed.ids(of: known.id).compactMap { armed[$0] }

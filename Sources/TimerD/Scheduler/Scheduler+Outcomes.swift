@@ -6,13 +6,13 @@ import TimerControl
 
 /// The outcome of one write, and how much of it has been taken over.
 struct SaidByStore: Sendable {
-    /// How many jobs and outboxEvents are taken over before the thread goes on with what is due.
+    /// How many jobs and events are taken over before the thread goes on with what is due.
     static let slice = 64
 
     var begin: @Sendable (isolated Scheduler) -> Void
     var outcome: StoreOutcome
     var finish: @Sendable (isolated Scheduler) -> Void
-    /// How many of its outboxEvents were told, and of its jobs taken over.
+    /// How many of its events were told, and of its jobs taken over.
     var told = 0
     var taken = 0
 
@@ -58,7 +58,7 @@ extension Scheduler {
         announceLoadDate()
     }
 
-    /// Takes over at most `room` outboxEvents and jobs of the first outcome; returns how many.
+    /// Takes over at most `room` events and jobs of the first outcome; returns how many.
     private func takeSome(_ room: Int) -> Int {
         let first = said[0]
         if first.told == 0, first.taken == 0 {

@@ -32,11 +32,11 @@ final class SystemClock: WallClock {
 
     private struct State {
         var wallOffset: TimeSpan
-        /// The largest wallOffset that was read since the last step was noted.
+        /// The largest offset that was read since the last step was noted.
         var furthest: TimeSpan
         var skipped: ClosedRange<Timestamp>?
 
-        /// Makes `measured` the wallOffset if it differs by a step; returns the step, zero for none.
+        /// Makes `measured` the offset if it differs by a step; returns the step, zero for none.
         mutating func note(_ measured: TimeSpan, wall: Timestamp) -> TimeSpan {
             let step = measured - wallOffset
             guard step.magnitude >= SystemClock.noise else { return .zero }

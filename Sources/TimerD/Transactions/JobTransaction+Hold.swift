@@ -11,7 +11,7 @@ extension JobTransaction {
     /// How many held jobs one write looks at, and how many it holds or releases.
     static let heldLimit = 100
 
-    /// FireLocks the job, or gives another reason for it.
+    /// Holds the job, or gives another reason for it.
     ///
     /// The open fires of a job that cannot be read stay as they are until it can be read.
     mutating func hold(_ job: StoredJob, _ reason: String) throws {
@@ -26,6 +26,11 @@ extension JobTransaction {
         try put(job)
     }
 
+    /// Holds a job, if it is live; does nothing for one that has ended.
+    mutating func hold(_ id: JobID, _ reason: String) throws {
+        if let job = try job(id), job.state.isLive { try hold(job, reason) }
+    }
+
     /// Stores that the job is not held any more, because it goes on or has ended.
     func endHold(_ job: inout StoredJob) throws {
         guard job.held != nil else { return }
@@ -34,7 +39,7 @@ extension JobTransaction {
         try jobs.countHeld(-1)
     }
 
-    /// FireLocks a piece of the owner's live jobs, those after `cursor`.
+    /// Holds a piece of the owner's live jobs, those after `cursor`.
     ///
     /// Jobs that are held for the owner already get the new reason.
     ///

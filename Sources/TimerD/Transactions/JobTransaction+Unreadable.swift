@@ -30,7 +30,7 @@ extension JobTransaction {
         try fires.rows(of: fire).first { $0.unread != nil }.map(\.unreadSentence)
     }
 
-    /// FireLocks the job for what cannot be read of its fires.
+    /// Holds the job for what cannot be read of its fires.
     mutating func hold(_ job: StoredJob, unreadRow reason: String) throws {
         let unread = try job.unread(reason, jobs)
         try hold(unread, unread.unread?.reason ?? reason)

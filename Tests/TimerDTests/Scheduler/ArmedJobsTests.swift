@@ -23,29 +23,10 @@ struct ArmedJobsTests {
         name: String? = nil,
         tags: [String]? = nil
     ) throws -> StoredJob {
-        var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
-        definition.name = name
-        definition.tags = tags
-        let moment = ClockReading(elapsed: TestScheduler.start, wallOffset: .zero)
-        let new = try NewJob(definition, owner: owner.uid, at: moment, zone: .utc)
-        return StoredJob(
-            id: JobID(rawValue: id),
-            owner: new.owner,
-            ownerID: OwnerID(rawValue: Int64(owner.uid)),
-            state: .scheduled,
-            clock: new.clock,
-            schedule: new.schedule,
-            fireDate: new.firstFireDate,
-            movedFrom: nil,
-            claim: StoredJob.Claim(fire: FireID(rawValue: id), missed: 0),
-            fires: 0,
-            rowsSinceTrim: 0,
-            addedAt: moment.wall,
-            endedAt: nil,
-            endReason: nil,
-            definition: new.definition,
-            policy: new.policy
-        )
+        try .sample(ScheduleWords(every: "1h"), id: id, of: owner.uid) {
+            $0.name = name
+            $0.tags = tags
+        }
     }
 
     static func armed(_ jobs: StoredJob...) -> ArmedJobs {

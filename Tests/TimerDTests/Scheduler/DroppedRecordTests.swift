@@ -89,4 +89,24 @@ struct DroppedRecordTests {
             #expect(test.fired(job.id).count > fired)
         }
     }
+
+    @Test("Where the hold cannot be stored either, a later look stores it, and the job goes on")
+    func droppedHold() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "* * * * * *"))
+            try await test.advance(by: .seconds(70))
+            let fired = test.fired(job.id).count
+            try await Self.refusing("UPDATE ON jobs", test) {
+                test.clock.step(by: .seconds(-30))
+                _ = await test.scheduler.clockStepped()
+                try await test.settle()
+                #expect(try await test.job(job.id).held == nil)
+                try await test.advance(by: .seconds(61))
+                #expect(test.fired(job.id).count == fired)
+            }
+            for _ in 1...5 { try await test.advance(by: .seconds(60)) }
+            #expect(try await test.job(job.id).held == nil)
+            #expect(test.fired(job.id).count > fired)
+        }
+    }
 }

@@ -46,14 +46,14 @@ struct ZoneChangeTests {
     }
 
     @Test("At the next window the dates that wait go by the new rules", arguments: shifts)
-    func window(wallOffset: Shift) async throws {
+    func window(shift: Shift) async throws {
         let zones = TestZones()
         try await TestScheduler.with(zones: zones) { test in
             let job = try await test.add(Self.cron("0 12 * * *"))
             let other = try await test.add(ScheduleWords(cron: "0 12 * * *", tz: "Europe/Paris"))
-            try zones.set(Self.berlin, as: wallOffset.zone)
+            try zones.set(Self.berlin, as: shift.zone)
             try await test.advance(by: .seconds(3 * 3600 + 3700))
-            #expect(test.fired(job.id) == [3 * 3600 + wallOffset.seconds])
+            #expect(test.fired(job.id) == [3 * 3600 + shift.seconds])
             #expect(test.fired(other.id) == [3 * 3600])
         }
     }
@@ -103,20 +103,20 @@ struct ZoneChangeTests {
     }
 
     @Test("A local time that has fired fires no second time that day", arguments: shifts)
-    func firedToday(wallOffset: Shift) async throws {
+    func firedToday(shift: Shift) async throws {
         let zones = TestZones()
         try await TestScheduler.with(zones: zones) { test in
             let job = try await test.add(Self.cron("5 0 9 * * *"))
             try await test.advance(by: .seconds(60))
-            try zones.set(Self.berlin, as: wallOffset.zone)
+            try zones.set(Self.berlin, as: shift.zone)
             try await Self.reload(test)
             // Nor where the clock goes back a little.
             test.clock.step(by: .seconds(-30))
             _ = await test.scheduler.clockStepped()
             try await test.advance(by: .seconds(Self.day + 7200))
-            let next = Self.day + 5 + wallOffset.seconds
+            let next = Self.day + 5 + shift.seconds
             #expect(test.fired(job.id) == [5, next])
-            let again = wallOffset.seconds > 0 ? ["zoneChanged \(5 + wallOffset.seconds) x1"] : []
+            let again = shift.seconds > 0 ? ["zoneChanged \(5 + shift.seconds) x1"] : []
             #expect(
                 try await Self.story(test, job.id) == ["fired 5 x1"] + again + ["fired \(next) x1"]
             )
@@ -141,20 +141,20 @@ struct ZoneChangeTests {
     }
 
     @Test("A change while no daemon runs is found at the start", arguments: shifts)
-    func down(wallOffset: Shift) async throws {
+    func down(shift: Shift) async throws {
         let zones = TestZones()
         try await TestScheduler.with(zones: zones) { test in
             let waits = try await test.add(Self.cron("0 12 * * *"))
             let claimed = try await test.add(Self.cron("3 0 9 * * *"), command: ["true"])
             let paused = try await test.add(Self.cron("0 12 * * *")) { $0.paused = true }
-            try zones.set(Self.berlin, as: wallOffset.zone)
+            try zones.set(Self.berlin, as: shift.zone)
             let after = try await test.crashedAndDown(for: .seconds(10))
-            let expected = 3 * 3600 + wallOffset.seconds
+            let expected = 3 * 3600 + shift.seconds
             #expect(Self.seconds(try await after.job(paused.id).fireDate) == expected)
             try await after.advance(by: .seconds(4 * 3600 + 60))
             #expect(after.fired(waits.id) == [expected])
             // The claim's date has passed by both, or is still to come.
-            #expect(after.fired(claimed.id) == [3 + wallOffset.seconds])
+            #expect(after.fired(claimed.id) == [3 + shift.seconds])
             #expect(try await after.history(claimed.id).map(\.state) == [.done])
             try await after.close()
         }
@@ -257,15 +257,15 @@ struct ZoneChangeTests {
     }
 
     @Test("A local time that its user dropped stays dropped", arguments: shifts)
-    func dropped(wallOffset: Shift) async throws {
+    func dropped(shift: Shift) async throws {
         let zones = TestZones()
         try await TestScheduler.with(zones: zones) { test in
             let job = try await test.add(Self.cron("0 12 * * *"))
             try await test.change(job.id, .skip(1))
-            try zones.set(Self.berlin, as: wallOffset.zone)
+            try zones.set(Self.berlin, as: shift.zone)
             try await Self.reload(test)
             try await test.advance(by: .seconds(Self.day + 5 * 3600))
-            let date = 3 * 3600 + wallOffset.seconds
+            let date = 3 * 3600 + shift.seconds
             #expect(test.fired(job.id) == [Self.day + date])
             let story = try await Self.story(test, job.id)
             #expect(story.contains("skip 10800 x1") && story.contains("zoneChanged \(date) x1"))
@@ -274,12 +274,12 @@ struct ZoneChangeTests {
     }
 
     @Test("A schedule that follows real time goes on with the next instant", arguments: shifts)
-    func realTime(wallOffset: Shift) async throws {
+    func realTime(shift: Shift) async throws {
         let zones = TestZones()
         try await TestScheduler.with(zones: zones) { test in
             let job = try await test.add(Self.cron("*/10 * * * *"))
             try await test.advance(by: .seconds(700))
-            try zones.set(Self.berlin, as: wallOffset.zone)
+            try zones.set(Self.berlin, as: shift.zone)
             try await Self.reload(test)
             try await test.advance(by: .seconds(1200))
             #expect(test.fired(job.id) == [600, 1200, 1800])

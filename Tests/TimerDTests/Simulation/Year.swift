@@ -140,9 +140,9 @@ final class Year {
     /// Most of a year is slept through, but few of the days on which the zone's clocks are set.
     private func awakeForShifts(_ time: TimeSpan) -> TimeSpan {
         let now = trueTime
-        guard let wallOffset = zone.shifts.first(where: { $0 > now + .hours(6) }), dice.isTrue(0.8)
+        guard let shift = zone.shifts.first(where: { $0 > now + .hours(6) }), dice.isTrue(0.8)
         else { return time }
-        return min(time, wallOffset - .hours(5) - now)
+        return min(time, shift - .hours(5) - now)
     }
 
     /// A busy host: nobody tells the daemon.

@@ -4,6 +4,7 @@ import Glibc
 import JobModel
 import NIOCore
 import NIOPosix
+import Platform
 import Schedules
 import Testing
 
@@ -111,6 +112,34 @@ import Testing
                 #expect(error?.message == "0 connections are open; maxConnections is 0")
             }
             await client.close()
+        }
+    }
+
+    @Test("A daemon that refuses and closes before the client has looked is told in its own words")
+    func refusedAtOnce() async throws {
+        let folder = try TemporaryFolder()
+        let rounds = 300
+        let socket = try SocketFile.listen(at: folder.file("s"))
+        defer { close(socket.descriptor) }
+        // The thread below waits in accept(2).
+        #expect(fcntl(socket.descriptor, F_SETFL, 0) == 0)
+        let refusal = ControlError(.notPermitted, "uid 1 may not use this daemon")
+        let line = Array(
+            #"{"jsonrpc":"2.0","id":null,"error":{"code":\#(refusal.reason.code),"message":"\#(refusal.message)","data":{"reason":"\#(refusal.reason.rawValue)"}}}"#
+                .utf8
+        )
+        try SystemThread.start(named: "refuser") { [descriptor = socket.descriptor] in
+            for _ in 1...rounds {
+                let peer = accept(descriptor, nil, nil)
+                _ = write(peer, line + [10], line.count + 1)
+                close(peer)
+            }
+        }
+        for _ in 1...rounds {
+            let client = try await ControlClient.connect(to: socket.path)
+            let error = await #expect(throws: ControlError.self) { try await client.status() }
+            #expect(error == refusal)
+            await #expect(throws: refusal) { for try await _ in client.events {} }
         }
     }
 

@@ -198,7 +198,7 @@ final class Tally: Sendable {
     }
 }
 
-/// FireLocks back whoever comes, until it is opened.
+/// Holds back whoever comes, until it is opened.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false

@@ -33,16 +33,16 @@ struct ClockJumpTortureTests {
             let rounds = Torture.rounds(6, long: 80)
             var broken: [String] = []
             var (longest, steps) = (TimeSpan.zero, 0)
-            var wallOffset: Int64 = 0
+            var shift: Int64 = 0
             for round in 0..<rounds where broken.isEmpty {
                 let size = dice.span(.milliseconds(5), .days(1)).microseconds
                 // At last the clock is right again.
                 let next =
                     round == rounds - 1
-                    ? 0 : dice.isTrue(0.5) ? wallOffset + size : wallOffset - size
-                longest = max(longest, TimeSpan(microseconds: next - wallOffset).magnitude)
-                wallOffset = next
-                shim.shiftClock(wallOffset)
+                    ? 0 : dice.isTrue(0.5) ? shift + size : shift - size
+                longest = max(longest, TimeSpan(microseconds: next - shift).magnitude)
+                shift = next
+                shim.shiftClock(shift)
                 steps += 1
                 let before = Self.fires(promises)
                 let deadline = ContinuousClock.now + .seconds(60)
@@ -51,7 +51,7 @@ struct ClockJumpTortureTests {
                     try await Task.sleep(for: .milliseconds(5))
                     guard ContinuousClock.now < deadline else {
                         broken.append(
-                            "round \(round): after a step to \(wallOffset) us \(Self.fires(promises) - before)"
+                            "round \(round): after a step to \(shift) us \(Self.fires(promises) - before)"
                                 + " fires in 60 s, \(Self.steps(daemon)) of \(steps) steps logged"
                         )
                         break
