@@ -79,7 +79,9 @@ package struct Window: Hashable, Sendable {
     package static func places(for users: Int) -> Int { max(reserve, capacity / max(users, 1)) }
 
     /// How far it reaches, for each user's jobs.
-    package var horizons: Horizons { Horizons(all: horizon, crowded: parts.mapValues(\.horizon)) }
+    package var horizons: Horizons {
+        Horizons(all: horizon, crowded: parts.isEmpty ? [:] : parts.mapValues(\.horizon))
+    }
 
     /// Whether a load is due at `now`; `armed` tells how many jobs of a user are in the loop.
     ///

@@ -88,7 +88,9 @@ struct DaemonParts {
                 accounts: core.accounts,
                 logger: core.log,
                 check: { handler.check($0, from: owner($1), over: $1.life) },
-                handle: { await handler.handle($0, from: owner($1), over: $1.life) }
+                handle: {
+                    await handler.handle($0, from: owner($1), over: $1.life, isAlone: $1.isAlone)
+                }
             )
         } stop: {
             await $0.stop(within: .seconds(1))

@@ -6,6 +6,15 @@ import TimerControl
 extension CommandHandler {
     /// `job.invalidate`: ends the jobs for good, and their runs too if asked to.
     func invalidateJobs(_ request: InvalidateJobs, _ caller: Caller) async throws -> Answer {
+        if caller.isAlone, !request.kill, case .ids(let ids) = request.jobs, let id = ids.first,
+            let changed = try await scheduler.invalidateIdle(id, caller: caller)
+        {
+            return reply(changed)
+        }
+        return try await scheduler.detour(of: caller) { try await invalidate(request, caller) }
+    }
+
+    private func invalidate(_ request: InvalidateJobs, _ caller: Caller) async throws -> Answer {
         let changed = try await scheduler.change(request.jobs, .invalidate, caller: caller)
         if request.kill {
             await scheduler.endRuns(of: changed.jobs)

@@ -25,13 +25,17 @@ struct CommandHandler: Sendable {
     let own: Owner
 
     /// Carries out `request`; what it changes is durable when this returns.
+    ///
+    /// `isAlone`: see `Peer`.
     func handle(
         _ request: Request,
         from owner: Owner,
-        over life: ConnectionLife? = nil
+        over life: ConnectionLife? = nil,
+        isAlone: Bool = false
     ) async -> Result<Answer, ControlError> {
-        let caller = caller(owner, life)
-        return await outcome { try await answer(request, caller) }
+        var caller = caller(owner, life)
+        caller.isAlone = isAlone
+        return await outcome { [caller] in try await answer(request, caller) }
     }
 
     /// Does the part of a request that takes long and needs nothing but the request; on any thread.
@@ -50,7 +54,13 @@ struct CommandHandler: Sendable {
             return { await outcome { try await addJobs(request, jobs.get(), caller) } }
         case .applyJobs(let request):
             let checked = Result { try changes(of: request, caller) }
-            return { await outcome { try await applyJobs(request, checked.get(), caller) } }
+            return {
+                await outcome {
+                    try await scheduler.detour(of: caller) {
+                        try await applyJobs(request, checked.get(), caller)
+                    }
+                }
+            }
         case .previewSchedule(let request):
             let preview = Result { try previewSchedule(request) }
             return { await outcome { try preview.get() } }
@@ -87,20 +97,28 @@ struct CommandHandler: Sendable {
     private func answer(_ request: Request, _ caller: Caller) async throws -> Answer {
         switch request {
         case .addJobs(let request): try await addJobs(request, caller)
-        case .applyJobs(let request): try await applyJobs(request, caller)
+        case .applyJobs(let request):
+            try await scheduler.detour(of: caller) { try await applyJobs(request, caller) }
         case .getJob(let reference): try await getJob(reference, caller)
         case .listJobs(let filter): try await listJobs(filter, caller)
         case .invalidateJobs(let request): try await invalidateJobs(request, caller)
-        case .setFireDate(let request): try await setFireDate(request, caller)
-        case .fireJob(let reference): try await fireJob(reference, caller)
-        case .pauseJobs(let jobs): try await changeJobs(jobs, .pause, caller)
-        case .resumeJobs(let jobs): try await changeJobs(jobs, .resume, caller)
+        case .setFireDate(let request):
+            try await scheduler.detour(of: caller) { try await setFireDate(request, caller) }
+        case .fireJob(let reference):
+            try await scheduler.detour(of: caller) { try await fireJob(reference, caller) }
+        case .pauseJobs(let jobs):
+            try await scheduler.detour(of: caller) { try await changeJobs(jobs, .pause, caller) }
+        case .resumeJobs(let jobs):
+            try await scheduler.detour(of: caller) { try await changeJobs(jobs, .resume, caller) }
         case .skipJobs(let request):
-            try await changeJobs(request.jobs, .skip(request.count), caller)
+            try await scheduler.detour(of: caller) {
+                try await changeJobs(request.jobs, .skip(request.count), caller)
+            }
         case .listRuns(let filter): try await listRuns(filter, caller)
         case .getRun(let reference): try await getRun(reference, caller)
         case .readOutput(let reference): try await readOutput(reference, caller)
-        case .killRun(let reference): try await killRun(reference, caller)
+        case .killRun(let reference):
+            try await scheduler.detour(of: caller) { try await killRun(reference, caller) }
         case .previewSchedule(let request): try previewSchedule(request)
         case .status: await status(caller)
         case .metrics: await metrics()

@@ -26,6 +26,9 @@ struct EventNumbers: Hashable, Sendable {
         return next
     }
 
+    /// How many numbers can be given at once.
+    var rest: Int64 { storedEnd - next }
+
     /// The end to be stored, once half of the block is used; nil while there is no need.
     mutating func extensionDue() -> Int64? {
         guard !isExtending, storedEnd - next <= Self.blockSize / 2 else { return nil }

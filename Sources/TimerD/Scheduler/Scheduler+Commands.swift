@@ -4,10 +4,8 @@ import Schedules
 import TimerControl
 
 extension Scheduler {
-    /// Adds `jobs`, all or none; returns them once they are stored and armed.
-    ///
-    /// The caller has held their processes in `targets`, and releases them if this throws.
-    func add(_ jobs: [NewJob], replace: Bool, caller: Caller) async throws -> [StoredJob] {
+    /// Adds `jobs`, all or none, by way of this thread: they may be due soon.
+    func addHere(_ jobs: [NewJob], replace: Bool, caller: Caller) async throws -> [StoredJob] {
         let names = replace ? jobs.compactMap(\.definition.name) : []
         return try await holding(names.map { .name($0) }, caller: caller) { scheduler in
             // Root has no limit.
@@ -60,7 +58,7 @@ extension Scheduler {
     }
 
     /// A write of more jobs than this is long: earlier writes are committed before it.
-    fileprivate static let longWrite = 100
+    static let longWrite = 100
 
     /// Changes what `selection` names, all or none; returns the jobs as they stand.
     ///

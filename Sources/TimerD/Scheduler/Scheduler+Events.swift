@@ -8,75 +8,34 @@ protocol EventPublisher: Sendable {
 }
 
 extension Scheduler {
-    /// Gives `event` its number and hands it to `use`.
+    /// Gives an effect's event its number and publishes it; `keep` queues its record.
     ///
     /// At once; if the numbers are used up, as soon as the store has the end of the next block.
-    func number(
+    func publish(
         _ event: Event,
-        _ use: @escaping @Sendable (isolated Scheduler, Event) -> Void
+        keep: @escaping @Sendable (isolated Scheduler, Event) -> Void
     ) {
-        guard unnumbered.isEmpty, let seq = numbers.take() else {
-            unnumbered.append { scheduler in
-                var event = event
-                guard let seq = scheduler.numbers.take() else { return }
-                event.seq = seq
-                use(scheduler, event)
+        if !unnumbered.isEmpty || !sequencer.publish(event, keep: { keep(self, $0) }) {
+            awaitNumbers { scheduler in
+                _ = scheduler.sequencer.publish(event) { keep(scheduler, $0) }
             }
-            extendNumbers()
-            return
         }
-        var event = event
-        event.seq = seq
-        use(self, event)
         extendNumbers()
+        pruneIfManyEvents()
     }
 
     /// Numbers the events of a write, has the store keep them, and publishes them to the watchers.
     func publish(_ outboxEvents: [OutboxEvent]) {
-        var rest = outboxEvents[...]
-        while !rest.isEmpty {
-            // All events of one user that get a number at once go into one record: each record costs the
-            // store a step.
-            var numbered: [OutboxEvent] = []
-            let uid = rest.first?.event.owner?.uid
-            while let next = rest.first, next.event.owner?.uid == uid, unnumbered.isEmpty,
-                let seq = numbers.take()
-            {
-                var next = next
-                next.event.seq = seq
-                numbered.append(next)
-                rest.removeFirst()
-            }
-            if numbered.isEmpty, let next = rest.popFirst() {
-                number(next.event) { scheduler, event in
-                    scheduler.publishNumbered([OutboxEvent(outbox: next.outbox, event: event)])
-                }
-            } else {
-                publishNumbered(numbered)
-                extendNumbers()
-            }
+        let count = unnumbered.isEmpty ? sequencer.publish(outboxEvents[...]) : 0
+        for next in outboxEvents.dropFirst(count) {
+            awaitNumbers { scheduler in _ = scheduler.sequencer.publish([next][...]) }
         }
-    }
-
-    /// Publishes events of one user that have their numbers, and has the store keep them.
-    private func publishNumbered(_ outboxEvents: [OutboxEvent]) {
-        // Queued in the store before it is published: whoever has seen the event and then asks the store
-        // finds it.
-        let pending = pending
-        let owner = outboxEvents.first?.event.owner
-        let write = owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common
-        pending.begin(write)
-        store.record(within: .milliseconds(50)) { database in
-            let log = EventLog(database)
-            for next in outboxEvents { try log.insert(next.event, fromOutbox: next.outbox) }
-        } durable: {
-            pending.end(write)
-        }
-        for next in outboxEvents { events.publish(next.event) }
+        extendNumbers()
+        pruneIfManyEvents()
     }
 
     /// Whether a new event would get its number at once.
-    var canNumber: Bool { unnumbered.isEmpty && numbers.next < numbers.storedEnd }
+    var canNumber: Bool { unnumbered.isEmpty && sequencer.canNumber }
 
     /// Calls `timerFired` for the job once there are numbers.
     func awaitNumbers(for job: JobID) {
@@ -84,21 +43,25 @@ extension Scheduler {
         extendNumbers()
     }
 
-    private func extendNumbers() {
-        pruneIfManyEvents()
-        guard let end = numbers.extensionDue() else { return }
+    private func awaitNumbers(_ publish: @escaping @Sendable (isolated Scheduler) -> Void) {
+        unnumbered.append(publish)
+        sequencer.setBehind(true)
+    }
+
+    /// Has the store keep the end of the next block of numbers, once half of this one is used.
+    nonisolated func extendNumbers() {
+        guard let end = sequencer.extensionDue() else { return }
         store.record {
             try DaemonState.write(eventSequenceEnd: end, to: $0)
         } durable: { [self] in
-            loop.perform { self.assumeIsolated { $0.numbersExtended(to: end) } }
+            sequencer.extended(to: end)
+            loop.perform { self.assumeIsolated { $0.numbersExtended() } }
         }
     }
 
-    private func numbersExtended(to end: Int64) {
-        numbers.extended(to: end)
-        while !unnumbered.isEmpty, numbers.next < numbers.storedEnd {
-            unnumbered.removeFirst()(self)
-        }
+    private func numbersExtended() {
+        while !unnumbered.isEmpty, sequencer.canNumber { unnumbered.removeFirst()(self) }
+        sequencer.setBehind(!unnumbered.isEmpty)
         let jobs = unnumberedJobs
         unnumberedJobs = []
         for job in jobs.sorted() { timerFired(job) }

@@ -200,7 +200,7 @@ extension Scheduler {
     ) -> Timestamp {
         let moment = clock.now()
         counters.countFire(of: job, claim, at: moment)
-        number(fireEvent(job, claim, at: moment)) { scheduler, event in
+        publish(fireEvent(job, claim, at: moment)) { scheduler, event in
             let begun = BegunFire(
                 job: job,
                 fire: claim.fire,
@@ -208,7 +208,6 @@ extension Scheduler {
                 event: event
             )
             scheduler.record(of: job, share: share, write(begun))
-            scheduler.events.publish(event)
         }
         return moment.wall
     }

@@ -25,7 +25,8 @@ extension Scheduler {
     /// Takes over the jobs as a write left them, tells the watchers what has changed, and calls `finish`
     /// once all of it is armed.
     ///
-    /// Earlier outcomes go first; `begin` is called when the turn of this one comes.
+    /// Earlier outcomes go first; `begin` is called when the turn of this one comes. Whoever hands it over has
+    /// called `beginHandover` on the store's thread.
     func take(
         _ outcome: StoreOutcome,
         begin: @escaping @Sendable (isolated Scheduler) -> Void = { _ in },
@@ -78,6 +79,7 @@ extension Scheduler {
         let count = outboxEvents.count + jobs.count
         guard first.told + first.taken + count == first.count else { return count }
         said.removeFirst()
+        terms.endHandover()
         if first.outcome.isOverfull {
             retention.isOverfull(now: clock.now().elapsed)
             pruneIfDue()

@@ -147,7 +147,7 @@ extension Scheduler {
             // After this all events have their numbers, and no further number is given.
             await flush()
             takeAll()
-            let numbersUsed = numbers.next
+            let numbersUsed = sequencer.next
             try await write { writer in
                 for fire in unstarted { try writer.releaseRun(of: fire) }
                 try writer.releaseClaims()

@@ -22,7 +22,7 @@ extension Scheduler {
 
     /// The same once enough events have come.
     func pruneIfManyEvents() {
-        guard retention.isDue(nextEvent: numbers.next) else { return }
+        guard retention.isDue(nextEvent: sequencer.next) else { return }
         beginPruning()
     }
 

@@ -22,6 +22,7 @@ extension Scheduler {
             let rest = try writer.loadWindow(load)
             return (writer.outcome, rest)
         } completion: { [self] result in
+            if case .success = result { terms.beginHandover() }
             loop.perform { self.assumeIsolated { $0.windowLoaded(result) } }
         }
     }

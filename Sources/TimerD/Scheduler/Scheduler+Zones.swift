@@ -34,6 +34,7 @@ extension Scheduler {
             log.warning("a zone is gone", metadata: ["error": "\(reason)"])
         }
         zones.changes = changes
+        terms.set(changes)
         zones.settled = zones.settled.filter {
             changes.over.contains($0) && before.stale[$0] == changes.stale[$0]
         }

@@ -26,10 +26,10 @@ actor Scheduler {
     let accounts: Accounts
     /// The threads on which runs are prepared and waited for; nil for the global executor.
     let pool: (any TaskExecutor)?
-    let events: any EventPublisher
+    nonisolated let sequencer: EventSequencer
+    nonisolated let terms: WriteTerms
     private(set) var settings: SchedulerSettings
     let log: Logger
-    private let findZone: ZoneRules.Finder
     /// The processes that jobs' lives are tied to.
     nonisolated let targets: TargetWatch
     /// Jobs whose process is not watched, for want of a descriptor.
@@ -37,7 +37,7 @@ actor Scheduler {
 
     /// What the window covers, by job.
     var armed = ArmedJobs()
-    var window: Window
+    var window: Window { didSet { terms.set(window) } }
     var turns: FireTurns
     /// The jobs that have fired further than the store has answered.
     var goneAhead = GoneAhead()
@@ -47,7 +47,6 @@ actor Scheduler {
     var turnTimer: (any ArmedTimer)?
     /// When turns are taken next, in elapsed time; nil if that is not scheduled.
     var turnDate: Timestamp?
-    var numbers: EventNumbers
     var retention: Retention
     var counters = SchedulerCounters()
     /// Events that wait for their number, while the store does not take the end of the next block.
@@ -66,10 +65,8 @@ actor Scheduler {
     /// Whether runs are being ended because the daemon stops.
     var isEndingRuns = false
     /// Whether what the daemon before left has been settled: before that, nothing is claimed.
-    var isRecovered = false
-    var isStopping = false
-    /// When a write last stored the clocks, in elapsed time.
-    private var keptMoment = Timestamp.distantPast
+    var isRecovered = false { didSet { terms.setOpen(isRecovered && !isStopping) } }
+    var isStopping = false { didSet { terms.setOpen(isRecovered && !isStopping) } }
     var loadDateChanged: @Sendable (Timestamp?) -> Void = { _ in }
     var announcedLoadDate: Timestamp?
     /// Resumed when the last run has ended, while stopping.
@@ -100,20 +97,26 @@ actor Scheduler {
         self.accounts = accounts
         self.targets = targets
         self.pool = pool
-        self.events = events
         self.settings = settings
         self.log = log
-        self.findZone = findZone
         places = RunQueue(settings.places)
-        window = Window(now: clock.now().elapsed)
+        let (now, window) = (clock.now().elapsed, Window(now: clock.now().elapsed))
+        self.window = window
+        terms = WriteTerms(window, settings, clock: clock, findZone: findZone)
         turns = FireTurns(settings.turns)
-        numbers = EventNumbers(from: eventSequenceEnd)
-        retention = Retention(settings.retention, now: clock.now().elapsed, nextEvent: numbers.next)
+        sequencer = EventSequencer(
+            from: eventSequenceEnd,
+            publisher: events,
+            store: store,
+            pending: pending
+        )
+        retention = Retention(settings.retention, now: now, nextEvent: sequencer.next)
     }
 
     /// Goes by other settings from now on.
     func reload(_ settings: SchedulerSettings) {
         self.settings = settings
+        terms.set(settings)
         retention.limits = settings.retention
         turns.limits = settings.turns
         for next in places.setLimits(settings.places) { goOn(next) }
@@ -138,7 +141,7 @@ actor Scheduler {
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) async throws -> T {
         let beginWrite = beginsWrite(unstarted: unstarted)
-        let (store, loop, pending) = (store, loop, pending)
+        let (store, loop, pending, terms) = (store, loop, pending, terms)
         let write = user.map { PendingWrites.Write.command(of: $0) } ?? .common
         pending.begin(write)
         return try await withCheckedThrowingContinuation { continuation in
@@ -148,6 +151,7 @@ actor Scheduler {
                 return (value, writer.outcome)
             } completion: { result in
                 pending.end(write)
+                if case .success = result { terms.beginHandover() }
                 loop.perform {
                     self.assumeIsolated { scheduler in
                         switch result {
@@ -196,6 +200,7 @@ actor Scheduler {
             }
         } durable: { [self] in
             pending.end(write)
+            if case .success = written.withLock({ $0 }) { terms.beginHandover() }
             loop.perform {
                 self.assumeIsolated { scheduler in
                     if let share { scheduler.fireStored(of: share) }
@@ -212,34 +217,10 @@ actor Scheduler {
         }
     }
 
-    /// How a write begins that is queued now: a transaction with the present moment and window.
-    ///
-    /// At most once a second such a write also stores the clocks. If a machine without a battery for its
-    /// clock loses power, elapsed time goes on from there.
+    /// How a write begins that is queued now; moves the horizon on where that needs no load.
     func beginsWrite(unstarted: Set<FireID> = []) -> @Sendable (Database) throws -> JobTransaction {
-        let moment = clock.now()
-        window.extend(now: moment.elapsed)
-        let horizons = window.horizons
-        let runsKept = settings.runsKept
-        let maxBytes = settings.retention.maxBytesPerUser
-        let (changes, findZone) = (zones.changes, findZone)
-        let keepsMoment = moment.elapsed - keptMoment >= .seconds(1)
-        if keepsMoment { keptMoment = moment.elapsed }
-        return { database in
-            if keepsMoment { try DaemonState.write(moment, to: database) }
-            var transaction = JobTransaction(
-                database,
-                at: moment,
-                horizon: horizons.all,
-                runsKept: runsKept
-            )
-            transaction.horizons = horizons
-            transaction.maxBytes = maxBytes
-            transaction.zones = changes
-            transaction.findZone = findZone
-            transaction.unstarted = unstarted
-            return transaction
-        }
+        window.extend(now: clock.now().elapsed)
+        return terms.beginsWrite(unstarted: unstarted)
     }
 
     // MARK: - Timers

@@ -49,10 +49,11 @@ extension Connection {
         guard case .request(let envelope, _, _)? = head?.0,
             case .success(let request) = envelope.request
         else { return false }
+        guard inProgress[.alone, default: 0] == 0 else { return true }
         switch RequestWay(of: request) {
         case .brief: return inProgress[.long, default: 0] > 0
         case .long: return inProgress[.brief, default: 0] > 0
-        case .waiting: return false
+        case .waiting, .alone: return false
         }
     }
 

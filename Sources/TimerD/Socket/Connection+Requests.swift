@@ -46,10 +46,15 @@ extension Connection {
         guard let loop = context?.eventLoop else { return release(load) }
         inFlight += 1
         let connection = NIOLoopBound(self, eventLoop: loop)
-        let (handle, gate, peer) = (environment.handle, environment.gate, peer)
-        let way = RequestWay(of: request)
+        let (handle, gate) = (environment.handle, environment.gate)
+        let isAlone =
+            request.invalidatesOne && inFlight == 1 && backlog.isEmpty
+            && lines.count == 0
+        let way = isAlone ? .alone : RequestWay(of: request)
+        var peer = peer
+        peer.isAlone = isAlone
         inProgress[way, default: 0] += 1
-        let body = { @Sendable in
+        let body = { @Sendable [peer] in
             let result = if let checked { await checked() } else { await handle(request, peer) }
             let reply = Task.isCancelled ? nil : id.map { ReplyLine.reply(id: $0, result) }
             gate.onLoop { connection.value.finish(ticket, reply, load, way) }
@@ -58,7 +63,7 @@ extension Connection {
             // Not on the loop: `finish` is called there later, after the task has been stored in `reads`.
             reads[ticket] = Task(operation: body)
         } else {
-            let executor = way == .brief ? environment.executor : nil
+            let executor = way == .brief || way == .alone ? environment.executor : nil
             let task = Task.immediate(executorPreference: executor, operation: body)
             if request.isRead, replies.isMissing(ticket) { reads[ticket] = task }
         }
@@ -119,6 +124,8 @@ extension ControlError {
 enum RequestWay: Hashable, Sendable {
     /// On the event loop: see `Request.isBrief`.
     case brief
+    /// On the event loop, and no other request of the connection begins before its end.
+    case alone
     /// On the threads of the pool.
     case long
     /// On the pool, where it waits for something to happen; no other request waits for it.

@@ -34,6 +34,14 @@ extension Request {
         }
     }
 
+    /// Whether it ends a single job, named by its id.
+    var invalidatesOne: Bool {
+        guard case .invalidateJobs(let request) = self, case .ids(let ids) = request.jobs else {
+            return false
+        }
+        return ids.count == 1 && !request.kill
+    }
+
     /// Whether the answer may have to wait for something to happen; the request is cancelled when the client
     /// is gone.
     var mayWait: Bool {

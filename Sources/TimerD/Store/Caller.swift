@@ -9,6 +9,9 @@ struct Caller: Hashable, Sendable {
     var isAdministrator: Bool
     /// The connection that the request came by.
     var life: ConnectionLife?
+    /// Whether nothing else that was asked for by that connection is in progress, or begins, before the
+    /// answer.
+    var isAlone = false
 
     init(_ owner: Owner, isAdministrator: Bool) {
         self.owner = owner

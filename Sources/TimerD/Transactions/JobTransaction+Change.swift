@@ -38,6 +38,19 @@ extension JobTransaction {
         return changed
     }
 
+    /// Ends a job if no timer is armed for it and nothing of it is in progress; does nothing to any other.
+    ///
+    /// The scheduler has been told of each claim, open fire and tie, and of nothing else.
+    /// - Returns: nil for any other.
+    mutating func invalidateIdle(_ id: JobID, caller: Caller) throws -> ChangedJobs? {
+        guard let job = try jobToChange(id, for: caller) else { throw ControlError.noJob(id) }
+        guard job.state.isLive, job.claim == nil, !job.isHeld, job.unread == nil,
+            !job.definition.isTied, try !fires.hasOpen(id)
+        else { return nil }
+        let told = try tallying { try $0.apply(.invalidate, to: job, in: PageRoom()) }
+        return ChangedJobs(jobs: outcome.jobs, told: told ? 1 : 0)
+    }
+
     /// Returns how many of the jobs fit into the reply.
     private mutating func apply(
         _ change: JobChange,
@@ -45,22 +58,27 @@ extension JobTransaction {
         caller: Caller
     ) throws -> Int {
         let room = PageRoom()
-        var told = 0
-        for id in ids {
+        return try ids.count { id in
             guard let job = try jobToChange(id, for: caller) else { throw ControlError.noJob(id) }
-            try apply(change, to: job)
-            guard let last = outcome.jobs.indices.last else { continue }
-            // The reply shows it, and a claimed fire tells it.
-            if !room.isFull || outcome.jobs[last].claim != nil {
-                try readUserInfo(of: &outcome.jobs[last])
-            }
-            if room.takes(job: outcome.jobs[last]) {
-                told += 1
-            } else {
-                outcome.jobs[last].shedWords()
-            }
+            return try apply(change, to: job, in: room)
         }
-        return told
+    }
+
+    /// Returns whether the job fits into the reply.
+    private mutating func apply(_ change: JobChange, to job: StoredJob, in room: PageRoom) throws
+        -> Bool
+    {
+        try apply(change, to: job)
+        guard let last = outcome.jobs.indices.last else { return false }
+        // The reply shows it, and a claimed fire tells it.
+        if !room.isFull || outcome.jobs[last].claim != nil {
+            try readUserInfo(of: &outcome.jobs[last])
+        }
+        guard room.takes(job: outcome.jobs[last]) else {
+            outcome.jobs[last].shedWords()
+            return false
+        }
+        return true
     }
 
     /// The id of a job that the caller may see; a name means one of the caller's own jobs, also for root.

@@ -261,6 +261,33 @@ import TimerControl
             #expect(started.count == 5000)
         }
     }
+
+    @Test("An invalidation of one job begins alone, and what follows waits for its end")
+    func alone() async throws {
+        let (gate, begun) = (Gate(), Tally())
+        try await TestSocket.with { request, peer in
+            _ = begun.add()
+            if case .invalidateJobs = request { await gate.pass() }
+            return .success(Echo(method: "\(request.method.rawValue) \(peer.isAlone)"))
+        } _: { server in
+            let client = try await server.connect()
+            func ask(_ id: Int, _ method: String, _ params: String) -> String {
+                #"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":\#(params)}"# + "\n"
+            }
+            try await client.send(ask(1, "job.invalidate", #"{"ids":[1]}"#))
+            await begun.reach(1)
+            try await client.send(
+                ask(2, "job.get", #"{"id":1}"#) + ask(3, "job.invalidate", #"{"ids":[2]}"#)
+            )
+            try await server.askStatus()
+            #expect(begun.count == 2, "the status alone")
+            gate.open()
+            #expect(await client.next()?.contains("job.invalidate true") == true)
+            #expect(await client.next()?.contains("job.get false") == true)
+            // The one before it may still have been in progress.
+            #expect(await client.next()?.contains("job.invalidate") == true)
+        }
+    }
 }
 
 /// Blocks the thread, which is the loop's, as no handler should.

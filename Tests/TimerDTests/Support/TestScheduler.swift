@@ -206,6 +206,11 @@ final class TestScheduler: Sendable {
             {
                 await Task.yield()
             }
+            // So is a look at held jobs.
+            while await loop.ask({ [scheduler] in scheduler.assumeIsolated { $0.held.isLooking } })
+            {
+                await Task.yield()
+            }
         } while before != loop.performed
     }
 

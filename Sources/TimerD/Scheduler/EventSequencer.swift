@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Locks
+import TimerControl
+
+/// Gives events their numbers and hands them to the watchers, in one order for all threads.
+///
+/// A number is given and its event published in one step: no watcher sees a higher number first, and whoever
+/// comes back after the last number it has seen misses nothing.
+final class EventSequencer: Sendable {
+    private struct State {
+        var numbers: EventNumbers
+        /// Whether events wait for the next block of numbers: no other event of their jobs goes ahead of them.
+        var isBehind = false
+    }
+
+    private let state: Locked<State>
+    private let publisher: any EventPublisher
+    private let store: WriteQueue
+    private let pending: PendingWrites
+
+    init(
+        from end: Int64,
+        publisher: any EventPublisher,
+        store: WriteQueue,
+        pending: PendingWrites
+    ) {
+        state = Locked(State(numbers: EventNumbers(from: end)))
+        self.publisher = publisher
+        self.store = store
+        self.pending = pending
+    }
+
+    /// The next number to be given.
+    var next: Int64 { state.withLock { $0.numbers.next } }
+
+    /// Whether there is a number left to give.
+    var canNumber: Bool { state.withLock { $0.numbers.rest > 0 } }
+
+    /// Says whether events wait for numbers, which no event from another thread overtakes then.
+    func setBehind(_ isBehind: Bool) { state.withLock { $0.isBehind = isBehind } }
+
+    /// Gives an effect's event its number and publishes it; `keep` queues its record, which comes first.
+    ///
+    /// `keep` is called under a lock, and must not come back here.
+    /// - Returns: false where the numbers are used up; then nothing was done.
+    func publish(_ event: Event, keep: (Event) -> Void) -> Bool {
+        state.withLock { state in
+            guard let seq = state.numbers.take() else { return false }
+            var event = event
+            event.seq = seq
+            keep(event)
+            publisher.publish(event)
+            return true
+        }
+    }
+
+    /// Numbers the events of a write, has the store keep them, and publishes them.
+    ///
+    /// - Returns: how many; fewer than all where the numbers are used up.
+    func publish(_ events: ArraySlice<OutboxEvent>) -> Int {
+        state.withLock { publish(events, &$0) }
+    }
+
+    /// The same, all or none, from a thread that is not the scheduler's.
+    ///
+    /// - Returns: whether they were published; false as well while others wait for numbers.
+    func publishAll(_ events: [OutboxEvent]) -> Bool {
+        state.withLock { state in
+            guard !state.isBehind, state.numbers.rest >= events.count else { return false }
+            return publish(events[...], &state) == events.count
+        }
+    }
+
+    private func publish(_ events: ArraySlice<OutboxEvent>, _ state: inout State) -> Int {
+        var rest = events
+        while let first = rest.first {
+            // All events of one user that get a number at once go into one record: each record costs the
+            // store a step.
+            var numbered: [OutboxEvent] = []
+            let owner = first.event.owner
+            while let next = rest.first, next.event.owner?.uid == owner?.uid,
+                let seq = state.numbers.take()
+            {
+                var next = next
+                next.event.seq = seq
+                numbered.append(next)
+                rest.removeFirst()
+            }
+            guard !numbered.isEmpty else { break }
+            queueRecord(of: numbered, of: owner)
+            for next in numbered { publisher.publish(next.event) }
+        }
+        return events.count - rest.count
+    }
+
+    /// The end of the block to be stored now; nil while there is no need.
+    func extensionDue() -> Int64? { state.withLock { $0.numbers.extensionDue() } }
+
+    func extended(to end: Int64) { state.withLock { $0.numbers.extended(to: end) } }
+
+    /// Queues the record of events that have their numbers.
+    ///
+    /// Before they are published: whoever has seen an event and then asks the store finds it.
+    private func queueRecord(of events: [OutboxEvent], of owner: Owner?) {
+        let pending = pending
+        let write = owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common
+        pending.begin(write)
+        store.record(within: .milliseconds(50)) { database in
+            let log = EventLog(database)
+            for next in events { try log.insert(next.event, fromOutbox: next.outbox) }
+        } durable: {
+            pending.end(write)
+        }
+    }
+}

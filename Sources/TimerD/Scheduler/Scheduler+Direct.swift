@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Commands that concern no timer: they go from the socket's thread to the store's and back.
+///
+/// A thread that sleeps costs more to wake than such a command costs to carry out.
+extension Scheduler {
+    /// Adds `jobs`, all or none; returns them once they are stored and armed.
+    ///
+    /// Its place in the order of the store is taken, or that in the order of the scheduler, before this
+    /// suspends. The caller has held the jobs' processes in `targets`, and releases them if this throws.
+    nonisolated func add(_ jobs: [NewJob], replace: Bool, caller: Caller) async throws
+        -> [StoredJob]
+    {
+        let now = clock.now()
+        guard !replace, let limit = terms.jobLimit(ofDirect: caller.uid),
+            jobs.allSatisfy({ $0.waits(beyondWindowAt: now) })
+        else {
+            return try await detour(of: caller) {
+                try await self.addHere(jobs, replace: replace, caller: caller)
+            }
+        }
+        return try await writeDirectly(
+            isLong: jobs.count > Self.longWrite,
+            of: caller.uid
+        ) { transaction in
+            // Root has no limit.
+            try transaction.add(jobs, replace: false, limit: caller.uid == 0 ? nil : limit)
+        }
+    }
+
+    /// Ends a job that no timer is armed for and nothing of which is in progress.
+    ///
+    /// Only the store knows whether it is one. So nothing else that the connection asks for is in progress
+    /// meanwhile: what comes next would overtake the invalidation that has to begin anew.
+    /// - Returns: nil, with nothing done, for any other job.
+    nonisolated func invalidateIdle(_ job: JobID, caller: Caller) async throws -> ChangedJobs? {
+        guard terms.jobLimit(ofDirect: caller.uid) != nil else { return nil }
+        return try await writeDirectly(isLong: false, of: caller.uid) {
+            try $0.invalidateIdle(job, caller: caller)
+        }
+    }
+
+    /// Carries out a change by way of the scheduler; no later one of the same user overtakes it.
+    nonisolated func detour<T: Sendable>(
+        of caller: Caller,
+        _ body: () async throws -> T
+    ) async throws -> T {
+        terms.beginDetour(of: caller.uid)
+        defer { terms.endDetour(of: caller.uid) }
+        return try await body()
+    }
+
+    /// As `write`, from any thread; the scheduler hears of the outcome only if it has to.
+    private nonisolated func writeDirectly<T: Sendable>(
+        isLong: Bool,
+        of user: UInt32,
+        _ body: @escaping @Sendable (inout JobTransaction) throws -> T
+    ) async throws -> T {
+        let beginWrite = terms.beginsWrite()
+        let write = PendingWrites.Write.command(of: user)
+        pending.begin(write)
+        return try await withCheckedThrowingContinuation { continuation in
+            store.submit(isLong: isLong) { database in
+                var transaction = try beginWrite(database)
+                let value = try body(&transaction)
+                return (value, transaction.outcome)
+            } completion: { [self] result in
+                pending.end(write)
+                switch result {
+                case .failure(let error): continuation.resume(throwing: error)
+                case .success((let value, let outcome)):
+                    if isOver(outcome) { return continuation.resume(returning: value) }
+                    terms.beginHandover()
+                    loop.perform {
+                        self.assumeIsolated { scheduler in
+                            scheduler.take(outcome) { _ in continuation.resume(returning: value) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Publishes what a write has to tell, if the scheduler has nothing to do about it; on the store's thread.
+    ///
+    /// - Returns: false, with nothing done, if it has.
+    private nonisolated func isOver(_ outcome: StoreOutcome) -> Bool {
+        guard !outcome.isOverfull, outcome.zones == nil,
+            outcome.outboxEvents.allSatisfy({
+                [.jobAdded, .jobInvalidated].contains($0.event.type)
+            }),
+            terms.isNothingNew(outcome.jobs)
+        else { return false }
+        let before = sequencer.next
+        guard sequencer.publishAll(outcome.outboxEvents) else { return false }
+        extendNumbers()
+        // The scheduler looks now and then whether there are too many events.
+        if before >> 8 != sequencer.next >> 8 {
+            loop.perform { self.assumeIsolated { $0.pruneIfManyEvents() } }
+        }
+        return true
+    }
+}
+
+extension NewJob {
+    /// Whether nothing of the job is due before the end of a window that is loaded at `moment`, and its life
+    /// is tied to nothing.
+    fileprivate func waits(beyondWindowAt moment: ClockReading) -> Bool {
+        guard !definition.isTied else { return false }
+        guard definition.paused != true, let first = firstFireDate else { return true }
+        return moment.elapsedDate(first, on: clock) >= moment.elapsed + Window.span
+    }
+}

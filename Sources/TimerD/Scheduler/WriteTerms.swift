@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Locks
+import Schedules
+import TimerControl
+
+/// What a write goes by that is queued now: the window, the settings, the rules of zones.
+///
+/// The scheduler keeps it up to date. It is behind a lock so that a command which concerns no timer passes
+/// the scheduler by, and goes from the socket's thread to the store's and back.
+final class WriteTerms: Sendable {
+    private struct State {
+        var horizons: Horizons
+        /// The next load of the window finds every job that waits from this date on.
+        ///
+        /// Nil while nothing waits, and while a load is under way, which may have been before a write.
+        var nextWaiting: Timestamp?
+        var settings: SchedulerSettings
+        var zones = ZoneChanges()
+        /// Whether commands may pass the scheduler by: not before it has recovered, nor while it stops.
+        var isOpen = false
+        /// When a write last stored the clocks, in elapsed time.
+        var keptMoment = Timestamp.distantPast
+        /// How many outcomes of the store are on their way to the scheduler.
+        var handovers = 0
+        /// By user, the commands in progress that go by way of the scheduler.
+        var detours: [UInt32: Int] = [:]
+    }
+
+    private let state: Locked<State>
+    private let clock: any WallClock
+    private let findZone: ZoneRules.Finder
+
+    init(
+        _ window: Window,
+        _ settings: SchedulerSettings,
+        clock: any WallClock,
+        findZone: @escaping ZoneRules.Finder
+    ) {
+        state = Locked(State(horizons: window.horizons, settings: settings))
+        self.clock = clock
+        self.findZone = findZone
+    }
+
+    // MARK: - From the scheduler
+
+    func set(_ window: Window) {
+        state.withLock {
+            $0.horizons = window.horizons
+            $0.nextWaiting = window.isLoading ? nil : window.nextWaiting
+        }
+    }
+
+    func set(_ settings: SchedulerSettings) { state.withLock { $0.settings = settings } }
+
+    func set(_ zones: ZoneChanges) { state.withLock { $0.zones = zones } }
+
+    func setOpen(_ isOpen: Bool) { state.withLock { $0.isOpen = isOpen } }
+
+    // MARK: - From any thread
+
+    /// Notes a command of `user` that goes by way of the scheduler.
+    func beginDetour(of user: UInt32) {
+        state.withLock { $0.detours[user, default: 0] += 1 }
+    }
+
+    /// To be called once that command is answered.
+    func endDetour(of user: UInt32) {
+        state.withLock {
+            let rest = $0.detours[user, default: 1] - 1
+            $0.detours[user] = rest > 0 ? rest : nil
+        }
+    }
+
+    /// How many live jobs a user may have, for a command that may pass the scheduler by now; nil for one
+    /// that may not.
+    ///
+    /// One user's commands are carried out in their order: none overtakes one that goes by way of the
+    /// scheduler.
+    func jobLimit(ofDirect user: UInt32) -> Int? {
+        state.withLock { state in
+            guard state.isOpen, state.detours[user] == nil else { return nil }
+            return state.settings.maxJobsPerUser
+        }
+    }
+
+    /// Notes an outcome of the store that is on its way to the scheduler; on the store's thread.
+    func beginHandover() { state.withLock { $0.handovers += 1 } }
+
+    /// To be called once the scheduler has taken it over.
+    func endHandover() { state.withLock { $0.handovers -= 1 } }
+
+    /// Whether the scheduler need not hear of jobs that have just been stored: none is armed, and the next
+    /// load of the window finds them.
+    ///
+    /// A load that was before the write and has ended since has changed `nextWaiting`; one that has not ended
+    /// makes this false. So does an earlier outcome that the scheduler has not taken over yet: the events of a
+    /// job are told in their order.
+    func isNothingNew(_ jobs: [StoredJob]) -> Bool {
+        let now = clock.now()
+        return state.withLock { state in
+            guard state.handovers == 0, let nextWaiting = state.nextWaiting else { return false }
+            return jobs.allSatisfy { job in
+                guard job.claim == nil else { return false }
+                guard job.state == .scheduled, let date = job.dueDate else { return true }
+                return now.elapsedDate(date, on: job.clock) >= nextWaiting
+            }
+        }
+    }
+
+    /// How a write begins that is queued now: a transaction with the present moment and window.
+    ///
+    /// At most once a second such a write also stores the clocks. If a machine without a battery for its
+    /// clock loses power, elapsed time goes on from there. `unstarted`: see `JobTransaction`.
+    func beginsWrite(unstarted: Set<FireID> = []) -> @Sendable (Database) throws -> JobTransaction {
+        let moment = clock.now()
+        let findZone = findZone
+        let (terms, keepsMoment) = state.withLock { state in
+            let keepsMoment = moment.elapsed - state.keptMoment >= .seconds(1)
+            if keepsMoment { state.keptMoment = moment.elapsed }
+            return (state, keepsMoment)
+        }
+        return { database in
+            if keepsMoment { try DaemonState.write(moment, to: database) }
+            var transaction = JobTransaction(
+                database,
+                at: moment,
+                horizon: terms.horizons.all,
+                runsKept: terms.settings.runsKept
+            )
+            transaction.horizons = terms.horizons
+            transaction.maxBytes = terms.settings.retention.maxBytesPerUser
+            transaction.zones = terms.zones
+            transaction.findZone = findZone
+            transaction.unstarted = unstarted
+            return transaction
+        }
+    }
+}

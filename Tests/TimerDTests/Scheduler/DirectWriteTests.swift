@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import JobModel
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// Commands that concern no timer pass the scheduler's thread by, and lose nothing by it.
+@Suite("Direct writes", .timeLimit(.minutes(1))) struct DirectWriteTests {
+    /// Runs `body` while the scheduler's thread is held; without it waits for nothing that thread does.
+    private static func holdingTheLoop<T: Sendable>(
+        _ test: TestScheduler,
+        _ body: () async throws -> T
+    ) async throws -> T {
+        let isOver = DispatchSemaphore(value: 0)
+        await withCheckedContinuation { isHeld in
+            test.loop.perform {
+                isHeld.resume()
+                isOver.wait()
+            }
+        }
+        defer { isOver.signal() }
+        return try await body()
+    }
+
+    @Test("A far job is added, told and ended while the scheduler's thread is held")
+    func withoutTheLoop() async throws {
+        try await TestScheduler.with { test in
+            // The scheduler knows of a sooner date, for which it will look.
+            try await test.add(ScheduleWords(in: "1h"))
+            try await test.settle()
+            let job = try await Self.holdingTheLoop(test) {
+                let job = try await test.add(ScheduleWords(in: "2h"))
+                #expect(test.sink.all(.jobAdded).last?.job == job.id)
+                let ended = try await test.scheduler.invalidateIdle(
+                    job.id,
+                    caller: TestScheduler.root
+                )
+                #expect(ended?.jobs.map(\.state) == [.invalidated])
+                #expect(test.sink.all(.jobInvalidated).last?.job == job.id)
+                return job
+            }
+            try await test.advance(by: .seconds(3 * 3600))
+            #expect(test.fired(job.id).isEmpty)
+            #expect(test.sink.isInOrder)
+        }
+    }
+
+    @Test(
+        "Each fires on its date, whichever the scheduler heard of",
+        arguments: [[3600, 7200, 1800], [7200, 3600, 10, 1800], [60, 7, 5, 6, 8, 9]]
+    )
+    func dates(seconds: [Int64]) async throws {
+        try await TestScheduler.with { test in
+            var jobs: [(JobID, Int64)] = []
+            for date in seconds {
+                jobs.append((try await test.add(ScheduleWords(in: "\(date)s")).id, date))
+            }
+            try await test.advance(by: .seconds(8000))
+            for (job, date) in jobs { #expect(test.fired(job) == [date]) }
+            #expect(test.sink.isInOrder)
+        }
+    }
+
+    @Test("What is added while a window is loaded fires on its date")
+    func duringLoad() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(ScheduleWords(every: "10s"))
+            var jobs: [(JobID, Int64)] = []
+            for second in 1...40 as ClosedRange<Int64> {
+                async let advanced: Void = test.advance(by: .seconds(1))
+                let job = try await test.add(ScheduleWords(at: "2026-12-01T08:01:\(10 + second)Z"))
+                jobs.append((job.id, 70 + second))
+                try await advanced
+            }
+            try await test.advance(by: .seconds(200))
+            for (job, date) in jobs { #expect(test.fired(job) == [date]) }
+        }
+    }
+
+    @Test("A job with a timer, a run or a tie is left to the scheduler")
+    func notIdle() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let soon = try await test.add(ScheduleWords(in: "3s"))
+            let running = try await test.add(ScheduleWords(every: "1h"), command: ["sleep"])
+            _ = try await test.scheduler.fire(.id(running.id), caller: TestScheduler.root)
+            try await test.settle()
+            let tied = try await test.add(ScheduleWords(every: "1h")) { $0.whilePid = getpid() }
+            for job in [soon, running, tied] {
+                #expect(
+                    try await test.scheduler.invalidateIdle(job.id, caller: TestScheduler.root)
+                        == nil
+                )
+                #expect(try await test.job(job.id).state == .scheduled)
+            }
+            await #expect(throws: ControlError.noJob(JobID(rawValue: 99))) {
+                try await test.scheduler.invalidateIdle(
+                    JobID(rawValue: 99),
+                    caller: TestScheduler.root
+                )
+            }
+            test.runner.end()
+        }
+    }
+
+    @Test("None of a user's commands overtakes one that goes by way of the scheduler")
+    func order() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(ScheduleWords(in: "1h"))
+            let terms = test.scheduler.terms
+            terms.beginDetour(of: 1000)
+            #expect(terms.jobLimit(ofDirect: 1000) == nil)
+            #expect(terms.jobLimit(ofDirect: 1001) != nil)
+            terms.beginDetour(of: 1000)
+            terms.endDetour(of: 1000)
+            #expect(terms.jobLimit(ofDirect: 1000) == nil)
+            terms.endDetour(of: 1000)
+            #expect(terms.jobLimit(ofDirect: 1000) != nil)
+        }
+    }
+
+    @Test(
+        "The scheduler hears of a job while it loads, has an earlier outcome, or waits for a later date"
+    )
+    func heard() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "1h"))
+            let terms = WriteTerms(
+                Window(now: TestScheduler.start),
+                SchedulerSettings(socket: "", account: Account(uid: 0)),
+                clock: test.clock,
+                findZone: ZoneRules.inDatabase
+            )
+            var window = Window(now: test.clock.now().elapsed)
+            #expect(!terms.isNothingNew([job]), "nothing is known yet")
+            window.beginLoad(now: test.clock.now().elapsed)
+            terms.set(window)
+            #expect(!terms.isNothingNew([job]), "a load is under way")
+            let due = test.clock.now().elapsed + .seconds(3600)
+            window.loaded(WindowRest(nextWaiting: due))
+            terms.set(window)
+            #expect(terms.isNothingNew([job]))
+            terms.beginHandover()
+            #expect(!terms.isNothingNew([job]), "an earlier outcome is on its way")
+            terms.endHandover()
+            window.loaded(WindowRest(nextWaiting: due + .seconds(1)))
+            terms.set(window)
+            #expect(!terms.isNothingNew([job]), "the load would come too late")
+        }
+    }
+
+    @Test("Before the recovery and once it stops, all goes by way of the scheduler")
+    func closed() async throws {
+        try await TestScheduler.with { test in
+            #expect(test.scheduler.terms.jobLimit(ofDirect: 0) != nil)
+            await test.scheduler.stop(drainTime: .zero)
+            #expect(test.scheduler.terms.jobLimit(ofDirect: 0) == nil)
+            await #expect(throws: ControlError.self) { try await test.add(ScheduleWords(in: "1h")) }
+        }
+    }
+}
+
+extension RecordingSink {
+    /// Whether each event has a higher number than the one before.
+    fileprivate var isInOrder: Bool {
+        let numbers = all.map(\.seq)
+        return zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 }
+    }
+}
