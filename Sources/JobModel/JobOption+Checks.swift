@@ -4,6 +4,11 @@ extension JobOption {
     /// Checks what needs neither clock nor zone, but for words, whose size alone is checked: they are
     /// read by who asks for their meaning.
     package func check(_ value: OptionValue) throws(OptionRefusal) {
+        try check(value, as: form)
+    }
+
+    /// The same, for a caller that has the option's form already.
+    package func check(_ value: OptionValue, as form: OptionForm) throws(OptionRefusal) {
         switch (form, value) {
         case (.label, .text(let label)): try checkLabel(label, at: nil)
         case (.labels, .texts(let labels)):

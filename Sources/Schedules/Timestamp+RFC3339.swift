@@ -55,6 +55,21 @@ extension Timestamp: CustomStringConvertible {
         }
     }
 
+    /// Appends the same text, without a string in between.
+    package func appendRFC3339(to bytes: inout [UInt8]) {
+        let (seconds, fraction) = floorDivide(microseconds, by: 1_000_000)
+        let (days, time) = floorDivide(seconds, by: 86_400)
+        let date = CivilDate(daysSince1970: Int(days))
+        guard (0...9999).contains(date.year) else {
+            return bytes.append(contentsOf: rfc3339.utf8)
+        }
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 27) { buffer in
+            buffer.writeNumber(date.year, digits: 4, at: 0)
+            Self.writeTail(date, time, fraction, into: buffer, at: 4)
+            bytes.append(contentsOf: buffer)
+        }
+    }
+
     public var description: String { rfc3339 }
 
     private func tail(_ date: CivilDate, _ time: Int64, _ fraction: Int64) -> String {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Schedules
+
 /// Writes JSON text on one line, the keys of each object in the order of their bytes.
 ///
 /// Equal values give equal bytes, if their strings have the same scalars. Only what JSON requires is escaped,
@@ -7,34 +9,30 @@
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
 
+    /// `capacity`: how many bytes are expected.
+    init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
+
     mutating func write(_ value: JSONValue) {
         switch value {
         case .null: write("null")
-        case .bool(let value): write(value ? "true" : "false")
-        case .integer(let value): write("\(value)")
-        // JSON has no infinity and no NaN: they become null, as in JavaScript.
-        case .number(let value): write(value.isFinite ? "\(value)" : "null")
+        case .bool(let value): write(value)
+        case .integer(let value): write(value)
+        case .number(let value): write(value)
         case .string(let value): writeString(value)
         case .verbatim(let text): write(text.text)
-        case .array(let elements):
-            write("[")
-            for (index, element) in elements.enumerated() {
-                if index > 0 { write(",") }
-                write(element)
-            }
-            write("]")
+        case .array(let elements): array(elements) { $0.write($1) }
         case .object(let members):
-            write("{")
-            // By bytes: Swift compares strings by characters, and treats different spellings of one character
-            // as equal.
-            let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-            for (index, member) in sorted.enumerated() {
-                if index > 0 { write(",") }
-                writeString(member.key)
-                write(":")
-                write(member.value)
+            object { writer in
+                // By bytes: Swift compares strings by characters, and treats different spellings of one
+                // character as equal.
+                let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+                for (key, value) in sorted {
+                    writer.comma()
+                    writer.writeString(key)
+                    writer.write(":")
+                    writer.write(value)
+                }
             }
-            write("}")
         }
     }
 
@@ -42,7 +40,7 @@ struct JSONWriter {
         bytes.append(contentsOf: text.utf8)
     }
 
-    private mutating func writeString(_ text: String) {
+    mutating func writeString(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
         if text.utf8.contains(where: Self.needsEscape) {
             for byte in text.utf8 { writeEscaped(byte) }
@@ -72,5 +70,134 @@ struct JSONWriter {
             bytes.append(digits[Int(byte & 15)])
         default: bytes.append(byte)
         }
+    }
+
+    mutating func write(_ value: Bool) { write(value ? "true" : "false") }
+
+    mutating func write(_ value: Int64) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var start = digits.count
+            var rest = value.magnitude
+            repeat {
+                start -= 1
+                digits[start] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            } while rest > 0
+            if value < 0 { bytes.append(UInt8(ascii: "-")) }
+            bytes.append(contentsOf: digits[start...])
+        }
+    }
+
+    /// JSON has no infinity and no NaN: they become null, as in JavaScript.
+    mutating func write(_ value: Double) { write(value.isFinite ? "\(value)" : "null") }
+
+    /// In RFC 3339, as `Timestamp` encodes itself.
+    mutating func write(_ value: Timestamp) {
+        bytes.append(UInt8(ascii: "\""))
+        value.appendRFC3339(to: &bytes)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    mutating func write(_ value: JSONText) { write(value.text) }
+}
+
+/// Objects and arrays, member by member.
+extension JSONWriter {
+    /// Writes an object; `body` writes its members in the order of the bytes of their keys.
+    mutating func object(_ body: (inout Self) -> Void) {
+        bytes.append(UInt8(ascii: "{"))
+        body(&self)
+        bytes.append(UInt8(ascii: "}"))
+    }
+
+    mutating func array<Element>(
+        _ elements: some Collection<Element>,
+        _ write: (inout Self, Element) -> Void
+    ) {
+        bytes.append(UInt8(ascii: "["))
+        var isFirst = true
+        for element in elements {
+            if !isFirst { bytes.append(UInt8(ascii: ",")) }
+            isFirst = false
+            write(&self, element)
+        }
+        bytes.append(UInt8(ascii: "]"))
+    }
+
+    /// Begins a member; its value follows.
+    ///
+    /// `name` is one of the protocol's own, without anything to escape.
+    mutating func key(_ name: String) {
+        comma()
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(contentsOf: name.utf8)
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(UInt8(ascii: ":"))
+    }
+
+    /// Separates a member from the one before.
+    private mutating func comma() {
+        // What ends with a brace that opens is empty: any text stands in quotes.
+        if bytes.last != UInt8(ascii: "{") { bytes.append(UInt8(ascii: ",")) }
+    }
+
+    // A member that is nil is left out.
+
+    mutating func member(_ name: String, _ value: String?) {
+        guard let value else { return }
+        key(name)
+        writeString(value)
+    }
+
+    mutating func member(_ name: String, _ value: (some RawRepresentable<String>)?) {
+        member(name, value?.rawValue)
+    }
+
+    mutating func member(_ name: String, _ value: (some BinaryInteger)?) {
+        guard let value else { return }
+        key(name)
+        write(Int64(value))
+    }
+
+    mutating func member(_ name: String, _ value: Double?) {
+        guard let value else { return }
+        key(name)
+        write(value)
+    }
+
+    mutating func member(_ name: String, _ value: Bool?) {
+        guard let value else { return }
+        key(name)
+        write(value)
+    }
+
+    mutating func member(_ name: String, _ value: Timestamp?) {
+        guard let value else { return }
+        key(name)
+        write(value)
+    }
+
+    mutating func member(_ name: String, _ value: JSONText?) {
+        guard let value else { return }
+        key(name)
+        write(value)
+    }
+
+    mutating func member(_ name: String, _ value: (some JSONWritable)?) {
+        guard let value else { return }
+        key(name)
+        value.write(to: &self)
+    }
+
+    mutating func member(_ name: String, _ values: [some JSONWritable]?) {
+        guard let values else { return }
+        key(name)
+        array(values) { $1.write(to: &$0) }
+    }
+
+    mutating func member(_ name: String, _ values: [String]?) {
+        guard let values else { return }
+        key(name)
+        array(values) { $0.writeString($1) }
     }
 }

@@ -59,7 +59,7 @@ public struct Job: Hashable, Sendable {
 }
 
 extension Job: Codable {
-    enum CodingKeys: String, CodingKey {
+    enum CodingKeys: String, CodingKey, CaseIterable {
         case id, owner, state, fireDate, dueDate, movedFrom, fires, addedAt, endedAt, endReason
         case last, held, stored
     }

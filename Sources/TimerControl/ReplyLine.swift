@@ -8,7 +8,9 @@ public enum ReplyLine {
         _ result: Result<any Encodable & Sendable, ControlError>
     ) -> [UInt8] {
         do {
-            let value = try JSONValue(encoding: try result.get())
+            let result = try result.get()
+            if let result = result as? any JSONWritable { return reply(id: id, written: result) }
+            let value = try JSONValue(encoding: result)
             return line(["id": id, "result": value])
         } catch let error as ControlError {
             return failure(id: id, error)
@@ -32,12 +34,29 @@ public enum ReplyLine {
 
     /// One event, for a connection that subscribed.
     public static func event(_ event: Event) -> [UInt8] {
-        notification("event", event)
+        var writer = JSONWriter(capacity: 512)
+        writer.object { writer in
+            writer.member("jsonrpc", "2.0")
+            writer.member("method", "event")
+            writer.member("params", event)
+        }
+        return writer.bytes
     }
 
     /// Tells a connection that subscribed which events are no longer kept.
     public static func eventsLost(_ lost: EventsLost) -> [UInt8] {
         notification("events.lost", lost)
+    }
+
+    private static func reply(id: JSONValue, written result: some JSONWritable) -> [UInt8] {
+        var writer = JSONWriter(capacity: 1024)
+        writer.object { writer in
+            writer.key("id")
+            writer.write(id)
+            writer.member("jsonrpc", "2.0")
+            writer.member("result", result)
+        }
+        return writer.bytes
     }
 
     private static func notification(_ method: String, _ value: some Encodable) -> [UInt8] {

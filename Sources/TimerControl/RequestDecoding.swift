@@ -161,7 +161,7 @@ extension Parameters {
 
 extension [JobID] {
     /// In their order, each once: a job that is named twice is changed once.
-    fileprivate var eachOnce: Self {
+    var eachOnce: Self {
         var seen: Set<JobID> = []
         return filter { seen.insert($0).inserted }
     }

@@ -82,10 +82,19 @@ public enum RequestLine: Hashable, Sendable {
 
     /// Reads a line, without the newline at its end.
     ///
-    /// One pass over the text, linear in its length.
+    /// One pass over the text, linear in its length; a second one for what is not of the usual form.
     /// - Throws: `parseError` if it is not JSON; `invalidRequest` for an empty batch and `limitReached` for
     ///   one that is too long. A fault inside a batch becomes the error of its element.
     public init(parsing line: [UInt8]) throws(ControlError) {
+        if let envelope = RequestEnvelope(quickly: line) {
+            self = .single(envelope)
+        } else {
+            try self.init(decoding: line)
+        }
+    }
+
+    /// Reads any line, by way of values.
+    init(decoding line: [UInt8]) throws(ControlError) {
         let value: JSONValue
         do {
             value = try JSONValue(parsingMessage: line)
