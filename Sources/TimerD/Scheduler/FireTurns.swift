@@ -76,6 +76,11 @@ struct FireTurns: Sendable {
     /// How many fires wait.
     var count: Int { waiting.count }
 
+    /// Whether so many fires of the user are not on disk yet that the next record must not wait for others.
+    func isCrowded(_ owner: UInt32) -> Bool {
+        users[owner].map { $0.unstored >= Self.unstoredLimit / 2 } ?? false
+    }
+
     // MARK: - A fire that is due
 
     /// Whether a fire that is due at `now` begins at once; else it is queued, and `next` returns it in its

@@ -164,7 +164,7 @@ extension Scheduler {
             dateByHand: fired.date
         )
         guard let waitsFor = fired.waitsFor else {
-            begin(job, claim) { begun in { try $0.recordManual(begun) } }
+            begin(job, claim, within: SharedCommit.delay) { begun in { try $0.recordManual(begun) } }
             return
         }
         counters.countFire(of: job, claim, at: clock.now())
@@ -180,7 +180,12 @@ extension Scheduler {
         -> Timestamp
     {
         let hasWaited = entry.hasWaited
-        return begin(entry.job, claim, share: entry.share) { begun in
+        let delay = SharedCommit.delay(
+            of: entry.job,
+            isCrowded: turns.isCrowded(entry.job.owner.uid) || going.dropsAhead,
+            at: clock.now()
+        )
+        return begin(entry.job, claim, within: delay, share: entry.share) { begun in
             { writer in
                 if hasWaited { writer.missedFor = .overload }
                 var begun = begun
@@ -195,6 +200,7 @@ extension Scheduler {
     private func begin(
         _ job: StoredJob,
         _ claim: StoredJob.Claim,
+        within delay: Duration,
         share: UInt32? = nil,
         _ write: @escaping @Sendable (BegunFire) -> @Sendable (inout JobTransaction) throws -> Void
     ) -> Timestamp {
@@ -207,7 +213,7 @@ extension Scheduler {
                 firedAt: moment.wall,
                 event: event
             )
-            scheduler.record(of: job, share: share, write(begun))
+            scheduler.record(of: job, within: delay, share: share, write(begun))
         }
         return moment.wall
     }

@@ -173,9 +173,10 @@ actor Scheduler {
     ///
     /// `durable` is called here once it is stored, after its outcome has been armed. If it can never be
     /// stored, `job`, which it is about, is held, and `dropped` is called instead. `share`: the user in whose
-    /// share of fires it counts.
+    /// share of fires it counts. `delay`: how long it may wait for others to share a commit with.
     func record<T: Sendable>(
         of job: StoredJob? = nil,
+        within delay: Duration = .zero,
         share: UInt32? = nil,
         unstarted: Set<FireID> = [],
         _ body: @escaping @Sendable (inout JobTransaction) throws -> T,
@@ -187,7 +188,7 @@ actor Scheduler {
         let pending = pending
         let write = job.map { PendingWrites.Write.record(about: $0.owner.uid) } ?? .common
         pending.begin(write)
-        store.record { database in
+        store.record(within: delay) { database in
             do {
                 let result = try database.savepoint {
                     var writer = try beginWrite(database)

@@ -11,7 +11,7 @@ protocol StoreLoop: SerialExecutor {
     func perform(_ work: @escaping @Sendable () -> Void) -> Bool
 
     /// Queues `work` without waking the thread for it: it runs, in its place in the order, with the
-    /// next batch, or by itself after `delay`.
+    /// next batch, or by itself after `delay`, or once so much is queued that it makes a batch.
     @discardableResult
     func performDeferred(within delay: Duration, _ work: @escaping @Sendable () -> Void) -> Bool
 

@@ -14,6 +14,9 @@ import SystemPackage
 final class StoreThread: StoreLoop {
     /// A batch is at most so many items, so that the first of them is not kept waiting.
     static let batchLimit = 512
+    /// So many items are taken at once, deferred or not: half a batch, so that the other half has room to come
+    /// meanwhile.
+    static let deferredLimit = 256
 
     private enum Item {
         case job(UnownedJob)
@@ -65,7 +68,7 @@ final class StoreThread: StoreLoop {
     func perform(_ work: @escaping @Sendable () -> Void) -> Bool { append(.work(work)) }
 
     /// Queues `work` without waking the thread for it: it runs, in its place in the order, with the
-    /// next batch, or by itself after `delay`.
+    /// next batch, or by itself after `delay`, or once so much is queued that it makes a batch.
     @discardableResult
     func performDeferred(within delay: Duration, _ work: @escaping @Sendable () -> Void) -> Bool {
         append(.work(work), by: .now + delay)
@@ -108,8 +111,9 @@ final class StoreThread: StoreLoop {
         let isQueued = state.withLock { state in
             guard state.phase != .ended else { return false }
             state.items.append(item)
-            mustWake = state.deadline.map { deadline < $0 } ?? true
-            if mustWake { state.deadline = deadline }
+            let isMuch = state.items.count == Self.deferredLimit
+            mustWake = isMuch || state.deadline.map { deadline < $0 } ?? true
+            if mustWake { state.deadline = isMuch ? .now : deadline }
             return true
         }
         // After unlocking, or the thread would wake just to wait for the lock.
