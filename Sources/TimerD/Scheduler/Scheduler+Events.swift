@@ -49,7 +49,9 @@ extension Scheduler {
             }
             if numbered.isEmpty, let next = rest.popFirst() {
                 number(next.event) { scheduler, event in
-                    scheduler.publishNumbered([OutboxEvent(outbox: next.outbox, event: event)])
+                    var next = next
+                    next.event = event
+                    scheduler.publishNumbered([next])
                 }
             } else {
                 publishNumbered(numbered)
@@ -67,8 +69,7 @@ extension Scheduler {
         let write = owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common
         pending.begin(write)
         store.record(within: .milliseconds(50)) { database in
-            let log = EventLog(database)
-            for next in outboxEvents { try log.insert(next.event, fromOutbox: next.outbox) }
+            try EventLog(database).move(outboxEvents)
         } durable: {
             pending.end(write)
         }

@@ -145,7 +145,7 @@ actor Scheduler {
             store.submit(isLong: isLong) { database in
                 var writer = try beginWrite(database)
                 let value = try body(&writer)
-                return (value, writer.outcome)
+                return (value, try writer.finish())
             } completion: { result in
                 pending.end(write)
                 loop.perform {
@@ -187,7 +187,7 @@ actor Scheduler {
             do {
                 let result = try database.savepoint {
                     var writer = try beginWrite(database)
-                    return (try body(&writer), writer.outcome)
+                    return (try body(&writer), try writer.finish())
                 }
                 written.withLock { $0 = .success(result) }
             } catch  where !error.isStorageTrouble {
