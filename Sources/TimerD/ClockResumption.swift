@@ -52,6 +52,8 @@ struct ClockResumption: Sendable {
             var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
             if hasStarted || step < .zero { try transaction.markClaimsMaybeTold() }
             if hasStarted { try transaction.machineStarted() }
+            // The recovery, which follows, tells what there is to tell.
+            _ = try transaction.finish()
         }
         if state.goesOnFrom != nil {
             log.notice("started on a restored copy", metadata: ["database": "\(store.path)"])

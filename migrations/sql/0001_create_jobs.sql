@@ -16,19 +16,27 @@ CREATE TABLE daemon_state (
     elapsed_us INTEGER NOT NULL,
     -- Sequence numbers below this one may have been used; stored before any of them is.
     event_seq_end INTEGER NOT NULL,
-    -- Live jobs by state, so that a status need not count them.
+    -- Live jobs by state, so that a status need not count them; without what the outbox counts.
     scheduled INTEGER NOT NULL,
     paused INTEGER NOT NULL,
     -- How many jobs are held.
     held INTEGER NOT NULL DEFAULT 0,
     -- The highest number of an event that was removed for its age, or for being one too many.
     events_pruned INTEGER NOT NULL DEFAULT 0,
+    -- Numbers up to this one are used, though the table may have no row with the last of them any more. A new
+    -- row gets the number after the highest of these and of the rows: so no number is used twice, and only
+    -- the removal of the newest row, by a trigger, writes here. AUTOINCREMENT writes a page for each new row.
+    jobs_through INTEGER NOT NULL DEFAULT 0,
+    fires_through INTEGER NOT NULL DEFAULT 0,
+    runs_through INTEGER NOT NULL DEFAULT 0,
     -- In a copy that was made by a backup: when. Whoever starts on it skips the numbers that the
     -- original may have given out since.
     copied_at_us INTEGER
 ) STRICT;
 
-INSERT INTO daemon_state VALUES (1, '', 0, 0, 0, 1, 0, 0, 0, 0, NULL);
+INSERT INTO daemon_state
+    (one, boot_id, elapsed_base_us, shift_us, elapsed_us, event_seq_end, scheduled, paused)
+VALUES (1, '', 0, 0, 0, 1, 0, 0);
 
 -- Who has, or had, jobs: a uid with the name that it had, for it is given to somebody else once its user
 -- was removed. Row 0 is root's, whatever root is called.
@@ -36,13 +44,13 @@ CREATE TABLE owners (
     id INTEGER PRIMARY KEY,
     uid INTEGER NOT NULL,
     name TEXT NOT NULL,
-    -- How many live jobs it has, so that a limit need not count them.
+    -- How many live jobs it has, so that a limit need not count them; without what the outbox counts.
     live INTEGER NOT NULL,
     -- Why its jobs are held: its name and uid no longer match. NULL where they do.
     held TEXT,
     -- What is stored of it: 1024 for each job, live or ended, and the bytes of its definition, its userInfo,
     -- of what is kept of its runs' output and of event_words. Kept by triggers, so that no write can leave
-    -- it out.
+    -- it out, but for new jobs, whose bytes are counted in the outbox.
     bytes INTEGER NOT NULL DEFAULT 0,
     -- The highest number of an event of the owner that was removed.
     events_pruned INTEGER NOT NULL DEFAULT 0,
@@ -53,7 +61,7 @@ INSERT INTO owners (id, uid, name, live) VALUES (0, 0, 'root', 0);
 
 -- What changes as a job lives: a short row, rewritten by each of its fires.
 CREATE TABLE jobs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    id INTEGER PRIMARY KEY,
     owner_id INTEGER NOT NULL,
     state TEXT NOT NULL CHECK (state = 'scheduled' OR state = 'finished'
         OR state = 'paused' OR state = 'invalidated'),
@@ -83,6 +91,12 @@ CREATE TABLE jobs (
     -- The rules of its zone that its dates were computed by. NULL where it has none that may change.
     zone_rules_id INTEGER
 ) STRICT;
+
+CREATE TRIGGER job_removed AFTER DELETE ON jobs
+    WHEN old.id > coalesce((SELECT max(id) FROM jobs), 0)
+BEGIN
+    UPDATE daemon_state SET jobs_through = max(jobs_through, old.id);
+END;
 
 -- The files of zones as dates of jobs were computed by them.
 CREATE TABLE zone_rules (
@@ -150,12 +164,6 @@ CREATE TABLE job_definitions (
     owner_id INTEGER NOT NULL
 ) STRICT;
 
-CREATE TRIGGER definition_added AFTER INSERT ON job_definitions BEGIN
-    UPDATE owners SET bytes = bytes + 1024 + length(CAST(new.definition AS BLOB))
-        + coalesce(length(CAST(new.user_info AS BLOB)), 0)
-    WHERE id = new.owner_id;
-END;
-
 CREATE TRIGGER definition_changed AFTER UPDATE OF definition, user_info ON job_definitions BEGIN
     UPDATE owners SET bytes = bytes
         + length(CAST(new.definition AS BLOB)) - length(CAST(old.definition AS BLOB))
@@ -191,7 +199,7 @@ CREATE TABLE job_tags (
 -- One scheduled date of one job coming due, or a range of dates that never will: a row before it
 -- is an effect. UNIQUE is what keeps a date from firing twice.
 CREATE TABLE fires (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    id INTEGER PRIMARY KEY,
     job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
     -- The job's owner, whose list of runs needs no look at those of others.
     owner_id INTEGER NOT NULL,
@@ -219,6 +227,12 @@ CREATE TABLE fires (
     UNIQUE (job_id, fire_date_us)
 ) STRICT;
 
+CREATE TRIGGER fire_removed AFTER DELETE ON fires
+    WHEN old.id > coalesce((SELECT max(id) FROM fires), 0)
+BEGIN
+    UPDATE daemon_state SET fires_through = max(fires_through, old.id);
+END;
+
 -- The order of a list of all, and what lies after a date: what went ahead of a clock that was set back.
 CREATE INDEX fires_by_date ON fires (wall_date_us);
 
@@ -239,7 +253,7 @@ CREATE INDEX fires_open ON fires (wall_date_us)
 
 -- One attempt to carry out a fire's command.
 CREATE TABLE runs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    id INTEGER PRIMARY KEY,
     job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
     fire_id INTEGER NOT NULL REFERENCES fires (id) ON DELETE CASCADE,
     attempt INTEGER NOT NULL,
@@ -264,6 +278,12 @@ CREATE TABLE runs (
     -- How many processes of its group could not be ended with its end; NULL for none.
     survivors INTEGER
 ) STRICT;
+
+CREATE TRIGGER run_removed AFTER DELETE ON runs
+    WHEN old.id > coalesce((SELECT max(id) FROM runs), 0)
+BEGIN
+    UPDATE daemon_state SET runs_through = max(runs_through, old.id);
+END;
 
 CREATE INDEX runs_by_job ON runs (job_id, id);
 CREATE INDEX runs_by_fire ON runs (fire_id);
@@ -324,30 +344,32 @@ CREATE TABLE events (
 -- room, of whom more are kept than may be.
 CREATE INDEX events_by_owner ON events (owner_id, seq);
 
--- What watchers are to be told and were not, for all we know: stored with the change itself, and moved to
--- events once it has a number. What a crash leaves here is told again, with the same words: the columns
--- are those of events, for the rows that it is about may be gone by then.
+-- What watchers are to be told and were not, for all we know: stored with the change itself, up to 64 events of
+-- one write in a row, and moved to events once they have numbers. What a crash leaves here is told again, with
+-- the same words. A row counts as well what its write has changed in owners and daemon_state: these are
+-- two pages that each write would have to write. Its removal adds it there; until then the sum of both is true.
 CREATE TABLE outbox (
     id INTEGER PRIMARY KEY,
-    type TEXT NOT NULL,
-    at_us INTEGER NOT NULL,
-    job_id INTEGER NOT NULL,
-    revision INTEGER NOT NULL,
+    -- How many of its events, from the first on, are in events.
+    told INTEGER NOT NULL DEFAULT 0,
+    -- Whose numbers it changes; NULL where it changes nobody's.
     owner_id INTEGER,
-    fire_id INTEGER,
-    run_id INTEGER,
-    redelivered INTEGER NOT NULL DEFAULT 0,
-    reason TEXT,
-    fire_date_us INTEGER,
-    fired_at_us INTEGER,
-    missed INTEGER,
-    dates INTEGER,
-    last_date_us INTEGER,
-    attempt INTEGER,
-    outcome TEXT,
-    code INTEGER,
-    is_on_failure INTEGER NOT NULL DEFAULT 0
+    live INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    scheduled INTEGER NOT NULL,
+    paused INTEGER NOT NULL,
+    -- An array of arrays, each with the columns of events in the order that OutboxText states. The last, so
+    -- that the numbers before it are read without it.
+    events TEXT NOT NULL
 ) STRICT;
+
+-- By a trigger, so that what was moved is counted once.
+CREATE TRIGGER outbox_removed AFTER DELETE ON outbox BEGIN
+    UPDATE owners SET live = live + old.live, bytes = bytes + old.bytes
+    WHERE id = old.owner_id AND (old.live <> 0 OR old.bytes <> 0);
+    UPDATE daemon_state SET scheduled = scheduled + old.scheduled, paused = paused + old.paused
+    WHERE old.scheduled <> 0 OR old.paused <> 0;
+END;
 
 -- The name and userInfo that a job had and has no more: it was changed or removed, and events that told
 -- them are kept.

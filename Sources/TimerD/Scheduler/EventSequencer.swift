@@ -107,8 +107,7 @@ final class EventSequencer: Sendable {
         let write = owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common
         pending.begin(write)
         store.record(within: .milliseconds(50)) { database in
-            let log = EventLog(database)
-            for next in events { try log.insert(next.event, fromOutbox: next.outbox) }
+            try EventLog(database).move(events)
         } durable: {
             pending.end(write)
         }

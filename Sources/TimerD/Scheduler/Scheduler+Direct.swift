@@ -66,7 +66,7 @@ extension Scheduler {
             store.submit(isLong: isLong) { database in
                 var transaction = try beginWrite(database)
                 let value = try body(&transaction)
-                return (value, transaction.outcome)
+                return (value, try transaction.finish())
             } completion: { [self] result in
                 pending.end(write)
                 switch result {

@@ -20,7 +20,7 @@ extension Scheduler {
         store.submit { database in
             var writer = try beginWrite(database)
             let rest = try writer.loadWindow(load)
-            return (writer.outcome, rest)
+            return (try writer.finish(), rest)
         } completion: { [self] result in
             if case .success = result { terms.beginHandover() }
             loop.perform { self.assumeIsolated { $0.windowLoaded(result) } }

@@ -148,7 +148,7 @@ actor Scheduler {
             store.submit(isLong: isLong) { database in
                 var writer = try beginWrite(database)
                 let value = try body(&writer)
-                return (value, writer.outcome)
+                return (value, try writer.finish())
             } completion: { result in
                 pending.end(write)
                 if case .success = result { terms.beginHandover() }
@@ -192,7 +192,7 @@ actor Scheduler {
             do {
                 let result = try database.savepoint {
                     var writer = try beginWrite(database)
-                    return (try body(&writer), writer.outcome)
+                    return (try body(&writer), try writer.finish())
                 }
                 written.withLock { $0 = .success(result) }
             } catch  where !error.isStorageTrouble {

@@ -59,20 +59,26 @@ struct DaemonState: Hashable, Sendable {
     /// numbers people type, skip one number for each second since 2026.
     static func leaveCopy(_ database: Database, now: Timestamp) throws {
         let seconds = max(0, (now - .earliestOfClocks).microseconds / 1_000_000)
-        try database.prepare(SQL.skipEvents).run(now)
-        try database.prepare(SQL.skipNumbers).run(now)
-        try database.prepare(SQL.skipJobs).run(seconds)
+        try database.prepare(SQL.skipNumbers).run(now, seconds)
     }
 
     enum SQL {
-        static let skipEvents = """
-            UPDATE daemon_state SET event_seq_end = max(event_seq_end, ?1), copied_at_us = NULL
-            """
-        /// The numbers of AUTOINCREMENT: https://www.sqlite.org/autoinc.html.
         static let skipNumbers = """
-            UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name IN ('fires', 'runs')
+            UPDATE daemon_state SET event_seq_end = max(event_seq_end, ?1), copied_at_us = NULL,
+                fires_through = max(fires_through, ?1), runs_through = max(runs_through, ?1),
+                jobs_through = max(jobs_through, coalesce((SELECT max(id) FROM jobs), 0)) + ?2
             """
-        static let skipJobs = "UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'jobs'"
+        /// The number of a new row of `table`: as an expression of the statement that inserts it, so that
+        /// nothing is remembered that a rollback would have to correct.
+        ///
+        /// Numbers of rows that were removed are not used again. The trigger that notes the number of the
+        /// newest row when that is removed does so in the transaction that removes it: a crash undoes both.
+        static func next(_ table: String) -> String {
+            """
+            (SELECT max(\(table)_through, coalesce((SELECT max(id) FROM \(table)), 0)) + 1
+                FROM daemon_state)
+            """
+        }
         static let read = """
             SELECT boot_id, elapsed_base_us, shift_us, elapsed_us,
                 max(event_seq_end, (SELECT coalesce(max(seq), 0) + 1 FROM events)), copied_at_us

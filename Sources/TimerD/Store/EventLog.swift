@@ -12,13 +12,17 @@ struct EventLog {
     /// Keeps an event that has its number.
     func insert(_ event: Event) throws {
         try EventWords(database).keep(event)
-        try database.insert(event, SQL.insert, number: event.seq)
+        try database.insert(event)
     }
 
-    /// Stores an event that came from the outbox, and deletes it there.
-    func insert(_ event: Event, fromOutbox row: Int64) throws {
-        try insert(event)
-        try Outbox(database).remove(row)
+    /// Keeps events that have their numbers, and takes them out of the outbox; they are in its order.
+    func move(_ events: [OutboxEvent]) throws {
+        for (index, next) in events.enumerated() {
+            try insert(next.event)
+            // A row is written once for all of its events that are here.
+            let isEnd = index + 1 == events.count || events[index + 1].outbox != next.outbox
+            if isEnd { try Outbox(database).remove(through: next) }
+        }
     }
 
     /// The events after `seq`, in order, as watchers saw them; at most `limit`.
@@ -50,7 +54,7 @@ struct EventLog {
     }
 
     enum SQL {
-        static let insert = EventRow.insert(into: "events", number: "seq")
+        static let insert = EventRow.insert
         /// What is not kept any more may still have its row: see `EventWords.removeOldest`.
         static let after = """
             \(EventRow.select(from: "events", number: "seq"))

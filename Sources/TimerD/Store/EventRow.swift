@@ -3,21 +3,19 @@
 import Schedules
 import TimerControl
 
-/// Rows of `events` and of `outbox`, which have the same columns but for the number.
+/// Rows of `events`, and what stands for them in `outbox`.
 enum EventRow {
-    static func insert(into table: String, number: String) -> String {
-        """
-        INSERT INTO \(table) (\(number), type, at_us, job_id, revision, owner_id, fire_id, run_id,
+    static let insert = """
+        INSERT INTO events (seq, type, at_us, job_id, revision, owner_id, fire_id, run_id,
             redelivered, reason, fire_date_us, fired_at_us, missed, dates, last_date_us, attempt,
             outcome, code, is_on_failure)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
         """
-    }
 
-    /// What `Event.init(_:)` reads, in its order, up to the condition; the table is `e`.
+    /// What `Event.init(_:)` reads, in its order, and `more` after it, up to the condition; the table is `e`.
     ///
     /// The job's words of the event's revision stand with the job, or else in event_words.
-    static func select(from table: String, number: String) -> String {
+    static func select(from table: String, number: String, more: String = "") -> String {
         """
         SELECT e.\(number), e.type, e.at_us, e.job_id, e.fire_id, e.run_id, e.redelivered, e.reason,
             coalesce(job_definitions.name, event_words.name),
@@ -26,7 +24,7 @@ enum EventRow {
             e.owner_id, e.fire_date_us,
             CASE e.type WHEN 'fire.fired' THEN coalesce(e.fired_at_us, e.at_us) END,
             e.missed, e.dates, e.last_date_us, e.attempt, e.outcome, e.code,
-            owners.uid, owners.name, e.is_on_failure, e.revision
+            owners.uid, owners.name, e.is_on_failure, e.revision\(more)
         FROM \(table) AS e
         LEFT JOIN jobs ON jobs.id = e.job_id AND jobs.revision = e.revision
         LEFT JOIN job_definitions ON job_definitions.job_id = jobs.id
@@ -38,10 +36,10 @@ enum EventRow {
 }
 
 extension Database {
-    /// Runs a statement of `EventRow.insert`; nil for the next number.
-    func insert(_ event: Event, _ sql: String, number: Int64?) throws {
-        try prepare(sql).run(
-            number,
+    /// Inserts a row of `events`.
+    func insert(_ event: Event) throws {
+        try prepare(EventLog.SQL.insert).run(
+            event.seq,
             event.type,
             event.at,
             event.job,

@@ -75,7 +75,7 @@ struct EventWords {
             """
         /// Not in the outbox either, which a crash has told again.
         private static let isUntold = """
-            (w.job_id, w.revision) NOT IN (SELECT job_id, revision FROM outbox)
+            (w.job_id, w.revision) NOT IN (\(Outbox.SQL.words))
             """
         /// Uses event_words_by_owner, as do the others.
         static let oldest = """

@@ -140,17 +140,20 @@ struct FireStore {
 
     enum SQL {
         static let insertClaim = """
-            INSERT INTO fires (job_id, owner_id, fire_date_us, wall_date_us, state, missed)
-            VALUES (?1, ?2, ?3, ?4, 'claimed', ?5) ON CONFLICT (job_id, fire_date_us) DO NOTHING
+            INSERT INTO fires (id, job_id, owner_id, fire_date_us, wall_date_us, state, missed)
+            VALUES (\(DaemonState.SQL.next("fires")), ?1, ?2, ?3, ?4, 'claimed', ?5)
+            ON CONFLICT (job_id, fire_date_us) DO NOTHING
             """
         static let insertByHand = """
-            INSERT INTO fires (job_id, owner_id, fire_date_us, wall_date_us, state, reason)
-            VALUES (?1, ?2, ?3, ?4, 'claimed', 'manual') ON CONFLICT (job_id, fire_date_us) DO NOTHING
+            INSERT INTO fires (id, job_id, owner_id, fire_date_us, wall_date_us, state, reason)
+            VALUES (\(DaemonState.SQL.next("fires")), ?1, ?2, ?3, ?4, 'claimed', 'manual')
+            ON CONFLICT (job_id, fire_date_us) DO NOTHING
             """
         static let insertSkipped = """
             INSERT INTO fires
-                (job_id, owner_id, fire_date_us, wall_date_us, state, reason, dates, last_date_us)
-            VALUES (?1, ?2, ?3, ?4, 'skipped', ?5, ?6, ?7) ON CONFLICT (job_id, fire_date_us) DO NOTHING
+                (id, job_id, owner_id, fire_date_us, wall_date_us, state, reason, dates, last_date_us)
+            VALUES (\(DaemonState.SQL.next("fires")), ?1, ?2, ?3, ?4, 'skipped', ?5, ?6, ?7)
+            ON CONFLICT (job_id, fire_date_us) DO NOTHING
             """
         static let restoreClaim = """
             INSERT OR IGNORE INTO fires (id, job_id, owner_id, fire_date_us, wall_date_us, state)

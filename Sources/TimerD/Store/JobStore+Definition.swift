@@ -101,8 +101,8 @@ struct TiedJob: Hashable, Sendable {
 
 extension JobStore.SQL {
     static let insert = """
-        INSERT INTO jobs (owner_id, state, clock, anchor_us, fire_date_us, due_us, zone_rules_id)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6)
+        INSERT INTO jobs (id, owner_id, state, clock, anchor_us, fire_date_us, due_us, zone_rules_id)
+        VALUES (\(DaemonState.SQL.next("jobs")), ?1, ?2, ?3, ?4, ?5, ?5, ?6)
         """
     static let insertBoot = "INSERT INTO boot_jobs VALUES (?1)"
     static let insertDefinition = """

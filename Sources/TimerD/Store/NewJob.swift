@@ -35,6 +35,9 @@ struct StoredDefinition: Sendable {
     var definition: String
     var userInfo: String?
 
+    /// What a job counts for in `owners.bytes`, as the triggers count it.
+    var storedBytes: Int64 { Int64(1024 + definition.utf8.count + (userInfo?.utf8.count ?? 0)) }
+
     init(_ definition: JobDefinition) throws {
         var kept = definition
         kept.userInfo = nil

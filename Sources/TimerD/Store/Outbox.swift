@@ -2,38 +2,119 @@
 
 import TimerControl
 
-/// The outbox table: events that are stored with the change they tell of, and have no number yet.
+/// The outbox table: events that are stored with the change they tell of, and have no number yet, and what
+/// that change counts.
 struct Outbox {
     let database: Database
 
     init(_ database: Database) { self.database = database }
 
-    /// Stores an event that is to be told once the write is durable, or after a crash.
-    func insert(_ event: Event) throws -> OutboxEvent {
-        // A job that was added in this write has its words.
-        if event.type != .jobAdded { try EventWords(database).keep(event) }
-        try database.insert(event, SQL.insert, number: nil)
-        return OutboxEvent(outbox: database.lastInsertRowID, event: event)
+    /// So many events are in one row at most: a row that is moved in pieces is written again for each.
+    static let rowLimit = 64
+
+    /// Stores the events of one write, which are to be told once it is durable, or after a crash, and what
+    /// the write has counted, which must change the numbers of one owner at most.
+    func insert(_ events: [Event], _ tally: JobTally) throws -> [OutboxEvent] {
+        var stored: [OutboxEvent] = []
+        stored.reserveCapacity(events.count)
+        var rest = tally
+        for start in stride(from: 0, to: events.count, by: Self.rowLimit) {
+            let part = events[start..<min(start + Self.rowLimit, events.count)]
+            var text = OutboxText()
+            for event in part { text.append(event) }
+            let owner = rest.owners.first
+            try database.prepare(SQL.insert).run(
+                owner?.key,
+                owner?.value.live ?? 0,
+                owner?.value.bytes ?? 0,
+                rest.scheduled,
+                rest.paused,
+                text.text
+            )
+            rest = JobTally()
+            let row = database.lastInsertRowID
+            for (place, event) in part.enumerated() {
+                stored.append(
+                    OutboxEvent(
+                        outbox: row,
+                        place: place,
+                        isLast: place == part.count - 1,
+                        event: event
+                    )
+                )
+            }
+        }
+        return stored
     }
 
     /// What it holds: told by nobody, or by a daemon that died before it could say so.
     func events() throws -> [OutboxEvent] {
-        try database.prepare(SQL.all).all {
-            var event = try Event($0)
+        try database.prepare(SQL.all).all { row in
+            var event = try Event(row)
             event.redelivered = true
-            let row = event.seq
+            let number = event.seq
             event.seq = 0
-            return OutboxEvent(outbox: row, event: event)
+            return OutboxEvent(
+                outbox: number,
+                place: try row.get(23),
+                isLast: try row.get(24),
+                event: event
+            )
         }
     }
 
-    /// Takes out an event that is in the log.
-    func remove(_ row: Int64) throws { try database.prepare(SQL.delete).run(row) }
+    /// Takes out an event that is in the log, and all before it in its row; with the last of them the row, whose
+    /// numbers the database counts then.
+    func remove(through event: OutboxEvent) throws {
+        if event.isLast {
+            try database.prepare(SQL.delete).run(event.outbox)
+        } else {
+            try database.prepare(SQL.setTold).run(event.outbox, event.place + 1)
+        }
+    }
 
     enum SQL {
-        static let insert = EventRow.insert(into: "outbox", number: "id")
-        static let all = "\(EventRow.select(from: "outbox", number: "id")) ORDER BY e.id"
+        static let insert = """
+            INSERT INTO outbox (owner_id, live, bytes, scheduled, paused, events)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            """
+        static let all = """
+            \(EventRow.select(from: events, number: "id", more: ", e.place, e.is_last"))
+            WHERE e.place >= e.told ORDER BY e.id, e.place
+            """
+        static let setTold = "UPDATE outbox SET told = ?2 WHERE id = ?1"
         static let delete = "DELETE FROM outbox WHERE id = ?1"
+
+        /// A row for each event.
+        private static let events = """
+            (SELECT outbox.id, outbox.told, each.key AS place,
+                each.key = json_array_length(outbox.events) - 1 AS is_last,
+                \(columns)
+            FROM outbox CROSS JOIN json_each(outbox.events) AS each)
+            """
+        private static let columns = OutboxText.columns.enumerated().map { place, name in
+            let value = "json_extract(each.value, '$[\(place)]')"
+            return switch name {
+            case "redelivered", "is_on_failure": "coalesce(\(value), 0) AS \(name)"
+            default: "\(value) AS \(name)"
+            }
+        }.joined(separator: ", ")
+
+        /// Which words it tells.
+        static let words = """
+            SELECT json_extract(each.value, '$[2]'), json_extract(each.value, '$[3]')
+            FROM outbox CROSS JOIN json_each(outbox.events) AS each
+            """
+        /// How much it counts in `column`.
+        static func sum(_ column: String) -> String {
+            "coalesce((SELECT sum(outbox.\(column)) FROM outbox), 0)"
+        }
+        /// The same of one owner, in a statement about `owners`.
+        static func sumOfOwner(_ column: String) -> String {
+            """
+            coalesce((SELECT sum(outbox.\(column)) FROM outbox WHERE outbox.owner_id = owners.id), 0)
+            """
+        }
     }
 }
 
@@ -41,6 +122,9 @@ struct Outbox {
 struct OutboxEvent: Sendable {
     /// Its row in `outbox`.
     var outbox: Int64
+    /// Where it stands in the row, from 0; and whether it is the last there.
+    var place: Int
+    var isLast: Bool
     /// Complete but for `seq`.
     var event: Event
 }

@@ -15,10 +15,10 @@ struct Owners {
         try database.prepare(SQL.id).first(owner.uid, owner.name) { try $0.get(0) } ?? .nobody
     }
 
-    /// Makes the owner's row where there is none, and counts `jobs` more live jobs in it.
+    /// The owner's row, which is made where there is none.
     ///
     /// - Throws: `ControlError` `notPermitted` for an owner who is known to be gone.
-    func add(_ jobs: Int, to owner: Owner) throws -> OwnerID {
+    func row(of owner: Owner) throws -> OwnerID {
         let found = try database.prepare(SQL.id).first(owner.uid, owner.name) {
             (id: try $0.get(0, as: OwnerID.self), held: try $0.get(1, as: String?.self))
         }
@@ -26,18 +26,18 @@ struct Owners {
             if let reason = found.held {
                 throw ControlError(.notPermitted, "you are \(reason)")
             }
-            try count(jobs, of: found.id)
             return found.id
         }
-        try database.prepare(SQL.insert).run(owner.uid, owner.name, jobs)
+        try database.prepare(SQL.insert).run(owner.uid, owner.name)
         return OwnerID(rawValue: database.lastInsertRowID)
     }
 
-    /// Changes the number of live jobs of an owner, which limits `job.add`.
-    func count(_ change: Int, of owner: OwnerID) throws {
-        try database.prepare(SQL.count).run(owner, change)
+    /// Changes what is counted of an owner.
+    func count(_ change: JobTally.Share, of owner: OwnerID) throws {
+        try database.prepare(SQL.count).run(owner, change.live, change.bytes)
     }
 
+    /// How many live jobs an owner has, which limits `job.add`.
     func liveJobs(of owner: OwnerID) throws -> Int {
         try database.prepare(SQL.liveJobs).first(owner) { try $0.get(0) } ?? 0
     }
@@ -98,16 +98,26 @@ struct Owners {
 
     enum SQL {
         static let id = "SELECT id, held FROM owners WHERE uid = ?1 AND name = ?2"
-        static let insert = "INSERT INTO owners (uid, name, live) VALUES (?1, ?2, ?3)"
-        static let count = "UPDATE owners SET live = live + ?2 WHERE id = ?1"
-        static let liveJobs = "SELECT live FROM owners WHERE id = ?1"
+        static let insert = "INSERT INTO owners (uid, name, live) VALUES (?1, ?2, 0)"
+        static let count = """
+            UPDATE owners SET live = live + ?2, bytes = bytes + ?3 WHERE id = ?1
+            """
+        static let liveJobs = """
+            SELECT live + \(Outbox.SQL.sumOfOwner("live")) FROM owners WHERE id = ?1
+            """
         static let meant = "SELECT id, uid, name, held FROM owners WHERE name = ?1 OR uid = ?2"
         static let others = """
-            SELECT id, uid, name, held FROM owners WHERE live > 0 AND id <> 0 ORDER BY id
+            SELECT id, uid, name, held FROM owners
+            WHERE live + \(Outbox.SQL.sumOfOwner("live")) > 0 AND id <> 0 ORDER BY id
             """
         static let hold = "UPDATE owners SET held = ?2 WHERE id = ?1 AND held IS NOT ?2"
-        static let bytes = "SELECT bytes FROM owners WHERE id = ?1"
-        static let full = "SELECT id FROM owners WHERE bytes > ?1 AND uid <> 0 ORDER BY id"
+        static let bytes = """
+            SELECT bytes + \(Outbox.SQL.sumOfOwner("bytes")) FROM owners WHERE id = ?1
+            """
+        static let full = """
+            SELECT id FROM owners
+            WHERE bytes + \(Outbox.SQL.sumOfOwner("bytes")) > ?1 AND uid <> 0 ORDER BY id
+            """
         static let rename = """
             UPDATE OR IGNORE owners SET name = ?2
             WHERE id = (SELECT min(id) FROM owners WHERE uid = ?1) AND id <> 0 AND name <> ?2

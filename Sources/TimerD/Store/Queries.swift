@@ -216,6 +216,10 @@ struct Queries {
             WHERE runs.id = ?1 AND fires.owner_id = ?2
             """
         static let output = "SELECT stream, bytes, dropped FROM run_output WHERE run_id = ?1"
-        static let liveJobs = "SELECT scheduled, paused, held FROM daemon_state"
+        static let liveJobs = """
+            SELECT scheduled + \(Outbox.SQL.sum("scheduled")),
+                paused + \(Outbox.SQL.sum("paused")), held
+            FROM daemon_state
+            """
     }
 }

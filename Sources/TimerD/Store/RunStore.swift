@@ -131,7 +131,8 @@ struct RunStore {
 
     enum SQL {
         static let insert = """
-            INSERT INTO runs (job_id, fire_id, attempt, is_on_failure) VALUES (?1, ?2, ?3, ?4)
+            INSERT INTO runs (id, job_id, fire_id, attempt, is_on_failure)
+            VALUES (\(DaemonState.SQL.next("runs")), ?1, ?2, ?3, ?4)
             """
         static let markStarted = """
             UPDATE runs SET pid = ?2, started_at_us = ?3, pid_ticks = ?4,

@@ -66,6 +66,10 @@ struct DryRun: Sendable {
     private static let copy = """
         DELETE FROM daemon_state;
         INSERT INTO daemon_state SELECT * FROM disk.daemon_state;
+        -- New rows get the numbers that they would get on disk.
+        UPDATE daemon_state SET
+            jobs_through = max(jobs_through, coalesce((SELECT max(id) FROM disk.jobs), 0)),
+            fires_through = max(fires_through, coalesce((SELECT max(id) FROM disk.fires), 0));
         INSERT INTO jobs SELECT j.* FROM touched CROSS JOIN disk.jobs AS j USING (id);
         INSERT INTO job_definitions
             SELECT d.* FROM touched CROSS JOIN disk.job_definitions AS d ON d.job_id = touched.id;
@@ -80,10 +84,9 @@ struct DryRun: Sendable {
         INSERT OR IGNORE INTO fires SELECT f.* FROM jobs AS j JOIN disk.fires AS f ON f.id IN (
             SELECT id FROM disk.fires WHERE job_id = j.id AND last_date_us IS NOT NULL
             ORDER BY fire_date_us DESC LIMIT 8);
-        -- Last, for the triggers have counted the copies.
         DELETE FROM owners;
         INSERT INTO owners SELECT * FROM disk.owners;
-        DELETE FROM sqlite_sequence;
-        INSERT INTO sqlite_sequence SELECT * FROM disk.sqlite_sequence;
+        -- What it counts, which is in owners only later.
+        INSERT INTO outbox SELECT * FROM disk.outbox;
         """
 }

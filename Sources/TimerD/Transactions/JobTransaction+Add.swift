@@ -16,15 +16,13 @@ extension JobTransaction {
     ) throws -> [StoredJob] {
         guard let owner = jobs.first?.owner else { return [] }
         if let limit { try requireRoom(for: jobs, of: owner, replace: replace, limit: limit) }
-        let ownerID = try owners.add(jobs.count, to: owner)
+        let ownerID = try owners.row(of: owner)
+        countLive(jobs.count, of: ownerID)
         let isFew = jobs.count <= ClaimDepth.addedAtOnce
-        let depth =
-            try isFew && owners.liveJobs(of: ownerID) <= ClaimDepth.jobs ? ClaimDepth.atAdd : 0
+        let depth = try isFew && liveJobs(of: ownerID) <= ClaimDepth.jobs ? ClaimDepth.atAdd : 0
         return try requiringSpace(for: owner, ownerID) { transaction in
-            try transaction.tallying { transaction in
-                try jobs.map {
-                    try transaction.add($0, of: ownerID, replace: replace, depth: depth)
-                }
+            try jobs.map {
+                try transaction.add($0, of: ownerID, replace: replace, depth: depth)
             }
         }
     }
@@ -34,7 +32,7 @@ extension JobTransaction {
         throws
     {
         let ownerID = try owners.id(of: owner)
-        let live = try owners.liveJobs(of: ownerID)
+        let live = try liveJobs(of: ownerID)
         guard live + jobs.count > limit else { return }
         let replaced =
             try replace
@@ -96,7 +94,8 @@ extension JobTransaction {
         let id = try jobs.insert(new, state, fireDate: fireDate, of: owner)
         if new.definition.isTied { try jobs.insertTarget(of: id, new.process) }
         try jobs.insertDefinition(new, of: id, owner: owner, at: moment.wall)
-        try count(leaving: nil, entering: state)
+        count(leaving: nil, entering: state)
+        countBytes(of: new, owner: owner)
         let job = StoredJob(
             id: id,
             owner: new.owner,

@@ -57,7 +57,7 @@ extension JobTransaction {
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: new, caller: caller)
         guard keepsDates(job, new) else {
-            try countLive(1, of: job.ownerID)
+            countLive(1, of: job.ownerID)
             return try replace(job, with: new)
         }
         try releaseClaim(of: &job)
@@ -123,7 +123,7 @@ extension JobTransaction {
     private mutating func setPaused(_ isPaused: Bool, _ job: inout StoredJob) throws -> StoredJob {
         guard isPaused != (job.state == .paused) else { return try resolveAndPut(job) }
         let state: Job.State = isPaused ? .paused : .scheduled
-        try count(leaving: job.state, entering: state)
+        count(leaving: job.state, entering: state)
         job.state = state
         let date = isPaused ? nil : job.wallFireDate(at: moment)
         try enqueue(isPaused ? .jobPaused : .jobResumed, job) { $0.fireDate = date }

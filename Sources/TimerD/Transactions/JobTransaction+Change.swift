@@ -31,9 +31,7 @@ extension JobTransaction {
         let first = outcome.jobs.count
         let ids = try resolve(selection, caller: caller, busy: busy)
         var changed = ChangedJobs()
-        changed.told = try tallying { transaction in
-            try transaction.apply(change, to: ids, caller: caller)
-        }
+        changed.told = try apply(change, to: ids, caller: caller)
         changed.jobs = Array(outcome.jobs[first...])
         return changed
     }
@@ -47,7 +45,7 @@ extension JobTransaction {
         guard job.state.isLive, job.claim == nil, !job.isHeld, job.unread == nil,
             !job.definition.isTied, try !fires.hasOpen(id)
         else { return nil }
-        let told = try tallying { try $0.apply(.invalidate, to: job, in: PageRoom()) }
+        let told = try apply(.invalidate, to: job, in: PageRoom())
         return ChangedJobs(jobs: outcome.jobs, told: told ? 1 : 0)
     }
 
@@ -161,12 +159,12 @@ extension JobTransaction {
             outcome.jobs.append(try withClaimsAhead(job))
         case (.pause, _):
             try releaseClaim(of: &job)
-            try count(leaving: job.state, entering: .paused)
+            count(leaving: job.state, entering: .paused)
             job.state = .paused
             try enqueue(.jobPaused, job)
             try put(job)
         case (.resume, _):
-            try count(leaving: job.state, entering: .scheduled)
+            count(leaving: job.state, entering: .scheduled)
             job.state = .scheduled
             let date = job.wallFireDate(at: moment)
             try enqueue(.jobResumed, job) { $0.fireDate = date }

@@ -16,19 +16,22 @@ extension JobTransaction {
     ) throws -> T {
         // The bound does not hold for root.
         guard let maxBytes, owner.uid != 0 else { return try body(&self) }
-        let before = try owners.bytes(of: id)
+        let before = try bytes(of: id)
         let value = try body(&self)
-        var bytes = try owners.bytes(of: id)
+        var bytes = try bytes(of: id)
+        guard bytes > maxBytes, bytes > before else { return value }
+        // What is removed now may be what the events of this write tell of.
+        try storeEvents()
         while bytes > maxBytes, bytes > before, let job = try jobs.oldestEnded(of: id) {
             // Whole jobs: this write's events must not be about a job that half exists.
             var budget = WorkBudget.unbounded
             _ = try remove(job, &budget)
-            bytes = try owners.bytes(of: id)
+            bytes = try self.bytes(of: id)
         }
         // Then the oldest events, as far as they need more than their own rows.
         let words = EventWords(database)
         while bytes > maxBytes, bytes > before, try words.removeOldest(of: id) {
-            bytes = try owners.bytes(of: id)
+            bytes = try self.bytes(of: id)
         }
         guard bytes > maxBytes, bytes > before else { return value }
         throw ControlError(
@@ -42,6 +45,6 @@ extension JobTransaction {
     /// Tells the scheduler if a user has more stored than the bound allows.
     mutating func checkQuota(of job: StoredJob) throws {
         guard let maxBytes, job.owner.uid != 0 else { return }
-        if try owners.bytes(of: job.ownerID) > maxBytes { outcome.isOverfull = true }
+        if try bytes(of: job.ownerID) > maxBytes { outcome.isOverfull = true }
     }
 }

@@ -25,8 +25,9 @@ struct JobTransaction {
     var findZone = ZoneRules.inDatabase
     /// What the scheduler is to be told once the write is durable.
     var outcome = StoreOutcome()
-    /// The numbers to store at the end of a change of many jobs; nil outside of one.
-    var tally: JobTally?
+    /// What it has counted, and the events that it tells, since they were last stored.
+    var tally = JobTally()
+    var enqueued: [Event] = []
 
     init(_ database: Database, at moment: ClockReading, horizon: Timestamp, runsKept: Int? = nil) {
         self.database = database
@@ -120,8 +121,8 @@ struct JobTransaction {
     mutating func end(_ job: inout StoredJob, _ state: Job.State, _ reason: StoredJob.EndReason)
         throws
     {
-        try count(leaving: job.state, entering: state)
-        if job.state.isLive { try countLive(-1, of: job.ownerID) }
+        count(leaving: job.state, entering: state)
+        if job.state.isLive { countLive(-1, of: job.ownerID) }
         try endHold(&job)
         try deleteClaim(of: &job)
         job.state = state
@@ -149,7 +150,7 @@ struct JobTransaction {
         try enqueue(.jobInvalidated, job, StoredJob.EndReason.invalidated.rawValue)
     }
 
-    /// Puts an event into the outbox: it is told once this write is durable, or after a crash.
+    /// Has an event put into the outbox: it is told once this write is durable, or after a crash.
     mutating func enqueue(
         _ type: Event.Kind,
         _ job: StoredJob,
@@ -167,7 +168,9 @@ struct JobTransaction {
         event.fire = fire
         event.run = run
         complete(&event)
-        outcome.outboxEvents.append(try Outbox(database).insert(event))
+        // A job that was added in this write has its words.
+        if type != .jobAdded { try EventWords(database).keep(event) }
+        enqueued.append(event)
     }
 }
 

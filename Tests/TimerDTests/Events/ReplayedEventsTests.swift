@@ -106,7 +106,7 @@ import TimerControl
                     "SELECT sum(100 + \(octets("name")) + \(octets("user_info"))) FROM event_words"
                 )
                 + sum("SELECT sum(length(bytes)) FROM run_output")
-            #expect(try sum("SELECT sum(bytes) FROM owners") == bytes, sourceLocation: location)
+            #expect(try sum("SELECT (SELECT sum(bytes) FROM owners) + total(bytes) FROM outbox") == bytes, sourceLocation: location)
             return try sum("SELECT count(*) FROM event_words")
         }
     }
@@ -275,7 +275,7 @@ import TimerControl
                         $0.reason = "no such file"
                     }
                 }
-                return writer.outcome.outboxEvents.map(\.event)
+                return try writer.finish().outboxEvents.map(\.event)
             }
             try await Self.change(test, job, Self.definition(words, userInfo: "2"))
             try await Self.remove(test, gone)

@@ -31,7 +31,7 @@ struct StoredLoad {
         try transaction { load in
             var writer = load.makeWriter()
             try load.add(GrowthLoad.repeating, &writer)
-            try load.take(writer.outcome)
+            try load.take(writer.finish())
         }
     }
 
@@ -75,7 +75,7 @@ struct StoredLoad {
         }
         let oneShots = Array(repeating: GrowthLoad.oneShot, count: GrowthLoad.oneShotsPerSecond)
         try add(oneShots, &writer)
-        try take(writer.outcome)
+        try take(writer.finish())
         try pruneIfDue()
     }
 
@@ -133,10 +133,10 @@ struct StoredLoad {
     private mutating func take(_ outcome: StoreOutcome) throws {
         for job in outcome.jobs { armed[job.id] = job.claim == nil ? nil : job }
         for notice in outcome.outboxEvents {
-            var event = notice.event
-            event.seq = nextEvent
+            var notice = notice
+            notice.event.seq = nextEvent
             nextEvent += 1
-            try EventLog(database).insert(event, fromOutbox: notice.outbox)
+            try EventLog(database).move([notice])
         }
     }
 

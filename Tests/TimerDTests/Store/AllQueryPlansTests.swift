@@ -14,7 +14,7 @@ import Testing
         ("SCAN owners", "a row for each user"),
         ("SCAN outbox", "what the last writes have changed and nobody was told of yet"),
         ("SCAN tagging", "owners, by another name"),
-        ("SCAN sqlite_sequence", "a row for each of some tables"),
+        ("SCAN each VIRTUAL TABLE", "the events of a row of the outbox"),
         ("SCAN fires USING INDEX fires_open", "what is in progress or claimed, and nothing else"),
         ("SCAN boot_jobs", "the jobs of @reboot, where all of them are due"),
         ("SCAN (subquery", "rows that a search has found"),

@@ -29,8 +29,6 @@ enum AllStatements {
 
     private static let daemonState = [
         ("DaemonState.SQL.read", DaemonState.SQL.read),
-        ("DaemonState.SQL.skipEvents", DaemonState.SQL.skipEvents),
-        ("DaemonState.SQL.skipJobs", DaemonState.SQL.skipJobs),
         ("DaemonState.SQL.skipNumbers", DaemonState.SQL.skipNumbers),
         ("DaemonState.SQL.writeAnchor", DaemonState.SQL.writeAnchor),
         ("DaemonState.SQL.writeMoment", DaemonState.SQL.writeMoment),
@@ -159,6 +157,8 @@ enum AllStatements {
         ("Outbox.SQL.all", Outbox.SQL.all),
         ("Outbox.SQL.delete", Outbox.SQL.delete),
         ("Outbox.SQL.insert", Outbox.SQL.insert),
+        ("Outbox.SQL.setTold", Outbox.SQL.setTold),
+        ("Outbox.SQL.words", Outbox.SQL.words),
     ]
 
     private static let owners = [

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// How one write changes the numbers that are kept of live jobs and of what is stored.
+struct JobTally: Sendable {
+    /// Of one owner.
+    struct Share: Sendable {
+        var live = 0
+        /// Of new jobs alone: triggers count all else.
+        var bytes: Int64 = 0
+    }
+
+    var scheduled: Int64 = 0
+    var paused: Int64 = 0
+    /// By the owner's row.
+    var owners: [OwnerID: Share] = [:]
+
+    mutating func count(leaving: Job.State?, entering: Job.State) {
+        func change(_ state: Job.State) -> Int64 {
+            (entering == state ? 1 : 0) - (leaving == state ? 1 : 0)
+        }
+        scheduled += change(.scheduled)
+        paused += change(.paused)
+    }
+}
