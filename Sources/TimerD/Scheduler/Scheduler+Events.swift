@@ -68,7 +68,7 @@ extension Scheduler {
         let owner = outboxEvents.first?.event.owner
         let write = owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common
         pending.begin(write)
-        store.record(within: .milliseconds(50)) { database in
+        store.postpone { database in
             try EventLog(database).move(outboxEvents)
         } durable: {
             pending.end(write)

@@ -44,8 +44,9 @@ extension JobTransaction {
     ) throws -> Int {
         let room = PageRoom()
         var told = 0
+        let owner = try Queries(database).id(of: caller.onlyOwner)
         for id in ids {
-            guard let job = try jobToChange(id, for: caller) else { throw ControlError.noJob(id) }
+            guard let job = try jobToChange(id, of: owner) else { throw ControlError.noJob(id) }
             try apply(change, to: job)
             guard let last = outcome.jobs.indices.last else { continue }
             // The reply shows it, and a claimed fire tells it.
