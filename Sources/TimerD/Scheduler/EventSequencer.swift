@@ -106,7 +106,7 @@ final class EventSequencer: Sendable {
         let pending = pending
         let write = owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common
         pending.begin(write)
-        store.record(within: .milliseconds(50)) { database in
+        store.postpone { database in
             try EventLog(database).move(events)
         } durable: {
             pending.end(write)

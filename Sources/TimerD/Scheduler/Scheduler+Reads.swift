@@ -28,7 +28,7 @@ extension Scheduler {
             let end = clock.now().wall + Self.patience
             let timer = loop.armReading(reading, at: end, for: self)
             readings[reading] = Reading(waiter: waiter, timer: timer)
-            store.submit { _ in
+            store.submit(seesAll: true) { _ in
             } completion: { [self] _ in
                 loop.perform { self.assumeIsolated { $0.goOnReading(reading) } }
             }

@@ -39,7 +39,8 @@ extension Scheduler {
         let moment = clock.now()
         let limits = retention.limits
         let progress = retention.progress
-        store.submit { database in
+        // All events up to the last that is stored are counted, so none may come behind it.
+        store.submit(seesAll: true) { database in
             var pruner = Pruner(database, at: moment, limits, from: progress)
             let step = try pruner.prune()
             return (step, pruner.progress)

@@ -17,8 +17,11 @@ struct EventLog {
 
     /// Keeps events that have their numbers, and takes them out of the outbox; they are in its order.
     func move(_ events: [OutboxEvent]) throws {
+        let words = EventWords(database)
+        let unchanged = try words.unchanged(events)
         for (index, next) in events.enumerated() {
-            try insert(next.event)
+            if unchanged[next.event.job] != next.event.revision { try words.keep(next.event) }
+            try database.insert(next.event)
             // A row is written once for all of its events that are here.
             let isEnd = index + 1 == events.count || events[index + 1].outbox != next.outbox
             if isEnd { try Outbox(database).remove(through: next) }

@@ -38,6 +38,22 @@ struct EventWords {
         }
     }
 
+    /// The jobs among those of `events` that are live and have the words that the events tell, so that `keep`
+    /// has nothing to do for them.
+    ///
+    /// Found by one look at their rows where these are neighbours, as those of a list of new jobs are.
+    func unchanged(_ events: [OutboxEvent]) throws -> [JobID: Int64] {
+        let ids = events.lazy.map(\.event.job.rawValue)
+        guard events.count > 1, let first = ids.min(), let last = ids.max(),
+            last - first < Int64(2 * events.count)
+        else { return [:] }
+        var jobs: [JobID: Int64] = [:]
+        try database.prepare(SQL.unchanged).forEach(first, last) { row in
+            jobs[try row.get(0)] = try row.get(1, as: Int64.self)
+        }
+        return jobs
+    }
+
     /// Makes room: removes the oldest words of `owner`, and says of the events up to the last that tells
     /// them that they are not kept any more.
     ///
@@ -65,6 +81,9 @@ struct EventWords {
         static let job = """
             SELECT revision, ended_at_us IS NOT NULL AND coalesce(last_seq, 0) < ?2
             FROM jobs WHERE id = ?1
+            """
+        static let unchanged = """
+            SELECT id, revision FROM jobs WHERE id >= ?1 AND id <= ?2 AND ended_at_us IS NULL
             """
         static let noteLast = "UPDATE jobs SET last_seq = ?2 WHERE id = ?1"
         static let insert = """

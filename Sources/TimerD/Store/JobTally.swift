@@ -9,6 +9,18 @@ struct JobTally: Sendable {
         var live = 0
         /// Of new jobs alone: triggers count all else.
         var bytes: Int64 = 0
+
+        var isZero: Bool { live == 0 && bytes == 0 }
+
+        static func += (sum: inout Self, share: Self) {
+            sum.live += share.live
+            sum.bytes += share.bytes
+        }
+
+        static func -= (sum: inout Self, share: Self) {
+            sum.live -= share.live
+            sum.bytes -= share.bytes
+        }
     }
 
     var scheduled: Int64 = 0

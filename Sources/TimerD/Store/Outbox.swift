@@ -22,6 +22,7 @@ struct Outbox {
             let part = events[start..<min(start + Self.rowLimit, events.count)]
             var text = OutboxText()
             for event in part { text.append(event) }
+            try refreshSums()
             let owner = rest.owners.first
             try database.prepare(SQL.insert).run(
                 owner?.key,
@@ -33,6 +34,7 @@ struct Outbox {
             )
             rest = JobTally()
             let row = database.lastInsertRowID
+            if let owner { database.outboxSums?.add(row, owner.key, owner.value) }
             for (place, event) in part.enumerated() {
                 stored.append(
                     OutboxEvent(
@@ -67,13 +69,38 @@ struct Outbox {
     /// numbers the database counts then.
     func remove(through event: OutboxEvent) throws {
         if event.isLast {
+            try refreshSums()
             try database.prepare(SQL.delete).run(event.outbox)
+            database.outboxSums?.remove(event.outbox)
         } else {
             try database.prepare(SQL.setTold).run(event.outbox, event.place + 1)
         }
     }
 
+    // MARK: - What it counts
+
+    /// What it counts of an owner, which is not in `owners` yet.
+    func share(of owner: OwnerID) throws -> JobTally.Share {
+        try refreshSums()
+        return database.outboxSums?[owner] ?? JobTally.Share()
+    }
+
+    /// Reads them again if they may have changed; remembered, as a write asks for them several times, and there
+    /// may be many rows.
+    private func refreshSums() throws {
+        if database.isOnlyWriter, database.outboxSums?.undone == database.undone { return }
+        var sums = OutboxSums(undone: database.undone)
+        try database.prepare(SQL.counts).forEach { row in
+            let share = JobTally.Share(live: try row.get(2), bytes: try row.get(3))
+            sums.add(try row.get(0), try row.get(1), share)
+        }
+        database.outboxSums = sums
+    }
+
     enum SQL {
+        static let counts = """
+            SELECT id, owner_id, live, bytes FROM outbox WHERE owner_id IS NOT NULL
+            """
         static let insert = """
             INSERT INTO outbox (owner_id, live, bytes, scheduled, paused, events)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -87,13 +114,13 @@ struct Outbox {
 
         /// A row for each event.
         private static let events = """
-            (SELECT outbox.id, outbox.told, each.key AS place,
-                each.key = json_array_length(outbox.events) - 1 AS is_last,
+            (SELECT outbox.id, outbox.told, outbox_event.key AS place,
+                outbox_event.key = json_array_length(outbox.events) - 1 AS is_last,
                 \(columns)
-            FROM outbox CROSS JOIN json_each(outbox.events) AS each)
+            FROM outbox CROSS JOIN json_each(outbox.events) AS outbox_event)
             """
         private static let columns = OutboxText.columns.enumerated().map { place, name in
-            let value = "json_extract(each.value, '$[\(place)]')"
+            let value = "json_extract(outbox_event.value, '$[\(place)]')"
             return switch name {
             case "redelivered", "is_on_failure": "coalesce(\(value), 0) AS \(name)"
             default: "\(value) AS \(name)"
@@ -102,8 +129,8 @@ struct Outbox {
 
         /// Which words it tells.
         static let words = """
-            SELECT json_extract(each.value, '$[2]'), json_extract(each.value, '$[3]')
-            FROM outbox CROSS JOIN json_each(outbox.events) AS each
+            SELECT json_extract(outbox_event.value, '$[2]'), json_extract(outbox_event.value, '$[3]')
+            FROM outbox CROSS JOIN json_each(outbox.events) AS outbox_event
             """
         /// How much it counts in `column`.
         static func sum(_ column: String) -> String {

@@ -39,7 +39,7 @@ struct Owners {
 
     /// How many live jobs an owner has, which limits `job.add`.
     func liveJobs(of owner: OwnerID) throws -> Int {
-        try database.prepare(SQL.liveJobs).first(owner) { try $0.get(0) } ?? 0
+        try (database.prepare(SQL.liveJobs).value(owner) ?? 0) + Outbox(database).share(of: owner).live
     }
 
     /// The owners of live jobs, without root.
@@ -81,7 +81,7 @@ struct Owners {
 
     /// How many bytes are stored for the owner: see the schema.
     func bytes(of owner: OwnerID) throws -> Int64 {
-        try database.prepare(SQL.bytes).first(owner) { try $0.get(0) } ?? 0
+        try (database.prepare(SQL.bytes).value(owner) ?? 0) + Outbox(database).share(of: owner).bytes
     }
 
     /// The users other than root with more than `most` bytes in the store.
@@ -102,18 +102,14 @@ struct Owners {
         static let count = """
             UPDATE owners SET live = live + ?2, bytes = bytes + ?3 WHERE id = ?1
             """
-        static let liveJobs = """
-            SELECT live + \(Outbox.SQL.sumOfOwner("live")) FROM owners WHERE id = ?1
-            """
+        static let liveJobs = "SELECT live FROM owners WHERE id = ?1"
         static let meant = "SELECT id, uid, name, held FROM owners WHERE name = ?1 OR uid = ?2"
         static let others = """
             SELECT id, uid, name, held FROM owners
             WHERE live + \(Outbox.SQL.sumOfOwner("live")) > 0 AND id <> 0 ORDER BY id
             """
         static let hold = "UPDATE owners SET held = ?2 WHERE id = ?1 AND held IS NOT ?2"
-        static let bytes = """
-            SELECT bytes + \(Outbox.SQL.sumOfOwner("bytes")) FROM owners WHERE id = ?1
-            """
+        static let bytes = "SELECT bytes FROM owners WHERE id = ?1"
         static let full = """
             SELECT id FROM owners
             WHERE bytes + \(Outbox.SQL.sumOfOwner("bytes")) > ?1 AND uid <> 0 ORDER BY id

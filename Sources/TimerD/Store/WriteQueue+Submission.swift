@@ -5,9 +5,10 @@ extension WriteQueue {
     /// Queues a command; `completion` is called when it is durable, or has failed and is undone.
     ///
     /// `isLong`: it gets a commit of its own, and what was written before is committed first, so that it need
-    /// not wait.
+    /// not wait. `seesAll`: what was postponed before it is stored before it.
     nonisolated func submit<T: Sendable>(
         isLong: Bool = false,
+        seesAll: Bool = false,
         _ body: @escaping @Sendable (Database) throws -> T,
         completion: @escaping @Sendable (Result<T, any Error>) -> Void
     ) {
@@ -15,6 +16,7 @@ extension WriteQueue {
         let isQueued = thread.perform {
             self.assumeIsolated { queue in
                 if isLong { queue.finishBatch() }
+                if seesAll { queue.storePostponed() }
                 queue.run(command)
                 if isLong { queue.finishBatch() }
             }
@@ -25,12 +27,13 @@ extension WriteQueue {
     /// Queues a command, before it suspends, and returns when it is durable.
     ///
     /// It runs on its caller's executor: calls made in some order by one actor, or one thread, are
-    /// queued in that order. A cancelled task waits all the same, for the write is on its way.
+    /// queued in that order. A cancelled task waits all the same, for the write is on its way. What was
+    /// postponed before it is stored before it.
     nonisolated(nonsending) func write<T: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> T
     ) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
-            submit(body) { continuation.resume(with: $0) }
+            submit(seesAll: true, body) { continuation.resume(with: $0) }
         }
     }
 

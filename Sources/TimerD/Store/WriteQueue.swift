@@ -56,6 +56,8 @@ actor WriteQueue {
     /// Set once a file of the database was taken away; from then on nothing is written.
     private var lost: DatabaseError?
     private var retryDelay = WriteQueue.firstRetryDelay
+    /// See `postpone`.
+    var postponed = PostponedRecords()
 
     private static let firstRetryDelay = Duration.milliseconds(250)
     private static let longestRetryDelay = Duration.seconds(5)
@@ -130,6 +132,7 @@ actor WriteQueue {
 
     func closeDatabase() -> Result<Void, any Error> {
         guard !isClosed else { return .success(()) }
+        storePostponed()
         finishBatch()
         if lost == nil {
             applyRecords()
@@ -171,6 +174,7 @@ actor WriteQueue {
 
     /// Commits the batch, calls the completions, and has records that failed tried again later.
     func finishBatch() {
+        storePostponedIfDue(isIdle: !database.isInTransaction)
         let wasLost = lost != nil
         let duration = commit()
         let outcome = batch

@@ -41,7 +41,8 @@ extension JobTransaction {
     /// The scheduler has been told of each claim, open fire and tie, and of nothing else.
     /// - Returns: nil for any other.
     mutating func invalidateIdle(_ id: JobID, caller: Caller) throws -> ChangedJobs? {
-        guard let job = try jobToChange(id, for: caller) else { throw ControlError.noJob(id) }
+        let owner = try Queries(database).id(of: caller.onlyOwner)
+        guard let job = try jobToChange(id, of: owner) else { throw ControlError.noJob(id) }
         guard job.state.isLive, job.claim == nil, !job.isHeld, job.unread == nil,
             !job.definition.isTied, try !fires.hasOpen(id)
         else { return nil }
@@ -56,8 +57,9 @@ extension JobTransaction {
         caller: Caller
     ) throws -> Int {
         let room = PageRoom()
+        let owner = try Queries(database).id(of: caller.onlyOwner)
         return try ids.count { id in
-            guard let job = try jobToChange(id, for: caller) else { throw ControlError.noJob(id) }
+            guard let job = try jobToChange(id, of: owner) else { throw ControlError.noJob(id) }
             return try apply(change, to: job, in: room)
         }
     }

@@ -28,6 +28,8 @@ struct JobTransaction {
     /// What it has counted, and the events that it tells, since they were last stored.
     var tally = JobTally()
     var enqueued: [Event] = []
+    /// The job that a change has read last, and its revision then.
+    private var justRead: (job: JobID, revision: Int64)?
 
     init(_ database: Database, at moment: ClockReading, horizon: Timestamp, runsKept: Int? = nil) {
         self.database = database
@@ -55,9 +57,11 @@ struct JobTransaction {
     }
 
     /// The same without its userInfo, which may be large and which most changes do not need.
-    func jobToChange(_ id: JobID, for caller: Caller) throws -> StoredJob? {
-        let owner = try Queries(database).id(of: caller.onlyOwner)
+    ///
+    /// `owner`: the only one whose jobs the caller may see; nil for one who may see all.
+    mutating func jobToChange(_ id: JobID, of owner: OwnerID?) throws -> StoredJob? {
         let job = try jobs.jobWithoutUserInfo(id, of: owner)
+        justRead = job.map { ($0.id, $0.revision) }
         return try job.map { try withUnreadRows($0) }
     }
 
@@ -168,8 +172,9 @@ struct JobTransaction {
         event.fire = fire
         event.run = run
         complete(&event)
-        // A job that was added in this write has its words.
-        if type != .jobAdded { try EventWords(database).keep(event) }
+        // A job that was added or read in this write has its words.
+        let hasWords = type == .jobAdded || justRead.map { $0 == (job.id, job.revision) } == true
+        if !hasWords { try EventWords(database).keep(event) }
         enqueued.append(event)
     }
 }

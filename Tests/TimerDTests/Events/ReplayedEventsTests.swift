@@ -106,7 +106,7 @@ import TimerControl
                     "SELECT sum(100 + \(octets("name")) + \(octets("user_info"))) FROM event_words"
                 )
                 + sum("SELECT sum(length(bytes)) FROM run_output")
-            #expect(try sum("SELECT (SELECT sum(bytes) FROM owners) + total(bytes) FROM outbox") == bytes, sourceLocation: location)
+            #expect(try sum("SELECT sum(bytes) + (SELECT coalesce(sum(bytes), 0) FROM outbox) FROM owners") == bytes, sourceLocation: location)
             return try sum("SELECT count(*) FROM event_words")
         }
     }

@@ -14,7 +14,6 @@ import Testing
         ("SCAN owners", "a row for each user"),
         ("SCAN outbox", "what the last writes have changed and nobody was told of yet"),
         ("SCAN tagging", "owners, by another name"),
-        ("SCAN each VIRTUAL TABLE", "the events of a row of the outbox"),
         ("SCAN fires USING INDEX fires_open", "what is in progress or claimed, and nothing else"),
         ("SCAN boot_jobs", "the jobs of @reboot, where all of them are due"),
         ("SCAN (subquery", "rows that a search has found"),
@@ -23,14 +22,16 @@ import Testing
 
     /// The statements that read all of a table, with the reason.
     private static let scans = [
-        "Outbox.SQL.all": "what was not told: all of it is to be, at the start",
         "JobStore.SQL.targets": "the jobs that are tied to a process, each, at the start",
         "EventLog.SQL.oldest": "the oldest of all events, in their order, up to its LIMIT",
         "Queries.SQL.dueJobs(false, false)": "a filter on all jobs, by who may see all",
     ]
 
     /// The functions that are parts of statements.
-    private static let parts: Set = ["Queries.SQL.tagged", "Queries.SQL.ownTags"]
+    private static let parts: Set = [
+        "Queries.SQL.tagged", "Queries.SQL.ownTags", "DaemonState.SQL.next", "Outbox.SQL.sum",
+        "Outbox.SQL.sumOfOwner",
+    ]
 
     /// What the connection itself does, beside statements about rows.
     private static let literals: Set = [

@@ -53,6 +53,7 @@ enum AllStatements {
     private static let eventWords = [
         ("EventWords.SQL.insert", EventWords.SQL.insert),
         ("EventWords.SQL.job", EventWords.SQL.job),
+        ("EventWords.SQL.unchanged", EventWords.SQL.unchanged),
         ("EventWords.SQL.noteLast", EventWords.SQL.noteLast),
         ("EventWords.SQL.oldest", EventWords.SQL.oldest),
         ("EventWords.SQL.removeOldest", EventWords.SQL.removeOldest),
@@ -155,6 +156,7 @@ enum AllStatements {
 
     private static let outbox = [
         ("Outbox.SQL.all", Outbox.SQL.all),
+        ("Outbox.SQL.counts", Outbox.SQL.counts),
         ("Outbox.SQL.delete", Outbox.SQL.delete),
         ("Outbox.SQL.insert", Outbox.SQL.insert),
         ("Outbox.SQL.setTold", Outbox.SQL.setTold),

@@ -22,11 +22,18 @@ import TimerControl
         try await test.store.writer.write { database in
             func count(_ sql: String) throws -> Int { try database.prepare(sql).value() ?? -1 }
             for state in ["scheduled", "paused"] {
-                let kept = try count("SELECT \(state) FROM daemon_state")
+                let kept = try count("SELECT \(Outbox.SQL.sum(state)) + \(state) FROM daemon_state")
                 let found = try count("SELECT count(*) FROM jobs WHERE state = '\(state)'")
                 #expect(kept == found)
             }
-            let kept = try count("SELECT live FROM owners WHERE uid = 1001")
+            let owners = Owners(database)
+            let ann = try owners.id(of: Owner(uid: 1001))
+            let kept = try owners.liveJobs(of: ann)
+            // What is remembered of the outbox is what is there.
+            let stored = try count(
+                "SELECT live + \(Outbox.SQL.sumOfOwner("live")) FROM owners WHERE uid = 1001"
+            )
+            #expect(kept == stored)
             let found = try count(
                 "SELECT count(*) FROM jobs WHERE state IN ('scheduled', 'paused')"
             )
@@ -40,7 +47,7 @@ import TimerControl
             /// How many operations of SQLite's machine the counting took since it was asked.
             func steps() async throws -> Int32 {
                 try await test.store.writer.write { database in
-                    try [JobStore.SQL.count, Owners.SQL.count]
+                    try [JobStore.SQL.count, Owners.SQL.count, Outbox.SQL.insert]
                         .map { try database.prepare($0).takeSteps() }.reduce(0, +)
                 }
             }
@@ -50,7 +57,7 @@ import TimerControl
             _ = try await test.scheduler.change(.tag("t"), .pause, caller: ann)
             let one = try await steps()
             #expect(one > 0)
-            _ = try await test.scheduler.add(Self.jobs(test, 100), replace: true, caller: ann)
+            _ = try await test.scheduler.add(Self.jobs(test, 60), replace: true, caller: ann)
             try await Self.expectTrue(test)
             _ = try await steps()
             for change in [JobChange.pause, .resume, .pause] {

@@ -4,6 +4,7 @@ extension Database {
     /// Begins a transaction that may write, and is refused now rather than later if it may not.
     func begin() throws(DatabaseError) {
         try prepare("BEGIN IMMEDIATE").run()
+        noteTransaction(isCommitted: false)
     }
 
     /// Begins a transaction whose reads all see the database as it is at the first of them.
@@ -14,6 +15,7 @@ extension Database {
     /// Makes the transaction durable; after an error it may still be open.
     func commit() throws(DatabaseError) {
         try prepare("COMMIT").run()
+        noteTransaction(isCommitted: true)
     }
 
     /// Runs `body` within the open transaction; if it throws, what it changed is undone, and
@@ -34,6 +36,7 @@ extension Database {
     }
 
     private func undoSavepoint() {
+        noteUndone()
         guard isInTransaction else { return }
         do {
             try prepare("ROLLBACK TO step").run()

@@ -26,6 +26,12 @@ final class Database {
     /// Each text is kept, so that no other text gets its address.
     private var statementsByPlace: [UnsafeRawPointer: (sql: String, statement: Statement)] = [:]
     private var isClosed = false
+    /// Grows each time that something may have been undone: who remembers what was written reads it again.
+    private(set) var undone = 0
+    /// Whether the last transaction of its own was committed.
+    private var isCommitted = true
+    /// See `Outbox`.
+    var outboxSums: OutboxSums?
     /// The files of a connection that writes; nil for others.
     private var files: OpenedFiles?
     /// Pages in the write-ahead log after the last commit that wrote any.
@@ -187,8 +193,23 @@ final class Database {
     /// do: https://www.sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction
     var isInTransaction: Bool { !isClosed && sqlite3_get_autocommit(handle) == 0 }
 
+    /// Notes that a transaction begins, or that it is committed.
+    ///
+    /// SQLite may have undone the one before by itself: one that was not committed counts as undone.
+    func noteTransaction(isCommitted: Bool) {
+        if !isCommitted, !self.isCommitted { undone += 1 }
+        self.isCommitted = isCommitted
+    }
+
+    /// Notes that a part of the transaction was undone.
+    func noteUndone() { undone += 1 }
+
+    /// Whether no other connection writes what this one sees.
+    var isOnlyWriter: Bool { mode != .readOnly }
+
     /// Undoes the transaction, if there is one.
     func rollback() {
+        undone += 1
         guard isInTransaction else { return }
         // ROLLBACK cannot fail in a transaction: SQLite drops its pages and reports trouble that
         // the statement before it met, which has been thrown by now.
