@@ -17,7 +17,7 @@ enum ProcessSignals {
     static func handle() throws(Errno) -> AsyncStream<CInt> {
         let (readable, writable) = try makePipe()
         let (signals, continuation) = AsyncStream<CInt>.makeStream()
-        try SystemThread.start(named: "timerd-signals") {
+        try SystemThread.start(named: "timerd-sigpipe") {
             unblock()
             var number: UInt8 = 0
             while true {
