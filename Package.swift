@@ -116,11 +116,12 @@ let package = Package(
         .executableTarget(
             name: "TimerDMain",
             dependencies: [
-                "CLinux", "Locks", "TimerControl", "TimerD",
+                "CLinux", "Locks", "Platform", "TimerControl", "TimerD",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings
         ),

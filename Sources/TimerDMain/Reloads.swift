@@ -3,13 +3,13 @@
 import Logging
 import ServiceLifecycle
 import TimerD
-import UnixSignals
 
 /// Reads the configuration once more whenever the daemon gets a SIGHUP.
 ///
 /// If it cannot be read, that is logged, and the configuration stays as it is.
 struct Reloads: Service {
-    let signals: UnixSignalsSequence
+    /// One element for each SIGHUP.
+    let signals: AsyncStream<Void>
     let daemon: Daemon
     let threshold: LogThreshold
     let log: Logger

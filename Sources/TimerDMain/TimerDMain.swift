@@ -5,12 +5,11 @@ import Foundation
 import Glibc
 import Logging
 import ServiceLifecycle
+import SystemPackage
 import TimerControl
 import TimerD
-import UnixSignals
 
 /// `timerd`: reads its arguments, runs the daemon, sets the exit status.
-@main
 struct TimerDMain: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "timerd",
@@ -77,12 +76,9 @@ struct TimerDMain: AsyncParsableCommand {
     )
     var logLevel: LogLevel?
 
-    /// On the main actor, so that no thread is started before there is known to be room for it.
-    @MainActor static func main() async {
-        if let shortage = AddressSpace.shortage {
-            Glibc.exit(failure(shortage, badConfiguration).rawValue)
-        }
-        await main(nil)
+    /// Reports what keeps the process from beginning at all, and ends it.
+    static func end(for reason: String) -> Never {
+        Glibc.exit(failure(reason, badConfiguration).rawValue)
     }
 
     func validate() throws {
@@ -98,7 +94,6 @@ struct TimerDMain: AsyncParsableCommand {
     }
 
     func run() async throws {
-        MemoryReturn.begin()
         let configuration: Configuration
         do throws(SettingError) {
             configuration = try await read()
@@ -124,17 +119,30 @@ struct TimerDMain: AsyncParsableCommand {
         }
         let manager = ServiceManager(environment: environment, pid: getpid())
         let daemon = Daemon(configuration, manager: manager, log: log)
-        let reloads = Reloads(
-            signals: await UnixSignalsSequence(trapping: .sighup),
-            daemon: daemon,
-            threshold: threshold,
-            log: log
-        ) { () throws(SettingError) in try await read() }
+        let signals: AsyncStream<CInt>
+        do throws(Errno) {
+            signals = try ProcessSignals.handle()
+        } catch {
+            throw Self.failure("cannot handle signals: \(error)", serviceUnavailable)
+        }
+        let (hangUps, hangUp) = AsyncStream<Void>.makeStream()
+        let reloads = Reloads(signals: hangUps, daemon: daemon, threshold: threshold, log: log) {
+            () throws(SettingError) in try await read()
+        }
         let group = ServiceGroup(
             services: [daemon, reloads],
-            gracefulShutdownSignals: [.sigterm, .sigint],
             logger: Logger(label: "timerd.lifecycle") { _ in SwiftLogNoOpLogHandler() }
         )
+        let handling = Task {
+            for await signal in signals {
+                if signal == SIGHUP {
+                    hangUp.yield()
+                } else {
+                    await group.triggerGracefulShutdown()
+                }
+            }
+        }
+        defer { handling.cancel() }
         do {
             try await group.run()
         } catch let error as DaemonError {

@@ -20,6 +20,13 @@ enum Clock {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
+    /// The processor time of the calling thread, in seconds.
+    static var threadProcessorTime: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
     /// How long `body` took, in seconds, and what it returned.
     static func time<T>(_ body: () throws -> T) rethrows -> (seconds: Double, value: T) {
         let start = ContinuousClock.now

@@ -24,7 +24,7 @@ struct DaemonProcess: Sendable {
         let socket = bench.folder.file(database + ".sock")
         let log = bench.folder.file(database + ".log")
         let start = ContinuousClock.now
-        let pid = try spawn(
+        let pid = try ChildProgram.start(
             [
                 bench.timerd, "--database", bench.folder.file(database), "--socket", socket,
                 "--log-level", "notice",
@@ -63,6 +63,17 @@ struct DaemonProcess: Sendable {
 
     /// A connection of its own.
     func connect() async throws -> ControlClient { try await ControlClient.connect(to: socket) }
+
+    /// A connection of the user who owns jobs of a shape: for full ones somebody who is not root.
+    ///
+    /// As this process's own user, where that is not root.
+    func connect(for shape: JobShape) async throws -> ControlClient {
+        guard shape == .full, geteuid() == 0 else { return try await connect() }
+        // The kernel notes for the daemon who connects, and glibc has all threads be that one.
+        guard seteuid(65_534) == 0 else { throw BenchmarkError("cannot connect as nobody") }
+        defer { seteuid(0) }
+        return try await connect()
+    }
 
     /// Ends the daemon by SIGTERM, and waits for it.
     ///
@@ -131,41 +142,6 @@ struct DaemonProcess: Sendable {
     }
 
     // MARK: - Starting
-
-    private static func spawn(
-        _ arguments: [String],
-        settings: [String: String],
-        log: String
-    ) throws -> pid_t {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        posix_spawn_file_actions_adddup2(&actions, 1, 2)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // The benchmark ignores SIGINT and SIGTERM, which a child would inherit.
-        var signals = sigset_t()
-        sigfillset(&signals)
-        posix_spawnattr_setsigdefault(&attributes, &signals)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
-
-        var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
-        words.append(nil)
-        let environment = ProcessInfo.processInfo.environment.merging(settings) { $1 }
-        var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup("\($0)=\($1)") }
-        variables.append(nil)
-        defer { for text in words + variables { free(text) } }
-        var pid: pid_t = 0
-        let failure = posix_spawn(&pid, arguments[0], &actions, &attributes, words, variables)
-        guard failure == 0 else {
-            let reason = String(cString: strerror(failure))
-            throw BenchmarkError("cannot start '\(arguments[0])': \(reason)")
-        }
-        return pid
-    }
 
     private static func firstAnswer(of pid: pid_t, at socket: String, log: String) async throws {
         let end = ContinuousClock.now + .seconds(60)

@@ -22,6 +22,7 @@ struct Figure: Codable, Sendable {
         case seconds = "s"
         case perSecond = "/s"
         case megabytes = "MB"
+        case kilobytes = "KB"
         case count = ""
         case ratio = "x"
     }
@@ -68,6 +69,22 @@ struct Figure: Codable, Sendable {
         return figure
     }
 
+    /// Promised by how many times the limit's it is at least.
+    func reaching(atLeast ratio: Double, isNoisy: Bool = false) -> Figure {
+        expecting("ratio at least \(ratio.short)", self.ratio ?? .nan >= ratio, isNoisy: isNoisy)
+    }
+
+    /// Promised by how many times the limit's it is at most.
+    func reaching(atMostRatio ratio: Double) -> Figure {
+        expecting("ratio at most \(ratio.short)", self.ratio ?? .nan <= ratio)
+    }
+
+    /// Promised to be at most so much, in the figure's unit.
+    func reaching(atMost value: Double) -> Figure {
+        let words = ["at most", value.short, unit.rawValue].filter { !$0.isEmpty }
+        return expecting(words.joined(separator: " "), self.value <= value)
+    }
+
     func expecting(_ words: String, _ isMet: Bool, isNoisy: Bool = false) -> Figure {
         var figure = self
         figure.expectation = Expectation(
@@ -75,5 +92,12 @@ struct Figure: Codable, Sendable {
             verdict: Verdict(isMet: isMet, isNoisy: isNoisy)
         )
         return figure
+    }
+}
+
+extension Double {
+    /// Without a fraction where it has none.
+    fileprivate var short: String {
+        self == rounded() ? "\(Int(self))" : "\((self * 100).rounded() / 100)"
     }
 }

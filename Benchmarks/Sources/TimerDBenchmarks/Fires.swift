@@ -33,7 +33,7 @@ struct Fires: AsyncParsableCommand {
 
     private struct Round {
         var rate: Double
-        var rawRate: Double
+        var raw: RawLoad.Result
         /// The daemon's processor time for each, in µs.
         var cost: Double
         /// From the common date to the last of all, in ms.
@@ -52,8 +52,11 @@ struct Fires: AsyncParsableCommand {
             "\(jobs) events at the same instant",
             [
                 Figure("received, a second", over: measured.map(\.rate), .perSecond)
-                    .beside("SQLite, 100 fires a commit", measured.median(\.rawRate)),
-                Figure("processor time of a fire", over: measured.map(\.cost), .microseconds),
+                    .beside("SQLite, 100 fires a commit", measured.median(\.raw.rate))
+                    .reaching(atLeast: 1),
+                Figure("processor time of a fire", over: measured.map(\.cost), .microseconds)
+                    .beside("SQLite, 100 fires a commit", measured.median(\.raw.cost))
+                    .reaching(atMost: 30),
                 Figure("the last one fired", over: measured.map(\.lastFired), .milliseconds),
                 Figure("the last one received", over: measured.map(\.lastReceived), .milliseconds),
             ]
@@ -62,14 +65,14 @@ struct Fires: AsyncParsableCommand {
 
     private func round(on bench: Bench, _ raw: RawLoad) async throws -> Round {
         try bench.folder.removeDatabase("fires.db")
-        let rawRate = try await raw.fires(perCommit: 100, seconds: 1)
+        let rawResult = try await raw.fires(perCommit: 100, seconds: 1)
         let (fires, cost) = try await DaemonProcess.with(bench, database: "fires.db") { daemon in
             try await fireAtOnce(daemon)
         }
         let lastReceived = fires.map(\.received).max() ?? .nan
         return Round(
             rate: Double(jobs) / (lastReceived / 1000),
-            rawRate: rawRate,
+            raw: rawResult,
             cost: cost,
             lastFired: fires.map(\.fired).max() ?? .nan,
             lastReceived: lastReceived

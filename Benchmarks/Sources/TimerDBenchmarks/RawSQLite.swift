@@ -27,6 +27,15 @@ final class RawSQLite {
         return Statement(handle: statement)
     }
 
+    /// The one number that a query gives.
+    func number(_ sql: String) throws -> Int64 {
+        let statement = try prepare(sql)
+        guard sqlite3_step(statement.handle) == SQLITE_ROW else {
+            throw BenchmarkError("no row - in '\(sql)'")
+        }
+        return sqlite3_column_int64(statement.handle, 0)
+    }
+
     func check(_ code: Int32, _ what: String) throws {
         guard code == SQLITE_OK || code == SQLITE_DONE else {
             throw BenchmarkError("\(String(cString: sqlite3_errmsg(handle))) - in '\(what)'")

@@ -28,7 +28,7 @@ struct Report: Sendable {
             }
             return
         }
-        var rows = [["", "timerd", "rounds", "beside", "ratio", "beside what", "expected"]]
+        var rows = [["", "timerd", "rounds", "beside", "ratio", "beside what", "reached"]]
         rows += figures.map(Self.row)
         let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         write("\n\(title)")

@@ -29,6 +29,8 @@ struct TemporaryFolder: Sendable {
             )
         }
         path = String(cString: made)
+        // Another user may connect to the socket in it.
+        chmod(path, 0o711)
     }
 
     private static let names: [UInt32: String] = [

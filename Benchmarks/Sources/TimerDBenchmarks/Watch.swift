@@ -49,6 +49,19 @@ struct Watch: Sendable {
         }
     }
 
+    /// How late each of the next `count` fires was, in ms; a job may fire again and again.
+    func repeated(_ count: Int, within seconds: Double) async throws -> [Double] {
+        try await Clock.limit(seconds, "\(count) fires") { [client] in
+            var fires: [Double] = []
+            for try await event in client.events {
+                guard let date = event.fireDate, let fired = event.firedAt else { continue }
+                fires.append((fired - date).inMilliseconds)
+                if fires.count == count { return fires }
+            }
+            throw BenchmarkError("the events ended after \(fires.count) of \(count) fires")
+        }
+    }
+
     func close() async { await client.close() }
 }
 

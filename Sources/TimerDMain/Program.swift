@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import SystemPackage
+
+/// Where the process begins: on the first thread, with no other one yet.
+@main
+enum Program {
+    #if compiler(>=6.3) && compiler(<6.4)
+    static func main() {
+        prepare()
+        do throws(Errno) {
+            try ThreadExecutors.run {
+                await TimerDMain.main(nil)
+                exit(EXIT_SUCCESS)
+            }
+        } catch {
+            TimerDMain.end(for: "cannot start a thread: \(error)")
+        }
+    }
+    #else
+    /// On the main actor, so that no thread is started before there is known to be room for it.
+    @MainActor static func main() async {
+        prepare()
+        await TimerDMain.main(nil)
+    }
+    #endif
+
+    private static func prepare() {
+        if let shortage = AddressSpace.shortage { TimerDMain.end(for: shortage) }
+        MemoryReturn.begin()
+    }
+}
