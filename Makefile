@@ -69,8 +69,14 @@ docs: dependencies
 format:
 	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Fuzz/Package.swift Fuzz/Sources migrations
 
+## The programs, in .build/release. What timerctl links in, where the system has its archive, no start has to look for.
 release: dependencies
 	$(SWIFT) build $(RELEASE) --product timerd
+	@mkdir -p .build/archives
+	@for name in yaml stdc++; do \
+		archive=$$(cc -print-file-name=lib$$name.a); \
+		[ ! -e "$$archive" ] || ln -sf "$$archive" .build/archives/; \
+	done
 	$(SWIFT) build $(RELEASE) --product timerctl
 
 ## Programs, units, manual pages and completions.
@@ -91,7 +97,7 @@ package-test: release
 benchmarks: release
 	$(SWIFT) run -c release --package-path Benchmarks timerd-benchmarks
 
-## Installs what the build needs and the machine lacks: SQLite's header and PAM's.
+## Installs what the build needs and the machine lacks: the headers of SQLite, PAM and libyaml.
 dependencies:
 	@./.ci/dependencies
 

@@ -7,6 +7,7 @@ import TimerControl
 /// `timerctl add`: a new job.
 struct Add: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "add",
         abstract: "Add a job: a command, or an event alone, at a time.",
         discussion: """
             Prints the new job's id; on standard error, when it fires first. The command is run \

@@ -6,6 +6,7 @@ import TimerControl
 /// `timerctl at`: a job that fires once; short for `add --at`.
 struct At: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "at",
         abstract: "Add a job that fires once, then: short for 'add --at'.",
         discussion: """
             Examples:

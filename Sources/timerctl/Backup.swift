@@ -6,6 +6,7 @@ import TimerControl
 /// `timerctl backup`: a copy of the database while the daemon uses it.
 struct Backup: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "backup",
         abstract: "Copy the daemon's database to a file, while it is in use.",
         discussion: """
             The daemon writes the copy, complete as of now, one file that only its user can read; \

@@ -6,6 +6,7 @@ import TimerControl
 /// `timerctl every`: a job that fires again and again; short for `add --every`.
 struct Every: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "every",
         abstract: "Add a job that fires again and again, that far apart: short for 'add --every'.",
         discussion: """
             Examples:

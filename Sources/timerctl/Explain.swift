@@ -7,6 +7,7 @@ import TimerControl
 /// `timerctl explain`: a schedule as an English sentence, without a job and without a daemon.
 struct Explain: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "explain",
         abstract: "Say in one English sentence when a schedule fires; needs no daemon.",
         discussion: """
             The schedule is one of the options, or bare: then its kind is the one that takes it. A \

@@ -6,6 +6,7 @@ import TimerControl
 /// `timerctl fire`: fires jobs now.
 struct Fire: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "fire",
         abstract: "Fire jobs now.",
         discussion: """
             A job that repeats keeps its schedule; a one-shot is finished by it. Does not wait for \

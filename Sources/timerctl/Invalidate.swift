@@ -6,6 +6,7 @@ import TimerControl
 /// `timerctl invalidate`: ends jobs for good.
 struct Invalidate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "invalidate",
         abstract: "End jobs for good.",
         discussion: """
             Once this has answered, no fire of them begins any more; a run in progress goes on, \

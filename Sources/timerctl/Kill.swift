@@ -6,6 +6,7 @@ import TimerControl
 /// `timerctl kill`: ends runs in progress.
 struct Kill: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "kill",
         abstract: "End runs in progress: SIGTERM to all of their processes, then SIGKILL.",
         discussion: """
             How long they have between the two is the job's --kill-after, 5 s unless it says \

@@ -7,6 +7,7 @@ import TimerControl
 /// `timerctl list`: the jobs in a table.
 struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "list",
         abstract: "List jobs: when each fires next, what became of its last date, what it does.",
         discussion: """
             Live jobs alone, scheduled or paused, those that fire next first; --all shows ended \

@@ -6,6 +6,7 @@ import TimerControl
 /// `timerctl logs`: what a run wrote.
 struct Logs: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "logs",
         abstract: "Print what a command wrote: its standard output and standard error.",
         discussion: """
             Of the newest run of the job, or of all jobs, unless --run names one. The bytes come as \

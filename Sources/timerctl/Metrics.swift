@@ -6,6 +6,7 @@ import TimerControl
 /// `timerctl metrics`: the daemon in numbers, for a monitoring system.
 struct Metrics: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "metrics",
         abstract: "Print the daemon's metrics as OpenMetrics text.",
         discussion: """
             Totals of all users, which anybody may ask for; docs/metrics.md tells each. 'timerd \

@@ -6,6 +6,7 @@ import Schedules
 /// `timerctl next`: coming fire dates of a schedule, without a job and without a daemon.
 struct Next: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "next",
         abstract: "Print the coming fire dates of a schedule; needs no daemon.",
         discussion: """
             The schedule is one of the options, or bare: then its kind is the one that takes it. \

@@ -6,6 +6,7 @@ import TimerControl
 /// `timerctl pause`: disarms jobs until they are resumed.
 struct Pause: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "pause",
         abstract: "Pause jobs: none of them fires until it is resumed.",
         discussion: """
             What becomes of the dates that pass in between is up to each job's --misfire policy.

@@ -7,6 +7,7 @@ import TimerControl
 /// `timerctl resume`: arms paused jobs.
 struct Resume: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "resume",
         abstract: "Resume paused jobs, and those added with --paused.",
         discussion: """
             Dates that passed meanwhile follow each job's --misfire policy.

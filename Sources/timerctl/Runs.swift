@@ -7,6 +7,7 @@ import TimerControl
 /// `timerctl runs`: what became of each fire.
 struct Runs: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "runs",
         abstract: "Tell what became of fires, the newest first.",
         discussion: """
             Every date has its line: a run with its outcome, an event, or why it was skipped.

@@ -7,6 +7,7 @@ import TimerControl
 /// `timerctl set-fire-date`: moves a job's next fire.
 struct SetFireDate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "set-fire-date",
         abstract: "Move a job's next fire to a date.",
         discussion: """
             The whole grid of a job that repeats by an interval moves along; of a cron or calendar \

@@ -7,6 +7,7 @@ import TimerControl
 /// `timerctl show`: everything about a job.
 struct Show: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "show",
         abstract: "Show a job: all that is set, its last fires and the reasons, its coming dates.",
         discussion: """
             Examples:

@@ -7,6 +7,7 @@ import TimerControl
 /// `timerctl skip`: drops the next dates of jobs.
 struct Skip: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "skip",
         abstract: "Drop the next fire dates of jobs.",
         discussion: """
             A date that is dropped does not fire; 'timerctl runs' shows it with the reason. The \

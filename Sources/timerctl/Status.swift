@@ -7,6 +7,7 @@ import TimerControl
 /// `timerctl status`: the daemon in a few lines.
 struct Status: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "status",
         abstract: "Tell how the daemon is.",
         discussion: """
             Ends with 0 when a daemon answers, with 69 when none does.

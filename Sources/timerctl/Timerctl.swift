@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Glibc
+import NIOCore
 import Schedules
 import TimerControl
 
@@ -37,6 +38,8 @@ struct Timerctl: AsyncParsableCommand {
     )
 
     static func main() async {
+        // One thread for the one connection; NIO would begin one for each processor.
+        NIOSingletons.groupLoopCountSuggestion = 1
         do {
             var command = try parseAsRoot()
             if var command = command as? any AsyncParsableCommand {

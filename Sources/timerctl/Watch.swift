@@ -7,6 +7,7 @@ import TimerControl
 /// `timerctl watch`: events as they happen.
 struct Watch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "watch",
         abstract: "Print events as they happen, a line each.",
         discussion: """
             --since first prints what followed that event, without a gap; --since 0 all that is \

@@ -8,6 +8,7 @@ import TimerControl
 /// `timerctl apply`: jobs as files declare them.
 struct Apply: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "apply",
         abstract: "Make jobs what files declare: add, change and remove.",
         discussion: """
             The files are YAML or JSON: a label, and jobs by name, each in the words of 'add'. \

@@ -49,15 +49,22 @@ struct ApplyPart {
 
     /// The daemon's message, with the place in the file instead of "add[3]: ".
     func placed(_ message: String) -> String {
-        guard
-            let match = message.firstMatch(of: /^(?:parameter ')?(add|change)\[([0-9]+)\](: |\.)/),
-            let index = Int(match.2)
+        var rest = message[...]
+        func skip(_ words: String) -> Bool {
+            guard rest.hasPrefix(words) else { return false }
+            rest.removeFirst(words.count)
+            return true
+        }
+        _ = skip("parameter '")
+        let jobs = rest.hasPrefix("add") ? added : changed
+        guard skip("add[") || skip("change["), let end = rest.firstIndex(of: "]"),
+            let index = Int(rest[..<end]), jobs.indices.contains(index)
         else { return message }
-        let jobs = match.1 == "add" ? added : changed
-        guard jobs.indices.contains(index) else { return message }
-        let rest = match.3 == "." ? "parameter '" : ""
-        return
-            "\(jobs[index].place): job '\(jobs[index].name)': \(rest)\(message[match.range.upperBound...])"
+        rest = rest[end...].dropFirst()
+        let isField = skip(".")
+        guard isField || skip(": ") else { return message }
+        let words = isField ? "parameter '\(rest)" : "\(rest)"
+        return "\(jobs[index].place): job '\(jobs[index].name)': \(words)"
     }
 }
 

@@ -8,6 +8,7 @@ import TimerControl
 /// `timerctl export`: jobs as a file that `timerctl apply` takes.
 struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "export",
         abstract: "Write jobs as a file that 'timerctl apply' takes.",
         discussion: """
             Your live jobs that have a name, or those with a label or a tag, as YAML. What \

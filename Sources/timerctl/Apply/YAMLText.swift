@@ -45,12 +45,30 @@ enum YAMLText {
         return result
     }
 
-    /// Whether it is a word of letters and some marks that YAML 1.1 and 1.2 read as a string.
+    /// Whether it is a duration, or a word of letters and some marks that YAML 1.1 and 1.2 read as a string.
     private static func isPlain(_ text: String) -> Bool {
-        if text.wholeMatch(of: /[0-9]+(ms|s|min|h|d|w)/) != nil { return true }
-        guard text.wholeMatch(of: /[A-Za-z\/][A-Za-z0-9_\/.+@-]*/) != nil else { return false }
+        let bytes = text.utf8
+        guard let first = bytes.first else { return false }
+        if isDigit(first) {
+            let unit = bytes.drop(while: isDigit)
+            return ["ms", "s", "min", "h", "d", "w"].contains { $0.utf8.elementsEqual(unit) }
+        }
+        guard isLetter(first) || first == UInt8(ascii: "/"),
+            bytes.allSatisfy({ isLetter($0) || isDigit($0) || marks.contains($0) })
+        else { return false }
         return !["y", "n", "yes", "no", "on", "off", "true", "false", "null"]
             .contains(text.lowercased())
+    }
+
+    private static let marks = Array("_/.+@-".utf8)
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        // In ASCII a letter and its capital differ in this bit alone.
+        UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
     }
 
     /// The text in double quotes; characters that a reader of YAML may refuse or fold are escaped.

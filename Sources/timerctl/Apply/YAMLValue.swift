@@ -87,15 +87,36 @@ struct YAMLValue: Sendable {
         if ["true", "True", "TRUE"].contains(text) { return .bool(true) }
         if ["false", "False", "FALSE"].contains(text) { return .bool(false) }
         if let number = integer(text) { return .integer(number) }
-        guard text.wholeMatch(of: /[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?/) != nil,
-            let number = Double(text)
-        else {
-            guard text.wholeMatch(of: /[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)/) == nil else {
-                throw Mistake(place: place, message: "'\(text)' is no number that JSON has")
-            }
-            return .string(text)
+        if Self.isDecimal(text), let number = Double(text) { return .number(number) }
+        let unsigned = text.hasPrefix("-") || text.hasPrefix("+") ? text.dropFirst() : text[...]
+        guard ![".inf", ".Inf", ".INF"].contains(unsigned),
+            ![".nan", ".NaN", ".NAN"].contains(text)
+        else { throw Mistake(place: place, message: "'\(text)' is no number that JSON has") }
+        return .string(text)
+    }
+
+    /// Whether it has the form `[-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?`.
+    private static func isDecimal(_ text: String) -> Bool {
+        var rest = text.utf8[...]
+        func skip(_ bytes: String) -> Bool {
+            guard let byte = rest.first, bytes.utf8.contains(byte) else { return false }
+            rest.removeFirst()
+            return true
         }
-        return .number(number)
+        func skipDigits() -> Bool {
+            let count = rest.count
+            rest = rest.drop { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+            return rest.count < count
+        }
+        _ = skip("-+")
+        let hasWhole = skipDigits()
+        let hasFraction = skip(".") && skipDigits()
+        guard hasWhole || hasFraction else { return false }
+        if skip("eE") {
+            _ = skip("-+")
+            guard skipDigits() else { return false }
+        }
+        return rest.isEmpty
     }
 
     private func integer(_ text: String) -> Int64? {

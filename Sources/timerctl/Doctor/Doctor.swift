@@ -7,6 +7,7 @@ import TimerControl
 /// `timerctl doctor`: what is wrong, and what to do about it.
 struct Doctor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "doctor",
         abstract: "Look at daemon, socket, database, clock and service, and say what to do.",
         discussion: """
             Needs no daemon, and says so where none answers. Ends with 0 where nothing is broken, else \

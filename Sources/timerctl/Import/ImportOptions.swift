@@ -16,6 +16,7 @@ struct ImportOptions: ParsableArguments {
 /// `timerctl import`: takes over a crontab or a systemd timer.
 struct Import: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "import",
         abstract: "Take over a crontab or a systemd timer; --dry-run shows what it would become.",
         subcommands: [ImportCrontab.self, ImportSystemd.self]
     )

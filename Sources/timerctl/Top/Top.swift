@@ -7,6 +7,7 @@ import TimerControl
 /// `timerctl top`: what runs, waits and is late, as it changes.
 struct Top: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "top",
         abstract: "Watch what runs, what waits, what is late and what comes next.",
         discussion: """
             It is drawn anew when something happens, and once a second while something runs or is \

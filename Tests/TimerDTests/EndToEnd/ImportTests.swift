@@ -58,6 +58,22 @@ struct ImportTests {
         }
     }
 
+    @Test("More lines than one request holds are added all the same, each under a name of its own")
+    func manyBytes() async throws {
+        try await DaemonProcess.with { daemon in
+            let file = daemon.folder + "/crontab"
+            let argument = String(repeating: "x", count: 100_000)
+            let line = "0 0 * * * true \(argument)\n"
+            try write(String(repeating: line, count: 15), to: file)
+            try await daemon.timerctl("add", "--in", "1h", "--name", "true-2", "--", "true")
+            let added = try await daemon.timerctl("import", "crontab", file)
+            #expect(added.output == (2...16).map { "\($0)\n" }.joined(), "\(added.errors)")
+            #expect(try await daemon.job(2)["name"] == .string("true"))
+            #expect(try await daemon.job(3)["name"] == .string("true-3"))
+            #expect(try await daemon.job(16)["name"] == .string("true-16"))
+        }
+    }
+
     @Test("The user column says whose the jobs are", .enabled(if: geteuid() == 0))
     func systemCrontab() async throws {
         try await DaemonProcess.withUsers { daemon, ann, ben in

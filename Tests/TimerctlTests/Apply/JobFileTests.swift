@@ -141,7 +141,17 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
             ("jobs:\n  a: {every: 5s}\n  a: {every: 6s}", "jobs.yaml:2:3: 'a' is given twice"),
             ("jobs:\n  a: [", "jobs.yaml:3:1: not YAML: while parsing a flow node (line 3)"),
             ("jobs: *a", "jobs.yaml:1:7: not YAML: found undefined alias"),
-            ("jobs: {}\n---\njobs: {}", "jobs.yaml:2:1: not YAML: expected a single document"),
+            (
+                "jobs: {}\n---\njobs: {}",
+                "jobs.yaml:2:1: not YAML: expected a single document in the stream (line 1): "
+                    + "but found another document"
+            ),
+            ("jobs: {}\n# é \u{1}", "jobs.yaml:2:5: not YAML: control characters are not allowed"),
+            (
+                "jobs:\n\ta: {}",
+                "jobs.yaml:2:1: not YAML: while scanning for the next token (line 2)"
+            ),
+            ("jobs: {b: 1, a: 1, 'b': 2, a: 3}", "jobs.yaml:1:14: 'a', 'b' is given twice"),
             ("jobs: {a: {every: 1s, userInfo: .inf}}", "jobs.yaml:1:33: '.inf' is no number"),
             ("jobs: {a: {every: 1s, userInfo: {[a]: 1}}}", "jobs.yaml:1:34: a key is a list"),
         ]
@@ -163,6 +173,36 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
         #expect(
             jobFile(bomb).mistakes.map(\.message) == ["with all its aliases the file is too large"]
         )
+    }
+
+    @Test("What is nested too deep is refused, also by aliases of what is nested")
+    func depth() {
+        func file(_ depth: Int, of value: String) -> String {
+            String(repeating: "[", count: depth) + value + String(repeating: "]", count: depth)
+        }
+        let refused = ["more than 1000 lists and maps are inside each other"]
+        #expect(jobFile(file(1000, of: "")).mistakes.map(\.message) != refused)
+        #expect(jobFile(file(1001, of: "")).mistakes.map(\.message) == refused)
+        #expect(jobFile(file(100_000, of: "")).mistakes.map(\.message) == refused)
+        let aliased = "a: &a \(file(600, of: "x"))\nb: \(file(399, of: "*a"))\n"
+        #expect(jobFile(aliased).mistakes.map(\.message) != refused)
+        #expect(jobFile(aliased + "c: \(file(400, of: "*a"))").mistakes.map(\.message) == refused)
+    }
+
+    @Test(
+        "A plain scalar is a number where the core schema of YAML 1.2 says so",
+        arguments: [
+            ("1", "1"), ("-7", "-7"), ("0x10", "16"), ("0o17", "15"), ("1.5", "1.5"), (".5", "0.5"),
+            ("5.", "5.0"), ("+1e3", "1000.0"), ("-1.5E-1", "-0.15"), (".", "\".\""),
+            ("e5", "\"e5\""),
+            ("1e", "\"1e\""), ("1e+", "\"1e+\""), ("1.5.2", "\"1.5.2\""), ("- 1", "[1]"),
+            ("--1", "\"--1\""), ("1_000", "\"1_000\""), ("! 5", "5"), ("!!str 5", "\"5\""),
+            ("'5'", "\"5\""), ("+.infinity", "\"+.infinity\""),
+        ]
+    )
+    func numbers(text: String, json: String) throws {
+        let value = try #require(try YAMLReader.value(of: text, file: "a"))
+        #expect(try value.json.jsonText == json)
     }
 
     @Test("Files of a folder agree on the label, and each name is one's alone")
