@@ -9,13 +9,17 @@ package import Schedules
 package enum SharedCommit {
     /// How long such a record waits.
     package static let delay = Duration.milliseconds(50)
+    /// How long the record of a command's start waits: many a command has ended by then.
+    package static let startDelay = Duration.milliseconds(5)
     /// How far the next date without a claim must lie ahead: the commit must be over long before it.
     package static let room = TimeSpan.milliseconds(250)
 
     /// How long the record of the job's fire waits that begins at `moment`.
     ///
     /// `isCrowded`: whether something waits for this record.
-    package static func delay(of job: StoredJob, isCrowded: Bool, at moment: ClockReading) -> Duration {
+    package static func delay(of job: StoredJob, isCrowded: Bool, at moment: ClockReading)
+        -> Duration
+    {
         guard !isCrowded, let last = job.ahead?.last?.date ?? job.fireDate else { return .zero }
         let fires = job.fires + 1 + (job.ahead?.count ?? 0)
         guard case .date(let next) = job.next(after: last, fires: fires, at: moment) else {

@@ -96,7 +96,9 @@ struct FireTurns: Sendable {
         if waiting.contains(job) { return false }
         if now < lastDone || now - lastDone > Self.gap { passBegan = now }
         let isInTime = now - passBegan < Self.slice
-        guard isInTime, !isBehind(owner), isPaid || maySpend(owner, at: now) else {
+        // One that only has to start goes before those that wait for their turn.
+        let isBehind = isPaid ? users[owner]?.ready.isEmpty == false : isBehind(owner)
+        guard isInTime, !isBehind, isPaid || maySpend(owner, at: now) else {
             wait(job, of: owner, isPaid: isPaid, at: now)
             return false
         }

@@ -90,7 +90,9 @@ extension Scheduler {
         disarm(entry.job.id)
         counters.countFire(of: entry.job, claim, at: clock.now())
         let replaced = wait == .run ? replaceFires(of: entry.job) : []
-        record(of: entry.job, share: entry.share, unstarted: replaced) { writer in
+        // What cannot start must not delay those that can: its claim is stored, and a crash leaves it waiting.
+        let delay = wait == .place ? delay(of: entry) : .zero
+        record(of: entry.job, within: delay, share: entry.share, unstarted: replaced) { writer in
             if entry.hasWaited { writer.missedFor = .overload }
             try writer.recordWaiting(claim.fire, of: entry.job, for: wait == .run ? .run : .place)
         }
@@ -181,11 +183,7 @@ extension Scheduler {
         -> Timestamp
     {
         let hasWaited = entry.hasWaited
-        let delay = SharedCommit.delay(
-            of: entry.job,
-            isCrowded: turns.isCrowded(entry.job.owner.uid) || going.dropsAhead,
-            at: clock.now()
-        )
+        let delay = going.dropsAhead ? .zero : delay(of: entry)
         return begin(entry.job, claim, within: delay, share: entry.share) { begun in
             { writer in
                 if hasWaited { writer.missedFor = .overload }
@@ -194,6 +192,12 @@ extension Scheduler {
                 try writer.record(begun)
             }
         }
+    }
+
+    /// How long the record of the job's fire may wait for others.
+    private func delay(of entry: ArmedJob) -> Duration {
+        let isCrowded = turns.isCrowded(entry.job.owner.uid)
+        return SharedCommit.delay(of: entry.job, isCrowded: isCrowded, at: clock.now())
     }
 
     /// Records that a fire has begun and tells the watchers; returns the wall clock's date.

@@ -18,8 +18,8 @@ extension Scheduler {
                 accounts: accounts,
                 clock: clock
             ) { pid in
-                let process = runner.process(pid)
-                self.loop.perform { self.assumeIsolated { $0.started(command, pid, process) } }
+                let (process, now) = (runner.process(pid), clock.now().wall)
+                self.loop.perform { self.assumeIsolated { $0.started(command, pid, process, now) } }
             } outlasted: { pids in
                 self.loop.perform { self.assumeIsolated { $0.outlasted(command, pids) } }
             }
@@ -30,10 +30,14 @@ extension Scheduler {
         fires.setState(.running(command), of: command.fire.id)
     }
 
-    private func started(_ command: RunningCommand, _ pid: Int32, _ process: ProcessIdentity?) {
-        let now = clock.now().wall
-        record(of: command.job) {
-            try $0.recordStarted(command.run, of: command.fire, pid, process, at: now)
+    private func started(
+        _ command: RunningCommand,
+        _ pid: Int32,
+        _ process: ProcessIdentity?,
+        _ date: Timestamp
+    ) {
+        record(of: command.job, within: SharedCommit.startDelay) {
+            try $0.recordStarted(command.run, of: command.fire, pid, process, at: date)
         }
     }
 

@@ -188,17 +188,16 @@ actor Scheduler {
         let pending = pending
         let write = job.map { PendingWrites.Write.record(about: $0.owner.uid) } ?? .common
         pending.begin(write)
-        store.record(within: delay) { database in
-            do {
-                let result = try database.savepoint {
-                    var writer = try beginWrite(database)
-                    return (try body(&writer), try writer.finish())
-                }
-                written.withLock { $0 = .success(result) }
-            } catch  where !error.isStorageTrouble {
-                // It would fail at each further try, and hold up all records after it.
-                written.withLock { $0 = .failure(error) }
-            }
+        let isGivenUp: @Sendable (any Error) -> Bool = { error in
+            if error.isStorageTrouble { return false }
+            written.withLock { $0 = .failure(error) }
+            return true
+        }
+        store.record(within: delay, isGivenUp: isGivenUp) { database in
+            var writer = try beginWrite(database)
+            let value = try body(&writer)
+            let outcome = try writer.finish()
+            written.withLock { $0 = .success((value, outcome)) }
         } durable: { [self] in
             pending.end(write)
             if case .success = written.withLock({ $0 }) { terms.beginHandover() }

@@ -24,5 +24,8 @@ struct WriteCommand: Sendable {
 /// A fact to be stored: it is tried until it is stored, and may run several times.
 struct WriteRecord: Sendable {
     let body: @Sendable (Database) throws -> Void
+    /// Whether the record is given up for the error that `body` threw: a further try would fail too, and hold
+    /// up all records after it.
+    let isGivenUp: @Sendable (any Error) -> Bool
     let durable: (@Sendable () -> Void)?
 }

@@ -41,13 +41,15 @@ extension WriteQueue {
     ///
     /// `body` runs again, in a later transaction, each time that it or the commit failed. With a
     /// `delay` the record wakes no disk for itself: it shares the next commit, or is stored at the
-    /// latest after that time.
+    /// latest after that time. A record that `isGivenUp` after an error of its own is undone and not tried
+    /// again, and `durable` is called for it too.
     nonisolated func record(
         within delay: Duration = .zero,
+        isGivenUp: @escaping @Sendable (any Error) -> Bool = { _ in false },
         _ body: @escaping @Sendable (Database) throws -> Void,
         durable: (@Sendable () -> Void)? = nil
     ) {
-        let record = WriteRecord(body: body, durable: durable)
+        let record = WriteRecord(body: body, isGivenUp: isGivenUp, durable: durable)
         let work: @Sendable () -> Void = { self.assumeIsolated { $0.run(record) } }
         if delay > .zero {
             thread.performDeferred(within: delay, work)

@@ -33,6 +33,14 @@ actor WriteQueue {
         }
     }
 
+    /// Records that are applied one after the other, without a savepoint for each: that would cost more than
+    /// the record.
+    private struct Group {
+        /// Whether something else was written in the transaction before.
+        let hasSavepoint: Bool
+        var count = 0
+    }
+
     nonisolated let thread: any StoreLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
@@ -49,6 +57,8 @@ actor WriteQueue {
     private var completions: [@Sendable (DatabaseError?) -> Void] = []
     /// Applied in the open transaction.
     private var appliedRecords: [WriteRecord] = []
+    /// The last of them, if they can be undone together; nil if what was written last was something else.
+    private var group: Group?
     /// Not stored yet, and applied in no transaction.
     private var heldRecords: [WriteRecord] = []
     private var writes = 0
@@ -114,20 +124,84 @@ actor WriteQueue {
 
     /// Applies the records that are held, up to the first that fails.
     private func applyRecords() {
+        guard batch.error == nil, !heldRecords.isEmpty else { return }
+        do {
+            try applyTogether()
+        } catch {
+            let isAlone = heldRecords.count == 1 && group?.count == 0
+            undoGroup(error)
+            // Which of several stands in the way shows if each is applied alone.
+            guard isAlone, let record = heldRecords.first else { return applyEach() }
+            guard isGivenUp(record, error) else { return }
+            note(record)
+            heldRecords = []
+        }
+    }
+
+    /// Applies the records that are held in one group, with the records right before them.
+    private func applyTogether() throws {
+        if group == nil {
+            let isFirst = try beginIfFirst()
+            if !isFirst { try database.beginPart() }
+            group = Group(hasSavepoint: !isFirst)
+        }
+        for record in heldRecords {
+            try record.body(database)
+            guard database.isInTransaction else { throw failure("a write ended its transaction") }
+        }
+        for record in heldRecords { note(record) }
+        writes += heldRecords.count
+        group?.count += heldRecords.count
+        heldRecords = []
+    }
+
+    /// Undoes the records of the group, and holds them again.
+    private func undoGroup(_ error: any Error) {
+        guard let group else { return }
+        self.group = nil
+        heldRecords.insert(contentsOf: appliedRecords.suffix(group.count), at: 0)
+        appliedRecords.removeLast(group.count)
+        completions.removeLast(group.count)
+        writes -= group.count
+        guard group.hasSavepoint else { return database.rollback() }
+        database.undoPart()
+        if !database.isInTransaction { batch = .failed(asDatabaseError(error)) }
+    }
+
+    /// What is written next is not undone with the records of the group.
+    private func endGroup() throws {
+        guard let ended = group else { return }
+        group = nil
+        if ended.hasSavepoint { try database.endPart() }
+    }
+
+    /// Applies the records that are held each in a savepoint of its own, up to the first that fails.
+    private func applyEach() {
         var applied = 0
         for record in heldRecords {
             guard batch.error == nil else { break }
             do {
                 try apply(record.body)
             } catch {
-                if batch.error == nil { batch = .blocked(asDatabaseError(error)) }
-                break
+                guard isGivenUp(record, error) else { break }
             }
-            appliedRecords.append(record)
-            completions.append { if $0 == nil { record.durable?() } }
+            note(record)
             applied += 1
         }
         heldRecords.removeFirst(applied)
+    }
+
+    /// Whether a record that has failed alone is given up; else it stands in the way of what comes after it.
+    private func isGivenUp(_ record: WriteRecord, _ error: any Error) -> Bool {
+        guard batch.error == nil else { return false }
+        if record.isGivenUp(error) { return true }
+        batch = .blocked(asDatabaseError(error))
+        return false
+    }
+
+    private func note(_ record: WriteRecord) {
+        appliedRecords.append(record)
+        completions.append { if $0 == nil { record.durable?() } }
     }
 
     func closeDatabase() -> Result<Void, any Error> {
@@ -147,15 +221,8 @@ actor WriteQueue {
 
     /// Runs `body` in the open transaction, or a new one, so that it is undone alone if it throws.
     private func apply<T>(_ body: (Database) throws -> T) throws -> T {
-        let isFirst = !database.isInTransaction
-        if isFirst {
-            do {
-                try database.begin()
-            } catch {
-                batch = .failed(error)
-                throw error
-            }
-        }
+        try endGroup()
+        let isFirst = try beginIfFirst()
         do {
             // The first write needs no savepoint: it is undone with the whole transaction.
             let result = try isFirst ? body(database) : database.savepoint { try body(database) }
@@ -168,6 +235,18 @@ actor WriteQueue {
             } else if !database.isInTransaction {
                 batch = .failed(asDatabaseError(error))
             }
+            throw error
+        }
+    }
+
+    /// Opens a transaction if none is open; returns whether it did.
+    private func beginIfFirst() throws(DatabaseError) -> Bool {
+        guard !database.isInTransaction else { return false }
+        do {
+            try database.begin()
+            return true
+        } catch {
+            batch = .failed(error)
             throw error
         }
     }
@@ -188,6 +267,7 @@ actor WriteQueue {
         batch = .open
         completions = []
         appliedRecords = []
+        group = nil
         writes = 0
         for completion in told {
             completion(failure)

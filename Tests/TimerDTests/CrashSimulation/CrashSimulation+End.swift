@@ -33,6 +33,9 @@ extension CrashSimulation {
         var turns = 0
         while problems.isEmpty {
             settle()
+            // As each read has it: what has happened may be stored a little later than it was told.
+            life?.storeLane.perform {}
+            settle()
             // What is committed ahead of its date is open too, for those 10 ms.
             let open = inspect {
                 try $0.number("SELECT count(*) FROM fires WHERE state IN ('waiting', 'running')")

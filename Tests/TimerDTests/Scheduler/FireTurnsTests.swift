@@ -47,6 +47,34 @@ struct FireTurnsTests {
         }
     }
 
+    @Test("A fire that only has to start goes before those of its user that wait for their turn")
+    func paidGoesFirst() {
+        let turns = Turns()
+        turns.wait(1, of: Self.ann, at: Self.at(0))
+        let isBegun = turns.value.begins(Self.id(2), of: Self.ann, isPaid: true, at: Self.at(1))
+        #expect(isBegun)
+        turns.wait(3, of: Self.ann, isPaid: true, at: Self.at(2))
+        // Behind another that only has to start.
+        let isSecond = turns.value.begins(Self.id(4), of: Self.ann, isPaid: true, at: Self.at(3))
+        #expect(!isSecond)
+        #expect(turns.next(at: Self.at(4)) == 3)
+        #expect(turns.next(at: Self.at(4)) == 4)
+        #expect(turns.next(at: Self.at(4)) == 1)
+    }
+
+    @Test("Once half of what may be on its way to disk is, a record waits for no others")
+    func crowded() {
+        let turns = Turns()
+        for number in 0..<FireTurns.unstoredLimit / 2 {
+            #expect(!turns.value.isCrowded(Self.ann))
+            turns.value.spend(Self.ann, at: Self.at(Int64(number)))
+        }
+        #expect(turns.value.isCrowded(Self.ann))
+        #expect(!turns.value.isCrowded(Self.ben))
+        _ = turns.stored(Self.ann, at: Self.at(100))
+        #expect(!turns.value.isCrowded(Self.ann))
+    }
+
     @Test("A fire that is due alone begins at once, and leaves nothing behind")
     func alone() {
         let turns = Turns()

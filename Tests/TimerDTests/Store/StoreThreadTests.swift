@@ -145,6 +145,21 @@ import Testing
         await thread.stop()
     }
 
+    @Test("So much deferred work that it makes a batch is not put off")
+    func deferredMuch() async {
+        let notes = Notes()
+        await withCheckedContinuation { continuation in
+            for number in 1...StoreThread.deferredLimit {
+                thread.performDeferred(within: .seconds(1000)) {
+                    notes.add("\(number)")
+                    if number == StoreThread.deferredLimit { continuation.resume() }
+                }
+            }
+        }
+        #expect(notes.all.count == StoreThread.deferredLimit)
+        await thread.stop()
+    }
+
     @Test("Stopping runs all that is queued, deferred and new work too, and then refuses")
     func stops() async {
         let notes = Notes()

@@ -121,6 +121,55 @@ import Testing
         try await fixture.stop()
     }
 
+    @Test("A record that is given up is undone alone; those around it are stored in order, once")
+    func givenUpRecord() async throws {
+        let (fixture, queue) = (fixture, queue)
+        let failing = { @Sendable (number: Int) in
+            let isGivenUp = { @Sendable (error: any Error) in error is Refused }
+            queue.record(isGivenUp: isGivenUp) { database in
+                try WriteQueueFixture.insert(number)(database)
+                throw Refused()
+            } durable: {
+                fixture.notes.add("\(number) given up")
+            }
+        }
+        let outcome = try await fixture.batch {
+            failing(1)
+            fixture.record(2)
+            fixture.record(3)
+            failing(4)
+            fixture.record(5)
+            fixture.submit(6)
+            fixture.record(7)
+            failing(8)
+            fixture.record(9)
+        }
+        #expect(outcome.stored == [2, 3, 5, 6, 7, 9])
+        #expect(
+            outcome.notes
+                == ["1 given up", "2", "3", "4 given up", "5", "6", "7", "8 given up", "9"]
+        )
+        #expect(outcome.reports == [])
+        #expect(outcome.statistics.commits == 1)
+        try await fixture.stop()
+    }
+
+    @Test("A command that fails takes nothing of the records around it along")
+    func failedCommandAmongRecords() async throws {
+        let outcome = try await fixture.batch {
+            fixture.record(1)
+            fixture.record(2)
+            fixture.submit("3") { database in
+                try WriteQueueFixture.insert(3)(database)
+                throw Refused()
+            }
+            fixture.record(4)
+        }
+        #expect(outcome.stored == [1, 2, 4])
+        #expect(outcome.notes == ["1", "2", "3 refused", "4"])
+        try await fixture.stop()
+    }
+
     @Test("While the disk is full commands say so, and once there is room all goes on by itself")
     func fullDisk() async throws {
         try await queue.write { try $0.prepare("PRAGMA max_page_count = 10").run() }

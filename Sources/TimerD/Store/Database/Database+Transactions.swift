@@ -23,19 +23,26 @@ extension Database {
     ///
     /// May be nested. If undoing fails too, the whole transaction is undone: see `isInTransaction`.
     func savepoint<T>(_ body: () throws -> T) throws -> T {
-        try prepare("SAVEPOINT step").run()
+        try beginPart()
         let result: T
         do {
             result = try body()
         } catch {
-            undoSavepoint()
+            undoPart()
             throw error
         }
-        try prepare("RELEASE step").run()
+        try endPart()
         return result
     }
 
-    private func undoSavepoint() {
+    /// Begins a part of the open transaction that can be undone alone, until `endPart` or the commit.
+    func beginPart() throws(DatabaseError) { try prepare("SAVEPOINT step").run() }
+
+    /// Makes the part one with the transaction around it.
+    func endPart() throws(DatabaseError) { try prepare("RELEASE step").run() }
+
+    /// Undoes the part; if that fails, the whole transaction: see `isInTransaction`.
+    func undoPart() {
         noteUndone()
         guard isInTransaction else { return }
         do {
