@@ -45,19 +45,16 @@ extension JobTransaction {
         let room = PageRoom()
         var told = 0
         let owner = try Queries(database).id(of: caller.onlyOwner)
+        outcome.jobs.reserveCapacity(outcome.jobs.count + ids.count)
         for id in ids {
             guard let job = try jobToChange(id, of: owner) else { throw ControlError.noJob(id) }
             try apply(change, to: job)
-            guard let last = outcome.jobs.indices.last else { continue }
+            // Taken out meanwhile: changed in its place it would have the whole list copied, for each job.
+            guard var changed = outcome.jobs.popLast() else { continue }
             // The reply shows it, and a claimed fire tells it.
-            if !room.isFull || outcome.jobs[last].claim != nil {
-                try readUserInfo(of: &outcome.jobs[last])
-            }
-            if room.takes(job: outcome.jobs[last]) {
-                told += 1
-            } else {
-                outcome.jobs[last].shedWords()
-            }
+            if !room.isFull || changed.claim != nil { try readUserInfo(of: &changed) }
+            if room.takes(job: changed) { told += 1 } else { changed.shedWords() }
+            outcome.jobs.append(changed)
         }
         return told
     }
