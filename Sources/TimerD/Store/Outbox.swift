@@ -90,10 +90,13 @@ struct Outbox {
     private func refreshSums() throws {
         if database.isOnlyWriter, database.outboxSums?.undone == database.undone { return }
         var sums = OutboxSums(undone: database.undone)
-        try database.prepare(SQL.counts).forEach { row in
+        let counted = try database.prepare(SQL.counts).all { row in
             let share = JobTally.Share(live: try row.get(2), bytes: try row.get(3))
-            sums.add(try row.get(0), try row.get(1), share)
+            return (
+                row: try row.get(0, as: Int64.self), owner: try row.get(1, as: OwnerID.self), share
+            )
         }
+        for (row, owner, share) in counted { sums.add(row, owner, share) }
         database.outboxSums = sums
     }
 

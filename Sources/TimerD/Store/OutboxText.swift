@@ -28,12 +28,18 @@ struct OutboxText {
             bytes.append(UInt8(ascii: ","))
         }
         func number(_ value: Int64?, _ bytes: inout [UInt8]) {
-            guard let value else { return missing += 1 }
+            guard let value else {
+                missing += 1
+                return
+            }
             comma(&bytes)
             bytes.appendDecimal(value)
         }
         func word(_ value: String?, _ bytes: inout [UInt8]) {
-            guard let value else { return missing += 1 }
+            guard let value else {
+                missing += 1
+                return
+            }
             comma(&bytes)
             bytes.appendJSON(value)
         }

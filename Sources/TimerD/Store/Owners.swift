@@ -39,7 +39,8 @@ struct Owners {
 
     /// How many live jobs an owner has, which limits `job.add`.
     func liveJobs(of owner: OwnerID) throws -> Int {
-        try (database.prepare(SQL.liveJobs).value(owner) ?? 0) + Outbox(database).share(of: owner).live
+        let stored = try database.prepare(SQL.liveJobs).value(owner, as: Int.self) ?? 0
+        return try stored + Outbox(database).share(of: owner).live
     }
 
     /// The owners of live jobs, without root.
@@ -81,7 +82,8 @@ struct Owners {
 
     /// How many bytes are stored for the owner: see the schema.
     func bytes(of owner: OwnerID) throws -> Int64 {
-        try (database.prepare(SQL.bytes).value(owner) ?? 0) + Outbox(database).share(of: owner).bytes
+        let stored = try database.prepare(SQL.bytes).value(owner, as: Int64.self) ?? 0
+        return try stored + Outbox(database).share(of: owner).bytes
     }
 
     /// The users other than root with more than `most` bytes in the store.

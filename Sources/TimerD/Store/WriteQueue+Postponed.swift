@@ -20,7 +20,7 @@ extension WriteQueue {
         _ body: @escaping @Sendable (Database) throws -> Void,
         durable: (@Sendable () -> Void)? = nil
     ) {
-        let record = WriteRecord(body: body, durable: durable)
+        let record = WriteRecord(body: body, isGivenUp: { _ in false }, durable: durable)
         thread.performDeferred(within: Self.postponement) {
             self.assumeIsolated { $0.postponed.records.append(record) }
         }

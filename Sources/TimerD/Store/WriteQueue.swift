@@ -12,7 +12,7 @@ import Locks
 /// There are two kinds of write. A *command* may be refused: if the disk is full it gets the error,
 /// and is not tried again. A *record* is a fact that has happened: it is kept, and tried until it
 /// is stored. Commands run only after the records that were submitted before them are applied, and
-/// fail with their error as long as that cannot be.
+/// fail with their error as long as that cannot be; but for records that were postponed, which may be stored later.
 ///
 /// After each commit, and before it tells anybody, it looks whether the database's files are still where they
 /// were. If one was taken away, nobody is told that anything was stored, and nothing is written any more.

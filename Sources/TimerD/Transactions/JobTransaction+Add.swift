@@ -18,6 +18,7 @@ extension JobTransaction {
         if let limit { try requireRoom(for: jobs, of: owner, replace: replace, limit: limit) }
         let ownerID = try owners.row(of: owner)
         countLive(jobs.count, of: ownerID)
+        outcome.jobs.reserveCapacity(outcome.jobs.count + jobs.count)
         let isFew = jobs.count <= ClaimDepth.addedAtOnce
         let depth = try isFew && liveJobs(of: ownerID) <= ClaimDepth.jobs ? ClaimDepth.atAdd : 0
         return try requiringSpace(for: owner, ownerID) { transaction in

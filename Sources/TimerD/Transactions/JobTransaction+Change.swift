@@ -58,6 +58,7 @@ extension JobTransaction {
     ) throws -> Int {
         let room = PageRoom()
         let owner = try Queries(database).id(of: caller.onlyOwner)
+        outcome.jobs.reserveCapacity(outcome.jobs.count + ids.count)
         return try ids.count { id in
             guard let job = try jobToChange(id, of: owner) else { throw ControlError.noJob(id) }
             return try apply(change, to: job, in: room)
@@ -69,16 +70,14 @@ extension JobTransaction {
         -> Bool
     {
         try apply(change, to: job)
-        guard let last = outcome.jobs.indices.last else { return false }
+        // Taken out meanwhile: changed in its place it would have the whole list copied, for each job.
+        guard var changed = outcome.jobs.popLast() else { return false }
         // The reply shows it, and a claimed fire tells it.
-        if !room.isFull || outcome.jobs[last].claim != nil {
-            try readUserInfo(of: &outcome.jobs[last])
-        }
-        guard room.takes(job: outcome.jobs[last]) else {
-            outcome.jobs[last].shedWords()
-            return false
-        }
-        return true
+        if !room.isFull || changed.claim != nil { try readUserInfo(of: &changed) }
+        let isTold = room.takes(job: changed)
+        if !isTold { changed.shedWords() }
+        outcome.jobs.append(changed)
+        return isTold
     }
 
     /// The id of a job that the caller may see; a name means one of the caller's own jobs, also for root.

@@ -200,15 +200,16 @@ extension CrashSimulation {
     private func checkCounters() {
         for (what, kept, counted) in [
             (
-                "scheduled jobs", "SELECT scheduled + (SELECT coalesce(sum(scheduled), 0) FROM outbox) FROM daemon_state",
+                "scheduled jobs",
+                "SELECT scheduled + \(Outbox.SQL.sum("scheduled")) FROM daemon_state",
                 "SELECT count(*) FROM jobs WHERE state = 'scheduled'"
             ),
             (
-                "paused jobs", "SELECT paused + (SELECT coalesce(sum(paused), 0) FROM outbox) FROM daemon_state",
+                "paused jobs", "SELECT paused + \(Outbox.SQL.sum("paused")) FROM daemon_state",
                 "SELECT count(*) FROM jobs WHERE state = 'paused'"
             ),
             (
-                "live jobs", "SELECT sum(live) + (SELECT coalesce(sum(live), 0) FROM outbox) FROM owners",
+                "live jobs", "SELECT sum(live) + \(Outbox.SQL.sum("live")) FROM owners",
                 "SELECT count(*) FROM jobs WHERE state IN ('scheduled', 'paused')"
             ),
         ] {

@@ -84,8 +84,10 @@ import TimerControl
                 try Self.expectTrue(database)
             }
             #expect(try left().isEmpty)
-            #expect(try EventLog(database).events(after: 0, limit: 1000).map(\.job)
-                == events.map(\.event.job))
+            #expect(
+                try EventLog(database).events(after: 0, limit: 1000).map(\.job)
+                    == events.map(\.event.job)
+            )
         }
     }
 
@@ -110,7 +112,8 @@ import TimerControl
             }
             try Self.expectTrue(database)
             database.rollback()
-            let untold = try Outbox(database).events()
+            var untold = try Outbox(database).events()
+            for index in untold.indices { untold[index].event.seq = Int64(index + 1) }
             try database.begin()
             try EventLog(database).move(untold)
             database.rollback()

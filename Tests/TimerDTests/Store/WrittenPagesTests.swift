@@ -23,7 +23,8 @@ import TimerControl
         Shape(owner: Owner(uid: 1001), hasWords: true, pages: 8.7),
     ]
 
-    private static func job(_ shape: Shape, _ number: Int, at moment: ClockReading) throws -> NewJob {
+    private static func job(_ shape: Shape, _ number: Int, at moment: ClockReading) throws -> NewJob
+    {
         var definition = JobDefinition(schedule: ScheduleWords(in: "30d"))
         if shape.hasWords {
             definition.name = "report-\(number)"
@@ -34,7 +35,10 @@ import TimerControl
         return try NewJob(definition, owner: shape.owner, at: moment, zone: .utc)
     }
 
-    @Test("An add writes the leaves of its own rows, and shares all else with others", arguments: shapes)
+    @Test(
+        "An add writes the leaves of its own rows, and shares all else with others",
+        arguments: shapes
+    )
     func add(_ shape: Shape) throws {
         let folder = try TemporaryFolder()
         let path = folder.file("timerd.db")
@@ -46,7 +50,10 @@ import TimerControl
         var untold: [OutboxEvent] = []
         /// As the write queue does it: one commit for each add, and for each 16 of them one that moves events.
         func addOne(_ number: Int) throws {
-            let moment = ClockReading(elapsed: now + .milliseconds(Int64(number)), wallOffset: .zero)
+            let moment = ClockReading(
+                elapsed: now + .milliseconds(Int64(number)),
+                wallOffset: .zero
+            )
             try database.begin()
             var transaction = JobTransaction(database, at: moment, horizon: now)
             transaction.maxBytes = 1 << 30
