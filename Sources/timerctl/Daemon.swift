@@ -51,6 +51,37 @@ struct Daemon {
         }
     }
 
+    /// How many requests are under way where many are alike: a round trip for each would take longer than all the work.
+    private static let inFlight = 64
+
+    /// Those of the names that live jobs of the caller have, each with its job.
+    func jobs(named names: some Sequence<String>) async throws(Failure) -> [String: Job] {
+        do {
+            return try await withThrowingTaskGroup(of: (String, Job?).self) { group in
+                var found: [String: Job] = [:]
+                for (index, name) in names.enumerated() {
+                    if index >= Self.inFlight, let (name, job) = try await group.next() {
+                        found[name] = job
+                    }
+                    let client = client
+                    group.addTask { (name, try await Self.job(named: name, client)) }
+                }
+                for try await (name, job) in group { found[name] = job }
+                return found
+            }
+        } catch {
+            throw Failure(answering: error)
+        }
+    }
+
+    private static func job(named name: String, _ client: ControlClient) async throws -> Job? {
+        do {
+            return try await client.job(.name(name))
+        } catch let error as ControlError where error.reason == .notFound {
+            return nil
+        }
+    }
+
     /// Stays connected until the job or the connection has ended.
     func waitForEnd(of job: JobID) async throws(Failure) {
         do {

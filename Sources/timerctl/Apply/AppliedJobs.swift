@@ -15,10 +15,9 @@ struct AppliedJobs {
         let known = Set(
             labelled.lazy.filter(\.state.isLive).compactMap(\.definition.name)
         )
-        var named: [String: Job] = [:]
-        for name in files.jobs.map(\.name) where !known.contains(name) {
-            named[name] = try await job(named: name)
-        }
+        let named = try await daemon.jobs(
+            named: files.jobs.lazy.map(\.name).filter { !known.contains($0) }
+        )
         return ApplyPlan(
             files,
             labelled: labelled,
@@ -49,17 +48,6 @@ struct AppliedJobs {
     private static var ownNames: Set<String> {
         let user = LocalUser.current
         return [user.name, "\(user.uid)"]
-    }
-
-    private func job(named name: String) async throws(Failure) -> Job? {
-        do {
-            let reply: JobReply = try await daemon.client.call(.getJob(.name(name)))
-            return reply.job
-        } catch let error as ControlError where error.reason == .notFound {
-            return nil
-        } catch {
-            throw Failure(answering: error)
-        }
     }
 
     /// Sends a part of the plan to the daemon; returns each job as a line of JSON.

@@ -40,6 +40,14 @@ struct ImportedJob {
         identity.name = nil
         return identity
     }
+
+    /// What tells it from the other jobs of its source.
+    var key: Key { Key(place: place, identity: identity) }
+
+    struct Key: Hashable {
+        var place: String
+        var identity: JobDefinition
+    }
 }
 
 /// The schedule in the source's own words.

@@ -37,7 +37,7 @@ struct Importer {
         tell(of: comparison.gone)
         let new = comparison.new
         let added = try await Progress.show("adding jobs", of: new.count) { progress in
-            try await addAll(try await named(new, daemon, progress))
+            try await addAll(new, progress)
         }
         if options.common.json {
             try Output.write(added.map(\.json).joined())
@@ -58,36 +58,76 @@ struct Importer {
         }
     }
 
-    /// Adds the jobs in one request for each owner; if one is refused, none stays.
-    private func addAll(_ jobs: [ImportedJob]) async throws -> [(job: Job, json: String)] {
-        var added: [(job: Job, json: String)] = []
+    /// Adds the jobs of one owner after those of another; if one is refused, none stays.
+    private func addAll(
+        _ jobs: [ImportedJob],
+        _ progress: Progress
+    ) async throws -> [(job: Job, json: String)] {
         var owners: [LocalUser] = []
         for job in jobs where !owners.contains(job.owner) { owners.append(job.owner) }
+        var added: [(job: Job, json: String)] = []
         for owner in owners {
-            let own = jobs.filter { $0.owner == owner }
             do {
                 let daemon = try await owner.connect(options.common)
-                let request = Request.addJobs(AddJobs(own.map(\.definition)))
-                let answer = try await daemon.ask(request, for: JobsReply.self)
-                let lines = answer.jsonLines("jobs").split(separator: "\n").map { "\($0)\n" }
-                added += zip(answer.value.jobs, lines).map { ($0, $1) }
+                let own = try await named(jobs.filter { $0.owner == owner }, daemon)
+                for part in try Self.parts(of: own) {
+                    added += try await add(part, daemon)
+                    progress.advance(by: part.count)
+                }
                 await daemon.client.close()
             } catch {
                 try await remove(added.map(\.job.id))
-                // The daemon's "jobs[3]: ..." is replaced by the job's line in the source.
-                throw Failure(error.status, "as '\(owner.name)': \(sentence(error.message, own))")
+                let failure = Failure(answering: error)
+                throw Failure(failure.status, "as '\(owner.name)': \(failure.message)")
             }
         }
         return added
     }
 
+    /// Adds as many jobs as one request holds.
+    private func add(
+        _ jobs: [ImportedJob],
+        _ daemon: Daemon
+    ) async throws(Failure) -> [(job: Job, json: String)] {
+        do {
+            let request = Request.addJobs(AddJobs(jobs.map(\.definition)))
+            let answer = try await daemon.ask(request, for: JobsReply.self)
+            let lines = answer.jsonLines("jobs").split(separator: "\n").map { "\($0)\n" }
+            return zip(answer.value.jobs, lines).map { ($0, $1) }
+        } catch {
+            // The daemon's "jobs[3]: ..." is replaced by the job's line in the source.
+            throw Failure(error.status, sentence(error.message, jobs))
+        }
+    }
+
+    /// The jobs in as few parts as the daemon's limits allow: a line of theirs is bounded.
+    private static func parts(of jobs: [ImportedJob]) throws -> [[ImportedJob]] {
+        // The rest of the line is for what stands around the jobs.
+        let limit = Limits.line - 4096
+        var parts: [[ImportedJob]] = []
+        var room = 0
+        for job in jobs {
+            let size = try JSONValue(encoding: job.definition).jsonBytes.count + 1
+            if parts.isEmpty || size > room || parts[parts.count - 1].count == Limits.jobs {
+                parts.append([])
+                room = limit
+            }
+            parts[parts.count - 1].append(job)
+            room -= size
+        }
+        return parts
+    }
+
     private func remove(_ ids: [JobID]) async throws {
         if ids.isEmpty { return }
         let daemon = try await Daemon.connect(options.common)
-        _ = try await daemon.ask(
-            .invalidateJobs(InvalidateJobs(.ids(ids))),
-            for: JobsReply.self
-        )
+        for start in stride(from: 0, to: ids.count, by: Limits.jobs) {
+            let part = Array(ids[start..<min(start + Limits.jobs, ids.count)])
+            _ = try await daemon.ask(
+                .invalidateJobs(InvalidateJobs(.ids(part))),
+                for: JobsReply.self
+            )
+        }
     }
 
     private func sentence(_ message: String, _ jobs: [ImportedJob]) -> String {
@@ -111,47 +151,27 @@ struct Importer {
             jobs += page.jobs
             request.cursor = page.cursor
         } while request.cursor != nil
-        let owners = plan.jobs.map(\.owner) + [.current]
+        let owners = Set(plan.jobs.map(\.owner) + [.current])
         return jobs.filter { job in owners.contains { $0.owns(job) } }
     }
 
-    /// Names each job after its command, with a number if another job has that name.
+    /// The jobs of a daemon's client, each named after its command, with a number if another job has that name.
     private func named(
         _ jobs: [ImportedJob],
-        _ daemon: Daemon,
-        _ progress: Progress
+        _ daemon: Daemon
     ) async throws(Failure) -> [ImportedJob] {
         var jobs = jobs
-        var taken: Set<[String]> = []
-        for index in jobs.indices {
-            progress.advance()
-            guard let name = jobs[index].definition.name else { continue }
-            let owner = jobs[index].owner
-            var (candidate, number) = (name, 2)
-            while true {
-                let isNew = taken.insert([owner.name, candidate]).inserted
-                if isNew, try await !isTaken(candidate, by: owner, daemon) { break }
-                candidate = "\(name)-\(number)"
-                number += 1
+        var (asked, taken): (Set<String>, Set<String>) = ([], [])
+        while true {
+            let names = ImportNames.names(of: jobs.map(\.definition.name), taken: taken)
+            let new = Set(names.compactMap(\.self)).subtracting(asked)
+            guard !new.isEmpty else {
+                for (index, name) in names.enumerated() { jobs[index].definition.name = name }
+                return jobs
             }
-            jobs[index].definition.name = candidate
+            taken.formUnion(try await daemon.jobs(named: new).keys)
+            asked.formUnion(new)
         }
-        return jobs
-    }
-
-    private func isTaken(
-        _ name: String,
-        by owner: LocalUser,
-        _ daemon: Daemon
-    ) async throws(Failure) -> Bool {
-        var request = ListJobs()
-        request.name = name
-        repeat {
-            let page = try await daemon.ask(.listJobs(request), for: JobsReply.self).value
-            if page.jobs.contains(where: { owner.owns($0) }) { return true }
-            request.cursor = page.cursor
-        } while request.cursor != nil
-        return false
     }
 
     // MARK: - Showing
@@ -176,11 +196,12 @@ struct Importer {
             }
             return previews
         }
-        for (job, there) in comparison.present {
-            let index = previews.firstIndex {
-                $0.job.place == job.place && $0.job.identity == job.identity
-            }
-            if let index { previews[index].there = there }
+        var there = Dictionary(
+            comparison.present.map { ($0.job.key, $0.there) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        for index in previews.indices where !there.isEmpty {
+            previews[index].there = there.removeValue(forKey: previews[index].job.key)
         }
         if options.common.json { return try Output.write(previews.map(\.json).joined()) }
         let terminal = Terminal.current
@@ -192,33 +213,4 @@ struct Importer {
                 + "\(comparable.count { $0.isSame }) of \(comparable.count)"
         )
     }
-}
-
-/// Imported jobs compared with the live jobs of the same source.
-struct ImportComparison {
-    var new: [ImportedJob] = []
-    var present: [(job: ImportedJob, there: Job)] = []
-    /// Live jobs that the source does not have any more.
-    var gone: [Job]
-
-    init(of jobs: [ImportedJob], with live: [Job]) {
-        gone = live
-        for job in jobs {
-            let index = gone.firstIndex { other in
-                var definition = other.definition
-                definition.name = nil
-                return definition == job.identity && job.owner.owns(other)
-            }
-            if let index {
-                present.append((job, gone.remove(at: index)))
-            } else {
-                new.append(job)
-            }
-        }
-    }
-}
-
-extension LocalUser {
-    /// Whether the job is this user's; the daemon may know the user by uid only.
-    func owns(_ job: Job) -> Bool { job.owner == name || job.owner == "\(uid)" }
 }

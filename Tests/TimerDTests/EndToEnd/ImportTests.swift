@@ -58,6 +58,23 @@ struct ImportTests {
         }
     }
 
+    @Test("More lines than one request holds are added all the same, each under a name of its own")
+    func manyBytes() async throws {
+        try await DaemonProcess.with { daemon in
+            let file = daemon.folder + "/crontab"
+            // Each of its jobs has the variable.
+            let variable = "A=" + String(repeating: "x", count: 100_000)
+            let lines = String(repeating: "0 0 * * * true\n", count: 15)
+            try write("\(variable)\n\(lines)", to: file)
+            try await daemon.timerctl("add", "--in", "1h", "--name", "true-2", "--", "true")
+            let added = try await daemon.timerctl("import", "crontab", file)
+            #expect(added.output == (2...16).map { "\($0)\n" }.joined(), "\(added.errors)")
+            #expect(try await daemon.job(2)["name"] == .string("true"))
+            #expect(try await daemon.job(3)["name"] == .string("true-3"))
+            #expect(try await daemon.job(16)["name"] == .string("true-16"))
+        }
+    }
+
     @Test("The user column says whose the jobs are", .enabled(if: geteuid() == 0))
     func systemCrontab() async throws {
         try await DaemonProcess.withUsers { daemon, ann, ben in

@@ -248,6 +248,17 @@ import TimerControl
         #expect(comparison.gone.map(\.id.rawValue) == [8])
     }
 
+    @Test("A name that another job has gets the next number that is free")
+    func names() {
+        #expect(
+            ImportNames.names(of: ["a", "a", nil, "b", "a", "a-2", "b"], taken: ["a-3", "b"])
+                == ["a", "a-2", nil, "b-2", "a-4", "a-2-2", "b-3"]
+        )
+        let many = ImportNames.names(of: Array(repeating: "a", count: 10_000), taken: [])
+        #expect(Set(many).count == 10_000)
+        #expect(many.last == "a-10000")
+    }
+
     @Test("Old and new stand side by side within 80 columns")
     func sideBySide() async throws {
         let job = try #require(plan("CRON_TZ=Europe/Berlin\n30 2 * * * /opt/x").jobs.first)

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The names under which imported jobs are added.
+enum ImportNames {
+    /// A name for each job, or nil where none is wanted; a number is added where another job has the name.
+    ///
+    /// `taken`: names that live jobs have.
+    static func names(of wanted: [String?], taken: Set<String>) -> [String?] {
+        var used = taken
+        // The number after that of the last job which wanted the name.
+        var numbers: [String: Int] = [:]
+        return wanted.map { name in
+            guard let name else { return nil }
+            var number = numbers[name] ?? 1
+            var candidate = number == 1 ? name : "\(name)-\(number)"
+            while !used.insert(candidate).inserted {
+                number += 1
+                candidate = "\(name)-\(number)"
+            }
+            numbers[name] = number + 1
+            return candidate
+        }
+    }
+}
