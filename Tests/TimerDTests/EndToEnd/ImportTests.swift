@@ -62,9 +62,10 @@ struct ImportTests {
     func manyBytes() async throws {
         try await DaemonProcess.with { daemon in
             let file = daemon.folder + "/crontab"
-            let argument = String(repeating: "x", count: 100_000)
-            let line = "0 0 * * * true \(argument)\n"
-            try write(String(repeating: line, count: 15), to: file)
+            // Each of its jobs has the variable.
+            let variable = "A=" + String(repeating: "x", count: 100_000)
+            let lines = String(repeating: "0 0 * * * true\n", count: 15)
+            try write("\(variable)\n\(lines)", to: file)
             try await daemon.timerctl("add", "--in", "1h", "--name", "true-2", "--", "true")
             let added = try await daemon.timerctl("import", "crontab", file)
             #expect(added.output == (2...16).map { "\($0)\n" }.joined(), "\(added.errors)")
