@@ -35,10 +35,8 @@ struct StoredDefinition: Sendable {
     var definition: String
     var userInfo: String?
 
-    init(_ definition: JobDefinition) throws {
-        var kept = definition
-        kept.userInfo = nil
-        self.definition = try JSONValue(encoding: kept).jsonText
+    init(_ definition: JobDefinition) {
+        self.definition = definition.storedText
         userInfo = definition.userInfo?.text
     }
 }
