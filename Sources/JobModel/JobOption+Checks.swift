@@ -43,6 +43,8 @@ extension JobOption {
     ) throws(OptionRefusal) {
         guard !label.isEmpty else { throw refusal(of: "empty", at: part, expecting: "a name") }
         try checkSize(label.utf8.count, Limits.name, at: part)
+        // Most labels are plain ASCII, which no scalar has to be made of.
+        if label.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return }
         // Unicode's category Cc, whose members never change.
         let isOnOneLine = !label.unicodeScalars.contains {
             $0.value < 0x20 || (0x7F...0x9F).contains($0.value)

@@ -6,7 +6,7 @@ extension CalendarExpression {
     /// `rules`: that zone, where it is known already.
     /// - Throws: `badCalendar`; the message names the part that was not accepted.
     public init(parsing text: String, zone: Zone, rules: Zone? = nil) throws(ScheduleError) {
-        let parts = text.split(whereSeparator: \.isWhitespace)
+        let parts = text.wordsApart
         var words = parts.joined(separator: " ")
         var own: Zone?
         var zoneError: ScheduleError?

@@ -5,7 +5,7 @@ extension CronExpression {
     ///
     /// - Throws: `badCron`; the message names the field and what it accepts.
     public init(parsing text: String, zone: Zone) throws(ScheduleError) {
-        let words = text.split(whereSeparator: \.isWhitespace)
+        let words = text.wordsApart
         self.text = words.joined(separator: " ")
         self.zone = zone
         var fields = words
@@ -51,7 +51,8 @@ extension CronExpression {
 
     /// Whether the words ask for a run at each start of the machine.
     static func isReboot(_ text: String) -> Bool {
-        text.split(whereSeparator: \.isWhitespace).map { $0.lowercased() } == ["@reboot"]
+        text.utf8.contains(UInt8(ascii: "@"))
+            && text.wordsApart.map { $0.lowercased() } == ["@reboot"]
     }
 
     /// The fields that each word stands for.

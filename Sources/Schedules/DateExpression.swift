@@ -8,15 +8,17 @@
 public enum DateExpression {
     /// The instant `text` means, and a note when its local time does not exist or comes twice.
     ///
-    /// `zone` is that of a local time that names none.
+    /// `zone` is that of a local time that names none; it is evaluated only if it is needed.
     ///
     /// - Throws: `badDate`, or `badZone` for an unknown zone.
     public static func parse(
         _ text: String,
         now: Timestamp,
-        zone: Zone
+        zone: @autoclosure () -> Zone
     ) throws(ScheduleError) -> (date: Timestamp, note: String?) {
-        var words = text.split(whereSeparator: \.isWhitespace).map(String.init)
+        // What programs write comes first: it needs no words.
+        if let date = Timestamp(rfc3339: text) { return (try withinReach(date, text), nil) }
+        var words = text.wordsApart.map(String.init)
         guard let first = words.first else {
             throw ScheduleError(.badDate, "a date must not be empty; try '2026-12-01 09:00'")
         }
@@ -32,7 +34,7 @@ public enum DateExpression {
         words = words.flatMap { splitAtT($0) }
         var parts = DateParts(text: text)
         try parts.read(words)
-        let (date, note) = try parts.resolve(now: now, zone: zone)
+        let (date, note) = try parts.resolve(now: now, zone: zone())
         return (try withinReach(date, text), note)
     }
 

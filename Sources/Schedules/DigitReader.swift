@@ -83,3 +83,12 @@ extension UInt8 {
 
     var isBlank: Bool { self == UInt8(ascii: " ") || self >= 0x09 && self <= 0x0d }
 }
+
+extension String {
+    /// Its words, with white space between them.
+    var wordsApart: [Substring] {
+        // Whether a character is white space, the library looks up in Unicode's tables.
+        guard utf8.allSatisfy({ $0 < 0x80 }) else { return split(whereSeparator: \.isWhitespace) }
+        return utf8.split(whereSeparator: \.isBlank).map { Substring($0) }
+    }
+}

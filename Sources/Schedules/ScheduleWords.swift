@@ -59,14 +59,19 @@ public struct ResolvedSchedule: Hashable, Sendable {
 }
 
 extension ScheduleWords {
-    /// Checks the words and fixes them to an instant; `zone` is that of words that name none.
+    /// Checks the words and fixes them to an instant; `zone` is that of words that name none, and is
+    /// evaluated only if it is needed.
     ///
     /// - Throws: `badSchedule` for words that do not go together, `neverFires` for a schedule
     ///   without a date after `now` (but for `at`, whose date may have passed), and what each
     ///   word's reader throws.
-    public func resolve(now: Timestamp, zone: Zone) throws(ScheduleError) -> ResolvedSchedule {
+    public func resolve(
+        now: Timestamp,
+        zone local: @autoclosure () -> Zone
+    ) throws(ScheduleError) -> ResolvedSchedule {
         let (kind, words) = try checkedKind()
-        let zone = try tz.map { (name) throws(ScheduleError) in try Zone(named: name) } ?? zone
+        let named = try tz.map { (name) throws(ScheduleError) in try Zone(named: name) }
+        func zone() -> Zone { named ?? local() }
         switch kind {
         case .in:
             let delay = try TimeSpan(parsing: words).validatedInterval(words: words)
@@ -77,7 +82,7 @@ extension ScheduleWords {
                 notes: []
             )
         case .at:
-            let (date, note) = try DateExpression.parse(words, now: now, zone: zone)
+            let (date, note) = try DateExpression.parse(words, now: now, zone: zone())
             return ResolvedSchedule(
                 schedule: .once(date),
                 clock: .wall,
@@ -95,7 +100,7 @@ extension ScheduleWords {
                     notes: []
                 )
             }
-            let (first, note) = try DateExpression.parse(from, now: now, zone: zone)
+            let (first, note) = try DateExpression.parse(from, now: now, zone: zone())
             let grid = IntervalGrid(first: first, interval: interval)
             return ResolvedSchedule(
                 schedule: .every(grid),
@@ -104,7 +109,7 @@ extension ScheduleWords {
                 notes: note.map { [$0] } ?? []
             )
         case .cron, .calendar:
-            let schedule = try schedule(anchor: now, zone: zone)
+            let schedule = try schedule(anchor: now, zone: zone())
             let first = schedule.nextFireDate(after: now)
             if first == nil, schedule != .reboot {
                 let reason = schedule.reasonNotToFire(after: now)

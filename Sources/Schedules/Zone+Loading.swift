@@ -53,20 +53,20 @@ extension Zone {
     /// The zone of this machine: `$TZ` if set (a name, a path or a POSIX TZ string), else
     /// /etc/localtime, else UTC.
     ///
-    /// Reads the environment and a file at each call. Not in the middle of `setenv` on another
-    /// thread.
+    /// Looks at the environment, the link and its file at each call, and follows the link anew once it
+    /// leads elsewhere. Not in the middle of `setenv` on another thread.
     public static var local: Zone {
         if let value = environment("TZ") {
             let name = value.hasPrefix(":") ? String(value.dropFirst()) : value
             if name.hasPrefix("/") {
-                return ZoneCache.shared.table(path: name, name: Self.name(ofPath: name))
+                return ZoneCache.shared.table(path: name, name: ZoneCache.shared.name(ofPath: name))
                     .map(Zone.init(table:)) ?? .utc
             }
             // As in the C library, "UTC+2" lies west, and what cannot be read, or is empty, is UTC.
             do { return try Zone(named: name) } catch { return Zone(posix: name) ?? .utc }
         }
         let path = "/etc/localtime"
-        return ZoneCache.shared.table(path: path, name: Self.name(ofPath: path))
+        return ZoneCache.shared.table(path: path, name: ZoneCache.shared.name(ofPath: path))
             .map(Zone.init(table:)) ?? .utc
     }
 
@@ -120,7 +120,7 @@ extension Zone {
     }
 
     /// The zone's name from the file a link ends in; "local" when that is not in a database.
-    private static func name(ofPath path: String) -> String {
+    fileprivate static func name(ofPath path: String) -> String {
         guard let resolved = realpath(path, nil) else { return "local" }
         defer { free(resolved) }
         let target = String(cString: resolved)
@@ -137,7 +137,7 @@ extension Zone {
 /// The zone files read so far, so that ten thousand jobs share one table.
 ///
 /// Bounded by the number of files in the database. Any thread.
-private final class ZoneCache: Sendable {
+final class ZoneCache: Sendable {
     static let shared = ZoneCache()
 
     private struct Entry {
@@ -164,6 +164,31 @@ private final class ZoneCache: Sendable {
     }
 
     private let entries = Locked<[String: Entry]>([:])
+    /// The names that links lead to, by the path of the link, each with the link's text.
+    private let names = Locked<[String: (target: String, name: String)]>([:])
+
+    /// As `Zone.name(ofPath:)`; follows a link only if it has changed, since that asks the system seven times.
+    func name(ofPath path: String) -> String {
+        guard let target = Self.target(ofLink: path) else { return Zone.name(ofPath: path) }
+        if let known = names.withLock({ $0[path] }), known.target == target { return known.name }
+        // The text was read before the link is followed: a change in between is noticed next time.
+        let name = Zone.name(ofPath: path)
+        names.withLock { $0[path] = (target, name) }
+        return name
+    }
+
+    /// Where a link leads, as it says; nil for what is no link.
+    private static func target(ofLink path: String) -> String? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
+            guard let start = buffer.baseAddress else { return nil }
+            let count = readlink(path, start, buffer.count)
+            guard count > 0 else { return nil }
+            return String(
+                decoding: UnsafeRawBufferPointer(start: start, count: count),
+                as: UTF8.self
+            )
+        }
+    }
 
     /// The zone in a file; nil when there is none.
     func table(path: String, name: String) -> ZoneTable? {

@@ -10,6 +10,15 @@ protocol JSONWritable: Encodable {
     func write(to writer: inout JSONWriter)
 }
 
+extension JSONWritable {
+    /// Its text on one line.
+    var jsonBytes: [UInt8] {
+        var writer = JSONWriter()
+        write(to: &writer)
+        return writer.bytes
+    }
+}
+
 extension JobReply: JSONWritable {
     func write(to writer: inout JSONWriter) {
         writer.object { writer in

@@ -41,11 +41,14 @@ struct JSONWriter {
     }
 
     mutating func writeString(_ text: String) {
+        var text = text
         bytes.append(UInt8(ascii: "\""))
-        if text.utf8.contains(where: Self.needsEscape) {
-            for byte in text.utf8 { writeEscaped(byte) }
-        } else {
-            bytes.append(contentsOf: text.utf8)
+        text.withUTF8 { text in
+            if text.contains(where: Self.needsEscape) {
+                for byte in text { writeEscaped(byte) }
+            } else {
+                bytes.append(contentsOf: text)
+            }
         }
         bytes.append(UInt8(ascii: "\""))
     }

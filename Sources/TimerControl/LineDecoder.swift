@@ -43,9 +43,11 @@ package struct LineDecoder {
     /// The next line; nil until more bytes have come.
     package mutating func next() -> Line? {
         while true {
-            let rest = buffer.readableBytesView.dropFirst(searched)
-            guard let end = rest.firstIndex(of: Self.newline) else { return lineInProgress() }
-            let length = end - buffer.readerIndex
+            let start = searched
+            let newline = buffer.withUnsafeReadableBytes {
+                $0.dropFirst(start).firstIndex(of: Self.newline)
+            }
+            guard let length = newline else { return lineInProgress() }
             defer { searched = 0 }
             if isDropping || length > limit {
                 let wasDropping = isDropping
@@ -72,6 +74,7 @@ package struct LineDecoder {
         } else if buffer.readableBytes > limit {
             isDropping = true
             drop(buffer.readableBytes)
+            searched = 0
             return .tooLong
         }
         searched = buffer.readableBytes

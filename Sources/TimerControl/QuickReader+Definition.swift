@@ -56,7 +56,7 @@ extension QuickReader {
         private var seen = Seen()
         private var hasSchedule = false
 
-        /// - Parameter isChecked: whether each option is checked, as `JobDefinition.check()` does.
+        /// `isChecked`: whether each option is checked, as `JobDefinition.check()` does.
         init(_ table: OptionTable = .fields, isChecked: Bool = true) {
             (self.table, self.isChecked) = (table, isChecked)
         }

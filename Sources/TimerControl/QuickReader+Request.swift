@@ -48,14 +48,23 @@ extension QuickReader {
                 isVersioned = true
             case .method where method == nil:
                 let name = try reader.name()
-                method = Self.methods.first { $0.name == name }?.method
+                guard let known = Self.methods.first(where: { $0.name == name }) else {
+                    throw Unusual()
+                }
+                method = known.method
             case .params where request == nil:
                 // What parameters there are, the method says, which mostly comes first.
                 request = try reader.request(method)
             default: throw Unusual()
             }
         }
-        if request == nil, method == .status { request = .status }
+        if request == nil {
+            switch method {
+            case .status: request = .status
+            case .listJobs: request = .listJobs(ListJobs())
+            default: throw Unusual()
+            }
+        }
         guard isVersioned, let request else { throw Unusual() }
         return RequestEnvelope(id: id, request: .success(request))
     }

@@ -106,15 +106,25 @@ extension QuickReader {
         guard next == UInt8(ascii: "\"") else { throw Unusual() }
         position += 1
         let start = position
+        var isASCII = true
         while let byte = next, byte != UInt8(ascii: "\"") {
             guard byte >= 0x20 else { throw Unusual() }
             if byte == UInt8(ascii: "\\") { return try escapedString(from: start) }
+            if byte >= 0x80 { isASCII = false }
             position += 1
         }
-        guard let text = String(validating: bytes[start..<position], as: UTF8.self) else {
-            throw Unusual()
-        }
+        let text = try Self.text(bytes[start..<position], isASCII: isASCII)
         try require("\"")
+        return text
+    }
+
+    private static func text(
+        _ bytes: ArraySlice<UInt8>,
+        isASCII: Bool
+    ) throws(Unusual) -> String {
+        // The library's check of other bytes is not specialized, and costs more than all else here.
+        if isASCII { return String(decoding: bytes, as: UTF8.self) }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw Unusual() }
         return text
     }
 
@@ -159,9 +169,9 @@ extension QuickReader {
         let start = position
         var value: Int64 = 0
         while let digit = next?.digit {
+            guard position - start < 18 else { throw Unusual() }
             value = value * 10 + Int64(digit)
             position += 1
-            guard position - start <= 18 else { throw Unusual() }
         }
         let count = position - start
         // No digit follows a leading zero.

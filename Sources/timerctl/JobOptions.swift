@@ -84,11 +84,8 @@ struct JobOptions: ParsableArguments {
         definition.userInfo = try userInfo.map { try UserInfo.value(of: $0, read: InputFile.bytes) }
         definition.cwd = cwd.map { InputFile.absolutePath($0) }
         if let until {
-            let (date, note) = try DateExpression.parse(
-                until,
-                now: now,
-                zone: try schedule.zone(local: local)
-            )
+            let zone = try schedule.zone(local: local)
+            let (date, note) = try DateExpression.parse(until, now: now, zone: zone)
             definition.until = date.rfc3339
             notes += [note].compactMap(\.self)
         }

@@ -8,7 +8,8 @@ import Testing
     private static let now = Timestamp(microseconds: 1_796_112_000_000_000)  // 2026-12-01T08:00Z
 
     private func resolve(_ words: ScheduleWords) throws -> ResolvedSchedule {
-        try words.resolve(now: Self.now, zone: Zone(named: "Europe/Berlin"))
+        let zone = try Zone(named: "Europe/Berlin")
+        return try words.resolve(now: Self.now, zone: zone)
     }
 
     @Test("A delay and an interval count from now, on the elapsed clock")

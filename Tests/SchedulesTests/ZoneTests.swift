@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
+import Foundation
 import Testing
+
+@testable import Schedules
 
 @Suite("Zone") struct ZoneTests {
     @Test(
@@ -90,5 +92,31 @@ import Testing
     @Test("The local zone is there, whatever the machine's is")
     func local() {
         #expect(!Zone.local.name.isEmpty)
+    }
+
+    @Test("A link that leads elsewhere is followed anew, and a file that is no link has no name")
+    func link() throws {
+        let files = FileManager.default
+        let folder = files.temporaryDirectory.appending(path: "timerd-zone-\(UUID().uuidString)")
+        defer {
+            // try?: a folder that stays behind is in the temporary directory.
+            try? files.removeItem(at: folder)
+        }
+        let zones = folder.appending(path: "zoneinfo/Europe")
+        try files.createDirectory(at: zones, withIntermediateDirectories: true)
+        let link = folder.appending(path: "localtime")
+        for name in ["Berlin", "Paris"] {
+            try Data().write(to: zones.appending(path: name))
+            // try?: there is none at first.
+            try? files.removeItem(at: link)
+            try files.createSymbolicLink(at: link, withDestinationURL: zones.appending(path: name))
+            for _ in 0..<2 {
+                #expect(ZoneCache.shared.name(ofPath: link.path) == "Europe/\(name)")
+            }
+        }
+        try files.removeItem(at: link)
+        #expect(ZoneCache.shared.name(ofPath: link.path) == "local")
+        try Data().write(to: link)
+        #expect(ZoneCache.shared.name(ofPath: link.path) == "local")
     }
 }

@@ -52,8 +52,15 @@ func checkJSON(_ input: [UInt8]) throws {
     try require(!text.contains { $0 < 0x20 }, "a control character is written")
 }
 
-/// A request that is accepted is the same after it was sent on; what is refused has a reply.
+/// A request that is accepted is the same after it was sent on, and what the quick reader takes is what the decoder
+/// reads; what is refused has a reply.
 func checkRequests(_ input: [UInt8]) throws {
+    if let quick = RequestEnvelope(quickly: input) {
+        let decoded = Result { try RequestLine(decoding: input) }
+        guard case .success(.single(quick)) = decoded else {
+            throw BrokenProperty("\(quick) is decoded as \(decoded)")
+        }
+    }
     let envelopes: [RequestEnvelope]
     do {
         switch try RequestLine(parsing: input) {
@@ -105,6 +112,15 @@ private func checkWireType<Value: Codable & Equatable>(_ type: Value.Type, _ val
     // try?: a value of another type is refused.
     guard let read = try? value.decoded(as: type) else { return }
     let written = try JSONValue(encoding: read)
+    if let writable = read as? any JSONWritable {
+        try require(writable.jsonBytes == written.jsonBytes, "\(read) is written in two ways")
+    }
+    if let definition = read as? JobDefinition {
+        let stored = definition.storedText
+        let quick = JobDefinition(quickly: stored)
+        let decoded = try JSONValue(parsing: stored).decoded(as: JobDefinition.self)
+        try require(quick ?? decoded == decoded, "'\(stored)' is read in two ways")
+    }
     let again = try JSONValue(parsing: written.jsonBytes).decoded(as: type)
     try require(again == read, "\(read) became \(again)")
 }

@@ -54,7 +54,8 @@ extension CommandHandler {
         in list: String?
     ) throws(ControlError) -> [NewJob] {
         let moment = clock.now()
-        let zone = Zone.local
+        // Of one list all jobs have one zone; most need none, and finding it asks the system.
+        lazy var zone = Zone.local
         var jobs: [NewJob] = []
         jobs.reserveCapacity(definitions.count)
         for (index, definition) in definitions.enumerated() {
@@ -172,23 +173,26 @@ func requireDistinctNames(
 }
 
 extension NewJob {
-    /// Checks a definition and fixes its schedule to `moment`.
+    /// Checks a definition and fixes its schedule to `moment`; `zone` is evaluated only if it is needed.
     ///
     /// - Throws: `badSchedule` for words that cannot be read and for a schedule that can never
     ///   fire; `invalidParams` for options out of range.
-    init(_ definition: JobDefinition, owner: Owner, at moment: ClockReading, zone: Zone)
-        throws(ControlError)
-    {
+    init(
+        _ definition: JobDefinition,
+        owner: Owner,
+        at moment: ClockReading,
+        zone: @autoclosure () -> Zone
+    ) throws(ControlError) {
         let now = moment.wall
         let policy: JobPolicy
         do throws(OptionRefusal) {
-            policy = try JobPolicy(definition, now: now, zone: zone)
+            policy = try JobPolicy(definition, now: now, zone: zone())
         } catch {
             throw ControlError(error)
         }
         let resolved: ResolvedSchedule
         do {
-            resolved = try definition.schedule.resolve(now: now, zone: zone)
+            resolved = try definition.schedule.resolve(now: now, zone: zone())
         } catch {
             throw ControlError(.badSchedule, error.message)
         }
@@ -203,11 +207,7 @@ extension NewJob {
         definition.schedule = definition.schedule.namingZone(of: resolved.schedule)
         rules = ZoneRules(definition.schedule, resolved.schedule)
         self.definition = definition
-        do {
-            self.text = try StoredDefinition(definition)
-        } catch {
-            throw ControlError(.invalidParams, "\(error)")
-        }
+        self.text = StoredDefinition(definition)
         // Only a length of time is on the elapsed clock; its dates were computed from the wall clock's now.
         self.firstFireDate = resolved.firstFireDate.map {
             moment.date(ofWall: $0, on: resolved.clock)

@@ -87,6 +87,7 @@ enum JobRow {
     /// Reads a definition; refuses one with a field of a newer version, because it means more than this one
     /// understands.
     private static func definition(from text: String) throws -> JobDefinition {
+        if let definition = JobDefinition(quickly: text) { return definition }
         let value = try JSONValue(parsing: text)
         let definition = try value.decoded(as: JobDefinition.self)
         if case .object(let members) = value,

@@ -38,10 +38,8 @@ struct StoredDefinition: Sendable {
     /// What a job counts for in `owners.bytes`, as the triggers count it.
     var storedBytes: Int64 { Int64(1024 + definition.utf8.count + (userInfo?.utf8.count ?? 0)) }
 
-    init(_ definition: JobDefinition) throws {
-        var kept = definition
-        kept.userInfo = nil
-        self.definition = try JSONValue(encoding: kept).jsonText
+    init(_ definition: JobDefinition) {
+        self.definition = definition.storedText
         userInfo = definition.userInfo?.text
     }
 }

@@ -90,11 +90,14 @@ struct WithdrawnRunTests {
         try await TestScheduler.with { test in
             let job = try await test.add(ScheduleWords(in: "1h"), command: ["once"])
             try await test.settle()
+            let gate = Gate()
+            test.runner.startGate = gate
             let (fired, fire) = try await test.scheduler.fire(
                 .id(job.id),
                 caller: TestScheduler.root
             )
             try await test.change(job.id, .invalidate)
+            gate.open()
             #expect(fired.state == .finished)
             let history = try await test.history(job.id)
             #expect(history.map(\.fire) == [fire])

@@ -13,7 +13,10 @@ import TimerControl
 @testable import TimerD
 
 /// The sessions of the specification, against everything but clock, timers and processes.
-@Suite("docs/protocol.md and timerd-protocol(7)", .timeLimit(.minutes(1)))
+///
+/// One after the other: each blocks a thread of the pool while it waits for an answer, and on two cores both at
+/// once would leave none for the daemon.
+@Suite("docs/protocol.md and timerd-protocol(7)", .serialized, .timeLimit(.minutes(1)))
 struct ProtocolSessionTests {
     /// A document, and at least how many lines its session has.
     static let documents = [("protocol.md", 20), ("man/timerd-protocol.7", 7)]

@@ -12,6 +12,7 @@ final class RecordingRunner: CommandRunner {
         var requests: [RunRequest] = []
         var isHolding = false
         var held: [Int64: CheckedContinuation<RunOutcome, Never>] = [:]
+        var startGate: Gate?
         var outcome = RunOutcome.exited(0)
         var output = CapturedOutput()
     }
@@ -34,6 +35,12 @@ final class RecordingRunner: CommandRunner {
     var isHolding: Bool {
         get { state.withLock { $0.isHolding } }
         set { state.withLock { $0.isHolding = newValue } }
+    }
+
+    /// What holds commands back before they begin; nil for nothing.
+    var startGate: Gate? {
+        get { state.withLock { $0.startGate } }
+        set { state.withLock { $0.startGate = newValue } }
     }
 
     /// How runs end that nobody holds.
@@ -63,6 +70,7 @@ final class RecordingRunner: CommandRunner {
         -> RunResult
     {
         let startedAt = clock.now().wall.microseconds
+        await startGate?.pass()
         guard request.start.begin() else {
             return .notStarted(StartRefusal.withdrawn.message, from: startedAt, to: startedAt)
         }
