@@ -193,7 +193,9 @@ extension Store {
     func events(after scheduler: Scheduler) -> EventSource {
         { [reader] after, owner, limit in
             // All events that were told are stored first: else the watcher would miss those that are not in
-            // the page yet.
+            // the page yet. Of those that are told from here on, some may be stored before others with lower
+            // numbers: none of them is read.
+            let end = scheduler.sequencer.next
             if scheduler.pending.areTold(to: owner) { try await scheduler.store.barrier() }
             return try await reader.read { database in
                 let log = EventLog(database)
@@ -201,6 +203,7 @@ extension Store {
                 let room = PageRoom(limit.bytes)
                 let events = try log.events(
                     after: after,
+                    before: end,
                     owner: id,
                     limit: limit.events,
                     in: room

@@ -28,11 +28,12 @@ struct EventLog {
         }
     }
 
-    /// The events after `seq`, in order, as watchers saw them; at most `limit`.
+    /// The events after `seq` and before `end`, in order, as watchers saw them; at most `limit`.
     ///
-    /// Only those of `owner` unless it is nil; fewer if `room` is full.
+    /// They are not stored in the order of their numbers: `end` is a number before which all are. Only those of `owner` unless it is nil; fewer if `room` is full.
     func events(
         after seq: Int64,
+        before end: Int64 = .max,
         owner: OwnerID? = nil,
         limit: Int,
         in room: PageRoom? = nil
@@ -42,9 +43,11 @@ struct EventLog {
             return try Event(row)
         }
         if let owner {
-            return try database.prepare(SQL.afterOfOwner).page(seq, limit, owner) { try read($0) }
+            return try database.prepare(SQL.afterOfOwner).page(seq, limit, end, owner) {
+                try read($0)
+            }
         }
-        return try database.prepare(SQL.after).page(seq, limit) { try read($0) }
+        return try database.prepare(SQL.after).page(seq, limit, end) { try read($0) }
     }
 
     /// The highest number of an event that is no longer kept, only of `owner` unless it is nil; 0 for none.
@@ -61,12 +64,13 @@ struct EventLog {
         /// What is not kept any more may still have its row: see `EventWords.removeOldest`.
         static let after = """
             \(EventRow.select(from: "events", number: "seq"))
-            WHERE e.seq > ?1 AND e.seq > coalesce(owners.events_pruned, 0) ORDER BY e.seq LIMIT ?2
+            WHERE e.seq > ?1 AND e.seq < ?3 AND e.seq > coalesce(owners.events_pruned, 0)
+            ORDER BY e.seq LIMIT ?2
             """
         /// Uses events_by_owner.
         static let afterOfOwner = after.replacing(
             "WHERE",
-            with: "WHERE e.owner_id = ?3 AND e.owner_id <> 0 AND"
+            with: "WHERE e.owner_id = ?4 AND e.owner_id <> 0 AND"
         )
         static let prunedThrough = "SELECT events_pruned FROM daemon_state"
         static let prunedThroughOfOwner = "SELECT events_pruned FROM owners WHERE id = ?1"

@@ -154,6 +154,24 @@ import TimerControl
         }
     }
 
+    @Test("A page of events ends before the first number that may not be stored yet")
+    func eventsInOrder() async throws {
+        try await TestScheduler.with { test in
+            let source = test.store.events(after: test.scheduler)
+            let job = try await test.add(ScheduleWords(in: "1h"))
+            let next = test.scheduler.sequencer.next
+            // Numbered after the page was asked for, and stored before one with a lower number.
+            var late = Event(seq: next + 1, type: .fireFired, at: TestScheduler.start, job: job.id)
+            (late.owner, late.ownerID, late.revision) = (job.owner, job.ownerID, 1)
+            try await test.store.writer.write { [late] in try EventLog($0).insert(late) }
+            let page = try await source(0, nil, EventPage.Limit())
+            #expect(page.events.map(\.type) == [.jobAdded])
+            #expect(page.isLast)
+            let own = try await source(0, job.owner, EventPage.Limit())
+            #expect(own.events.allSatisfy { $0.seq < next })
+        }
+    }
+
     @Test("Before the recovery and once it stops, all goes by way of the scheduler")
     func closed() async throws {
         try await TestScheduler.with { test in

@@ -27,6 +27,8 @@ import Testing
         postpone(100)
         for number in 1...PostponedRecords.commitLimit { try await commit(number) }
         #expect(try fixture.stored().contains(100))
+        // It is told behind the command of that commit, and before that of the next.
+        try await commit(1000)
         #expect(fixture.notes.all == ["100"])
         try await fixture.stop()
     }
