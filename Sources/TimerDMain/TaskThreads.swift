@@ -51,14 +51,20 @@ final class TaskThreads: TaskExecutor {
     /// Has a job run after a time, during which the machine does not sleep.
     func enqueue(_ job: consuming ExecutorJob, after delay: Duration) {
         let later = Later(date: .now + delay, job: UnownedJob(job))
-        state.withLock { state in
-            var place = state.later.count
-            while place > 0, state.later[place - 1].date <= later.date { place -= 1 }
-            state.later.insert(later, at: place)
+        let isSoonest = state.withLock { state in
+            // Halving the stretch where it belongs: behind all that are later than it.
+            var (low, high) = (0, state.later.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if state.later[middle].date > later.date { low = middle + 1 } else { high = middle }
+            }
+            state.later.insert(later, at: low)
+            let isSoonest = low == state.later.count - 1
             // The thread that is timed, if one is, has another time now.
-            state.isTimed = false
+            if isSoonest { state.isTimed = false }
+            return isSoonest
         }
-        state.wakeAll()
+        if isSoonest { state.wakeAll() }
     }
 
     private func startThread() throws(Errno) {

@@ -24,8 +24,8 @@ CREATE TABLE daemon_state (
     -- The highest number of an event that was removed for its age, or for being one too many.
     events_pruned INTEGER NOT NULL DEFAULT 0,
     -- Numbers up to this one are used, though the table may have no row with the last of them any more. A new
-    -- row gets the number after the highest of these and of the rows: so no number is used twice, and only
-    -- the removal of the newest row, by a trigger, writes here. AUTOINCREMENT writes a page for each new row.
+    -- row gets the number after the highest of these and of the rows: so no number is used twice, and in
+    -- the daemon's life only the removal of the newest row, by a trigger, writes here. AUTOINCREMENT writes a page for each new row.
     jobs_through INTEGER NOT NULL DEFAULT 0,
     fires_through INTEGER NOT NULL DEFAULT 0,
     runs_through INTEGER NOT NULL DEFAULT 0,

@@ -104,7 +104,7 @@ final class EventBus: Sendable {
 
     /// Hands an event to all watchers, soon; costs well under a microsecond if there are none.
     ///
-    /// For the timer thread: waits for no disk and no socket. Numbers have to grow from call to call.
+    /// For the threads of the timers and the store: waits for no disk and no socket. Numbers have to grow from call to call.
     func publish(_ event: Event) {
         let isFirst = inbox.withLock { inbox in
             inbox.newest = event.seq

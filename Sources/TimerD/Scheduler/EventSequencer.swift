@@ -101,7 +101,7 @@ final class EventSequencer: Sendable {
 
     /// Queues the record of events that have their numbers.
     ///
-    /// Before they are published: whoever has seen an event and then asks the store finds it.
+    /// Before they are published: whoever has seen an event and then reads, or asks for a barrier, finds it.
     private func queueRecord(of events: [OutboxEvent], of owner: Owner?) {
         let pending = pending
         let write = owner.map { PendingWrites.Write.record(about: $0.uid) } ?? .common

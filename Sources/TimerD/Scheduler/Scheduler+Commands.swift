@@ -112,8 +112,7 @@ extension Scheduler {
     }
 
     private func requireRunning() throws {
-        guard isStopping else { return }
-        throw ControlError(.stopping, "the daemon is stopping; try again once it is back")
+        if isStopping { throw ControlError.stoppingForGood }
     }
 
     /// Takes the timers of the selected jobs out of the loop, runs `body`, and puts back those of the jobs
@@ -156,4 +155,11 @@ extension JobSelection {
         case .name(let name): self = .name(name)
         }
     }
+}
+
+extension ControlError {
+    static let stoppingForGood = Self(
+        .stopping,
+        "the daemon is stopping; try again once it is back"
+    )
 }

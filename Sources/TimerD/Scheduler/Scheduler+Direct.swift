@@ -63,7 +63,9 @@ extension Scheduler {
         let write = PendingWrites.Write.command(of: user)
         pending.begin(write)
         return try await withCheckedThrowingContinuation { continuation in
-            store.submit(isLong: isLong) { database in
+            store.submit(isLong: isLong) { [terms] database in
+                // A stop that began meanwhile has asked for the last number of an event, or is about to.
+                guard terms.isOpen else { throw ControlError.stoppingForGood }
                 var transaction = try beginWrite(database)
                 let value = try body(&transaction)
                 return (value, try transaction.finish())
@@ -88,7 +90,9 @@ extension Scheduler {
     ///
     /// - Returns: false, with nothing done, if it has.
     private nonisolated func isOver(_ outcome: StoreOutcome) -> Bool {
-        guard !outcome.isOverfull, outcome.zones == nil,
+        // What many jobs tell is told a slice at a time, as no fire is to wait for it.
+        guard outcome.outboxEvents.count <= SaidByStore.slice,
+            !outcome.isOverfull, outcome.zones == nil,
             outcome.outboxEvents.allSatisfy({
                 [.jobAdded, .jobInvalidated].contains($0.event.type)
             }),

@@ -2,7 +2,8 @@
 
 import TimerControl
 
-/// Where events go once they have their number; called on the scheduler's thread, in order.
+/// Where events go once they have their number; called in the order of the numbers, under the sequencer's
+/// lock, on the scheduler's thread or the store's.
 protocol EventPublisher: Sendable {
     func publish(_ event: Event)
 }

@@ -55,6 +55,9 @@ final class WriteTerms: Sendable {
 
     func set(_ zones: ZoneChanges) { state.withLock { $0.zones = zones } }
 
+    /// Whether commands may pass the scheduler by.
+    var isOpen: Bool { state.withLock { $0.isOpen } }
+
     func setOpen(_ isOpen: Bool) { state.withLock { $0.isOpen = isOpen } }
 
     // MARK: - From any thread

@@ -46,10 +46,11 @@ extension Connection {
 
     /// Whether the head could take effect before an earlier request of this connection.
     private var wouldOvertake: Bool {
+        // Also a long line, which is carried out as soon as it is read.
+        guard inProgress[.alone, default: 0] == 0 else { return true }
         guard case .request(let envelope, _, _)? = head?.0,
             case .success(let request) = envelope.request
         else { return false }
-        guard inProgress[.alone, default: 0] == 0 else { return true }
         switch RequestWay(of: request) {
         case .brief: return inProgress[.long, default: 0] > 0
         case .long: return inProgress[.brief, default: 0] > 0

@@ -132,7 +132,8 @@ struct Outbox {
 
         /// Which words it tells.
         static let words = """
-            SELECT json_extract(outbox_event.value, '$[2]'), json_extract(outbox_event.value, '$[3]')
+            SELECT json_extract(outbox_event.value, '$[\(OutboxText.jobPlace)]'),
+                json_extract(outbox_event.value, '$[\(OutboxText.revisionPlace)]')
             FROM outbox CROSS JOIN json_each(outbox.events) AS outbox_event
             """
         /// How much it counts in `column`.

@@ -5,7 +5,7 @@ import TimerControl
 
 /// The events of one row of the outbox as text: a JSON array with an array for each event.
 ///
-/// SQLite reads it (`Outbox.SQL.events`), so there is one place that says which value stands where. Values that
+/// SQLite reads it by `columns` (`Outbox.SQL.events`), whose order is that of `append`. Values that
 /// are missing at the end of an event are left out: of a new job most are.
 struct OutboxText {
     private var bytes = Array("[".utf8)
@@ -18,6 +18,9 @@ struct OutboxText {
         "run_id", "redelivered", "fired_at_us", "missed", "dates", "last_date_us", "attempt",
         "outcome", "code", "is_on_failure",
     ]
+
+    static let jobPlace = 2
+    static let revisionPlace = 3
 
     mutating func append(_ event: Event) {
         bytes.append(contentsOf: bytes.count > 1 ? ",[".utf8 : "[".utf8)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/// Thrown by a command that has to see what was postponed: it is undone, and runs again behind that.
+struct PostponedFirst: Error {}
+
 /// Records that may wait for others of their kind, so that many commits write the pages that they touch once.
 struct PostponedRecords {
     var records: [WriteRecord] = []
-    /// How many commits have gone without them.
+    /// How many transactions have gone without them.
     var commits = 0
 
-    /// A reader of what the outbox counts reads a row for each of them.
+    /// A reader of what the outbox counts reads the rows of all of them, 64 for each at most.
     static let recordLimit = 32
     static let commitLimit = 16
 }

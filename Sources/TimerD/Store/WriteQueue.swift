@@ -67,7 +67,9 @@ actor WriteQueue {
     private var lost: DatabaseError?
     private var retryDelay = WriteQueue.firstRetryDelay
     /// See `postpone`.
-    var postponed = PostponedRecords()
+    var postponed = PostponedRecords() {
+        didSet { database.hasPostponed = !postponed.records.isEmpty }
+    }
 
     private static let firstRetryDelay = Duration.milliseconds(250)
     private static let longestRetryDelay = Duration.seconds(5)
@@ -111,6 +113,9 @@ actor WriteQueue {
         }
         do {
             completions.append(try apply(command.body))
+        } catch is PostponedFirst {
+            storePostponed()
+            run(command)
         } catch {
             completions.append { _ in command.refuse(error) }
         }

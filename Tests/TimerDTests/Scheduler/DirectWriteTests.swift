@@ -154,6 +154,37 @@ import TimerControl
         }
     }
 
+    @Test("What a stop has overtaken is refused, and gets no number that the next daemon gives again")
+    func overtakenByStop() async throws {
+        try await TestScheduler.with { test in
+            let isOver = DispatchSemaphore(value: 0)
+            test.store.writer.submit { _ in isOver.wait() } completion: { _ in }
+            let adding = Task { try await test.add(ScheduleWords(in: "1h")) }
+            // It has taken its place in the queue by then, behind what holds the store's thread.
+            try await eventually("the add is queued") {
+                test.scheduler.pending.areAskedFor(by: TestScheduler.root)
+            }
+            test.scheduler.terms.setOpen(false)
+            isOver.signal()
+            await #expect(throws: ControlError.stoppingForGood) { try await adding.value }
+            #expect(test.sink.all(.jobAdded).isEmpty)
+            test.scheduler.terms.setOpen(true)
+        }
+    }
+
+    @Test("The events of a list are told a slice at a time, by the scheduler")
+    func longList() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(ScheduleWords(in: "1h"))
+            let added = try await test.add(
+                Array(repeating: ScheduleWords(in: "2h"), count: SaidByStore.slice + 1),
+                of: 1001
+            )
+            #expect(test.sink.all(.jobAdded).map(\.job).suffix(added.count) == added.map(\.id)[...])
+            #expect(test.sink.isInOrder)
+        }
+    }
+
     @Test("A page of events ends before the first number that may not be stored yet")
     func eventsInOrder() async throws {
         try await TestScheduler.with { test in

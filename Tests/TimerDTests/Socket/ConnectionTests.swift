@@ -262,8 +262,11 @@ import TimerControl
         }
     }
 
-    @Test("An invalidation of one job begins alone, and what follows waits for its end")
-    func alone() async throws {
+    @Test(
+        "An invalidation of one job begins alone, and what follows waits for its end",
+        arguments: [0, 70_000]
+    )
+    func alone(length: Int) async throws {
         let (gate, begun) = (Gate(), Tally())
         try await TestSocket.with { request, peer in
             _ = begun.add()
@@ -277,7 +280,7 @@ import TimerControl
             try await client.send(ask(1, "job.invalidate", #"{"ids":[1]}"#))
             await begun.reach(1)
             try await client.send(
-                ask(2, "job.get", #"{"id":1}"#) + ask(3, "job.invalidate", #"{"ids":[2]}"#)
+                ask(2, "job.get", #"{"name":"\#(String(repeating: "x", count: length))"}"#) + ask(3, "job.invalidate", #"{"ids":[2]}"#)
             )
             try await server.askStatus()
             #expect(begun.count == 2, "the status alone")

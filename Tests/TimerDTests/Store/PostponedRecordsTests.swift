@@ -33,6 +33,19 @@ import Testing
         try await fixture.stop()
     }
 
+    @Test("A command that has to see them runs again behind them")
+    func first() async throws {
+        postpone(100)
+        let rows: Int? = try await withCheckedThrowingContinuation { continuation in
+            fixture.queue.submit { database in
+                if database.hasPostponed { throw PostponedFirst() }
+                return try database.prepare("SELECT count(*) FROM numbers WHERE number = 100").value()
+            } completion: { continuation.resume(with: $0) }
+        }
+        #expect(rows == 1)
+        try await fixture.stop()
+    }
+
     @Test("They are stored by themselves where no commit comes")
     func alone() async throws {
         await withCheckedContinuation { continuation in

@@ -32,6 +32,8 @@ final class Database {
     private var isCommitted = true
     /// See `Outbox`.
     var outboxSums: OutboxSums?
+    /// Whether records are postponed: see `WriteQueue.postpone`.
+    var hasPostponed = false
     /// The files of a connection that writes; nil for others.
     private var files: OpenedFiles?
     /// Pages in the write-ahead log after the last commit that wrote any.
