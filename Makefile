@@ -69,13 +69,16 @@ docs: dependencies
 format:
 	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Fuzz/Package.swift Fuzz/Sources migrations
 
-## The programs, in .build/release. What timerctl links in, where the system has its archive, no start has to look for.
+## The programs, in .build/release. What timerctl links in, where the system has its archive, no start has to look for; one
+## that was linked without an archive is linked again.
 release: dependencies
 	$(SWIFT) build $(RELEASE) --product timerd
 	@mkdir -p .build/archives
 	@for name in yaml stdc++; do \
 		archive=$$(cc -print-file-name=lib$$name.a); \
-		[ ! -e "$$archive" ] || ln -sf "$$archive" .build/archives/; \
+		link=.build/archives/lib$$name.a; \
+		[ ! -e "$$archive" ] || [ "$$(readlink $$link)" = "$$archive" ] || \
+			{ ln -sf "$$archive" $$link && rm -f .build/release/timerctl; }; \
 	done
 	$(SWIFT) build $(RELEASE) --product timerctl
 

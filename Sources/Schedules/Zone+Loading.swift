@@ -54,7 +54,7 @@ extension Zone {
     /// /etc/localtime, else UTC.
     ///
     /// Looks at the environment, the link and its file at each call, and follows the link anew once it
-    /// leads elsewhere. Not in the middle of `setenv` on another thread.
+    /// leads elsewhere; a chain of links at each call. Not in the middle of `setenv` on another thread.
     public static var local: Zone {
         if let value = environment("TZ") {
             let name = value.hasPrefix(":") ? String(value.dropFirst()) : value
@@ -119,13 +119,14 @@ extension Zone {
             }
     }
 
-    /// The zone's name from the file a link ends in; "local" when that is not in a database.
-    fileprivate static func name(ofPath path: String) -> String {
-        guard let resolved = realpath(path, nil) else { return "local" }
+    fileprivate static let folderName = "/zoneinfo/"
+
+    /// The zone's name from the file a link ends in; nil when that is not there, or not in a database.
+    fileprivate static func name(ofPath path: String) -> String? {
+        guard let resolved = realpath(path, nil) else { return nil }
         defer { free(resolved) }
         let target = String(cString: resolved)
-        let folder = "/zoneinfo/"
-        guard let range = target.firstRange(of: folder) else { return "local" }
+        guard let range = target.firstRange(of: folderName) else { return nil }
         return String(target[range.upperBound...])
     }
 
@@ -164,16 +165,22 @@ final class ZoneCache: Sendable {
     }
 
     private let entries = Locked<[String: Entry]>([:])
-    /// The names that links lead to, by the path of the link, each with the link's text.
+    /// The names of the files that links name themselves, by the path of the link, each with the link's text.
     private let names = Locked<[String: (target: String, name: String)]>([:])
 
-    /// As `Zone.name(ofPath:)`; follows a link only if it has changed, since that asks the system seven times.
+    /// As `Zone.name(ofPath:)`, else "local".
+    ///
+    /// A link to a file of a database is followed only if it has changed, since that asks the system seven
+    /// times. Any other is followed each time: its text stays while what it leads to changes.
     func name(ofPath path: String) -> String {
-        guard let target = Self.target(ofLink: path) else { return Zone.name(ofPath: path) }
+        let target = Self.target(ofLink: path)
         if let known = names.withLock({ $0[path] }), known.target == target { return known.name }
         // The text was read before the link is followed: a change in between is noticed next time.
-        let name = Zone.name(ofPath: path)
-        names.withLock { $0[path] = (target, name) }
+        guard let name = Zone.name(ofPath: path) else { return "local" }
+        // Not where the link leads to another link, in the database or outside.
+        if let target, target.hasSuffix(Zone.folderName + name) {
+            names.withLock { $0[path] = (target, name) }
+        }
         return name
     }
 

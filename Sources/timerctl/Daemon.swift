@@ -57,20 +57,29 @@ struct Daemon {
     /// Those of the names that live jobs of the caller have, each with its job.
     func jobs(named names: some Sequence<String>) async throws(Failure) -> [String: Job] {
         do {
-            return try await withThrowingTaskGroup(of: (String, Job?).self) { group in
-                var found: [String: Job] = [:]
-                for (index, name) in names.enumerated() {
-                    if index >= Self.inFlight, let (name, job) = try await group.next() {
-                        found[name] = job
-                    }
-                    let client = client
-                    group.addTask { (name, try await Self.job(named: name, client)) }
-                }
-                for try await (name, job) in group { found[name] = job }
-                return found
+            let (names, client) = (Array(names), client)
+            return try await answer(to: Request.Method.getJob.rawValue) {
+                try await Self.jobs(named: names, client)
             }
         } catch {
             throw Failure(answering: error)
+        }
+    }
+
+    private static func jobs(
+        named names: [String],
+        _ client: ControlClient
+    ) async throws -> [String: Job] {
+        try await withThrowingTaskGroup(of: (String, Job?).self) { group in
+            var found: [String: Job] = [:]
+            for (index, name) in names.enumerated() {
+                if index >= inFlight, let (name, job) = try await group.next() {
+                    found[name] = job
+                }
+                group.addTask { (name, try await job(named: name, client)) }
+            }
+            for try await (name, job) in group { found[name] = job }
+            return found
         }
     }
 

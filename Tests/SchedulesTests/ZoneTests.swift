@@ -119,4 +119,48 @@ import Testing
         try Data().write(to: link)
         #expect(ZoneCache.shared.name(ofPath: link.path) == "local")
     }
+
+    @Test(
+        "A link whose file comes later, and one that leads to another link, are followed each time"
+    )
+    func linkOfUnchangedText() throws {
+        let files = FileManager.default
+        let folder = files.temporaryDirectory.appending(path: "timerd-zone-\(UUID().uuidString)")
+        defer {
+            // try?: a folder that stays behind is in the temporary directory.
+            try? files.removeItem(at: folder)
+        }
+        let zones = folder.appending(path: "zoneinfo/Europe")
+        try files.createDirectory(at: zones, withIntermediateDirectories: true)
+        for name in ["Berlin", "Paris"] { try Data().write(to: zones.appending(path: name)) }
+        func link(_ path: String, to name: String) throws -> String {
+            let link = folder.appending(path: path)
+            // try?: there is none at first.
+            try? files.removeItem(at: link)
+            try files.createSymbolicLink(
+                at: link,
+                withDestinationURL: folder.appending(path: name)
+            )
+            return link.path
+        }
+
+        // It ends as "local", which stands for no name.
+        let dangling = try link("dangling", to: "zoneinfo/local")
+        #expect(ZoneCache.shared.name(ofPath: dangling) == "local")
+        _ = try link("zoneinfo/local", to: "zoneinfo/Europe/Berlin")
+        #expect(ZoneCache.shared.name(ofPath: dangling) == "Europe/Berlin")
+
+        let late = try link("late", to: "zoneinfo/Europe/Rome")
+        #expect(ZoneCache.shared.name(ofPath: late) == "local")
+        try Data().write(to: zones.appending(path: "Rome"))
+        #expect(ZoneCache.shared.name(ofPath: late) == "Europe/Rome")
+
+        for middle in ["middle", "zoneinfo/Local"] {
+            let chain = try link("chain", to: middle)
+            for name in ["Berlin", "Paris"] {
+                _ = try link(middle, to: "zoneinfo/Europe/\(name)")
+                #expect(ZoneCache.shared.name(ofPath: chain) == "Europe/\(name)", "\(middle)")
+            }
+        }
+    }
 }

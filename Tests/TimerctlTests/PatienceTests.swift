@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import Locks
 import Testing
+import TimerControl
 
 @testable import timerctl
 
@@ -120,6 +121,19 @@ import Testing
             #expect(error?.message.contains("timerd.service is \(state)") == true)
             #expect((asked.count == 1) == hasFailed)
         }
+    }
+
+    @Test("Jobs asked for by their names are waited for no longer than any other answer")
+    func names() async throws {
+        let listener = SilentListener()
+        let client = try await ControlClient.connect(to: listener.path)
+        let error = await #expect(throws: Failure.self) {
+            try await Daemon(client: client, socket: listener.path).jobs(named: ["a", "b"])
+        }
+        await client.close()
+        #expect(error?.status == .unavailable)
+        let words = "no answer to 'job.get' at '\(listener.path)' for"
+        #expect(error?.message.hasPrefix(words) == true)
     }
 
     @Test("What comes while it is waited for is the answer, and so is what it throws")

@@ -58,7 +58,9 @@ struct Importer {
         }
     }
 
-    /// Adds the jobs of one owner after those of another; if one is refused, none stays.
+    /// Adds the jobs of one owner after those of another; if one is refused, those before it are removed.
+    ///
+    /// - Throws: the first failure, which also says how many jobs stay where they cannot be removed.
     private func addAll(
         _ jobs: [ImportedJob],
         _ progress: Progress
@@ -76,9 +78,9 @@ struct Importer {
                 }
                 await daemon.client.close()
             } catch {
-                try await remove(added.map(\.job.id))
                 let failure = Failure(answering: error)
-                throw Failure(failure.status, "as '\(owner.name)': \(failure.message)")
+                let rest = await remove(added.map(\.job.id))
+                throw Failure(failure.status, "as '\(owner.name)': \(failure.message)\(rest)")
             }
         }
         return added
@@ -118,15 +120,25 @@ struct Importer {
         return parts
     }
 
-    private func remove(_ ids: [JobID]) async throws {
-        if ids.isEmpty { return }
-        let daemon = try await Daemon.connect(options.common)
-        for start in stride(from: 0, to: ids.count, by: Limits.jobs) {
-            let part = Array(ids[start..<min(start + Limits.jobs, ids.count)])
-            _ = try await daemon.ask(
-                .invalidateJobs(InvalidateJobs(.ids(part))),
-                for: JobsReply.self
-            )
+    /// Removes jobs that were added; returns what is to be said of those that stay, "" if none does.
+    private func remove(_ ids: [JobID]) async -> String {
+        var left = ids[...]
+        if left.isEmpty { return "" }
+        do throws(Failure) {
+            let daemon = try await Daemon.connect(options.common)
+            while !left.isEmpty {
+                let part = Array(left.prefix(Limits.jobs))
+                let request = Request.invalidateJobs(InvalidateJobs(.ids(part)))
+                _ = try await daemon.ask(request, for: JobsReply.self)
+                left = left.dropFirst(part.count)
+            }
+            return ""
+        } catch {
+            let jobs =
+                left.count == 1
+                ? "1 job that was added stays" : "\(left.count) jobs that were added stay"
+            return
+                "; \(jobs), for the removal failed (\(error.message)); importing again skips what is there"
         }
     }
 

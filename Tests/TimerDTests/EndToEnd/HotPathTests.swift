@@ -98,6 +98,9 @@ struct HotPathTests {
         }
     }
 
+    // Where tasks have threads of the daemon's own; libdispatch's manager wakes up once a second: see
+    // TimerDMain/ThreadExecutors.swift, which has the same condition.
+    #if compiler(>=6.3) && compiler(<6.4)
     @Test("A daemon with nothing to do does not wake up")
     func idle() async throws {
         try await DaemonProcess.with { daemon in
@@ -116,6 +119,7 @@ struct HotPathTests {
             Issue.record("\(wakeUps) wake-ups in five seconds")
         }
     }
+    #endif
 
     /// Carries out operations, with numbers of their own, and holds what they cost against the bounds.
     ///

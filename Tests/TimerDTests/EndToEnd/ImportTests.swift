@@ -132,6 +132,78 @@ struct ImportTests {
         }
     }
 
+    /// Fifteen jobs of 100 kB, the tenth of which fills the first request.
+    private func writeLongList(to path: String) throws {
+        let variable = "A=" + String(repeating: "x", count: 100_000)
+        try write("\(variable)\n\(String(repeating: "0 0 * * * true\n", count: 15))", to: path)
+    }
+
+    @Test(
+        "Where a later request is refused, no job of those before it stays",
+        .enabled(if: geteuid() == 0)
+    )
+    func laterRequestRefused() async throws {
+        try await DaemonProcess.withUsers { daemon, ann, _ in
+            await daemon.end(SIGTERM)
+            let settings = daemon.folder + "/timerd.json"
+            try write(#"{"maxJobsPerUser": 12}"#, to: settings)
+            try await daemon.start(["--config", settings])
+            let file = daemon.folder + "/crontab"
+            try writeLongList(to: file)
+            let refused = try await daemon.timerctl(as: ann, "import", "crontab", file)
+            #expect(refused.status == 1)
+            #expect(refused.output == "")
+            #expect(refused.errors.contains("as '\(ann.name)': "), "\(refused.errors)")
+            #expect(!refused.errors.contains("stay"), "\(refused.errors)")
+            #expect(try await daemon.timerctl("list", "--json").output == "")
+            let all = try await daemon.timerctl("list", "--all", "--json").output
+            #expect(all.split(separator: "\n").count == 10, "ten were added, and taken back")
+        }
+    }
+
+    @Test(
+        "Where the daemon dies after the first request, it is told what stays, and the rest is added later"
+    )
+    func daemonDies() async throws {
+        try await DaemonProcess.with { daemon in
+            let (file, proxy) = (daemon.folder + "/crontab", daemon.folder + "/proxy")
+            try writeLongList(to: file)
+            // Passes lines on, and ends the daemon and itself instead of passing on the second list.
+            try write(
+                """
+                use IO::Socket::UNIX; my ($socket, $daemon, $pid, @command) = @ARGV;
+                my $listener = IO::Socket::UNIX->new(Local => $socket, Listen => 9) or die;
+                if (fork) { close $listener; exec @command; }
+                alarm 60;
+                while (my $client = $listener->accept) {
+                    next if fork;
+                    my $server = IO::Socket::UNIX->new(Peer => $daemon) or die;
+                    while (my $line = <$client>) {
+                        if ($line =~ /"job\\.add"/ and $added++) {
+                            kill 9, $pid, getppid; unlink $socket; exit;
+                        }
+                        print $server $line; $server->flush; print $client scalar <$server>; $client->flush;
+                    }
+                    exit;
+                }
+                """,
+                to: proxy
+            )
+            let shell = Shell(variables: ["TIMERD_SOCKET": proxy + ".sock"])
+            let broken = try await shell(
+                "perl \(proxy) \(proxy).sock \(daemon.socket) \(daemon.pid) timerctl import crontab \(file)"
+            )
+            #expect(!broken.isDone && broken.output == "")
+            #expect(broken.errors.contains("; 10 jobs that were added stay, "), "\(broken.errors)")
+            #expect(broken.errors.contains("importing again skips what is there\n"))
+            // No signal: it is only waited for.
+            await daemon.end(0)
+            try await daemon.start()
+            let again = try await daemon.timerctl("import", "crontab", file)
+            #expect(again.output == (11...15).map { "\($0)\n" }.joined(), "\(again.errors)")
+        }
+    }
+
     @Test("A timer unit with a drop-in becomes a job that runs its service's command")
     func systemd() async throws {
         try await DaemonProcess.with { daemon in
