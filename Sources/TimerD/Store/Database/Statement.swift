@@ -7,9 +7,6 @@ import CSQLite
 /// Made by `Database.prepare`, confined to its database's thread, and useless once that is closed.
 /// Values are bound by position, as many as the statement has parameters. After each use, failed
 /// ones too, the statement is reset and its bindings cleared, so it holds neither a lock nor a copy.
-///
-/// What takes a pack of values is inlined: else the runtime looks up the pack's types at each use, which
-/// was an eighth of what the store did.
 final class Statement {
     private let handle: OpaquePointer
     /// How many values it takes.
@@ -33,7 +30,6 @@ final class Statement {
     }
 
     /// Runs the statement to its end and drops what rows it yields.
-    @inline(__always)
     func run<each V: SQLBindable>(_ values: repeat (each V)?) throws(DatabaseError) {
         try start(repeat each values)
         defer { reset() }
@@ -41,7 +37,6 @@ final class Statement {
     }
 
     /// The first column of the first row; nil if there is none.
-    @inline(__always)
     func value<T: SQLReadable, each V: SQLBindable>(
         _ values: repeat (each V)?,
         as _: T.Type = T.self
@@ -52,7 +47,6 @@ final class Statement {
     }
 
     /// `body` of the first row; nil if there is none.
-    @inline(__always)
     func first<T, each V: SQLBindable>(
         _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> T
@@ -63,7 +57,6 @@ final class Statement {
     }
 
     /// `body` of each row, in order.
-    @inline(__always)
     func all<T, each V: SQLBindable>(
         _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> T
@@ -78,7 +71,6 @@ final class Statement {
     }
 
     /// What `body` makes of the rows, in order, up to the first for which it returns nil.
-    @inline(__always)
     func page<T, each V: SQLBindable>(
         _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> T?
@@ -91,7 +83,6 @@ final class Statement {
     }
 
     /// Calls `body` with each row, in order; an error that it throws ends the loop.
-    @inline(__always)
     func forEach<each V: SQLBindable>(
         _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> Void
@@ -114,9 +105,12 @@ final class Statement {
 
     private var row: Row { Row(handle: handle, sql: sql, path: path) }
 
-    @inline(__always)
     private func start<each V: SQLBindable>(_ values: repeat (each V)?) throws(DatabaseError) {
-        begin()
+        // A row's closure that runs its own statement again would lose the rows still to come.
+        precondition(state != .running, "a statement was run inside itself: \(sql)")
+        // The handle has been freed by then.
+        precondition(state != .finished, "a statement was run after its database closed: \(sql)")
+        state = .running
         var count: Int32 = 0
         var result = SQLITE_OK
         for value in repeat each values {
@@ -124,18 +118,6 @@ final class Statement {
             let bound = value?.bind(to: handle, at: count) ?? sqlite3_bind_null(handle, count)
             if result == SQLITE_OK { result = bound }
         }
-        try endBinding(of: count, result)
-    }
-
-    private func begin() {
-        // A row's closure that runs its own statement again would lose the rows still to come.
-        precondition(state != .running, "a statement was run inside itself: \(sql)")
-        // The handle has been freed by then.
-        precondition(state != .finished, "a statement was run after its database closed: \(sql)")
-        state = .running
-    }
-
-    private func endBinding(of count: Int32, _ result: Int32) throws(DatabaseError) {
         // SQLite would read a missing value as NULL, and the row would be wrong without a word.
         precondition(count == parameters, "\(count) values for \(parameters) in: \(sql)")
         guard result == SQLITE_OK else {
