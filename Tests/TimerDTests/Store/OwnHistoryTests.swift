@@ -21,7 +21,7 @@ import TimerControl
             ),
             (
                 EventLog.SQL.afterOfOwner,
-                "SEARCH e USING INDEX events_by_owner (owner_id=? AND seq>?)"
+                "SEARCH e USING INDEX events_by_owner (owner_id=? AND seq>? AND seq<?)"
             ),
         ]
     )
