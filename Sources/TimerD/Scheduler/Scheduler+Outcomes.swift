@@ -29,13 +29,21 @@ extension Scheduler {
     /// called `beginHandover` on the store's thread.
     func take(
         _ outcome: StoreOutcome,
-        begin: @escaping @Sendable (isolated Scheduler) -> Void = { _ in },
-        finish: @escaping @Sendable (isolated Scheduler) -> Void = { _ in }
+        begin: @escaping @Sendable (isolated Scheduler) -> Void,
+        finish: @escaping @Sendable (isolated Scheduler) -> Void
     ) {
         let isAlone = said.isEmpty
         said.append(SaidByStore(begin: begin, outcome: outcome, finish: finish))
         // Else a slice is on its way already.
         if isAlone { takeSlice() }
+    }
+
+    /// The same without `begin`.
+    func take(
+        _ outcome: StoreOutcome,
+        finish: @escaping @Sendable (isolated Scheduler) -> Void
+    ) {
+        take(outcome, begin: { _ in }, finish: finish)
     }
 
     /// Takes over all that the store has said, at once.

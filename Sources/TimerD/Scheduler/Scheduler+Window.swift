@@ -34,7 +34,7 @@ extension Scheduler {
             window.loadFailed(now: clock.now().elapsed)
             announceLoadDate()
         case .success((let outcome, let rest)):
-            take(outcome, begin: { $0.window.loaded(rest) })
+            take(outcome, begin: { $0.window.loaded(rest) }, finish: { _ in })
         }
     }
 
