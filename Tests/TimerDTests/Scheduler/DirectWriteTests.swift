@@ -154,11 +154,14 @@ import TimerControl
         }
     }
 
-    @Test("What a stop has overtaken is refused, and gets no number that the next daemon gives again")
+    @Test("What a stop has overtaken is refused, and gets no number of an event")
     func overtakenByStop() async throws {
         try await TestScheduler.with { test in
             let isOver = DispatchSemaphore(value: 0)
-            test.store.writer.submit { _ in isOver.wait() } completion: { _ in }
+            test.store.writer.submit { _ in
+                isOver.wait()
+            } completion: { _ in
+            }
             let adding = Task { try await test.add(ScheduleWords(in: "1h")) }
             // It has taken its place in the queue by then, behind what holds the store's thread.
             try await eventually("the add is queued") {

@@ -280,7 +280,8 @@ import TimerControl
             try await client.send(ask(1, "job.invalidate", #"{"ids":[1]}"#))
             await begun.reach(1)
             try await client.send(
-                ask(2, "job.get", #"{"name":"\#(String(repeating: "x", count: length))"}"#) + ask(3, "job.invalidate", #"{"ids":[2]}"#)
+                ask(2, "job.get", #"{"name":"\#(String(repeating: "x", count: length))"}"#)
+                    + ask(3, "job.invalidate", #"{"ids":[2]}"#)
             )
             try await server.askStatus()
             #expect(begun.count == 2, "the status alone")

@@ -39,8 +39,11 @@ import Testing
         let rows: Int? = try await withCheckedThrowingContinuation { continuation in
             fixture.queue.submit { database in
                 if database.hasPostponed { throw PostponedFirst() }
-                return try database.prepare("SELECT count(*) FROM numbers WHERE number = 100").value()
-            } completion: { continuation.resume(with: $0) }
+                return try database.prepare("SELECT count(*) FROM numbers WHERE number = 100")
+                    .value()
+            } completion: {
+                continuation.resume(with: $0)
+            }
         }
         #expect(rows == 1)
         try await fixture.stop()
