@@ -41,9 +41,7 @@ final class TaskThreads: TaskExecutor {
         let job = UnownedJob(job)
         state.withLock { state in
             state.ready.append(job)
-            guard state.ready.count > state.idle, state.threads < Self.limit else { return }
-            // try?: without this thread the job waits for one of the others.
-            if (try? startThread()) != nil { state.threads += 1 }
+            if state.ready.count > state.idle { startAnother(&state) }
         }
         state.wakeOne()
     }
@@ -65,6 +63,12 @@ final class TaskThreads: TaskExecutor {
             return isSoonest
         }
         if isSoonest { state.wakeAll() }
+    }
+
+    private func startAnother(_ state: inout State) {
+        guard state.threads < Self.limit else { return }
+        // try?: without this thread the work waits for one of the others.
+        if (try? startThread()) != nil { state.threads += 1 }
     }
 
     private func startThread() throws(Errno) {
@@ -92,6 +96,8 @@ final class TaskThreads: TaskExecutor {
             if let job = state.ready.popFirst() {
                 state.idle -= 1
                 let isToHandOver = !state.ready.isEmpty || !state.later.isEmpty && !state.isTimed
+                // This job may take long.
+                if isToHandOver, state.idle == 0 { startAnother(&state) }
                 return .found((job, isToHandOver && state.idle > 0))
             }
             guard let first = state.later.last, !state.isTimed else { return .wait(until: nil) }

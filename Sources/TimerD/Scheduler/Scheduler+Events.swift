@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
 import TimerControl
 
 /// Where events go once they have their number; called in the order of the numbers, under the sequencer's
@@ -17,9 +18,7 @@ extension Scheduler {
         keep: @escaping @Sendable (isolated Scheduler, Event) -> Void
     ) {
         if !unnumbered.isEmpty || !sequencer.publish(event, keep: { keep(self, $0) }) {
-            awaitNumbers { scheduler in
-                _ = scheduler.sequencer.publish(event) { keep(scheduler, $0) }
-            }
+            awaitNumbers(for: .effect(event, keep: keep))
         }
         extendNumbers()
         pruneIfManyEvents()
@@ -28,8 +27,9 @@ extension Scheduler {
     /// Numbers the events of a write, has the store keep them, and publishes them to the watchers.
     func publish(_ outboxEvents: [OutboxEvent]) {
         let count = unnumbered.isEmpty ? sequencer.publish(outboxEvents[...]) : 0
-        for next in outboxEvents.dropFirst(count) {
-            awaitNumbers { scheduler in _ = scheduler.sequencer.publish([next][...]) }
+        // Together: each record of a few of a row's events would write the row again.
+        if count < outboxEvents.count {
+            awaitNumbers(for: .written(outboxEvents.dropFirst(count)))
         }
         extendNumbers()
         pruneIfManyEvents()
@@ -44,8 +44,8 @@ extension Scheduler {
         extendNumbers()
     }
 
-    private func awaitNumbers(_ publish: @escaping @Sendable (isolated Scheduler) -> Void) {
-        unnumbered.append(publish)
+    private func awaitNumbers(for events: UnnumberedEvents) {
+        unnumbered.append(events)
         sequencer.setBehind(true)
     }
 
@@ -61,10 +61,31 @@ extension Scheduler {
     }
 
     private func numbersExtended() {
-        while !unnumbered.isEmpty, sequencer.canNumber { unnumbered.removeFirst()(self) }
+        while let next = unnumbered.first, sequencer.canNumber {
+            let rest = publish(next)
+            if let rest { unnumbered[0] = rest } else { unnumbered.removeFirst() }
+        }
         sequencer.setBehind(!unnumbered.isEmpty)
         let jobs = unnumberedJobs
         unnumberedJobs = []
         for job in jobs.sorted() { timerFired(job) }
     }
+
+    /// Publishes what has waited for numbers, of which there are some; returns what they did not suffice for.
+    private func publish(_ events: UnnumberedEvents) -> UnnumberedEvents? {
+        switch events {
+        case .effect(let event, let keep):
+            return sequencer.publish(event) { keep(self, $0) } ? nil : events
+        case .written(let written):
+            let rest = written.dropFirst(sequencer.publish(written))
+            return rest.isEmpty ? nil : .written(rest)
+        }
+    }
+}
+
+/// Events that wait for their numbers, while the store does not take the end of the next block.
+enum UnnumberedEvents: Sendable {
+    case effect(Event, keep: @Sendable (isolated Scheduler, Event) -> Void)
+    /// Those of one write.
+    case written(ArraySlice<OutboxEvent>)
 }

@@ -166,7 +166,8 @@ extension Scheduler {
             dateByHand: fired.date
         )
         guard let waitsFor = fired.waitsFor else {
-            begin(job, claim, within: SharedCommit.delay) { begun in { try $0.recordManual(begun) }
+            begin(job, claim, within: SharedCommit.delay) { begun in
+                { try $0.recordManual(begun) }
             }
             return
         }

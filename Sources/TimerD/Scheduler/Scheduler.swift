@@ -49,8 +49,7 @@ actor Scheduler {
     var turnDate: Timestamp?
     var retention: Retention
     var counters = SchedulerCounters()
-    /// Events that wait for their number, while the store does not take the end of the next block.
-    var unnumbered: [@Sendable (isolated Scheduler) -> Void] = []
+    var unnumbered: Deque<UnnumberedEvents> = []
     /// Due jobs that wait for event numbers.
     var unnumberedJobs: Set<JobID> = []
     var fireLocks = FireLocks()

@@ -9,14 +9,19 @@ import TimerControl
 /// The scheduler keeps it up to date. It is behind a lock so that a command which concerns no timer passes
 /// the scheduler by, and goes from the socket's thread to the store's and back.
 final class WriteTerms: Sendable {
-    private struct State {
+    /// What a transaction begins with.
+    private struct Terms {
         var horizons: Horizons
+        var settings: SchedulerSettings
+        var zones = ZoneChanges()
+    }
+
+    private struct State {
+        var terms: Terms
         /// The next load of the window finds every job that waits from this date on.
         ///
         /// Nil while nothing waits, and while a load is under way, which may have been before a write.
         var nextWaiting: Timestamp?
-        var settings: SchedulerSettings
-        var zones = ZoneChanges()
         /// Whether commands may pass the scheduler by: not before it has recovered, nor while it stops.
         var isOpen = false
         /// When a write last stored the clocks, in elapsed time.
@@ -37,7 +42,7 @@ final class WriteTerms: Sendable {
         clock: any WallClock,
         findZone: @escaping ZoneRules.Finder
     ) {
-        state = Locked(State(horizons: window.horizons, settings: settings))
+        state = Locked(State(terms: Terms(horizons: window.horizons, settings: settings)))
         self.clock = clock
         self.findZone = findZone
     }
@@ -46,14 +51,14 @@ final class WriteTerms: Sendable {
 
     func set(_ window: Window) {
         state.withLock {
-            $0.horizons = window.horizons
+            $0.terms.horizons = window.horizons
             $0.nextWaiting = window.isLoading ? nil : window.nextWaiting
         }
     }
 
-    func set(_ settings: SchedulerSettings) { state.withLock { $0.settings = settings } }
+    func set(_ settings: SchedulerSettings) { state.withLock { $0.terms.settings = settings } }
 
-    func set(_ zones: ZoneChanges) { state.withLock { $0.zones = zones } }
+    func set(_ zones: ZoneChanges) { state.withLock { $0.terms.zones = zones } }
 
     /// Whether commands may pass the scheduler by.
     var isOpen: Bool { state.withLock { $0.isOpen } }
@@ -83,7 +88,7 @@ final class WriteTerms: Sendable {
     func jobLimit(ofDirect user: UInt32) -> Int? {
         state.withLock { state in
             guard state.isOpen, state.detours[user] == nil else { return nil }
-            return state.settings.maxJobsPerUser
+            return state.terms.settings.maxJobsPerUser
         }
     }
 
@@ -121,7 +126,7 @@ final class WriteTerms: Sendable {
         let (terms, keepsMoment) = state.withLock { state in
             let keepsMoment = moment.elapsed - state.keptMoment >= .seconds(1)
             if keepsMoment { state.keptMoment = moment.elapsed }
-            return (state, keepsMoment)
+            return (state.terms, keepsMoment)
         }
         return { database in
             if keepsMoment { try DaemonState.write(moment, to: database) }

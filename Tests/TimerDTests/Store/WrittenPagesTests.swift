@@ -82,7 +82,6 @@ import TimerControl
         let before = try logged()
         for number in 17...112 { try addOne(number) }
         let pages = Double(try logged() - before) / 96
-        print("pages of an add: \(pages) (\(shape.testDescription))")
         #expect(pages > 1 && pages < shape.pages)
     }
 }
