@@ -278,4 +278,20 @@ struct RecoveryTests {
             try await after.close()
         }
     }
+
+    @Test("The events of a list that a crash caught are told again in order, in a few writes")
+    func listToldAgain() async throws {
+        try await TestScheduler.with { test in
+            let words = Array(repeating: ScheduleWords(in: "1h"), count: 130)
+            let jobs = try await test.add(words, of: 1000).map(\.id)
+            let after = try await test.killedAndDown(for: .seconds(1))
+            try await after.settle()
+            let events = after.sink.all(.jobAdded)
+            #expect(events.map(\.job) == jobs)
+            #expect(events.allSatisfy { $0.redelivered == true })
+            // A record for each event would write its row 130 times.
+            #expect(after.store.writer.statistics.writes < 20)
+            try await after.close()
+        }
+    }
 }
