@@ -175,15 +175,39 @@ import TimerControl
         }
     }
 
-    @Test("The events of a list are told a slice at a time, by the scheduler")
+    @Test("A list of far jobs is added and told while the scheduler's thread is held")
     func longList() async throws {
         try await TestScheduler.with { test in
             try await test.add(ScheduleWords(in: "1h"))
+            try await test.settle()
+            try await Self.holdingTheLoop(test) {
+                let added = try await test.add(
+                    Array(repeating: ScheduleWords(in: "2h"), count: 2 * SaidByStore.slice + 1),
+                    of: 1001
+                )
+                let told = test.sink.all(.jobAdded).map(\.job)
+                #expect(told.suffix(added.count) == added.map(\.id)[...])
+            }
+            #expect(test.sink.isInOrder)
+        }
+    }
+
+    @Test("What finds no numbers any more is told by the scheduler, once, in order")
+    func numbersUsedUp() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(ScheduleWords(in: "1h"))
+            try await test.settle()
+            let sequencer = test.scheduler.sequencer
+            sequencer.setBehind(true)
             let added = try await test.add(
                 Array(repeating: ScheduleWords(in: "2h"), count: SaidByStore.slice + 1),
                 of: 1001
             )
-            #expect(test.sink.all(.jobAdded).map(\.job).suffix(added.count) == added.map(\.id)[...])
+            sequencer.setBehind(false)
+            try await test.settle()
+            let told = test.sink.all(.jobAdded).map(\.job)
+            #expect(told.suffix(added.count) == added.map(\.id)[...])
+            #expect(Set(told).count == told.count)
             #expect(test.sink.isInOrder)
         }
     }
