@@ -31,15 +31,15 @@ extension Scheduler {
         }
     }
 
-    /// Ends a job that no timer is armed for and nothing of which is in progress.
+    /// Ends jobs that no timer is armed for and nothing of which is in progress.
     ///
-    /// Only the store knows whether it is one. So nothing else that the connection asks for is in progress
+    /// Only the store knows whether all are such jobs. So nothing else that the connection asks for is in progress
     /// meanwhile: what comes next would overtake the invalidation that has to begin anew.
-    /// - Returns: nil, with nothing done, for any other job.
-    nonisolated func invalidateIdle(_ job: JobID, caller: Caller) async throws -> ChangedJobs? {
+    /// - Returns: nil, with nothing done, if one of them is another.
+    nonisolated func invalidateIdle(_ jobs: [JobID], caller: Caller) async throws -> ChangedJobs? {
         guard terms.jobLimit(ofDirect: caller.uid) != nil else { return nil }
         return try await writeDirectly(isLong: false, of: caller.uid) {
-            try $0.invalidateIdle(job, caller: caller)
+            try $0.invalidateIdle(jobs, caller: caller)
         }
     }
 

@@ -37,7 +37,7 @@ import TimerControl
                 let job = try await test.add(ScheduleWords(in: "2h"))
                 #expect(test.sink.all(.jobAdded).last?.job == job.id)
                 let ended = try await test.scheduler.invalidateIdle(
-                    job.id,
+                    [job.id],
                     caller: TestScheduler.root
                 )
                 #expect(ended?.jobs.map(\.state) == [.invalidated])
@@ -93,18 +93,44 @@ import TimerControl
             let tied = try await test.add(ScheduleWords(every: "1h")) { $0.whilePid = getpid() }
             for job in [soon, running, tied] {
                 #expect(
-                    try await test.scheduler.invalidateIdle(job.id, caller: TestScheduler.root)
+                    try await test.scheduler.invalidateIdle([job.id], caller: TestScheduler.root)
                         == nil
                 )
                 #expect(try await test.job(job.id).state == .scheduled)
             }
             await #expect(throws: ControlError.noJob(JobID(rawValue: 99))) {
                 try await test.scheduler.invalidateIdle(
-                    JobID(rawValue: 99),
+                    [JobID(rawValue: 99)],
                     caller: TestScheduler.root
                 )
             }
             test.runner.end()
+        }
+    }
+
+    @Test("Of a list all are ended past the scheduler, or with one job of its own, none")
+    func listOfIdle() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(ScheduleWords(in: "1h"))
+            let soon = try await test.add(ScheduleWords(in: "3s"))
+            let far = try await test.add(
+                Array(repeating: ScheduleWords(in: "2h"), count: SaidByStore.slice + 1),
+                of: 0
+            ).map(\.id)
+            try await test.settle()
+            let root = TestScheduler.root
+            #expect(try await test.scheduler.invalidateIdle(far + [soon.id], caller: root) == nil)
+            for job in far { #expect(try await test.job(job).state == .scheduled) }
+            try await Self.holdingTheLoop(test) {
+                let ended = try await test.scheduler.invalidateIdle(far, caller: root)
+                #expect(ended?.jobs.map(\.id) == far)
+                #expect(ended?.untold == nil)
+                #expect(test.sink.all(.jobInvalidated).map(\.job) == far)
+            }
+            try await test.advance(by: .seconds(3 * 3600))
+            #expect(far.allSatisfy { test.fired($0).isEmpty })
+            #expect(test.fired(soon.id) == [3])
+            #expect(test.sink.isInOrder)
         }
     }
 
