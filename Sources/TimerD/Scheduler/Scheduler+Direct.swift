@@ -38,7 +38,10 @@ extension Scheduler {
     /// - Returns: nil, with nothing done, if one of them is another.
     nonisolated func invalidateIdle(_ jobs: [JobID], caller: Caller) async throws -> ChangedJobs? {
         guard terms.jobLimit(ofDirect: caller.uid) != nil else { return nil }
-        return try await writeDirectly(isLong: false, of: caller.uid) {
+        return try await writeDirectly(
+            isLong: jobs.count > Self.longWrite,
+            of: caller.uid
+        ) {
             try $0.invalidateIdle(jobs, caller: caller)
         }
     }

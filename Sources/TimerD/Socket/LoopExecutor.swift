@@ -39,7 +39,7 @@ extension Request {
     /// The store looks at each of them, and at each once more if one of them is the scheduler's.
     var fewToEnd: Int? {
         guard case .invalidateJobs(let request) = self, case .ids(let ids) = request.jobs,
-            !request.kill, ids.count <= Scheduler.longWrite
+            !request.kill, ids.count <= RequestLoad.manyJobs
         else { return nil }
         return ids.count
     }
