@@ -132,6 +132,7 @@ let package = Package(
                 "CLinux", "CYAML", "Locks", "Platform", "Schedules", "TimerControl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings,
@@ -141,7 +142,7 @@ let package = Package(
                 .unsafeFlags(
                     [
                         "-L\(Context.packageDirectory)/.build/archives",
-                        "-Xlinker", "--no-export-dynamic",
+                        "-Xlinker", "--no-export-dynamic", "-Xclang-linker", "-static-libgcc",
                     ],
                     .when(configuration: .release)
                 )

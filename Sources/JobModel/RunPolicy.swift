@@ -15,9 +15,12 @@ package struct RunPolicy: Hashable, Sendable {
     /// How long to wait before a retry; nil for `Backoff.standard`.
     package var backoff: Backoff?
     /// The exit statuses that are no failure.
-    package var successCodes: Set<Int32> = [0]
+    package var successCodes = RunPolicy.zeroAlone
     /// Run once when a fire has failed for good.
     package var onFailure: [String]?
+
+    /// One set for all jobs: few have their own.
+    private static let zeroAlone: Set<Int32> = [0]
 
     package init() {}
 

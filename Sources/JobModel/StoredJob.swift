@@ -25,7 +25,11 @@ package struct StoredJob: Sendable {
     package var addedAt: Timestamp
     package var endedAt: Timestamp?
     package var endReason: EndReason?
-    package var definition: JobDefinition
+    package var sharedDefinition: SharedDefinition
+    package var definition: JobDefinition {
+        _read { yield sharedDefinition.value }
+        _modify { yield &sharedDefinition.value }
+    }
     /// Which name and userInfo `definition` has, of those that the job has had.
     package var revision: Int64 = 1
     package var policy: JobPolicy
@@ -150,7 +154,7 @@ package struct StoredJob: Sendable {
         addedAt: Timestamp,
         endedAt: Timestamp? = nil,
         endReason: EndReason? = nil,
-        definition: JobDefinition,
+        definition: SharedDefinition,
         revision: Int64 = 1,
         policy: JobPolicy,
         held: String? = nil,
@@ -175,7 +179,7 @@ package struct StoredJob: Sendable {
         self.addedAt = addedAt
         self.endedAt = endedAt
         self.endReason = endReason
-        self.definition = definition
+        sharedDefinition = definition
         self.revision = revision
         self.policy = policy
         self.held = held

@@ -39,12 +39,14 @@ public final class ControlClient: Sendable {
 
     /// Connects to the daemon that listens at a path.
     ///
-    /// The threads of `group` do the work; by default those of the process.
+    /// The threads of `group` do the work; by default the caller's, if it is that of an event loop, else those
+    /// of the process.
     ///
     /// - Throws: `ClientError` `noDaemon` or `notPermitted`, which names the path.
     public static func connect(
         to path: String,
-        group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+        group: any EventLoopGroup = MultiThreadedEventLoopGroup.currentEventLoop
+            ?? MultiThreadedEventLoopGroup.singleton
     ) async throws(ClientError) -> ControlClient {
         try await connect(to: path, group: group, turnedAway: {})
     }

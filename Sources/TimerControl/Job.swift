@@ -27,8 +27,12 @@ public struct Job: Hashable, Sendable {
     public var stored: JSONValue?
     /// What became of its newest date that has come; only in a list that was asked for it.
     public var last: Run?
+    package var sharedDefinition: SharedDefinition
     /// On the wire its fields stand among the ones above.
-    public var definition: JobDefinition
+    public var definition: JobDefinition {
+        _read { yield sharedDefinition.value }
+        _modify { yield &sharedDefinition.value }
+    }
 
     public init(
         id: JobID,
@@ -41,6 +45,30 @@ public struct Job: Hashable, Sendable {
         endReason: String?,
         definition: JobDefinition
     ) {
+        self.init(
+            id: id,
+            owner: owner,
+            state: state,
+            fireDate: fireDate,
+            fires: fires,
+            addedAt: addedAt,
+            endedAt: endedAt,
+            endReason: endReason,
+            definition: SharedDefinition(definition)
+        )
+    }
+
+    package init(
+        id: JobID,
+        owner: String,
+        state: State,
+        fireDate: Timestamp?,
+        fires: Int,
+        addedAt: Timestamp,
+        endedAt: Timestamp?,
+        endReason: String?,
+        definition: SharedDefinition
+    ) {
         self.id = id
         self.owner = owner
         self.state = state
@@ -49,7 +77,7 @@ public struct Job: Hashable, Sendable {
         self.addedAt = addedAt
         self.endedAt = endedAt
         self.endReason = endReason
-        self.definition = definition
+        sharedDefinition = definition
     }
 
     /// When it fires next; nil once it fires no more.
@@ -79,7 +107,7 @@ extension Job: Codable {
         last = try container.decodeIfPresent(Run.self, forKey: .last)
         held = try container.decodeIfPresent(String.self, forKey: .held)
         stored = try container.decodeIfPresent(JSONValue.self, forKey: .stored)
-        definition = try JobDefinition(from: decoder)
+        sharedDefinition = SharedDefinition(try JobDefinition(from: decoder))
     }
 
     public func encode(to encoder: any Encoder) throws {

@@ -82,7 +82,10 @@ extension Job: JSONWritable {
         }
     }
 
-    func write(to writer: inout JSONWriter) {
+    func write(to writer: inout JSONWriter) { write(definition, to: &writer) }
+
+    /// `definition`: the job's, which is asked for once, not for each of its members.
+    private func write(_ definition: JobDefinition, to writer: inout JSONWriter) {
         writer.object { writer in
             for member in Member.all {
                 switch member {

@@ -89,7 +89,7 @@ extension QuickReader {
         }
 
         /// The definition; one without a schedule is none.
-        func finished() throws(Unusual) -> JobDefinition {
+        consuming func finished() throws(Unusual) -> JobDefinition {
             guard hasSchedule else { throw Unusual() }
             return definition
         }

@@ -2,12 +2,10 @@
 
 import ArgumentParser
 import Glibc
-import NIOCore
 import Schedules
 import TimerControl
 
 /// The command line of timerd: parses, runs one command, and ends with its status.
-@main
 struct Timerctl: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "timerctl",
@@ -37,16 +35,25 @@ struct Timerctl: AsyncParsableCommand {
         ]
     )
 
-    static func main() async {
-        // One thread for the one connection; NIO would begin one for each processor.
-        NIOSingletons.groupLoopCountSuggestion = 1
+    /// The command that the arguments ask for; ends the process after one that waits for nothing, and for
+    /// arguments that cannot be read.
+    static func parsed() -> any AsyncParsableCommand {
         do {
             var command = try parseAsRoot()
-            if var command = command as? any AsyncParsableCommand {
-                try await command.run()
-            } else {
-                try command.run()
-            }
+            if let command = command as? any AsyncParsableCommand { return command }
+            try command.run()
+            Glibc.exit(EXIT_SUCCESS)
+        } catch {
+            end(with: error)
+        }
+    }
+
+    /// Carries out a command and ends the process with its status.
+    static func carryOut(_ command: any AsyncParsableCommand) async -> Never {
+        var command = command
+        do {
+            try await command.run()
+            Glibc.exit(EXIT_SUCCESS)
         } catch {
             end(with: error)
         }

@@ -19,7 +19,7 @@ import Testing
             fires: 0,
             rowsSinceTrim: 0,
             addedAt: Timestamp(microseconds: 0),
-            definition: JobDefinition(schedule: ScheduleWords()),
+            definition: SharedDefinition(JobDefinition(schedule: ScheduleWords())),
             policy: policy
         )
     }

@@ -23,9 +23,9 @@ extension CommandHandler {
         var jobs = jobs
         let added: [StoredJob]
         do {
-            for (index, definition) in request.definitions.enumerated() where definition.isTied {
+            for index in jobs.indices where jobs[index].definition.isTied {
                 do {
-                    jobs[index].process = try holdTarget(of: definition, caller)
+                    jobs[index].process = try holdTarget(of: jobs[index].definition, caller)
                 } catch {
                     guard request.isList else { throw error }
                     throw ControlError(error.reason, "jobs[\(index)]: \(error.message)")
@@ -38,8 +38,8 @@ extension CommandHandler {
             }
             throw error
         }
-        for (new, job) in zip(jobs, added) where new.definition.whileConnected == true {
-            if let life = caller.life { scheduler.tie(job.id, to: life) }
+        for index in added.indices where jobs[index].definition.whileConnected == true {
+            if let life = caller.life { scheduler.tie(added[index].id, to: life) }
         }
         let views = view(added)
         guard !request.isList, let only = views.first else { return JobsReply(jobs: views) }
@@ -58,9 +58,15 @@ extension CommandHandler {
         lazy var zone = Zone.local
         var jobs: [NewJob] = []
         jobs.reserveCapacity(definitions.count)
-        for (index, definition) in definitions.enumerated() {
+        // By their places: a definition is not copied for a look at it.
+        for index in definitions.indices {
             do {
-                let job = try NewJob(definition, owner: caller.owner, at: moment, zone: zone)
+                let job = try NewJob(
+                    definitions[index],
+                    owner: caller.owner,
+                    at: moment,
+                    zone: zone
+                )
                 try requireNiceness(of: job)
                 jobs.append(job)
             } catch {
@@ -161,8 +167,8 @@ func requireDistinctNames(
     in list: String
 ) throws(ControlError) {
     var seen: [String: Int] = [:]
-    for (index, definition) in definitions.enumerated() {
-        guard let name = definition.name else { continue }
+    for index in definitions.indices {
+        guard let name = definitions[index].name else { continue }
         if let first = seen.updateValue(index, forKey: name) {
             throw ControlError(
                 .nameTaken,
@@ -206,7 +212,7 @@ extension NewJob {
         definition.until = policy.until?.rfc3339
         definition.schedule = definition.schedule.namingZone(of: resolved.schedule)
         rules = ZoneRules(definition.schedule, resolved.schedule)
-        self.definition = definition
+        sharedDefinition = SharedDefinition(definition)
         self.text = StoredDefinition(definition)
         // Only a length of time is on the elapsed clock; its dates were computed from the wall clock's now.
         self.firstFireDate = resolved.firstFireDate.map {

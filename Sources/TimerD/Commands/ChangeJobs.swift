@@ -6,8 +6,8 @@ import TimerControl
 extension CommandHandler {
     /// `job.invalidate`: ends the jobs for good, and their runs too if asked to.
     func invalidateJobs(_ request: InvalidateJobs, _ caller: Caller) async throws -> Answer {
-        if caller.isAlone, !request.kill, case .ids(let ids) = request.jobs, let id = ids.first,
-            let changed = try await scheduler.invalidateIdle(id, caller: caller)
+        if caller.isAlone, !request.kill, case .ids(let ids) = request.jobs,
+            let changed = try await scheduler.invalidateIdle(ids, caller: caller)
         {
             return reply(changed)
         }

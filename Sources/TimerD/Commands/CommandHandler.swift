@@ -160,7 +160,7 @@ struct CommandHandler: Sendable {
             addedAt: job.addedAt,
             endedAt: job.endedAt,
             endReason: job.endReason?.rawValue,
-            definition: job.definition
+            definition: job.sharedDefinition
         )
         if let due = job.dueDate, due != job.fireDate {
             view.dueDate = moment.wallDate(due, on: job.clock)

@@ -65,10 +65,10 @@ final class EventSequencer: Sendable {
     /// The same, all or none, from a thread that is not the scheduler's.
     ///
     /// - Returns: whether they were published; false as well while others wait for numbers.
-    func publishAll(_ events: [OutboxEvent]) -> Bool {
+    func publishAll(_ events: ArraySlice<OutboxEvent>) -> Bool {
         state.withLock { state in
             guard !state.isBehind, state.numbers.rest >= events.count else { return false }
-            return publish(events[...], &state) == events.count
+            return publish(events, &state) == events.count
         }
     }
 

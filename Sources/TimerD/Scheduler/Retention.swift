@@ -32,6 +32,11 @@ struct Retention: Sendable {
 
     func isDue(nextEvent: Int64) -> Bool { nextEvent >= event && date != nil }
 
+    /// Nothing was kept when the daemon started: there is nothing to look for before what comes gets too old.
+    mutating func startedWithNothing(now: Timestamp) {
+        date = now + max(limits.shortestAge, Self.pause)
+    }
+
     mutating func begin() { date = nil }
 
     /// Ends a look that has found nothing more to do before `next`.

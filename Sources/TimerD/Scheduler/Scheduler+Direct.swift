@@ -31,15 +31,18 @@ extension Scheduler {
         }
     }
 
-    /// Ends a job that no timer is armed for and nothing of which is in progress.
+    /// Ends jobs that no timer is armed for and nothing of which is in progress.
     ///
-    /// Only the store knows whether it is one. So nothing else that the connection asks for is in progress
+    /// Only the store knows whether all are such jobs. So nothing else that the connection asks for is in progress
     /// meanwhile: what comes next would overtake the invalidation that has to begin anew.
-    /// - Returns: nil, with nothing done, for any other job.
-    nonisolated func invalidateIdle(_ job: JobID, caller: Caller) async throws -> ChangedJobs? {
+    /// - Returns: nil, with nothing done, if one of them is another.
+    nonisolated func invalidateIdle(_ jobs: [JobID], caller: Caller) async throws -> ChangedJobs? {
         guard terms.jobLimit(ofDirect: caller.uid) != nil else { return nil }
-        return try await writeDirectly(isLong: false, of: caller.uid) {
-            try $0.invalidateIdle(job, caller: caller)
+        return try await writeDirectly(
+            isLong: jobs.count > Self.longWrite,
+            of: caller.uid
+        ) {
+            try $0.invalidateIdle(jobs, caller: caller)
         }
     }
 
@@ -74,11 +77,13 @@ extension Scheduler {
                 switch result {
                 case .failure(let error): continuation.resume(throwing: error)
                 case .success((let value, let outcome)):
-                    if isOver(outcome) { return continuation.resume(returning: value) }
+                    guard let rest = publish(outcome) else {
+                        return continuation.resume(returning: value)
+                    }
                     terms.beginHandover()
                     loop.perform {
                         self.assumeIsolated { scheduler in
-                            scheduler.take(outcome) { _ in continuation.resume(returning: value) }
+                            scheduler.take(rest) { _ in continuation.resume(returning: value) }
                         }
                     }
                 }
@@ -88,24 +93,29 @@ extension Scheduler {
 
     /// Publishes what a write has to tell, if the scheduler has nothing to do about it; on the store's thread.
     ///
-    /// - Returns: false, with nothing done, if it has.
-    private nonisolated func isOver(_ outcome: StoreOutcome) -> Bool {
-        // What many jobs tell is told a slice at a time, as no fire is to wait for it.
-        guard outcome.outboxEvents.count <= SaidByStore.slice,
-            !outcome.isOverfull, outcome.zones == nil,
+    /// - Returns: what is left for the scheduler; nil if nothing is.
+    private nonisolated func publish(_ outcome: StoreOutcome) -> StoreOutcome? {
+        guard !outcome.isOverfull, outcome.zones == nil,
             outcome.outboxEvents.allSatisfy({
                 [.jobAdded, .jobInvalidated].contains($0.event.type)
             }),
             terms.isNothingNew(outcome.jobs)
-        else { return false }
+        else { return outcome }
         let before = sequencer.next
-        guard sequencer.publishAll(outcome.outboxEvents) else { return false }
+        var rest = outcome.outboxEvents[...]
+        // A slice at a time: a fire that is due meanwhile gets its number in between.
+        while !rest.isEmpty, sequencer.publishAll(rest.prefix(SaidByStore.slice)) {
+            rest = rest.dropFirst(SaidByStore.slice)
+        }
         extendNumbers()
         // The scheduler looks now and then whether there are too many events.
         if before >> 8 != sequencer.next >> 8 {
             loop.perform { self.assumeIsolated { $0.pruneIfManyEvents() } }
         }
-        return true
+        guard !rest.isEmpty else { return nil }
+        var left = outcome
+        left.outboxEvents = Array(rest)
+        return left
     }
 }
 

@@ -11,11 +11,13 @@ extension Scheduler {
     ///
     /// - Throws: why that could not be stored; then nothing has been run and nothing is armed.
     func recover() async throws -> Recovered {
-        let untold = try await write { transaction in
+        let (untold, keepsNothing) = try await write { transaction in
             try transaction.zoneRules.deleteUnused()
             try transaction.lookAtZones()
-            return try Outbox(transaction.database).events()
+            let keepsNothing = Pruner.keepsNothing(transaction.database)
+            return (try Outbox(transaction.database).events(), keepsNothing)
         }
+        if keepsNothing { retention.startedWithNothing(now: clock.now().elapsed) }
         publish(untold)
         return try await write { writer in
             let recovered = try writer.recover()

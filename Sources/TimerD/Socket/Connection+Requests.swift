@@ -47,8 +47,9 @@ extension Connection {
         inFlight += 1
         let connection = NIOLoopBound(self, eventLoop: loop)
         let (handle, gate) = (environment.handle, environment.gate)
+        let fewToEnd = request.fewToEnd
         let isAlone =
-            request.invalidatesOne && inFlight == 1 && backlog.isEmpty
+            fewToEnd != nil && inFlight == 1 && backlog.isEmpty
             && lines.count == 0
         let way = isAlone ? .alone : RequestWay(of: request)
         var peer = peer
@@ -63,7 +64,8 @@ extension Connection {
             // Not on the loop: `finish` is called there later, after the task has been stored in `reads`.
             reads[ticket] = Task(operation: body)
         } else {
-            let executor = way == .brief || way == .alone ? environment.executor : nil
+            let isOnLoop = way == .brief || way == .alone && fewToEnd == 1
+            let executor = isOnLoop ? environment.executor : nil
             let task = Task.immediate(executorPreference: executor, operation: body)
             if request.isRead, replies.isMissing(ticket) { reads[ticket] = task }
         }
@@ -124,7 +126,8 @@ extension ControlError {
 enum RequestWay: Hashable, Sendable {
     /// On the event loop: see `Request.isBrief`.
     case brief
-    /// On the event loop, and no other request of the connection begins before its end.
+    /// No other request of the connection begins before its end; on the event loop if it ends one job, else
+    /// on the threads of the pool.
     case alone
     /// On the threads of the pool.
     case long

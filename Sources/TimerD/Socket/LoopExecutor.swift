@@ -34,12 +34,14 @@ extension Request {
         }
     }
 
-    /// Whether it ends a single job, named by its id.
-    var invalidatesOne: Bool {
-        guard case .invalidateJobs(let request) = self, case .ids(let ids) = request.jobs else {
-            return false
-        }
-        return ids.count == 1 && !request.kill
+    /// How many jobs it ends, where it names a few by their ids; nil for any other request.
+    ///
+    /// The store looks at each of them, and at each once more if one of them is the scheduler's.
+    var fewToEnd: Int? {
+        guard case .invalidateJobs(let request) = self, case .ids(let ids) = request.jobs,
+            !request.kill, ids.count <= RequestLoad.manyJobs
+        else { return nil }
+        return ids.count
     }
 
     /// Whether the answer may have to wait for something to happen; the request is cancelled when the client

@@ -10,7 +10,8 @@ struct NewJob: Sendable {
     var schedule: Schedule
     /// On the job's clock.
     var firstFireDate: Timestamp?
-    let definition: JobDefinition
+    let sharedDefinition: SharedDefinition
+    var definition: JobDefinition { _read { yield sharedDefinition.value } }
     /// The definition as it is stored; encoded before the write, because other writes wait for that.
     let text: StoredDefinition
     var policy: JobPolicy

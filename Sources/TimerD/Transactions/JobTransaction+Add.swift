@@ -112,7 +112,7 @@ extension JobTransaction {
             addedAt: moment.wall,
             endedAt: nil,
             endReason: nil,
-            definition: new.definition,
+            definition: new.sharedDefinition,
             policy: new.policy,
             rules: new.rules?.id
         )

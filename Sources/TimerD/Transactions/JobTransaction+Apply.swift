@@ -65,7 +65,7 @@ extension JobTransaction {
         let isPaused =
             new.definition.paused
             ?? (job.definition.paused == true ? false : job.state == .paused)
-        job.definition = new.definition
+        job.sharedDefinition = new.sharedDefinition
         job.revision = try EventWords(database).revision(of: id)
         job.policy = new.policy
         let date = job.wallFireDate(at: moment)

@@ -36,18 +36,24 @@ extension JobTransaction {
         return changed
     }
 
-    /// Ends a job if no timer is armed for it and nothing of it is in progress; does nothing to any other.
+    /// Ends jobs if no timer is armed for any of them and nothing of them is in progress; else does nothing.
     ///
     /// The scheduler has been told of each claim, open fire and tie, and of nothing else.
-    /// - Returns: nil for any other.
-    mutating func invalidateIdle(_ id: JobID, caller: Caller) throws -> ChangedJobs? {
+    /// - Returns: nil where nothing was done.
+    mutating func invalidateIdle(_ ids: [JobID], caller: Caller) throws -> ChangedJobs? {
         let owner = try Queries(database).id(of: caller.onlyOwner)
-        guard let job = try jobToChange(id, of: owner) else { throw ControlError.noJob(id) }
-        guard job.state.isLive, job.claim == nil, !job.isHeld, job.unread == nil,
-            !job.definition.isTied, try !fires.hasOpen(id)
-        else { return nil }
-        let told = try apply(.invalidate, to: job, in: PageRoom())
-        return ChangedJobs(jobs: outcome.jobs, told: told ? 1 : 0)
+        var idle: [StoredJob] = []
+        idle.reserveCapacity(ids.count)
+        for id in ids {
+            guard let job = try jobToChange(id, of: owner) else { throw ControlError.noJob(id) }
+            guard job.state.isLive, job.claim == nil, !job.isHeld, job.unread == nil,
+                !job.definition.isTied, try !fires.hasOpen(id)
+            else { return nil }
+            idle.append(job)
+        }
+        let room = PageRoom()
+        let told = try idle.count { try apply(.invalidate, to: $0, in: room) }
+        return ChangedJobs(jobs: outcome.jobs, told: told)
     }
 
     /// Returns how many of the jobs fit into the reply.

@@ -13,6 +13,9 @@ struct RetentionLimits: Hashable, Sendable {
     /// How much of one user is stored; nil for any amount.
     var maxBytesPerUser: Int64?
     var eventsMaxAge = TimeSpan.seconds(30 * 86_400)
+
+    /// Nothing that is stored from now on is too old before that time has passed.
+    var shortestAge: TimeSpan { min(historyMaxAge, eventsMaxAge) }
 }
 
 /// How far a daemon has come with removing old rows.
@@ -56,6 +59,17 @@ struct Pruner {
         transaction = JobTransaction(database, at: moment, horizon: .distantPast)
         self.limits = limits
         self.progress = progress
+    }
+
+    /// Whether the database holds nothing that gets too old.
+    static func keepsNothing(_ database: Database) -> Bool {
+        // try?: what cannot be read is kept as well.
+        let isEmpty =
+            try? EventLog(database).oldest(limit: 1).isEmpty
+            && Outbox(database).events().isEmpty
+            && FireStore(database).oldest(after: FireID(rawValue: 0), limit: 1).isEmpty
+            && JobStore(database).firstEnd(from: .distantPast) == nil
+        return isEmpty ?? false
     }
 
     private var moment: ClockReading { transaction.moment }

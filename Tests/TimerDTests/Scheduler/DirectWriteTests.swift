@@ -37,7 +37,7 @@ import TimerControl
                 let job = try await test.add(ScheduleWords(in: "2h"))
                 #expect(test.sink.all(.jobAdded).last?.job == job.id)
                 let ended = try await test.scheduler.invalidateIdle(
-                    job.id,
+                    [job.id],
                     caller: TestScheduler.root
                 )
                 #expect(ended?.jobs.map(\.state) == [.invalidated])
@@ -93,18 +93,44 @@ import TimerControl
             let tied = try await test.add(ScheduleWords(every: "1h")) { $0.whilePid = getpid() }
             for job in [soon, running, tied] {
                 #expect(
-                    try await test.scheduler.invalidateIdle(job.id, caller: TestScheduler.root)
+                    try await test.scheduler.invalidateIdle([job.id], caller: TestScheduler.root)
                         == nil
                 )
                 #expect(try await test.job(job.id).state == .scheduled)
             }
             await #expect(throws: ControlError.noJob(JobID(rawValue: 99))) {
                 try await test.scheduler.invalidateIdle(
-                    JobID(rawValue: 99),
+                    [JobID(rawValue: 99)],
                     caller: TestScheduler.root
                 )
             }
             test.runner.end()
+        }
+    }
+
+    @Test("Of a list all are ended past the scheduler, or with one job of its own, none")
+    func listOfIdle() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(ScheduleWords(in: "1h"))
+            let soon = try await test.add(ScheduleWords(in: "3s"))
+            let far = try await test.add(
+                Array(repeating: ScheduleWords(in: "2h"), count: SaidByStore.slice + 1),
+                of: 0
+            ).map(\.id)
+            try await test.settle()
+            let root = TestScheduler.root
+            #expect(try await test.scheduler.invalidateIdle(far + [soon.id], caller: root) == nil)
+            for job in far { #expect(try await test.job(job).state == .scheduled) }
+            try await Self.holdingTheLoop(test) {
+                let ended = try await test.scheduler.invalidateIdle(far, caller: root)
+                #expect(ended?.jobs.map(\.id) == far)
+                #expect(ended?.untold == nil)
+                #expect(test.sink.all(.jobInvalidated).map(\.job) == far)
+            }
+            try await test.advance(by: .seconds(3 * 3600))
+            #expect(far.allSatisfy { test.fired($0).isEmpty })
+            #expect(test.fired(soon.id) == [3])
+            #expect(test.sink.isInOrder)
         }
     }
 
@@ -175,15 +201,39 @@ import TimerControl
         }
     }
 
-    @Test("The events of a list are told a slice at a time, by the scheduler")
+    @Test("A list of far jobs is added and told while the scheduler's thread is held")
     func longList() async throws {
         try await TestScheduler.with { test in
             try await test.add(ScheduleWords(in: "1h"))
+            try await test.settle()
+            try await Self.holdingTheLoop(test) {
+                let added = try await test.add(
+                    Array(repeating: ScheduleWords(in: "2h"), count: 2 * SaidByStore.slice + 1),
+                    of: 1001
+                )
+                let told = test.sink.all(.jobAdded).map(\.job)
+                #expect(told.suffix(added.count) == added.map(\.id)[...])
+            }
+            #expect(test.sink.isInOrder)
+        }
+    }
+
+    @Test("What finds no numbers any more is told by the scheduler, once, in order")
+    func numbersUsedUp() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(ScheduleWords(in: "1h"))
+            try await test.settle()
+            let sequencer = test.scheduler.sequencer
+            sequencer.setBehind(true)
             let added = try await test.add(
                 Array(repeating: ScheduleWords(in: "2h"), count: SaidByStore.slice + 1),
                 of: 1001
             )
-            #expect(test.sink.all(.jobAdded).map(\.job).suffix(added.count) == added.map(\.id)[...])
+            sequencer.setBehind(false)
+            try await test.settle()
+            let told = test.sink.all(.jobAdded).map(\.job)
+            #expect(told.suffix(added.count) == added.map(\.id)[...])
+            #expect(Set(told).count == told.count)
             #expect(test.sink.isInOrder)
         }
     }

@@ -266,4 +266,19 @@ struct RetentionTests {
             #expect(try #require(date) > test.clock.now().elapsed + .seconds(29 * 86_400))
         }
     }
+
+    @Test("A start looks a minute later at what is kept, and where nothing is kept, not at all")
+    func firstLook() async throws {
+        let folder = try TemporaryFolder()
+        let first = try await TestScheduler(folder: folder.path)
+        let start = first.clock.now().elapsed
+        #expect(await first.scheduler.retention.date == start + .seconds(30 * 86_400))
+        try await first.add(ScheduleWords(in: "1h"))
+        let machine = first.clock.machine
+        try await first.close()
+        let second = try await TestScheduler(folder: folder.path, machine: machine)
+        let now = second.clock.now().elapsed
+        #expect(await second.scheduler.retention.date == now + Retention.pause)
+        try await second.close()
+    }
 }

@@ -263,10 +263,11 @@ import TimerControl
     }
 
     @Test(
-        "An invalidation of one job begins alone, and what follows waits for its end",
-        arguments: [0, 70_000]
+        "An invalidation of a few jobs begins alone, and what follows waits for its end",
+        arguments: [0, 70_000],
+        ["[1]", "[1,2,3]"]
     )
-    func alone(length: Int) async throws {
+    func alone(length: Int, ids: String) async throws {
         let (gate, begun) = (Gate(), Tally())
         try await TestSocket.with { request, peer in
             _ = begun.add()
@@ -277,7 +278,7 @@ import TimerControl
             func ask(_ id: Int, _ method: String, _ params: String) -> String {
                 #"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":\#(params)}"# + "\n"
             }
-            try await client.send(ask(1, "job.invalidate", #"{"ids":[1]}"#))
+            try await client.send(ask(1, "job.invalidate", #"{"ids":\#(ids)}"#))
             await begun.reach(1)
             try await client.send(
                 ask(2, "job.get", #"{"name":"\#(String(repeating: "x", count: length))"}"#)

@@ -33,7 +33,7 @@ extension StoredJob {
             addedAt: moment.wall,
             endedAt: nil,
             endReason: nil,
-            definition: new.definition,
+            definition: new.sharedDefinition,
             policy: new.policy
         )
     }
