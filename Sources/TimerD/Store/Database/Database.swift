@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CGatheredLog
 import CSQLite
 import Glibc
 
@@ -55,6 +56,7 @@ final class Database {
             case .readWriteCreate:
                 try configureWriter()
                 try settleLog()
+                try gatherLog()
                 takeOverCheckpoints()
                 let real = String(cString: sqlite3_db_filename(handle, "main"))
                 files = OpenedFiles(path: path, real: real, on: disk)
@@ -275,6 +277,12 @@ final class Database {
             try check(methods.xWrite(file, bytes, count, offset))
         }
         try check(methods.xSync(file, SQLITE_SYNC_NORMAL))
+    }
+
+    /// Has each commit write the log with one system call.
+    private func gatherLog() throws(DatabaseError) {
+        let code = gather_log(handle)
+        if code != SQLITE_OK { throw DatabaseError(code: code, message: "no memory", path: path) }
     }
 
     /// Replaces SQLite's own hook, which checkpoints; this one counts.
