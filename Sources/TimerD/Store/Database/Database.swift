@@ -39,6 +39,8 @@ final class Database {
     private var files: OpenedFiles?
     /// Pages in the write-ahead log after the last commit that wrote any.
     private var loggedPages: Int32 = 0
+    /// In bytes; a database of an earlier version has larger ones.
+    private var pageSize = DatabaseFile.pageSize
     /// Commits that wrote any: one that changed nothing touches no disk.
     private(set) var loggedCommits = 0
 
@@ -57,7 +59,7 @@ final class Database {
                 try configureWriter()
                 try settleLog()
                 try gatherLog()
-                takeOverCheckpoints()
+                try takeOverCheckpoints()
                 let real = String(cString: sqlite3_db_filename(handle, "main"))
                 files = OpenedFiles(path: path, real: real, on: disk)
             case .readOnly: try configureReader()
@@ -222,13 +224,13 @@ final class Database {
 
     // MARK: - The write-ahead log
 
-    /// Copies the log into the file if it has grown to 1,000 pages (4 MiB).
+    /// Copies the log into the file if it has grown to 4 MiB.
     ///
     /// SQLite would do so within the commit that passes that size, and the callers that wait for that commit
     /// would wait for the copy too: so the owner calls this after it has told them. There is no error: what
     /// cannot be copied now stays in the log, and counts again at the next commit.
     func checkpointIfDue() {
-        guard loggedPages >= 1000 else { return }
+        guard Int(loggedPages) * pageSize >= 4 << 20 else { return }
         loggedPages = 0
         sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
     }
@@ -286,7 +288,8 @@ final class Database {
     }
 
     /// Replaces SQLite's own hook, which checkpoints; this one counts.
-    private func takeOverCheckpoints() {
+    private func takeOverCheckpoints() throws(DatabaseError) {
+        pageSize = try prepare("PRAGMA page_size").value() ?? pageSize
         sqlite3_wal_hook(
             handle,
             { context, _, _, pages in
