@@ -64,6 +64,8 @@ let package = Package(
         .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CLinux"),
         .target(name: "CSpawn"),
+        // SQLite's log, written in one piece for each commit.
+        .target(name: "CGatheredLog", dependencies: ["CSQLite"]),
         .target(name: "Locks", swiftSettings: settings),
         .target(
             name: "Platform",
@@ -99,8 +101,8 @@ let package = Package(
         .target(
             name: "TimerD",
             dependencies: [
-                "CLinux", "CPAM", "CSQLite", "CSpawn", "JobModel", "Locks", "Migrations",
-                "Platform",
+                "CGatheredLog", "CLinux", "CPAM", "CSQLite", "CSpawn", "JobModel", "Locks",
+                "Migrations", "Platform",
                 "RunLoopTimers", "Schedules", "TimerControl",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),

@@ -21,4 +21,7 @@ package struct Owner: Hashable, Sendable {
 }
 
 /// The number of an owner's row; 0 is root's.
-package typealias OwnerID = Identifier<Owner>
+package struct OwnerID: Identifier {
+    package var rawValue: Int64
+    package init(rawValue: Int64) { self.rawValue = rawValue }
+}

@@ -97,9 +97,13 @@ extension RunCursor: JSONWritable {
     }
 }
 
-extension Identifier: JSONWritable {
+extension JSONWritable where Self: Identifier {
     func write(to writer: inout JSONWriter) { writer.write(rawValue) }
 }
+
+extension JobID: JSONWritable {}
+extension FireID: JSONWritable {}
+extension RunID: JSONWritable {}
 
 extension Run: JSONWritable {
     func write(to writer: inout JSONWriter) {

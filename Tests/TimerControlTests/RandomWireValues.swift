@@ -55,7 +55,7 @@ struct RandomWireValues {
         )
     }
 
-    private mutating func id<Subject>() -> Identifier<Subject> { Identifier(rawValue: number()) }
+    private mutating func id<ID: Identifier>() -> ID { ID(rawValue: number()) }
 
     mutating func json(depth: Int = 0) -> JSONValue {
         switch Int.random(in: 0...(depth < 3 ? 7 : 5), using: &dice) {

@@ -38,27 +38,27 @@ enum EventRow {
 extension Database {
     /// Inserts a row of `events`.
     func insert(_ event: Event) throws {
-        try prepare(EventLog.SQL.insert).run(
-            event.seq,
-            event.type,
-            event.at,
-            event.job,
-            event.revision,
-            event.ownerID,
-            event.fire,
-            event.run,
-            event.redelivered == true,
-            event.reason,
-            event.fireDate,
-            event.firedAt == event.at ? nil : event.firedAt,
-            event.missed,
-            event.dates,
-            event.through,
-            event.attempt,
-            event.outcome,
-            event.status ?? event.signal,
-            event.onFailure == true
-        )
+        try prepare(EventLog.SQL.insert).run {
+            $0.add(event.seq)
+            $0.add(event.type)
+            $0.add(event.at)
+            $0.add(event.job)
+            $0.add(event.revision)
+            $0.add(event.ownerID)
+            $0.add(event.fire)
+            $0.add(event.run)
+            $0.add(event.redelivered == true)
+            $0.add(event.reason)
+            $0.add(event.fireDate)
+            $0.add(event.firedAt == event.at ? nil : event.firedAt)
+            $0.add(event.missed)
+            $0.add(event.dates)
+            $0.add(event.through)
+            $0.add(event.attempt)
+            $0.add(event.outcome)
+            $0.add(event.status ?? event.signal)
+            $0.add(event.onFailure == true)
+        }
     }
 }
 

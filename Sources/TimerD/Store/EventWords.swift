@@ -47,7 +47,7 @@ struct EventWords {
         guard events.count > 1, let first = ids.min(), let last = ids.max(),
             last - first < Int64(2 * events.count)
         else { return [:] }
-        var jobs: [JobID: Int64] = [:]
+        var jobs = [JobID: Int64](minimumCapacity: events.count)
         try database.prepare(SQL.unchanged).forEach(first, last) { row in
             jobs[try row.get(0)] = try row.get(1, as: Int64.self)
         }

@@ -6,32 +6,41 @@ import TimerControl
 /// What a job is, as its user stated it: the rows of definitions, names, tags and targets.
 extension JobStore {
     /// Inserts a job's own row; `fireDate` is when it is due as well.
-    func insert(_ new: NewJob, _ state: Job.State, fireDate: Timestamp?, of owner: OwnerID) throws
-        -> JobID
-    {
-        try database.prepare(SQL.insert).run(
-            owner,
-            state,
-            new.clock,
-            new.schedule.anchor,
-            fireDate,
-            new.rules?.id
-        )
+    ///
+    /// `number`: of the job, where the same write has given the number before it; nil to look for the next.
+    func insert(
+        _ new: NewJob,
+        _ state: Job.State,
+        fireDate: Timestamp?,
+        of owner: OwnerID,
+        number: JobID?
+    ) throws -> JobID {
+        let (clock, anchor, rules) = (new.clock, new.schedule.anchor, new.rules?.id)
+        try database.prepare(SQL.insert).run {
+            $0.add(owner)
+            $0.add(state)
+            $0.add(clock)
+            $0.add(anchor)
+            $0.add(fireDate)
+            $0.add(rules)
+            $0.add(number)
+        }
         let id = JobID(rawValue: database.lastInsertRowID)
         if case .reboot = new.schedule { try database.prepare(SQL.insertBoot).run(id) }
         return id
     }
 
     func insertDefinition(_ new: NewJob, of id: JobID, owner: OwnerID, at date: Timestamp) throws {
-        try database.prepare(SQL.insertDefinition).run(
-            id,
-            date,
-            new.definition.name,
-            new.text.definition,
-            new.text.userInfo,
-            owner
-        )
-        if let name = new.definition.name {
+        let (name, text) = (new.definition.name, new.text)
+        try database.prepare(SQL.insertDefinition).run {
+            $0.add(id)
+            $0.add(date)
+            $0.add(name)
+            $0.add(text.definition)
+            $0.add(text.userInfo)
+            $0.add(owner)
+        }
+        if let name {
             try database.prepare(SQL.insertName).run(owner, name, id)
         }
         try insertTags(new.definition.tags, of: id, owner)
@@ -102,7 +111,7 @@ struct TiedJob: Hashable, Sendable {
 extension JobStore.SQL {
     static let insert = """
         INSERT INTO jobs (id, owner_id, state, clock, anchor_us, fire_date_us, due_us, zone_rules_id)
-        VALUES (\(DaemonState.SQL.next("jobs")), ?1, ?2, ?3, ?4, ?5, ?5, ?6)
+        VALUES (coalesce(?7, \(DaemonState.SQL.next("jobs"))), ?1, ?2, ?3, ?4, ?5, ?5, ?6)
         """
     static let insertBoot = "INSERT INTO boot_jobs VALUES (?1)"
     static let insertDefinition = """

@@ -20,18 +20,19 @@ struct Outbox {
         var rest = tally
         for start in stride(from: 0, to: events.count, by: Self.rowLimit) {
             let part = events[start..<min(start + Self.rowLimit, events.count)]
-            var text = OutboxText()
+            var text = OutboxText(events: part.count)
             for event in part { text.append(event) }
+            let events = text.text()
             try refreshSums()
             let owner = rest.owners.first
-            try database.prepare(SQL.insert).run(
-                owner?.key,
-                owner?.value.live ?? 0,
-                owner?.value.bytes ?? 0,
-                rest.scheduled,
-                rest.paused,
-                text.text
-            )
+            try database.prepare(SQL.insert).run {
+                $0.add(owner?.key)
+                $0.add(owner?.value.live ?? 0)
+                $0.add(owner?.value.bytes ?? 0)
+                $0.add(rest.scheduled)
+                $0.add(rest.paused)
+                $0.add(events)
+            }
             rest = JobTally()
             let row = database.lastInsertRowID
             if let owner { database.outboxSums?.add(row, owner.key, owner.value) }

@@ -8,9 +8,19 @@ import TimerControl
 /// SQLite reads it by `columns` (`Outbox.SQL.events`), whose order is that of `append`. Values that
 /// are missing at the end of an event are left out: of a new job most are.
 struct OutboxText {
-    private var bytes = Array("[".utf8)
+    private var bytes: [UInt8] = []
 
-    var text: String { String(decoding: bytes, as: UTF8.self) + "]" }
+    init(events: Int) {
+        // An event of a new job takes 60 to 90 bytes.
+        bytes.reserveCapacity(96 * events)
+        bytes.append(UInt8(ascii: "["))
+    }
+
+    /// All of it; nothing is appended any more.
+    consuming func text() -> String {
+        bytes.append(UInt8(ascii: "]"))
+        return String(decoding: bytes, as: UTF8.self)
+    }
 
     /// The columns of `events` in the order in which an event's array has them.
     static let columns = [
@@ -71,13 +81,17 @@ struct OutboxText {
 extension [UInt8] {
     fileprivate mutating func appendDecimal(_ value: Int64) {
         if value < 0 { append(UInt8(ascii: "-")) }
-        let start = count
-        var rest = value.magnitude
-        repeat {
-            append(UInt8(ascii: "0") + UInt8(rest % 10))
-            rest /= 10
-        } while rest > 0
-        self[start...].reverse()
+        // Of 64 bits at most; written from the last digit on.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var start = digits.count
+            var rest = value.magnitude
+            repeat {
+                start -= 1
+                digits[start] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            } while rest > 0
+            append(contentsOf: digits[start...])
+        }
     }
 
     fileprivate mutating func appendJSON(_ text: String) {

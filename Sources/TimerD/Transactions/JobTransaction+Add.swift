@@ -92,7 +92,9 @@ extension JobTransaction {
         let state: Job.State = new.definition.paused == true ? .paused : .scheduled
         let fireDate = new.firstFireDate(at: moment)
         if let rules = new.rules { try remember(rules) }
-        let id = try jobs.insert(new, state, fireDate: fireDate, of: owner)
+        let number = lastAdded.map { JobID(rawValue: $0.rawValue + 1) }
+        let id = try jobs.insert(new, state, fireDate: fireDate, of: owner, number: number)
+        lastAdded = id
         if new.definition.isTied { try jobs.insertTarget(of: id, new.process) }
         try jobs.insertDefinition(new, of: id, owner: owner, at: moment.wall)
         count(leaving: nil, entering: state)

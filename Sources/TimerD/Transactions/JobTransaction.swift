@@ -28,6 +28,8 @@ struct JobTransaction {
     /// What it has counted, and the events that it tells, since they were last stored.
     var tally = JobTally()
     var enqueued: [Event] = []
+    /// The job that it has added last: no other write gives numbers meanwhile.
+    var lastAdded: JobID?
     /// The job that a change has read last, and its revision then.
     private var justRead: (job: JobID, revision: Int64)?
 

@@ -148,7 +148,10 @@ extension CrashSimulation {
                 register(job.id)
                 if let connection, life?.isReady == true { connections[job.id] = connection }
             }
-            for holder in holders where added[0].id != holder.id { ended(holder.id) }
+            for holder in holders where added[0].id != holder.id {
+                // One that had finished by itself had given its name back: what is left of its last fire goes on.
+                if stored(holder.id)?.state != .finished { ended(holder.id) }
+            }
         }
     }
 

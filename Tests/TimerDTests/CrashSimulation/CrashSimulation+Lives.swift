@@ -41,10 +41,10 @@ extension CrashSimulation {
         guard crashesLeft > 0, !isEnding else { return }
         if conductor.dice.isTrue(0.35) {
             let fault = CrashDisk.Fault.allCases.randomElement(using: &conductor.dice) ?? .full
-            disk.fail(at: disk.operations + logarithmic(400), fault)
+            disk.fail(at: disk.operations + logarithmic(90), fault)
         }
         if conductor.dice.isTrue(0.8) {
-            disk.crash(at: disk.operations + logarithmic(700))
+            disk.crash(at: disk.operations + logarithmic(150))
         } else {
             killAtStep = steps + Int(logarithmic(3000))
         }

@@ -154,14 +154,16 @@ import Testing
         let database = try Database(path: path, mode: .readWriteCreate)
         try database.execute("CREATE TABLE t (a BLOB)")
         let before = try folder.size(of: "timerd.db")
+        // In pages that follow each other, with four bytes of each for the number of the next.
+        let pages = (4 << 20) / DatabaseFile.pageSize - 1
         try database.prepare("INSERT INTO t VALUES (?)")
-            .run([UInt8](repeating: 1, count: 999 * 4096))
+            .run([UInt8](repeating: 1, count: pages * (DatabaseFile.pageSize - 4)))
         #expect(try folder.size(of: "timerd.db") == before)
         try database.prepare("INSERT INTO t VALUES (?)").run([1, 2, 3] as [UInt8])
         #expect(try folder.size(of: "timerd.db") == before)
         database.checkpointIfDue()
         let copied = try folder.size(of: "timerd.db") ?? 0
-        #expect(copied > 999 * 4096)
+        #expect(copied > pages * DatabaseFile.pageSize)
         // Now that it is copied, the log is written from its beginning again.
         let logged = try folder.size(of: "timerd.db-wal")
         try database.prepare("INSERT INTO t VALUES (?)").run([4] as [UInt8])

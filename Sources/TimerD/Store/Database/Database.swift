@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CGatheredLog
 import CSQLite
 import Glibc
 
@@ -38,6 +39,8 @@ final class Database {
     private var files: OpenedFiles?
     /// Pages in the write-ahead log after the last commit that wrote any.
     private var loggedPages: Int32 = 0
+    /// In bytes; a database of an earlier version has larger ones.
+    private var pageSize = DatabaseFile.pageSize
     /// Commits that wrote any: one that changed nothing touches no disk.
     private(set) var loggedCommits = 0
 
@@ -55,7 +58,8 @@ final class Database {
             case .readWriteCreate:
                 try configureWriter()
                 try settleLog()
-                takeOverCheckpoints()
+                try gatherLog()
+                try takeOverCheckpoints()
                 let real = String(cString: sqlite3_db_filename(handle, "main"))
                 files = OpenedFiles(path: path, real: real, on: disk)
             case .readOnly: try configureReader()
@@ -220,13 +224,13 @@ final class Database {
 
     // MARK: - The write-ahead log
 
-    /// Copies the log into the file if it has grown to 1,000 pages (4 MiB).
+    /// Copies the log into the file if it has grown to 4 MiB.
     ///
     /// SQLite would do so within the commit that passes that size, and the callers that wait for that commit
     /// would wait for the copy too: so the owner calls this after it has told them. There is no error: what
     /// cannot be copied now stays in the log, and counts again at the next commit.
     func checkpointIfDue() {
-        guard loggedPages >= 1000 else { return }
+        guard Int(loggedPages) * pageSize >= 4 << 20 else { return }
         loggedPages = 0
         sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
     }
@@ -277,8 +281,15 @@ final class Database {
         try check(methods.xSync(file, SQLITE_SYNC_NORMAL))
     }
 
+    /// Has each commit write the log with one system call.
+    private func gatherLog() throws(DatabaseError) {
+        let code = gather_log(handle)
+        if code != SQLITE_OK { throw DatabaseError(code: code, message: "no memory", path: path) }
+    }
+
     /// Replaces SQLite's own hook, which checkpoints; this one counts.
-    private func takeOverCheckpoints() {
+    private func takeOverCheckpoints() throws(DatabaseError) {
+        pageSize = try prepare("PRAGMA page_size").value() ?? pageSize
         sqlite3_wal_hook(
             handle,
             { context, _, _, pages in

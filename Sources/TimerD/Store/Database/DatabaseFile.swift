@@ -15,6 +15,12 @@ struct DatabaseFile {
     /// https://www.sqlite.org/fileformat.html#application_id
     static let applicationID: UInt32 = 0x746d_7264
 
+    /// Of a new database, in bytes.
+    ///
+    /// A write of one job changes a few rows in each of six pages, and all of these go to the log. With pages of
+    /// half SQLite's usual size that is half as much to write and to sync.
+    static let pageSize = 2048
+
     let path: String
     let disk: any Disk
 
@@ -62,6 +68,7 @@ struct DatabaseFile {
         // Without a journal: in a file that does not have its name yet, nothing is ever undone.
         let script = """
             PRAGMA journal_mode = OFF;
+            PRAGMA page_size = \(Self.pageSize);
             PRAGMA application_id = \(Self.applicationID);
             """
         guard sqlite3_exec(connection, script, nil, nil, nil) == SQLITE_OK else {

@@ -25,15 +25,23 @@ extension TimeSpan: SQLBindable, SQLReadable {
     }
 }
 
-extension Identifier: SQLBindable, SQLReadable {
+extension SQLBindable where Self: Identifier {
     func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         rawValue.bind(to: statement, at: index)
     }
+}
 
+extension SQLReadable where Self: Identifier {
     static func read(_ statement: OpaquePointer, _ column: Int32) -> Self? {
-        Int64.read(statement, column).map(Self.init(rawValue:))
+        Int64.read(statement, column).map { Self(rawValue: $0) }
     }
 }
+
+extension JobID: SQLBindable, SQLReadable {}
+extension FireID: SQLBindable, SQLReadable {}
+extension RunID: SQLBindable, SQLReadable {}
+extension OwnerID: SQLBindable, SQLReadable {}
+extension ZoneRulesID: SQLBindable, SQLReadable {}
 
 extension Int32: SQLBindable, SQLReadable {
     func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What SQLite writes to the log waits in memory, and is written in one piece when the log is synced, when so much
+// waits that it is a piece of its own, and before whatever else needs it in the file.
+//
+// Why no commit is lost by it: with synchronous = FULL SQLite syncs the log before it says anywhere, in the
+// wal-index or to its caller, that a commit is in it (walFrames in wal.c). The sync writes what waits first. So what
+// only waits is no part of a commit that somebody knows of, and neither another connection nor the recovery after a
+// crash reads it. What this connection itself wrote and reads again, as a transaction does that is larger than the
+// cache, it gets from memory.
+//
+// Why no error is lost: what cannot be written is dropped, and whoever had it written gets the error: the sync, a
+// later write or a read. After each of them SQLite undoes the transaction as a whole, as after an error of the
+// write itself, and writes the log again from where the last commit ended. Nothing of a commit that has failed
+// is written later: a recovery might take it for one that had not.
+
+#include "gathered_log.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+/// So many bytes wait at most.
+enum { limit = 128 * 1024 };
+
+/// A log and what waits for it.
+struct log {
+    /// The file's own methods with ours in their place. The first: a file's methods are how we find all of this.
+    sqlite3_io_methods methods;
+    const sqlite3_io_methods *own;
+    /// Where in the file the bytes that wait belong, and how many there are.
+    sqlite3_int64 start;
+    sqlite3_int64 count;
+    unsigned char bytes[limit];
+};
+
+static struct log *log_of(sqlite3_file *file) { return (struct log *)file->pMethods; }
+
+/// Writes what waits; if that fails, nothing waits any more.
+static int write_waiting(sqlite3_file *file) {
+    struct log *log = log_of(file);
+    if (log->count == 0) return SQLITE_OK;
+    int count = (int)log->count;
+    log->count = 0;
+    return log->own->xWrite(file, log->bytes, count, log->start);
+}
+
+static int log_write(sqlite3_file *file, const void *data, int count, sqlite3_int64 offset) {
+    struct log *log = log_of(file);
+    // What is written follows what waits, or lies in it: a page of a transaction that has changed again.
+    int has_place = offset >= log->start && offset <= log->start + log->count
+        && offset + count <= log->start + limit;
+    if (log->count > 0 && !has_place) {
+        int code = write_waiting(file);
+        if (code != SQLITE_OK) return code;
+    }
+    if (count > limit) return log->own->xWrite(file, data, count, offset);
+    if (log->count == 0) log->start = offset;
+    sqlite3_int64 end = offset + count - log->start;
+    memcpy(log->bytes + (offset - log->start), data, (size_t)count);
+    if (log->count < end) log->count = end;
+    return SQLITE_OK;
+}
+
+static int log_read(sqlite3_file *file, void *data, int count, sqlite3_int64 offset) {
+    struct log *log = log_of(file);
+    sqlite3_int64 end = log->start + log->count;
+    if (log->count == 0 || offset >= end || offset + count <= log->start) {
+        return log->own->xRead(file, data, count, offset);
+    }
+    if (offset >= log->start && offset + count <= end) {
+        memcpy(data, log->bytes + (offset - log->start), (size_t)count);
+        return SQLITE_OK;
+    }
+    // After a full disk SQLite may undo a statement alone; after any other error of a file the transaction.
+    if (write_waiting(file) != SQLITE_OK) return SQLITE_IOERR_WRITE;
+    return log->own->xRead(file, data, count, offset);
+}
+
+static int log_sync(sqlite3_file *file, int flags) {
+    int code = write_waiting(file);
+    return code == SQLITE_OK ? log_of(file)->own->xSync(file, flags) : code;
+}
+
+static int log_truncate(sqlite3_file *file, sqlite3_int64 size) {
+    struct log *log = log_of(file);
+    if (log->start + log->count > size) log->count = log->start < size ? size - log->start : 0;
+    return log->own->xTruncate(file, size);
+}
+
+static int log_file_size(sqlite3_file *file, sqlite3_int64 *size) {
+    struct log *log = log_of(file);
+    int code = log->own->xFileSize(file, size);
+    sqlite3_int64 end = log->start + log->count;
+    if (code == SQLITE_OK && log->count > 0 && *size < end) *size = end;
+    return code;
+}
+
+static int log_close(sqlite3_file *file) {
+    // There is nobody to tell of an error, and no commit that it concerns.
+    write_waiting(file);
+    struct log *log = log_of(file);
+    file->pMethods = log->own;
+    free(log);
+    return file->pMethods->xClose(file);
+}
+
+int gather_log(sqlite3 *database) {
+    sqlite3_file *file = NULL;
+    sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    if (!file || !file->pMethods) return SQLITE_OK;
+    // Without it SQLite fills the log up to a whole sector, syncs in the middle of that, and counts what is behind.
+    if (!(file->pMethods->xDeviceCharacteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE)) return SQLITE_OK;
+    struct log *log = malloc(sizeof *log);
+    if (!log) return SQLITE_NOMEM;
+    log->own = file->pMethods;
+    log->methods = *file->pMethods;
+    log->start = log->count = 0;
+    log->methods.xWrite = log_write;
+    log->methods.xRead = log_read;
+    log->methods.xSync = log_sync;
+    log->methods.xTruncate = log_truncate;
+    log->methods.xFileSize = log_file_size;
+    log->methods.xClose = log_close;
+    file->pMethods = &log->methods;
+    return SQLITE_OK;
+}

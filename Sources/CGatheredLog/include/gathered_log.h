@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+// No header of SQLite's: a C struct that two modules define belongs, to Swift, now to the one and now to the
+// other.
+struct sqlite3;
+
+/// Has a connection write its write-ahead log in one piece for each commit, where SQLite alone makes two system
+/// calls for each page: the header of a frame, and the page.
+///
+/// For the connection that writes, with `journal_mode = WAL` and `synchronous = FULL`, after its first transaction.
+/// Ends with the connection. See gathered_log.c for why it is safe.
+///
+/// Returns SQLITE_OK also where the log stays as it is; SQLITE_NOMEM without memory.
+int gather_log(struct sqlite3 *database);
