@@ -24,7 +24,8 @@ extension Scheduler {
             entry.job.told = goneAhead.number(recordOf: id, fires: fires, waits: going.dropsAhead)
         }
         if let next { armed.moveOn(to: next) } else { armed.remove(id) }
-        begin(entry, claim, going)
+        let end = next == nil && !isBehind ? entry.job.endWithItsFire(at: clock.now()) : nil
+        begin(entry, claim, going, end: end)
         if next != nil { arm(id) }
     }
 

@@ -39,6 +39,8 @@ actor Scheduler {
     var armed = ArmedJobs()
     var window: Window { didSet { terms.set(window) } }
     var turns: FireTurns
+    /// By user, how many fires were stored that `turns` has not been told of yet.
+    private let storedFires = Locked<[UInt32: Int]>([:])
     /// The jobs that have fired further than the store has answered.
     var goneAhead = GoneAhead()
     /// Outcomes of the store that are not taken over yet, in its order.
@@ -170,7 +172,8 @@ actor Scheduler {
 
     /// Tells the store what has happened: it is written as soon as the store can, in order.
     ///
-    /// `durable` is called here once it is stored, after its outcome has been armed. If it can never be
+    /// `durable` is called here once it is stored, after its outcome has been armed; where there is neither, nothing
+    /// is done here. If it can never be
     /// stored, `job`, which it is about, is held, and `dropped` is called instead. `share`: the user in whose
     /// share of fires it counts. `delay`: how long it may wait for others to share a commit with.
     func record<T: Sendable>(
@@ -179,10 +182,11 @@ actor Scheduler {
         share: UInt32? = nil,
         unstarted: Set<FireID> = [],
         _ body: @escaping @Sendable (inout JobTransaction) throws -> T,
-        durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in },
+        durable: (@Sendable (isolated Scheduler, T) -> Void)? = nil,
         dropped: @escaping @Sendable (isolated Scheduler, any Error) -> Void = { _, _ in }
     ) {
         let beginWrite = beginsWrite(unstarted: unstarted)
+        let share = share.flatMap { turns.isLimited($0) ? $0 : nil }
         let written = Locked<Result<(value: T, outcome: StoreOutcome), any Error>?>(nil)
         let pending = pending
         let write = job.map { PendingWrites.Write.record(about: $0.owner.uid) } ?? .common
@@ -199,19 +203,43 @@ actor Scheduler {
             written.withLock { $0 = .success((value, outcome)) }
         } durable: { [self] in
             pending.end(write)
-            if case .success = written.withLock({ $0 }) { terms.beginHandover() }
+            if let share { fireStored(of: share) }
+            let result = written.withLock { $0 }
+            if case .success(let (_, outcome)) = result {
+                if durable == nil, outcome.isNothing { return }
+                terms.beginHandover()
+            }
             loop.perform {
                 self.assumeIsolated { scheduler in
-                    if let share { scheduler.fireStored(of: share) }
-                    switch written.withLock({ $0 }) {
+                    switch result {
                     case .success(let (value, outcome)):
-                        scheduler.take(outcome, finish: { durable($0, value) })
+                        scheduler.take(outcome, finish: { durable?($0, value) })
                     case .failure(let error):
                         scheduler.recordDropped(of: job?.id, error)
                         dropped(scheduler, error)
                     case nil: break
                     }
                 }
+            }
+        }
+    }
+
+    /// The record of a fire in the user's share is stored; on the store's thread.
+    ///
+    /// The scheduler's thread hears of all fires of a commit at once.
+    private nonisolated func fireStored(of owner: UInt32) {
+        let isFirst = storedFires.withLock { stored in
+            defer { stored[owner, default: 0] += 1 }
+            return stored.isEmpty
+        }
+        guard isFirst else { return }
+        loop.perform {
+            self.assumeIsolated { scheduler in
+                let stored = scheduler.storedFires.withLock { stored in
+                    defer { stored = [:] }
+                    return stored
+                }
+                for (owner, count) in stored { scheduler.firesStored(count, of: owner) }
             }
         }
     }

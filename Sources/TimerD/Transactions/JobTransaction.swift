@@ -28,6 +28,8 @@ struct JobTransaction {
     /// What it has counted, and the events that it tells, since they were last stored.
     var tally = JobTally()
     var enqueued: [Event] = []
+    /// The number of the event of the job's end, if that was told with the fire that ends it.
+    var endTold: Int64?
     /// The job that a change has read last, and its revision then.
     private var justRead: (job: JobID, revision: Int64)?
 
@@ -80,7 +82,9 @@ struct JobTransaction {
     mutating func put(_ job: StoredJob) throws {
         var job = try withClaimsAhead(job)
         if !job.state.isLive || job.unread == nil { try trimIfGrown(&job) }
-        try jobs.update(job)
+        try jobs.update(job, lastEvent: job.state == .finished ? endTold : nil)
+        // The scheduler knows of an end that it has told.
+        if job.state == .finished, endTold != nil { return }
         outcome.jobs.append(job)
     }
 
@@ -141,6 +145,7 @@ struct JobTransaction {
         if let name = job.definition.name {
             try jobs.deleteName(name, of: job.ownerID)
         }
+        if state == .finished, endTold != nil { return }
         try enqueue(state == .invalidated ? .jobInvalidated : .jobFinished, job, reason.rawValue)
     }
 
@@ -187,4 +192,7 @@ struct StoreOutcome: Sendable {
     var isOverfull = false
     /// What the zones' files say; nil if this write has not looked.
     var zones: ZoneChanges?
+
+    /// Whether the scheduler need not hear of it.
+    var isNothing: Bool { jobs.isEmpty && outboxEvents.isEmpty && !isOverfull && zones == nil }
 }
