@@ -76,10 +76,8 @@ extension Scheduler {
                 case .success((let value, let outcome)):
                     if isOver(outcome) { return continuation.resume(returning: value) }
                     terms.beginHandover()
-                    loop.perform {
-                        self.assumeIsolated { scheduler in
-                            scheduler.take(outcome) { _ in continuation.resume(returning: value) }
-                        }
+                    handovers.add { scheduler in
+                        scheduler.take(outcome) { _ in continuation.resume(returning: value) }
                     }
                 }
             }
