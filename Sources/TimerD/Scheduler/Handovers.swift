@@ -11,25 +11,20 @@ final class Handovers: Sendable {
         var answers: [@Sendable (isolated Scheduler) -> Void] = []
         /// How many records of fires are stored, by the user in whose share they count.
         var stored: [UInt32: Int] = [:]
-        var isEmpty = true
+
+        var isEmpty: Bool { answers.isEmpty && stored.isEmpty }
     }
 
     private let batch = Locked(Batch())
 
     /// Adds an answer, which is given to the scheduler when the store has told of its batch.
     func add(_ answer: @escaping @Sendable (isolated Scheduler) -> Void) {
-        batch.withLock {
-            $0.answers.append(answer)
-            $0.isEmpty = false
-        }
+        batch.withLock { $0.answers.append(answer) }
     }
 
-    /// Notes that a record is stored; `share`: nil for one that counts in nobody's.
-    func noteStored(share: UInt32?) {
-        batch.withLock {
-            if let share { $0.stored[share, default: 0] += 1 }
-            $0.isEmpty = false
-        }
+    /// Notes that a record is stored which counts in the user's share.
+    func noteStored(share: UInt32) {
+        batch.withLock { $0.stored[share, default: 0] += 1 }
     }
 
     /// Takes what there is; nil for nothing.

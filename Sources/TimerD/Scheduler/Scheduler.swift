@@ -210,7 +210,7 @@ actor Scheduler {
             written.withLock { $0 = .success((value, outcome)) }
         } durable: {
             pending.end(write)
-            handovers.noteStored(share: share)
+            if let share { handovers.noteStored(share: share) }
             let result = written.withLock { $0 }
             if case .success(let (_, outcome)) = result {
                 if durable == nil, outcome.isNothing { return }
@@ -236,10 +236,7 @@ actor Scheduler {
         isTakingOver = true
         for answer in batch.answers { answer(self) }
         isTakingOver = false
-        if !isUnderWay, !said.isEmpty { return takeSlice() }
-        // Records that need no answer have freed places in the window.
-        loadWindowIfDue()
-        announceLoadDate()
+        if !isUnderWay, !said.isEmpty { takeSlice() }
     }
 
     /// How a write begins that is queued now; moves the horizon on where that needs no load.
