@@ -27,8 +27,10 @@ extension Scheduler {
         let end = next == nil && !isBehind ? entry.job.endWithItsFire(at: clock.now()) : nil
         begin(entry, claim, going, end: end)
         if next != nil { arm(id) }
+        guard end != nil else { return }
         // The store has nothing to say of such an end that would have the free place filled.
-        if end != nil, !window.parts.isEmpty { loadWindowIfDue() }
+        loadWindowIfDue()
+        announceLoadDate()
     }
 
     /// The job for a record that decides what comes next: until that record is answered, no older answer arms

@@ -179,7 +179,7 @@ actor Scheduler {
 
     /// Tells the store what has happened: it is written as soon as the store can, in order.
     ///
-    /// `durable` is called here once it is stored, after its outcome has been armed; where there is neither, nothing
+    /// `durable` is called here once it is stored, after its outcome has been armed; of an end that was told nothing
     /// is done here. If it can never be
     /// stored, `job`, which it is about, is held, and `dropped` is called instead. `share`: the user in whose
     /// share of fires it counts. `delay`: how long it may wait for others to share a commit with.

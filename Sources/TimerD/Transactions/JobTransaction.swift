@@ -84,7 +84,10 @@ struct JobTransaction {
         if !job.state.isLive || job.unread == nil { try trimIfGrown(&job) }
         try jobs.update(job, lastEvent: job.state == .finished ? endTold : nil)
         // The scheduler knows of an end that it has told.
-        if job.state == .finished, endTold != nil { return }
+        if job.state == .finished, endTold != nil {
+            outcome.isEndTold = true
+            return
+        }
         outcome.jobs.append(job)
     }
 
@@ -192,7 +195,11 @@ struct StoreOutcome: Sendable {
     var isOverfull = false
     /// What the zones' files say; nil if this write has not looked.
     var zones: ZoneChanges?
+    /// Whether it is the record of a fire whose job has ended, as the scheduler knows.
+    var isEndTold = false
 
-    /// Whether the scheduler need not hear of it.
-    var isNothing: Bool { jobs.isEmpty && outboxEvents.isEmpty && !isOverfull && zones == nil }
+    /// Whether the scheduler need not hear of it. Of an outcome without jobs it does: each has it look at the window.
+    var isNothing: Bool {
+        isEndTold && jobs.isEmpty && outboxEvents.isEmpty && !isOverfull && zones == nil
+    }
 }
