@@ -12,13 +12,17 @@ package enum SystemThread {
     ///
     /// `name`: what `ps -L` and `top -H` show; Linux keeps the first 15 bytes. `givesWay`: for work that
     /// may keep a core busy for long. Such a thread has less of a busy processor than the others, and
-    /// starts no process, which would inherit that.
+    /// starts no process, which would inherit that. `goesFirst`: for a thread that works little and must not
+    /// be late: see `goFirst`.
     package static func start(
         named name: String,
         givesWay: Bool = false,
+        goesFirst: Bool = false,
         _ body: @escaping @Sendable () -> Void
     ) throws(Errno) {
-        let start = Unmanaged.passRetained(Start(name: name, givesWay: givesWay, body: body))
+        let start = Unmanaged.passRetained(
+            Start(name: name, givesWay: givesWay, goesFirst: goesFirst, body: body)
+        )
         var thread = pthread_t()
         let code = pthread_create(
             &thread,
@@ -41,17 +45,25 @@ package enum SystemThread {
     private final class Start: Sendable {
         private let name: String
         private let givesWay: Bool
+        private let goesFirst: Bool
         private let body: @Sendable () -> Void
 
-        init(name: String, givesWay: Bool, body: @escaping @Sendable () -> Void) {
+        init(
+            name: String,
+            givesWay: Bool,
+            goesFirst: Bool,
+            body: @escaping @Sendable () -> Void
+        ) {
             self.name = name
             self.givesWay = givesWay
+            self.goesFirst = goesFirst
             self.body = body
         }
 
         func run() {
             SystemThread.takeName(name)
             if givesWay { SystemThread.giveWay() }
+            if goesFirst { SystemThread.goFirst() }
             body()
         }
     }
@@ -73,5 +85,25 @@ package enum SystemThread {
         // need not have the same.
         let nice = min(getpriority(process, id_t(getpid())) + 5, 19)
         setpriority(process, 0, nice)
+    }
+
+    /// Has the calling thread run as soon as it has something to do, if the process may ask for that.
+    ///
+    /// At ordinary priority it would wait, for as long as their slice lasts (1.5 to 3 ms), for the threads that it
+    /// has woken itself. It gets the lowest of the real-time priorities (sched(7)), which takes turns with its
+    /// equals; what it starts, threads and processes, has ordinary priority. It takes root, CAP_SYS_NICE or
+    /// RLIMIT_RTPRIO: without, the thread goes on as it is.
+    private static func goFirst() {
+        var limit = rlimit()
+        // A process with a limit on real time would be ended by a signal at it.
+        guard getrlimit(__rlimit_resource_t(__RLIMIT_RTTIME.rawValue), &limit) == 0,
+            limit.rlim_cur == rlim_t.max
+        else { return }
+        // SCHED_RESET_ON_FORK, which Swift does not see.
+        let ordinaryForChildren: Int32 = 0x4000_0000
+        var priority = sched_param()
+        priority.sched_priority = sched_get_priority_min(SCHED_RR)
+        // 0 is the calling thread.
+        sched_setscheduler(0, SCHED_RR | ordinaryForChildren, &priority)
     }
 }

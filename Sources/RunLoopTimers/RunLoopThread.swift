@@ -41,9 +41,13 @@ public final class RunLoopThread: SerialExecutor, TimerHost {
 
     /// Starts the thread and returns at once; work and timers that come before the loop runs wait for it.
     ///
-    /// - Parameter name: What `ps -L` and `top -H` show; Linux keeps the first 15 bytes.
-    public init(name: String) {
-        loop = ThreadLoop(name: name)
+    /// - Parameters:
+    ///   - name: What `ps -L` and `top -H` show; Linux keeps the first 15 bytes.
+    ///   - goesFirst: Whether it has real-time priority, the lowest, if the process may ask for that. Its timers are
+    ///     on time then also on a busy machine; its work and its callouts are to be short, for ordinary threads
+    ///     wait for them.
+    public init(name: String, goesFirst: Bool = false) {
+        loop = ThreadLoop(name: name, goesFirst: goesFirst)
     }
 
     deinit {

@@ -68,13 +68,15 @@ final class ThreadLoop: TimerLoop {
     }
 
     private let name: String
+    private let goesFirst: Bool
     private let state = Locked(State())
     private let timers = Locked(Timers())
     /// The thread that works for this loop at the moment, or 0.
     private let owner = Atomic<pthread_t>(0)
 
-    init(name: String) {
+    init(name: String, goesFirst: Bool = false) {
         self.name = name
+        self.goesFirst = goesFirst
         startThread { self.main() }
     }
 
@@ -123,7 +125,7 @@ final class ThreadLoop: TimerLoop {
 
     private func startThread(_ body: @escaping @Sendable () -> Void) {
         do throws(Errno) {
-            try SystemThread.start(named: name, body)
+            try SystemThread.start(named: name, goesFirst: goesFirst, body)
         } catch {
             // Not an error to throw: without its thread a timer never fires, and nobody would know.
             preconditionFailure("cannot start the thread '\(name)': \(error.text)")

@@ -21,7 +21,7 @@ struct Loops {
             try await $0.shutdownGracefully()
         }
         timers = try await started.start {
-            RunLoopThread(name: "timerd-timers")
+            RunLoopThread(name: "timerd-timers", goesFirst: true)
         } stop: {
             $0.stop()
         }

@@ -40,17 +40,21 @@ final class EventSequencer: Sendable {
     /// Says whether events wait for numbers, which no event from another thread overtakes then.
     func setBehind(_ isBehind: Bool) { state.withLock { $0.isBehind = isBehind } }
 
-    /// Gives an effect's event its number and publishes it; `keep` queues its record, which comes first.
+    /// Gives an effect's events their numbers and publishes them; `keep` queues their record, which comes first.
     ///
     /// `keep` is called under a lock, and must not come back here.
-    /// - Returns: false where the numbers are used up; then nothing was done.
-    func publish(_ event: Event, keep: (Event) -> Void) -> Bool {
+    /// - Returns: false where the numbers do not suffice; then nothing was done.
+    func publish(_ told: FireEvents, keep: (FireEvents) -> Void) -> Bool {
         state.withLock { state in
-            guard let seq = state.numbers.take() else { return false }
-            var event = event
-            event.seq = seq
-            keep(event)
-            publisher.publish(event)
+            guard state.numbers.rest >= (told.end == nil ? 1 : 2),
+                let seq = state.numbers.take()
+            else { return false }
+            var told = told
+            told.fired.seq = seq
+            if told.end != nil, let next = state.numbers.take() { told.end?.seq = next }
+            keep(told)
+            publisher.publish(told.fired)
+            if let end = told.end { publisher.publish(end) }
             return true
         }
     }

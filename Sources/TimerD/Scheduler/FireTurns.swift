@@ -155,13 +155,14 @@ struct FireTurns: Sendable {
         users[owner]?.unstored += 1
     }
 
-    /// The record of a fire is on disk.
+    /// The records of so many fires are on disk.
     ///
     /// - Returns: whether a fire of the user has waited for this.
-    mutating func stored(_ owner: UInt32, at now: Timestamp) -> Bool {
+    mutating func stored(_ owner: UInt32, count: Int = 1, at now: Timestamp) -> Bool {
         guard let unstored = users[owner]?.unstored, unstored > 0 else { return false }
-        users[owner]?.unstored = unstored - 1
-        if isBehind(owner) { return unstored == Self.unstoredLimit }
+        let rest = max(unstored - count, 0)
+        users[owner]?.unstored = rest
+        if isBehind(owner) { return unstored >= Self.unstoredLimit && rest < Self.unstoredLimit }
         forget(owner, at: now)
         return false
     }

@@ -24,8 +24,13 @@ extension Scheduler {
             entry.job.told = goneAhead.number(recordOf: id, fires: fires, waits: going.dropsAhead)
         }
         if let next { armed.moveOn(to: next) } else { armed.remove(id) }
-        begin(entry, claim, going)
+        let end = next == nil && !isBehind ? entry.job.endWithItsFire(at: clock.now()) : nil
+        begin(entry, claim, going, end: end)
         if next != nil { arm(id) }
+        guard end != nil else { return }
+        // The store has nothing to say of such an end that would have the free place filled.
+        loadWindowIfDue()
+        announceLoadDate()
     }
 
     /// The job for a record that decides what comes next: until that record is answered, no older answer arms

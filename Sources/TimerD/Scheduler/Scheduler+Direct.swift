@@ -81,10 +81,8 @@ extension Scheduler {
                         return continuation.resume(returning: value)
                     }
                     terms.beginHandover()
-                    loop.perform {
-                        self.assumeIsolated { scheduler in
-                            scheduler.take(rest) { _ in continuation.resume(returning: value) }
-                        }
+                    handovers.add { scheduler in
+                        scheduler.take(rest) { _ in continuation.resume(returning: value) }
                     }
                 }
             }

@@ -10,15 +10,15 @@ protocol EventPublisher: Sendable {
 }
 
 extension Scheduler {
-    /// Gives an effect's event its number and publishes it; `keep` queues its record.
+    /// Gives a fire's events their numbers and publishes them; `keep` queues their record.
     ///
     /// At once; if the numbers are used up, as soon as the store has the end of the next block.
     func publish(
-        _ event: Event,
-        keep: @escaping @Sendable (isolated Scheduler, Event) -> Void
+        _ told: FireEvents,
+        keep: @escaping @Sendable (isolated Scheduler, FireEvents) -> Void
     ) {
-        if !unnumbered.isEmpty || !sequencer.publish(event, keep: { keep(self, $0) }) {
-            awaitNumbers(for: .effect(event, keep: keep))
+        if !unnumbered.isEmpty || !sequencer.publish(told, keep: { keep(self, $0) }) {
+            awaitNumbers(for: .effect(told, keep: keep))
         }
         extendNumbers()
         pruneIfManyEvents()
@@ -74,8 +74,8 @@ extension Scheduler {
     /// Publishes what has waited for numbers, of which there are some; returns what they did not suffice for.
     private func publish(_ events: UnnumberedEvents) -> UnnumberedEvents? {
         switch events {
-        case .effect(let event, let keep):
-            return sequencer.publish(event) { keep(self, $0) } ? nil : events
+        case .effect(let told, let keep):
+            return sequencer.publish(told) { keep(self, $0) } ? nil : events
         case .written(let written):
             let rest = written.dropFirst(sequencer.publish(written))
             return rest.isEmpty ? nil : .written(rest)
@@ -85,7 +85,7 @@ extension Scheduler {
 
 /// Events that wait for their numbers, while the store does not take the end of the next block.
 enum UnnumberedEvents: Sendable {
-    case effect(Event, keep: @Sendable (isolated Scheduler, Event) -> Void)
+    case effect(FireEvents, keep: @Sendable (isolated Scheduler, FireEvents) -> Void)
     /// Those of one write.
     case written(ArraySlice<OutboxEvent>)
 }

@@ -179,13 +179,18 @@ extension Scheduler {
     }
 
     /// Begins the fire of a date that has come; returns the wall clock's date.
+    ///
+    /// `end`: why the job has ended, which is told with it.
     @discardableResult
-    func begin(_ entry: ArmedJob, _ claim: StoredJob.Claim, _ going: GoingOn = GoingOn())
-        -> Timestamp
-    {
+    func begin(
+        _ entry: ArmedJob,
+        _ claim: StoredJob.Claim,
+        _ going: GoingOn = GoingOn(),
+        end: StoredJob.EndReason? = nil
+    ) -> Timestamp {
         let hasWaited = entry.hasWaited
         let delay = going.dropsAhead ? .zero : delay(of: entry)
-        return begin(entry.job, claim, within: delay, share: entry.share) { begun in
+        return begin(entry.job, claim, within: delay, share: entry.share, end: end) { begun in
             { writer in
                 if hasWaited { writer.missedFor = .overload }
                 var begun = begun
@@ -208,16 +213,19 @@ extension Scheduler {
         _ claim: StoredJob.Claim,
         within delay: Duration,
         share: UInt32? = nil,
+        end: StoredJob.EndReason? = nil,
         _ write: @escaping @Sendable (BegunFire) -> @Sendable (inout JobTransaction) throws -> Void
     ) -> Timestamp {
         let moment = clock.now()
         counters.countFire(of: job, claim, at: moment)
-        publish(fireEvent(job, claim, at: moment)) { scheduler, event in
+        var told = FireEvents(fired: fireEvent(job, claim, at: moment))
+        told.end = end.map { endEvent(job, claim, $0, at: moment) }
+        publish(told) { scheduler, told in
             let begun = BegunFire(
                 job: job,
                 fire: claim.fire,
                 firedAt: moment.wall,
-                event: event
+                told: told
             )
             scheduler.record(of: job, within: delay, share: share, write(begun))
         }
@@ -240,6 +248,23 @@ extension Scheduler {
         event.missed = claim.missed > 0 ? claim.missed : nil
         event.redelivered = claim.isRedelivery ? true : nil
         event.reason = claim.dateByHand == nil ? nil : FireReason.manual.rawValue
+        return event
+    }
+
+    /// Of the end of a job that its fire has ended.
+    private func endEvent(
+        _ job: StoredJob,
+        _ claim: StoredJob.Claim,
+        _ reason: StoredJob.EndReason,
+        at moment: ClockReading
+    ) -> Event {
+        var event = Event(seq: 0, type: .jobFinished, at: moment.wall, job: job.id)
+        event.owner = job.owner
+        event.ownerID = job.ownerID
+        event.revision = job.revision
+        event.name = job.definition.name
+        event.redelivered = claim.isRedelivery ? true : nil
+        event.reason = reason.rawValue
         return event
     }
 }

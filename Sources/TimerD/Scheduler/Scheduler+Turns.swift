@@ -32,9 +32,9 @@ extension Scheduler {
         scheduleTurn()
     }
 
-    /// The record of a fire of the user is stored: one that waited for that has its turn.
-    func fireStored(of owner: UInt32) {
-        if turns.stored(owner, at: clock.now().elapsed) { scheduleTurn() }
+    /// The records of so many fires of the user are stored: one that waited for that has its turn.
+    func firesStored(_ count: Int, of owner: UInt32) {
+        if turns.stored(owner, count: count, at: clock.now().elapsed) { scheduleTurn() }
     }
 
     /// Schedules `takeTurns` for when the next turn may be taken.

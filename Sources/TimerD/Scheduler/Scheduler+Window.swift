@@ -23,7 +23,7 @@ extension Scheduler {
             return (try writer.finish(), rest)
         } completion: { [self] result in
             if case .success = result { terms.beginHandover() }
-            loop.perform { self.assumeIsolated { $0.windowLoaded(result) } }
+            handovers.add { $0.windowLoaded(result) }
         }
     }
 

@@ -39,6 +39,10 @@ actor Scheduler {
     var armed = ArmedJobs()
     var window: Window { didSet { terms.set(window) } }
     var turns: FireTurns
+    /// What the store has said in the batch that it tells of.
+    nonisolated let handovers = Handovers()
+    /// Whether what the store has said in one batch is being put into `said`.
+    private(set) var isTakingOver = false
     /// The jobs that have fired further than the store has answered.
     var goneAhead = GoneAhead()
     /// Outcomes of the store that are not taken over yet, in its order.
@@ -110,6 +114,13 @@ actor Scheduler {
             pending: pending
         )
         retention = Retention(settings.retention, now: now, nextEvent: sequencer.next)
+        store.onTold { [weak self] in self?.handOver() }
+    }
+
+    /// Has the scheduler's thread take over what the store has said in a batch; on the store's thread.
+    private nonisolated func handOver() {
+        guard let batch = handovers.take() else { return }
+        loop.perform { self.assumeIsolated { $0.takeOver(batch) } }
     }
 
     /// Goes by other settings from now on.
@@ -140,7 +151,7 @@ actor Scheduler {
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) async throws -> T {
         let beginWrite = beginsWrite(unstarted: unstarted)
-        let (store, loop, pending, terms) = (store, loop, pending, terms)
+        let (store, handovers, pending, terms) = (store, handovers, pending, terms)
         let write = user.map { PendingWrites.Write.command(of: $0) } ?? .common
         pending.begin(write)
         return try await withCheckedThrowingContinuation { continuation in
@@ -151,17 +162,15 @@ actor Scheduler {
             } completion: { result in
                 pending.end(write)
                 if case .success = result { terms.beginHandover() }
-                loop.perform {
-                    self.assumeIsolated { scheduler in
-                        switch result {
-                        case .success((let value, let outcome)):
-                            let finish: @Sendable (isolated Scheduler) -> Void = { scheduler in
-                                durable(scheduler, value)
-                                continuation.resume(returning: value)
-                            }
-                            scheduler.take(outcome, finish: finish)
-                        case .failure(let error): continuation.resume(throwing: error)
+                handovers.add { scheduler in
+                    switch result {
+                    case .success((let value, let outcome)):
+                        let finish: @Sendable (isolated Scheduler) -> Void = { scheduler in
+                            durable(scheduler, value)
+                            continuation.resume(returning: value)
                         }
+                        scheduler.take(outcome, finish: finish)
+                    case .failure(let error): continuation.resume(throwing: error)
                     }
                 }
             }
@@ -170,7 +179,8 @@ actor Scheduler {
 
     /// Tells the store what has happened: it is written as soon as the store can, in order.
     ///
-    /// `durable` is called here once it is stored, after its outcome has been armed. If it can never be
+    /// `durable` is called here once it is stored, after its outcome has been armed; of an end that was told nothing
+    /// is done here. If it can never be
     /// stored, `job`, which it is about, is held, and `dropped` is called instead. `share`: the user in whose
     /// share of fires it counts. `delay`: how long it may wait for others to share a commit with.
     func record<T: Sendable>(
@@ -179,12 +189,13 @@ actor Scheduler {
         share: UInt32? = nil,
         unstarted: Set<FireID> = [],
         _ body: @escaping @Sendable (inout JobTransaction) throws -> T,
-        durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in },
+        durable: (@Sendable (isolated Scheduler, T) -> Void)? = nil,
         dropped: @escaping @Sendable (isolated Scheduler, any Error) -> Void = { _, _ in }
     ) {
         let beginWrite = beginsWrite(unstarted: unstarted)
+        let share = share.flatMap { turns.isLimited($0) ? $0 : nil }
         let written = Locked<Result<(value: T, outcome: StoreOutcome), any Error>?>(nil)
-        let pending = pending
+        let (pending, handovers, terms) = (pending, handovers, terms)
         let write = job.map { PendingWrites.Write.record(about: $0.owner.uid) } ?? .common
         pending.begin(write)
         let isGivenUp: @Sendable (any Error) -> Bool = { error in
@@ -197,23 +208,35 @@ actor Scheduler {
             let value = try body(&writer)
             let outcome = try writer.finish()
             written.withLock { $0 = .success((value, outcome)) }
-        } durable: { [self] in
+        } durable: {
             pending.end(write)
-            if case .success = written.withLock({ $0 }) { terms.beginHandover() }
-            loop.perform {
-                self.assumeIsolated { scheduler in
-                    if let share { scheduler.fireStored(of: share) }
-                    switch written.withLock({ $0 }) {
-                    case .success(let (value, outcome)):
-                        scheduler.take(outcome, finish: { durable($0, value) })
-                    case .failure(let error):
-                        scheduler.recordDropped(of: job?.id, error)
-                        dropped(scheduler, error)
-                    case nil: break
-                    }
+            if let share { handovers.noteStored(share: share) }
+            let result = written.withLock { $0 }
+            if case .success(let (_, outcome)) = result {
+                if durable == nil, outcome.isNothing { return }
+                terms.beginHandover()
+            }
+            handovers.add { scheduler in
+                switch result {
+                case .success(let (value, outcome)):
+                    scheduler.take(outcome, finish: { durable?($0, value) })
+                case .failure(let error):
+                    scheduler.recordDropped(of: job?.id, error)
+                    dropped(scheduler, error)
+                case nil: break
                 }
             }
         }
+    }
+
+    /// Takes over what the store has said in one batch.
+    private func takeOver(_ batch: Handovers.Batch) {
+        for (owner, count) in batch.stored { firesStored(count, of: owner) }
+        let isUnderWay = !said.isEmpty
+        isTakingOver = true
+        for answer in batch.answers { answer(self) }
+        isTakingOver = false
+        if !isUnderWay, !said.isEmpty { takeSlice() }
     }
 
     /// How a write begins that is queued now; moves the horizon on where that needs no load.

@@ -91,7 +91,9 @@ struct JobStore {
     // MARK: - Writing
 
     /// Writes the job's state and dates; columns of it that could not be read stay as they are.
-    func update(_ job: StoredJob) throws {
+    ///
+    /// `lastEvent`: the number of its last event, if that is known.
+    func update(_ job: StoredJob, lastEvent: Int64? = nil) throws {
         let unread = job.state.isLive ? job.unread : nil
         try database.prepare(SQL.update).run(
             job.id,
@@ -104,7 +106,8 @@ struct JobStore {
             job.fires,
             job.endedAt,
             job.endReason,
-            unread?.rowsSinceTrim ?? job.rowsSinceTrim
+            unread?.rowsSinceTrim ?? job.rowsSinceTrim,
+            lastEvent
         )
     }
 
@@ -186,7 +189,7 @@ struct JobStore {
         static let update = """
             UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, due_us = ?5,
                 moved_from_us = ?6, claim_id = ?7, fires = ?8, ended_at_us = ?9, end_reason = ?10,
-                rows_since_trim = ?11
+                rows_since_trim = ?11, last_seq = coalesce(?12, last_seq)
             WHERE id = ?1
             """
         static let countFire = """

@@ -35,4 +35,20 @@ struct JobTally: Sendable {
         scheduled += change(.scheduled)
         paused += change(.paused)
     }
+
+    static func += (sum: inout Self, tally: Self) {
+        sum.scheduled += tally.scheduled
+        sum.paused += tally.paused
+        for (owner, share) in tally.owners { sum.owners[owner, default: Share()] += share }
+    }
+
+    /// Changes the numbers that are stored.
+    func store(in database: Database) throws {
+        if scheduled != 0 || paused != 0 {
+            try JobStore(database).count(scheduled: scheduled, paused: paused)
+        }
+        for (owner, share) in owners where !share.isZero {
+            try Owners(database).count(share, of: owner)
+        }
+    }
 }

@@ -21,7 +21,9 @@ extension WriteQueue {
                 if isLong { queue.finishBatch() }
             }
         }
-        if !isQueued { completion(.failure(closedError)) }
+        guard !isQueued else { return }
+        completion(.failure(closedError))
+        endTelling()
     }
 
     /// Queues a command, before it suspends, and returns when it is durable.

@@ -33,6 +33,12 @@ actor WriteQueue {
         }
     }
 
+    /// Who waits for the commit of a batch.
+    private struct Completion {
+        var isOfRecord = false
+        let call: @Sendable (DatabaseError?) -> Void
+    }
+
     /// Records that are applied one after the other, without a savepoint for each: that would cost more than
     /// the record.
     private struct Group {
@@ -50,11 +56,13 @@ actor WriteQueue {
     private let onRecovered: @Sendable () -> Void
     private let onLost: @Sendable (DatabaseError) -> Void
     private let published = Locked(WriteStatistics())
+    /// See `onTold`.
+    private let afterTelling = Locked<@Sendable () -> Void>({})
     private var isClosed = false
 
     private var batch = Batch.open
     /// Who waits for the commit of this batch, in order of submission.
-    private var completions: [@Sendable (DatabaseError?) -> Void] = []
+    private var completions: [Completion] = []
     /// Applied in the open transaction.
     private var appliedRecords: [WriteRecord] = []
     /// The last of them, if they can be undone together; nil if what was written last was something else.
@@ -101,6 +109,19 @@ actor WriteQueue {
     /// while the disk does not.
     nonisolated var statistics: WriteStatistics { published.withLock { $0 } }
 
+    /// Sets what is called after completions: once for all of the records between two commands, or at the end
+    /// of a batch.
+    ///
+    /// On the thread of the store, or where that has ended on the caller's.
+    nonisolated func onTold(_ body: @escaping @Sendable () -> Void) {
+        afterTelling.withLock { $0 = body }
+    }
+
+    nonisolated func endTelling() {
+        let body = afterTelling.withLock { $0 }
+        body()
+    }
+
     // MARK: - On the thread of the store
 
     func run(_ command: WriteCommand) {
@@ -108,16 +129,16 @@ actor WriteQueue {
         if let lost { return command.refuse(lost) }
         applyRecords()
         if let error = batch.error {
-            completions.append { _ in command.refuse(error) }
+            completions.append(Completion { _ in command.refuse(error) })
             return
         }
         do {
-            completions.append(try apply(command.body))
+            completions.append(Completion(call: try apply(command.body)))
         } catch is PostponedFirst {
             storePostponed()
             run(command)
         } catch {
-            completions.append { _ in command.refuse(error) }
+            completions.append(Completion { _ in command.refuse(error) })
         }
     }
 
@@ -149,6 +170,7 @@ actor WriteQueue {
             let isFirst = try beginIfFirst()
             if !isFirst { try database.beginPart() }
             group = Group(hasSavepoint: !isFirst)
+            database.groupTally = JobTally()
         }
         for record in heldRecords {
             try record.body(database)
@@ -164,6 +186,7 @@ actor WriteQueue {
     private func undoGroup(_ error: any Error) {
         guard let group else { return }
         self.group = nil
+        database.groupTally = nil
         heldRecords.insert(contentsOf: appliedRecords.suffix(group.count), at: 0)
         appliedRecords.removeLast(group.count)
         completions.removeLast(group.count)
@@ -176,8 +199,23 @@ actor WriteQueue {
     /// What is written next is not undone with the records of the group.
     private func endGroup() throws {
         guard let ended = group else { return }
+        do {
+            try storeGroupTally()
+        } catch {
+            undoGroup(error)
+            // Commands go after records: none until these are stored.
+            if batch.error == nil { batch = .blocked(asDatabaseError(error)) }
+            throw error
+        }
         group = nil
         if ended.hasSavepoint { try database.endPart() }
+    }
+
+    /// Stores what the records of the group have counted.
+    private func storeGroupTally() throws {
+        guard let tally = database.groupTally else { return }
+        database.groupTally = nil
+        try tally.store(in: database)
     }
 
     /// Applies the records that are held each in a savepoint of its own, up to the first that fails.
@@ -206,7 +244,9 @@ actor WriteQueue {
 
     private func note(_ record: WriteRecord) {
         appliedRecords.append(record)
-        completions.append { if $0 == nil { record.durable?() } }
+        completions.append(
+            Completion(isOfRecord: true) { if $0 == nil { record.durable?() } }
+        )
     }
 
     func closeDatabase() -> Result<Void, any Error> {
@@ -273,10 +313,14 @@ actor WriteQueue {
         completions = []
         appliedRecords = []
         group = nil
+        database.groupTally = nil
         writes = 0
         for completion in told {
-            completion(failure)
+            // Whoever waits for all that came before finds it told.
+            if !completion.isOfRecord { endTelling() }
+            completion.call(failure)
         }
+        endTelling()
         if let lost {
             heldRecords = []
             if !wasLost { onLost(lost) }
@@ -293,6 +337,7 @@ actor WriteQueue {
         let start = ContinuousClock.now
         let before = database.loggedCommits
         do {
+            try storeGroupTally()
             try database.commit()
             if let loss = database.loss {
                 let error = loss.error(path: path)
@@ -303,7 +348,7 @@ actor WriteQueue {
             return database.loggedCommits > before ? ContinuousClock.now - start : nil
         } catch {
             database.rollback()
-            batch = .failed(error)
+            batch = .failed(asDatabaseError(error))
             return nil
         }
     }

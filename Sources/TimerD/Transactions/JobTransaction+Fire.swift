@@ -10,9 +10,29 @@ struct BegunFire: Sendable {
     var fire: FireID
     /// By the wall clock.
     var firedAt: Timestamp
-    /// The event that went out for it, with its number.
-    var event: Event
+    var told: FireEvents
     var going = GoingOn()
+}
+
+/// What watchers are told of a fire at once, with its numbers: the effect waits for no disk.
+struct FireEvents: Sendable {
+    var fired: Event
+    /// The end of the job, if this fire is surely the last thing that happens to it.
+    ///
+    /// A crash before its record has both told again.
+    var end: Event?
+}
+
+extension StoredJob {
+    /// Why the fire of its claim ends it, where nothing else follows from that; nil as well where only the store
+    /// can say.
+    func endWithItsFire(at moment: ClockReading) -> EndReason? {
+        guard isOneShot, definition.command == nil, !definition.isTied, movedFrom == nil,
+            ahead?.isEmpty == true, unread == nil, let date = fireDate,
+            case .ended(let reason) = next(after: date, fires: fires + 1, at: moment)
+        else { return nil }
+        return reason
+    }
 }
 
 extension JobTransaction {
@@ -24,7 +44,9 @@ extension JobTransaction {
             return try markFired(begun)
         }
         try markFired(begun)
+        endTold = begun.told.end?.seq
         try moveOn(job, begun.going)
+        endTold = nil
     }
 
     /// Records that a date has come whose command has to wait, and moves the job on.
@@ -138,7 +160,12 @@ extension JobTransaction {
     private func markFired(_ begun: BegunFire) throws {
         let state: Run.State = begun.job.definition.command == nil ? .fired : .running
         try fires.markFired(begun.fire, state, at: begun.firedAt)
-        try events.insert(begun.event)
+        let words = EventWords(database)
+        let hasWords = try words.keep(begun.told.fired)
+        try database.insert(begun.told.fired)
+        guard let end = begun.told.end else { return }
+        if !hasWords { try words.keep(end) }
+        try database.insert(end)
     }
 
     /// What is in progress of a job, by its rows; nil for nothing.

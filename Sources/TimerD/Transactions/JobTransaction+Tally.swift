@@ -50,11 +50,7 @@ extension JobTransaction {
     }
 
     private func storeTally() throws {
-        if tally.scheduled != 0 || tally.paused != 0 {
-            try jobs.count(scheduled: tally.scheduled, paused: tally.paused)
-        }
-        for (owner, share) in tally.owners where share.live != 0 || share.bytes != 0 {
-            try owners.count(share, of: owner)
-        }
+        if database.groupTally == nil { return try tally.store(in: database) }
+        database.groupTally? += tally
     }
 }

@@ -30,6 +30,8 @@ struct JobTransaction {
     var enqueued: [Event] = []
     /// The job that it has added last: no other write gives numbers meanwhile.
     var lastAdded: JobID?
+    /// The number of the event of the job's end, if that was told with the fire that ends it.
+    var endTold: Int64?
     /// The job that a change has read last, and its revision then.
     private var justRead: (job: JobID, revision: Int64)?
 
@@ -82,7 +84,12 @@ struct JobTransaction {
     mutating func put(_ job: StoredJob) throws {
         var job = try withClaimsAhead(job)
         if !job.state.isLive || job.unread == nil { try trimIfGrown(&job) }
-        try jobs.update(job)
+        try jobs.update(job, lastEvent: job.state == .finished ? endTold : nil)
+        // The scheduler knows of an end that it has told.
+        if job.state == .finished, endTold != nil {
+            outcome.isEndTold = true
+            return
+        }
         outcome.jobs.append(job)
     }
 
@@ -143,6 +150,7 @@ struct JobTransaction {
         if let name = job.definition.name {
             try jobs.deleteName(name, of: job.ownerID)
         }
+        if state == .finished, endTold != nil { return }
         try enqueue(state == .invalidated ? .jobInvalidated : .jobFinished, job, reason.rawValue)
     }
 
@@ -189,4 +197,11 @@ struct StoreOutcome: Sendable {
     var isOverfull = false
     /// What the zones' files say; nil if this write has not looked.
     var zones: ZoneChanges?
+    /// Whether it is the record of a fire whose job has ended, as the scheduler knows.
+    var isEndTold = false
+
+    /// Whether the scheduler need not hear of it. Of an outcome without jobs it does: each has it look at the window.
+    var isNothing: Bool {
+        isEndTold && jobs.isEmpty && outboxEvents.isEmpty && !isOverfull && zones == nil
+    }
 }

@@ -90,9 +90,16 @@ struct StoredLoad {
             try job.definition.command == nil
             ? nil : writer.prepareRun(of: job.id, fire: claim.fire, attempt: 1)
         let fired = event(.fireFired, job, claim.fire)
-        var begun = BegunFire(job: job, fire: claim.fire, firedAt: moment.wall, event: fired)
+        var told = FireEvents(fired: fired)
+        if job.endWithItsFire(at: moment) != nil {
+            told.end = event(.jobFinished, job, nil)
+            told.end?.reason = StoredJob.EndReason.once.rawValue
+        }
+        var begun = BegunFire(job: job, fire: claim.fire, firedAt: moment.wall, told: told)
         begun.going.depth = ClaimDepth.depth(of: job, armed: armed.count)
         try writer.record(begun)
+        // An end that was told is in no outcome.
+        if begun.told.end != nil { armed[job.id] = nil }
         fires += 1
         guard let run else { return }
         let fire = CommandFire(id: claim.fire, job: job, fireDate: moment.wall)
@@ -118,7 +125,7 @@ struct StoredLoad {
         try writer.recordFinished(run, of: job, ended)
     }
 
-    private mutating func event(_ type: Event.Kind, _ job: StoredJob, _ fire: FireID) -> Event {
+    private mutating func event(_ type: Event.Kind, _ job: StoredJob, _ fire: FireID?) -> Event {
         var event = Event(seq: nextEvent, type: type, at: moment.wall, job: job.id)
         nextEvent += 1
         event.owner = job.owner

@@ -33,6 +33,10 @@ final class Database {
     private var isCommitted = true
     /// See `Outbox`.
     var outboxSums: OutboxSums?
+    /// What records have counted that are stored together, and that is stored once for all: see `WriteQueue`.
+    ///
+    /// Nil outside of such a group.
+    var groupTally: JobTally?
     /// Whether records are postponed: see `WriteQueue.postpone`.
     var hasPostponed = false
     /// The files of a connection that writes; nil for others.
