@@ -34,8 +34,8 @@ extension Scheduler {
     ) {
         let isAlone = said.isEmpty
         said.append(SaidByStore(begin: begin, outcome: outcome, finish: finish))
-        // Else a slice is on its way already, or comes once all of the batch is here.
-        if isAlone, !isTakingOver { takeSlice() }
+        // Else a slice is on its way already.
+        if isAlone { takeSlice() }
     }
 
     /// The same without `begin`.
@@ -52,7 +52,7 @@ extension Scheduler {
     }
 
     /// Takes over a slice; what is due goes ahead of the next one.
-    func takeSlice() {
+    private func takeSlice() {
         takeSome()
         guard !said.isEmpty else { return }
         loop.perform { self.assumeIsolated { $0.takeSlice() } }

@@ -41,8 +41,6 @@ actor Scheduler {
     var turns: FireTurns
     /// What the store has said in the batch that it tells of.
     nonisolated let handovers = Handovers()
-    /// Whether what the store has said in one batch is being put into `said`.
-    private(set) var isTakingOver = false
     /// The jobs that have fired further than the store has answered.
     var goneAhead = GoneAhead()
     /// Outcomes of the store that are not taken over yet, in its order.
@@ -232,11 +230,7 @@ actor Scheduler {
     /// Takes over what the store has said in one batch.
     private func takeOver(_ batch: Handovers.Batch) {
         for (owner, count) in batch.stored { firesStored(count, of: owner) }
-        let isUnderWay = !said.isEmpty
-        isTakingOver = true
         for answer in batch.answers { answer(self) }
-        isTakingOver = false
-        if !isUnderWay, !said.isEmpty { takeSlice() }
     }
 
     /// How a write begins that is queued now; moves the horizon on where that needs no load.

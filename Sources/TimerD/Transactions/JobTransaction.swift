@@ -200,7 +200,9 @@ struct StoreOutcome: Sendable {
     /// Whether it is the record of a fire whose job has ended, as the scheduler knows.
     var isEndTold = false
 
-    /// Whether the scheduler need not hear of it. Of an outcome without jobs it does: each has it look at the window.
+    /// Whether the scheduler need not hear of it.
+    ///
+    /// Of an outcome without jobs it does: each has it look at the window.
     var isNothing: Bool {
         isEndTold && jobs.isEmpty && outboxEvents.isEmpty && !isOverfull && zones == nil
     }
