@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What SQLite writes to the log waits in memory, and is written in one piece when the log is synced, when so much
-// waits that it is a piece of its own, and before whatever else needs it in the file.
+// waits that it is a piece of its own, and before whatever else needs it in the file. So a commit of up to 128 KiB is
+// one write, but for the header of a log that begins anew.
 //
 // Why no commit is lost by it: with synchronous = FULL SQLite syncs the log before it says anywhere, in the
 // wal-index or to its caller, that a commit is in it (walFrames in wal.c). The sync writes what waits first. So what
@@ -10,8 +11,9 @@
 //
 // Why no error is lost: what cannot be written is dropped, and whoever had it written gets the error: the sync, a
 // later write or a read. After each of them SQLite undoes the transaction as a whole, as after an error of the
-// write itself, and writes the log again from where the last commit ended. Nothing of a commit that has failed
-// is written later: a recovery might take it for one that had not.
+// write itself, and writes the log again from where the last commit ended. Nothing of a commit that has failed, and
+// of a transaction that was undone, is written later: a recovery might take it for one that had not, and another
+// program may have put a commit of its own in its place.
 
 #include "gathered_log.h"
 
@@ -96,18 +98,29 @@ static int log_file_size(sqlite3_file *file, sqlite3_int64 *size) {
 }
 
 static int log_close(sqlite3_file *file) {
-    // There is nobody to tell of an error, and no commit that it concerns.
-    write_waiting(file);
+    // What waits is no part of a commit.
     struct log *log = log_of(file);
     file->pMethods = log->own;
     free(log);
     return file->pMethods->xClose(file);
 }
 
-int gather_log(sqlite3 *database) {
+static sqlite3_file *log_file(sqlite3 *database) {
     sqlite3_file *file = NULL;
     sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
-    if (!file || !file->pMethods) return SQLITE_OK;
+    return file && file->pMethods ? file : NULL;
+}
+
+/// The transaction is undone, and with it what waits. SQLite calls no method of the file for that.
+static void drop_waiting(void *database) {
+    // Looked up each time: another journal mode closes the log.
+    sqlite3_file *file = log_file(database);
+    if (file && file->pMethods->xWrite == log_write) log_of(file)->count = 0;
+}
+
+int gather_log(sqlite3 *database) {
+    sqlite3_file *file = log_file(database);
+    if (!file) return SQLITE_OK;
     // Without it SQLite fills the log up to a whole sector, syncs in the middle of that, and counts what is behind.
     if (!(file->pMethods->xDeviceCharacteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE)) return SQLITE_OK;
     struct log *log = malloc(sizeof *log);
@@ -122,5 +135,6 @@ int gather_log(sqlite3 *database) {
     log->methods.xFileSize = log_file_size;
     log->methods.xClose = log_close;
     file->pMethods = &log->methods;
+    sqlite3_rollback_hook(database, drop_waiting, database);
     return SQLITE_OK;
 }

@@ -95,8 +95,11 @@ package enum SystemThread {
     /// RLIMIT_RTPRIO: without, the thread goes on as it is.
     private static func goFirst() {
         var limit = rlimit()
-        // A process with a limit on real time would be ended by a signal at it.
-        guard getrlimit(__rlimit_resource_t(__RLIMIT_RTTIME.rawValue), &limit) == 0,
+        // Whoever has set another niceness or policy meant it for all threads; and what this one starts would not
+        // inherit it. A process with a limit on real time would be ended by a signal at it.
+        guard sched_getscheduler(0) == SCHED_OTHER,
+            getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0) == 0,
+            getrlimit(__rlimit_resource_t(__RLIMIT_RTTIME.rawValue), &limit) == 0,
             limit.rlim_cur == rlim_t.max
         else { return }
         // SCHED_RESET_ON_FORK, which Swift does not see.

@@ -72,7 +72,8 @@ private func checkLocalTime(at date: Timestamp, in zone: Zone) throws {
     let resolved = zone.resolve(local)
     // At the ends of the calendar, local times of some zones lie beyond it, or come at instants beyond it.
     let range = Timestamp.distantPast.microseconds...Timestamp.distantFuture.microseconds
-    guard range.contains(local.microseconds), range.contains(resolved.date.microseconds) else { return }
+    guard range.contains(local.microseconds), range.contains(resolved.date.microseconds)
+    else { return }
     try require(zone.localTime(at: resolved.date) >= local, "\(local) became \(resolved)")
     try require(resolved.date <= date, "\(local) is shown at \(date), resolved \(resolved)")
 }

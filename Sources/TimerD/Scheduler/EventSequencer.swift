@@ -34,8 +34,8 @@ final class EventSequencer: Sendable {
     /// The next number to be given.
     var next: Int64 { state.withLock { $0.numbers.next } }
 
-    /// Whether there is a number left to give.
-    var canNumber: Bool { state.withLock { $0.numbers.rest > 0 } }
+    /// Whether there are the numbers that one fire may need: its own, and that of its job's end.
+    var canNumber: Bool { state.withLock { $0.numbers.rest >= 2 } }
 
     /// Says whether events wait for numbers, which no event from another thread overtakes then.
     func setBehind(_ isBehind: Bool) { state.withLock { $0.isBehind = isBehind } }

@@ -155,6 +155,13 @@ struct FireTurns: Sendable {
         users[owner]?.unstored += 1
     }
 
+    /// A fire that `spend` has counted does not begin yet: it will be counted when it does.
+    mutating func giveBack(_ owner: UInt32) {
+        guard isLimited(owner) else { return }
+        users[owner]?.tokens += 1
+        users[owner]?.unstored -= 1
+    }
+
     /// The records of so many fires are on disk.
     ///
     /// - Returns: whether a fire of the user has waited for this.

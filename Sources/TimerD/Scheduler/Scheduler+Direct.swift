@@ -93,7 +93,10 @@ extension Scheduler {
     ///
     /// - Returns: what is left for the scheduler; nil if nothing is.
     private nonisolated func publish(_ outcome: StoreOutcome) -> StoreOutcome? {
-        guard !outcome.isOverfull, outcome.zones == nil,
+        // What many jobs tell is told by the scheduler, a slice at each pass of its loop: the records of all of it
+        // would otherwise be one commit, for which others wait.
+        guard outcome.outboxEvents.count <= 2 * SaidByStore.slice,
+            !outcome.isOverfull, outcome.zones == nil,
             outcome.outboxEvents.allSatisfy({
                 [.jobAdded, .jobInvalidated].contains($0.event.type)
             }),

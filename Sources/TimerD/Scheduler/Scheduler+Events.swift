@@ -69,6 +69,7 @@ extension Scheduler {
         let jobs = unnumberedJobs
         unnumberedJobs = []
         for job in jobs.sorted() { timerFired(job) }
+        extendNumbers()
     }
 
     /// Publishes what has waited for numbers, of which there are some; returns what they did not suffice for.

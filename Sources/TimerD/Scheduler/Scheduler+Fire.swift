@@ -139,7 +139,9 @@ extension Scheduler {
         let (id, fire) = (entry.job.id, claim.fire)
         let isLate = isDue && commandFire(entry.job, claim).isLate
         guard places.enterIfFree(fire, of: entry.job.owner.uid, isLate: isLate) else {
-            return isDue ? enqueue(entry, for: .place) : arm(entry.job, at: date)
+            if isDue { return enqueue(entry, for: .place) }
+            turns.giveBack(entry.job.owner.uid)
+            return arm(entry.job, at: date)
         }
         armed.setStage(.preparing(isDue: isDue), of: id)
         if !isDue { arm(id) }

@@ -14,7 +14,7 @@ struct RetentionLimits: Hashable, Sendable {
     var maxBytesPerUser: Int64?
     var eventsMaxAge = TimeSpan.seconds(30 * 86_400)
 
-    /// Nothing that is stored from now on is too old before that time has passed.
+    /// Nothing that happens from now on is too old before that time has passed.
     var shortestAge: TimeSpan { min(historyMaxAge, eventsMaxAge) }
 }
 

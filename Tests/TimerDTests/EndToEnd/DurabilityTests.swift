@@ -40,7 +40,8 @@ struct DurabilityTests {
             let trace = daemon.folder + "/trace"
             let attached = Latch()
             let arguments = [
-                "-f", "-y", "-s", "8192", "-o", trace, "-p", "\(daemon.pid)",
+                // A commit is one write, in which the name may stand anywhere.
+                "-f", "-y", "-s", "1048576", "-o", trace, "-p", "\(daemon.pid)",
                 "-e", "trace=pwrite64,fdatasync,write,writev,sendmsg,sendto",
             ]
             let tracer = Task {

@@ -208,7 +208,7 @@ import TimerControl
             try await test.settle()
             try await Self.holdingTheLoop(test) {
                 let added = try await test.add(
-                    Array(repeating: ScheduleWords(in: "2h"), count: 2 * SaidByStore.slice + 1),
+                    Array(repeating: ScheduleWords(in: "2h"), count: 2 * SaidByStore.slice),
                     of: 1001
                 )
                 let told = test.sink.all(.jobAdded).map(\.job)

@@ -47,6 +47,26 @@ struct SchedulerTurnsTests {
         }
     }
 
+    @Test("Commands that find no place ahead of their dates leave their user's other fires alone")
+    func noPlace() async throws {
+        var keeping = TestScheduler.Keeping()
+        keeping.maxRuns = 1
+        try await TestScheduler.with(keeping: keeping) { test in
+            test.runner.isHolding = true
+            _ = try await test.add(ScheduleWords(in: "5s"), command: ["holds the only place"])
+            let jobs = try (0...FireTurns.unstoredLimit).map { _ in
+                var definition = JobDefinition(schedule: ScheduleWords(in: "10s"))
+                definition.command = ["waits for it"]
+                return try NewJob(definition, owner: Self.ann, at: test.clock.now(), zone: .utc)
+            }
+            let caller = Caller(uid: Self.ann, isAdministrator: false)
+            _ = try await test.scheduler.add(jobs, replace: false, caller: caller)
+            let event = try await test.add([ScheduleWords(in: "20s")], of: Self.ann)[0]
+            try await test.advance(by: .seconds(21))
+            #expect(test.fired(event.id) == [20])
+        }
+    }
+
     @Test("A quiet user's jobs are in the window in time, though another has more than it holds")
     func window() async throws {
         try await TestScheduler.with(keeping: .all) { test in

@@ -173,12 +173,17 @@ struct Ledger {
         case .until: return min(job.until ?? now, now)
         case .invalidated, .replaced, .targetGone:
             let wallOffset = job.clock == .elapsed ? self.wallOffset + ahead : .zero
-            return min(stored.endedAt.map { $0 - wallOffset } ?? now, now)
-        case .count:
-            let fires = rows.filter { $0.state != .skipped }
-            return fires.max { $0.id < $1.id }?.first ?? now
+            let end = min(stored.endedAt.map { $0 - wallOffset } ?? now, now)
+            // It may have finished before, and was ended while its last fire was not over.
+            let hasAllFires = stored.policy.count.map { stored.fires >= $0 } ?? false
+            return min(end, hasAllFires ? lastFire : end, job.until ?? end)
+        case .count: return lastFire
         default: return .distantFuture
         }
+    }
+
+    private var lastFire: Timestamp {
+        rows.filter { $0.state != .skipped }.max { $0.id < $1.id }?.first ?? now
     }
 
     /// Whether a date that has no row is the next, and waits: for its jitter.

@@ -12,6 +12,10 @@ extension Database {
             """
             PRAGMA foreign_keys = ON;
             PRAGMA cache_size = -2048; -- KiB
+            -- A transaction's pages wait in memory for its commit. If some are in the log before, and a savepoint is
+            -- undone, SQLite 3.40 may commit frames without checksums: a recovery stops at them, and all commits
+            -- from there on are lost.
+            PRAGMA cache_spill = OFF;
             """
         )
         let mode = try prepare("PRAGMA journal_mode = WAL").value(as: String.self)

@@ -285,7 +285,7 @@ final class Database {
         try check(methods.xSync(file, SQLITE_SYNC_NORMAL))
     }
 
-    /// Has each commit write the log with one system call.
+    /// Has a commit write the log with one system call.
     private func gatherLog() throws(DatabaseError) {
         let code = gather_log(handle)
         if code != SQLITE_OK { throw DatabaseError(code: code, message: "no memory", path: path) }
