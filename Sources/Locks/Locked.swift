@@ -8,6 +8,10 @@ public import Synchronization
 /// and the sanitizer reports a race. The flag shows it the order of the holders, for an acquiring load and a
 /// releasing store.
 ///
+/// Not of a function alone: in generic storage it is wrapped once more each time that it is looked at, so a call would
+/// cost the more the more there have been, until the stack is full. A struct that holds the function is none
+/// (.ci/layers looks for it).
+///
 /// Public, though only this package has it: the compiler inlines no `package` function into another module, and
 /// a generic one that it does not inline looks its types up at each call, which was 8 % of the timers' thread.
 public struct Locked<Value>: ~Copyable, Sendable {

@@ -19,9 +19,13 @@ struct StatusReport: Sendable {
 
     /// A number that is read from its owner each time.
     final class Source: Sendable {
-        private let body = Locked<@Sendable () -> Int>({ 0 })
-        func set(_ new: @escaping @Sendable () -> Int) { body.withLock { $0 = new } }
-        var value: Int { body.withLock { $0 }() }
+        private struct Body {
+            var count: @Sendable () -> Int
+        }
+
+        private let body = Locked(Body(count: { 0 }))
+        func set(_ new: @escaping @Sendable () -> Int) { body.withLock { $0.count = new } }
+        var value: Int { body.withLock { $0.count }() }
     }
 
     /// What `caller` may know: the numbers, and for administrators the next fire date.

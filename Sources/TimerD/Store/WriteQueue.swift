@@ -33,6 +33,10 @@ actor WriteQueue {
         }
     }
 
+    private struct AfterTelling {
+        var call: @Sendable () -> Void
+    }
+
     /// Who waits for the commit of a batch.
     private struct Completion {
         var isOfRecord = false
@@ -57,7 +61,7 @@ actor WriteQueue {
     private let onLost: @Sendable (DatabaseError) -> Void
     private let published = Locked(WriteStatistics())
     /// See `onTold`.
-    private let afterTelling = Locked<@Sendable () -> Void>({})
+    private let afterTelling = Locked(AfterTelling(call: {}))
     private var isClosed = false
 
     private var batch = Batch.open
@@ -114,12 +118,12 @@ actor WriteQueue {
     ///
     /// On the thread of the store, or where that has ended on the caller's.
     nonisolated func onTold(_ body: @escaping @Sendable () -> Void) {
-        afterTelling.withLock { $0 = body }
+        afterTelling.withLock { $0.call = body }
     }
 
     nonisolated func endTelling() {
-        let body = afterTelling.withLock { $0 }
-        body()
+        let call = afterTelling.withLock { $0.call }
+        call()
     }
 
     // MARK: - On the thread of the store

@@ -297,4 +297,14 @@ import Testing
         #expect(error?.description == "the database is closed: '\(fixture.path)'")
         try await fixture.stop()
     }
+
+    @Test("What is called after completions costs no more after a million of them")
+    func tellingOften() throws {
+        let queue = try WriteQueueFixture.queue()
+        let calls = Locked(0)
+        queue.onTold { calls.withLock { $0 += 1 } }
+        // Wrapped once more by each, it would not fit on the stack any more.
+        for _ in 1...1_000_000 { queue.endTelling() }
+        #expect(calls.withLock { $0 } == 1_000_000)
+    }
 }
