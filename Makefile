@@ -73,6 +73,7 @@ format:
 ## that was linked without an archive is linked again.
 release: dependencies
 	$(SWIFT) build $(RELEASE) --product timerd
+	$(SWIFT) build $(RELEASE) --product timerd-runner
 	@mkdir -p .build/archives
 	@for name in yaml stdc++; do \
 		archive=$$(cc -print-file-name=lib$$name.a); \

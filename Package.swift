@@ -27,6 +27,7 @@ let package = Package(
     name: "timerd",
     products: [
         .executable(name: "timerd", targets: ["TimerDMain"]),
+        .executable(name: "timerd-runner", targets: ["timerd-runner"]),
         .executable(name: "timerctl", targets: ["timerctl"]),
         .library(name: "RunLoopTimers", targets: ["RunLoopTimers"]),
         .library(name: "Schedules", targets: ["Schedules"]),
@@ -66,6 +67,12 @@ let package = Package(
         .target(name: "CSpawn"),
         // SQLite's log, written in one piece for each commit.
         .target(name: "CGatheredLog", dependencies: ["CSQLite"]),
+        // Starts and minds runs, in a process of its own.
+        .executableTarget(
+            name: "timerd-runner",
+            dependencies: ["CSpawn"],
+            cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
+        ),
         .target(name: "Locks", swiftSettings: settings),
         .target(
             name: "Platform",
@@ -203,10 +210,10 @@ let package = Package(
         .testTarget(
             name: "TimerDTests",
             dependencies: [
-                "CCrashDisk", "CSQLite", "JobModel", "Locks", "Migrations", "Platform",
+                "CCrashDisk", "CSpawn", "CSQLite", "JobModel", "Locks", "Migrations", "Platform",
                 "RunLoopTimers", "Schedules", "TestRandom", "TimerControl", "TimerD",
                 // The end-to-end tests run these; naming them here has them built first.
-                "TimerDMain", "timerctl",
+                "TimerDMain", "timerctl", "timerd-runner",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

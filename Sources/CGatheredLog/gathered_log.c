@@ -7,13 +7,13 @@
 // wal-index or to its caller, that a commit is in it (walFrames in wal.c). The sync writes what waits first. So what
 // only waits is no part of a commit that somebody knows of, and neither another connection nor the recovery after a
 // crash reads it. What this connection itself wrote and reads again, as a transaction does that is larger than the
-// cache, it gets from memory.
+// cache, is in the file by then.
 //
-// Why no error is lost: what cannot be written is dropped, and whoever had it written gets the error: the sync, a
-// later write or a read. After each of them SQLite undoes the transaction as a whole, as after an error of the
-// write itself, and writes the log again from where the last commit ended. Nothing of a commit that has failed, and
-// of a transaction that was undone, is written later: a recovery might take it for one that had not, and another
-// program may have put a commit of its own in its place.
+// Why no error is lost: what cannot be written is dropped, and whoever had it written gets the error: the sync, or
+// the write, read or other call that comes before it. After each of them SQLite undoes the transaction as a whole, as
+// after an error of the write itself, and writes the log again from where the last commit ended. Nothing of a commit
+// that has failed, and of a transaction that was undone, is written later: a recovery might take it for one that had
+// not, and another program may have put a commit of its own in its place.
 
 #include "gathered_log.h"
 
@@ -64,18 +64,9 @@ static int log_write(sqlite3_file *file, const void *data, int count, sqlite3_in
 }
 
 static int log_read(sqlite3_file *file, void *data, int count, sqlite3_int64 offset) {
-    struct log *log = log_of(file);
-    sqlite3_int64 end = log->start + log->count;
-    if (log->count == 0 || offset >= end || offset + count <= log->start) {
-        return log->own->xRead(file, data, count, offset);
-    }
-    if (offset >= log->start && offset + count <= end) {
-        memcpy(data, log->bytes + (offset - log->start), (size_t)count);
-        return SQLITE_OK;
-    }
     // After a full disk SQLite may undo a statement alone; after any other error of a file the transaction.
     if (write_waiting(file) != SQLITE_OK) return SQLITE_IOERR_WRITE;
-    return log->own->xRead(file, data, count, offset);
+    return log_of(file)->own->xRead(file, data, count, offset);
 }
 
 static int log_sync(sqlite3_file *file, int flags) {
@@ -84,17 +75,13 @@ static int log_sync(sqlite3_file *file, int flags) {
 }
 
 static int log_truncate(sqlite3_file *file, sqlite3_int64 size) {
-    struct log *log = log_of(file);
-    if (log->start + log->count > size) log->count = log->start < size ? size - log->start : 0;
-    return log->own->xTruncate(file, size);
+    int code = write_waiting(file);
+    return code == SQLITE_OK ? log_of(file)->own->xTruncate(file, size) : code;
 }
 
 static int log_file_size(sqlite3_file *file, sqlite3_int64 *size) {
-    struct log *log = log_of(file);
-    int code = log->own->xFileSize(file, size);
-    sqlite3_int64 end = log->start + log->count;
-    if (code == SQLITE_OK && log->count > 0 && *size < end) *size = end;
-    return code;
+    int code = write_waiting(file);
+    return code == SQLITE_OK ? log_of(file)->own->xFileSize(file, size) : code;
 }
 
 static int log_close(sqlite3_file *file) {

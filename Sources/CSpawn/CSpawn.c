@@ -5,13 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef SYS_close_range
@@ -26,6 +27,11 @@ enum { JOIN_SESSION_KEYRING = 1 };
 struct start {
     const struct cspawn_plan *plan;
     int status;
+    pid_t caller;
+    // Whether the child has still to enter its control group.
+    bool enters_group;
+    // What it waits for before all; -1 for nothing. Then its keyring is its parent's, which has made one.
+    int gate;
 };
 
 // Everything from here to `run` runs in the child, which may share the caller's memory but has none
@@ -177,17 +183,49 @@ static _Noreturn void execute(const struct cspawn_plan *plan) {
     give_up(STATUS, &report);
 }
 
+// Who would say how the command has ended is gone with the caller: it must not go on beside the next attempt.
+//
+// Last, because the kernel forgets this at a change of the user; so it does where the command is a setuid program.
+static void end_with_caller(pid_t caller) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != caller) _exit(1);
+}
+
+// Called before `become`: only the caller may move processes between its groups.
+static void enter_group(const struct start *start) {
+    int file = openat(start->plan->group, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    if (file != -1 && write(file, "0", 1) == 1) {
+        close(file);
+        return;
+    }
+    struct cspawn_report report = {cspawn_step_control_group, errno, -1, 0, {0}};
+    give_up(start->status, &report);
+}
+
+static void wait_at(int gate) {
+    struct pollfd ready = {.fd = gate, .events = POLLIN};
+    char byte;
+    for (;;) {
+        ssize_t count = read(gate, &byte, 1);
+        if (count == 1) return;
+        if (count == 0 || (errno != EAGAIN && errno != EINTR)) _exit(127);
+        poll(&ready, 1, -1);
+    }
+}
+
 static int run(void *argument) {
     const struct start *start = argument;
     const struct cspawn_plan *plan = start->plan;
     // First, so that a signal to the run's group reaches this process too.
     pid_t session = setsid();
     int error = errno;
+    if (start->enters_group) enter_group(start);
+    if (start->gate != -1) wait_at(start->gate);
     arrange_descriptors(plan->stdio, start->status);
     if (session == -1) fail(cspawn_step_session, error);
     reset_signals();
     set_limits(plan);
-    leave_keyring();
+    if (start->gate == -1) leave_keyring();
     forgo_oom_protection();
     // A niceness of 0 or more is set with the daemon's privilege, because the daemon itself may run
     // at a higher one. A negative one is set as the owner, and only if the kernel allows the owner
@@ -197,6 +235,7 @@ static int run(void *argument) {
     if (plan->has_nice && plan->nice < 0) set_nice(plan);
     umask(plan->umask);
     if (chdir(plan->directory) == -1) fail(cspawn_step_directory, errno);
+    end_with_caller(start->caller);
     execute(plan);
 }
 
@@ -209,20 +248,40 @@ static const int shared = 0;
 static const int shared = CLONE_VM | CLONE_VFORK;
 #endif
 
+// A fork into the control group, which is cheaper than to enter it: clone3(2). -1 where the kernel, or whatever
+// filters its calls, does not do that.
+static pid_t fork_into_group(const struct start *start, int *descriptor, uint64_t flags) {
+    struct clone_args arguments = {
+        .flags = CLONE_PIDFD | CLONE_INTO_CGROUP | flags,
+        .pidfd = (uintptr_t)descriptor,
+        // That of a sibling is the caller's.
+        .exit_signal = flags & CLONE_PARENT ? 0 : SIGCHLD,
+        .cgroup = (uint64_t)start->plan->group,
+    };
+    pid_t pid = (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
+    if (pid == 0) _exit(run((void *)start));
+    return pid;
+}
+
 int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == -1) return errno;
-    struct start start = {.plan = plan, .status = ends[1]};
+    struct start start = {.plan = plan, .status = ends[1], .caller = getpid(), .gate = -1};
     // A child that becomes another user shares nothing. Before the exec that user could stop it,
     // make it wait for a file system, make it dump its core, or look into its memory.
-    int flags = SIGCHLD | CLONE_PIDFD | (plan->has_credentials ? 0 : shared);
+    int flags = SIGCHLD | CLONE_PIDFD | (plan->has_credentials || plan->forks ? 0 : shared);
     // No handler of the caller is to run in the child.
     uint64_t all = ~UINT64_C(0), before;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
     // The child's stack may be here: this function waits for the exec, or the child has a copy of
     // it.
     char stack[32768] __attribute__((aligned(16)));
-    pid_t pid = clone(run, stack + sizeof stack, flags, &start, &process->pidfd);
+    pid_t pid = -1;
+    if (plan->has_group && !(flags & CLONE_VM)) pid = fork_into_group(&start, &process->pidfd, 0);
+    if (pid == -1) {
+        start.enters_group = plan->has_group;
+        pid = clone(run, stack + sizeof stack, flags, &start, &process->pidfd);
+    }
     int error = errno;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, 8);
     close(ends[1]);
@@ -235,63 +294,22 @@ int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process) {
     return 0;
 }
 
-struct errand {
-    uid_t uid;
-    pid_t group;
-    int signal;
-    bool or_leader;
-};
-
-// A uid that nobody has, for the real and saved uid of the process that sends a signal. A user may
-// signal a process whose real or saved uid is the user's (kill(2)), and so can neither stop nor end
-// this one. For what the process itself may signal, its effective uid counts like a real one.
-static const uid_t STRANGER = UINT32_MAX - 1;
-
-// Runs in a child that shares nothing with the caller, and makes only system calls, as above.
-static int run_errand(void *argument) {
-    const struct errand *errand = argument;
-    uid_t uid = errand->uid, real, effective, saved;
-    // A user namespace may not have this uid: then the child becomes the user altogether.
-    if (syscall(SYS_setresuid, STRANGER, uid, STRANGER) == -1 &&
-        syscall(SYS_setresuid, uid, uid, uid) == -1)
-        _exit(cspawn_unknown);
-    // As in `become`: a uid of -1 means "unchanged", and capabilities may be kept.
-    if (getresuid(&real, &effective, &saved) == -1 || effective != uid || real == 0 || saved == 0 ||
-        syscall(SYS_setuid, 0) == 0)
-        _exit(cspawn_unknown);
-    int code = kill(-errand->group, errand->signal);
-    if (code == -1 && errno == ESRCH && errand->or_leader)
-        code = kill(errand->group, errand->signal);
-    int answer = code == 0        ? cspawn_sent
-                 : errno == EPERM ? cspawn_refused
-                 : errno == ESRCH ? cspawn_gone
-                                  : cspawn_unknown;
-    // A stopped process heeds no other signal until it is continued.
-    if (errand->signal != SIGKILL) kill(-errand->group, SIGCONT);
-    _exit(answer);
-}
-
-enum cspawn_answer cspawn_signal(uint32_t uid, int32_t group, int signal, bool or_leader) {
-    // 0 and 1 would be the caller's own group and everybody: kill(2).
-    if (uid == 0 || uid == UINT32_MAX || group <= 1) return cspawn_unknown;
-    struct errand errand = {uid, group, signal, or_leader};
-    int descriptor;
+int cspawn_beside(const struct cspawn_plan *plan, int status, int gate, int32_t *pid) {
+    // The child is a sibling.
+    struct start start = {.plan = plan, .status = status, .caller = getppid(), .gate = gate};
     uint64_t all = ~UINT64_C(0), before;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
     char stack[32768] __attribute__((aligned(16)));
-    pid_t pid = clone(run_errand, stack + sizeof stack, SIGCHLD | CLONE_PIDFD, &errand, &descriptor);
+    int descriptor;
+    pid_t process = plan->has_group ? fork_into_group(&start, &descriptor, CLONE_PARENT) : -1;
+    if (process == -1) {
+        start.enters_group = plan->has_group;
+        process = clone(run, stack + sizeof stack, SIGCHLD | CLONE_PIDFD | CLONE_PARENT, &start, &descriptor);
+    }
+    int error = errno;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, 8);
-    if (pid == -1) return cspawn_unknown;
-    // The child does not block. But its user may stop it, if its real uid is the user's, or lower
-    // its priority.
-    struct pollfd end = {.fd = descriptor, .events = POLLIN};
-    int ended;
-    while ((ended = poll(&end, 1, 1000)) == -1 && errno == EINTR)
-        ;
-    if (ended != 1) kill(pid, SIGKILL);
+    if (process == -1) return error;
     close(descriptor);
-    int status;
-    while (waitpid(pid, &status, 0) == -1)
-        if (errno != EINTR) return cspawn_unknown;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : cspawn_unknown;
+    *pid = process;
+    return 0;
 }

@@ -4,7 +4,10 @@ package import Schedules
 
 /// What ties elapsed time to the machine's clocks, as the store keeps it between two daemons.
 package struct ClockAnchor: Hashable, Sendable {
-    /// The kernel's name of the boot in which `elapsedBase` holds.
+    /// The boot in which `elapsedBase` holds: the kernel's name of it, and behind a slash when the first process
+    /// began, if that is known.
+    ///
+    /// A container's first process begins with the container, and the machine's with the machine.
     package var bootID: String
     /// Elapsed time = CLOCK_BOOTTIME + this.
     package var elapsedBase: TimeSpan
@@ -13,9 +16,25 @@ package struct ClockAnchor: Hashable, Sendable {
     /// Elapsed time when it was last stored; no later reading lies before it.
     package var elapsed: Timestamp
 
-    /// Whether the machine has been started since; `bootID`: the present boot.
+    /// Whether the machine, or the container, has been started since; `bootID`: the present boot.
     package func hasStarted(_ bootID: String) -> Bool {
-        !self.bootID.isEmpty && bootID != self.bootID
+        guard !self.bootID.isEmpty else { return false }
+        let (before, now) = (Boot(self.bootID), Boot(bootID))
+        guard before.kernel == now.kernel else { return true }
+        // Where one of them is not known, there is nothing to compare.
+        guard let earlier = before.firstProcess, let later = now.firstProcess else { return false }
+        return earlier != later
+    }
+
+    private struct Boot {
+        var kernel: Substring
+        var firstProcess: Substring?
+
+        init(_ id: String) {
+            let parts = id.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+            kernel = parts[0]
+            firstProcess = parts.count > 1 ? parts[1] : nil
+        }
     }
 
     /// The anchor for a daemon that starts now.
@@ -33,7 +52,8 @@ package struct ClockAnchor: Hashable, Sendable {
     ) -> (anchor: ClockAnchor, step: TimeSpan) {
         var anchor = self
         anchor.bootID = bootID
-        if bootID != self.bootID {
+        // A container's start leaves the machine's clocks as they are.
+        if Boot(bootID).kernel != Boot(self.bootID).kernel {
             // The stored wall clock was unset: its difference to now is its error, not the time the machine
             // was off.
             let wasLost = elapsed + wallOffset < .earliestOfClocks

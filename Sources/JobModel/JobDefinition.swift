@@ -37,8 +37,18 @@ public struct JobDefinition: Hashable, Sendable {
     public var rerunInterrupted: Bool?
     /// The niceness of a run, -20 to 19.
     public var nice: Int?
-    /// The limit of the address space of each process of a run: bytes, or with K, M or G.
+    /// The limit of a run's memory: bytes, or with K, M, G or T.
     public var memoryMax: String?
+    /// From how much memory on a run is slowed down.
+    public var memoryHigh: String?
+    /// A run's share of processor time, 1 to 10000; the kernel's default is 100.
+    public var cpuWeight: Int?
+    /// The limit of a run's processor time, in percent of one processor: `50%`.
+    public var cpuQuota: String?
+    /// How many processes and threads a run may have.
+    public var tasksMax: Int?
+    /// A run's share of reading and writing, 1 to 10000; the kernel's default is 100.
+    public var ioWeight: Int?
     /// The limit of the processor time of each process of a run.
     public var cpuTime: String?
     /// The file mode creation mask of a run, in octal; default 022.

@@ -43,6 +43,14 @@ extension JobOption {
         return number << (shift ?? 0)
     }
 
+    package func percent(_ text: String) throws(OptionRefusal) -> Int {
+        let digits = text.dropLast()
+        guard text.hasSuffix("%"), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let number = Int(digits), (1...100_000).contains(number)
+        else { throw refusal(of: "'\(text)'") }
+        return number
+    }
+
     package func mask(_ text: String) throws(OptionRefusal) -> UInt32 {
         guard text.utf8.allSatisfy({ (0x30...0x37).contains($0) }),
             let mask = UInt32(text, radix: 8), mask <= 0o777

@@ -13,7 +13,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
     case name, command, cwd, env, userInfo, tags, paused, count, until, tolerance, jitter
     case misfire, misfireLimit, misfireAfter, misfireWindow
     case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, rerunInterrupted
-    case nice, memoryMax, cpuTime, umask
+    case nice, memoryMax, memoryHigh, cpuWeight, cpuQuota, tasksMax, ioWeight, cpuTime, umask
     case whilePid, whileConnected
 
     /// A row of the table.
@@ -140,7 +140,38 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
             Row(
                 .bytes,
                 unset: "no limit",
-                "The address space of each process at most, such as 512M."
+                "The memory of a run at most, such as 512M; without control groups the address space of "
+                    + "each process."
+            )
+        case .memoryHigh:
+            Row(
+                .bytes,
+                unset: "no limit",
+                "A run with more memory is slowed down, and gives memory back."
+            )
+        case .cpuWeight:
+            Row(
+                .integer(1...10_000),
+                unset: "100",
+                "A run's share of processor time beside the other runs'."
+            )
+        case .cpuQuota:
+            Row(
+                .percent,
+                unset: "no limit",
+                "A run's processor time at most, in percent of one processor: 50%, 200%."
+            )
+        case .tasksMax:
+            Row(
+                .integer(1...4_194_304),
+                unset: "no limit",
+                "The processes and threads of a run at most."
+            )
+        case .ioWeight:
+            Row(
+                .integer(1...10_000),
+                unset: "100",
+                "A run's share of reading and writing beside the other runs'."
             )
         case .cpuTime:
             Row(

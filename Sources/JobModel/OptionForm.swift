@@ -26,6 +26,8 @@ package enum OptionForm: Hashable, Sendable {
     case backoff
     /// A number of bytes, perhaps with K, M, G or T for a power of 1024.
     case bytes
+    /// Whole percent of one processor.
+    case percent
     /// A file mode creation mask.
     case octal
     /// Of a schedule.
@@ -39,7 +41,9 @@ package enum OptionForm: Hashable, Sendable {
 
     package var shape: Shape {
         switch self {
-        case .label, .path, .choice, .date, .duration, .backoff, .bytes, .octal, .expression, .zone:
+        case .label, .path, .choice, .date, .duration, .backoff, .bytes, .percent, .octal,
+            .expression,
+            .zone:
             .text
         case .labels, .command: .texts
         case .environment: .variables
@@ -72,6 +76,7 @@ package enum OptionForm: Hashable, Sendable {
             "a duration of \(least) to 100 years, such as '90s' or '1h 30min'"
         case .backoff: "D or D..MAX, such as 10s..5min, with MAX not below D"
         case .bytes: "a number of bytes, or with K, M, G or T: 512M"
+        case .percent: "percent of one processor from 1% to 100000%, such as 50% or 200%"
         case .octal: "an octal number from 0 to 777"
         case .expression(let example): "text such as '\(example)'"
         case .zone: "a zone such as 'Europe/Berlin'"
@@ -94,6 +99,7 @@ package enum OptionForm: Hashable, Sendable {
         case .duration: "a string such as '5s'"
         case .backoff: "a string such as '10s..5min'"
         case .bytes: "a string such as '512M'"
+        case .percent: "a string such as '50%'"
         case .octal: "a string such as '022'"
         case .expression(let example): "a string such as '\(example)'"
         case .zone: "a string such as 'Europe/Berlin'"

@@ -21,7 +21,7 @@ package enum RetryDecision: Hashable, Sendable {
         case _ where policy.isSuccess(outcome): self = .done
         case .interrupted where job.definition.rerunInterrupted == true:
             self = .retry(after: .zero)
-        case .exited, .signalled, .timedOut, .notStarted, .interrupted:
+        case .exited, .signalled, .outOfMemory, .timedOut, .notStarted, .interrupted:
             if mayRetry {
                 self = .retry(after: Self.delay(before: attempt + 1, of: fire, policy))
             } else if job.definition.onFailure != nil {

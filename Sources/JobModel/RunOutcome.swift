@@ -4,6 +4,9 @@
 package enum RunOutcome: Sendable, Hashable {
     case exited(Int32)
     case signalled(Int32)
+    /// The kernel ended it by SIGKILL because there was not enough memory, or it had as much as it may; the text says
+    /// so to users.
+    case outOfMemory(String)
     /// It took longer than its timeout, and was ended.
     case timedOut
     /// There was no process; the text names what was wrong: `cannot run '/no/such': no such file
@@ -25,7 +28,7 @@ extension RunOutcome: CustomStringConvertible {
         case .exited(let status): "exit \(status)"
         case .signalled(let signal): "signal \(signal)"
         case .timedOut: "timed out"
-        case .notStarted(let reason): reason
+        case .notStarted(let reason), .outOfMemory(let reason): reason
         case .interrupted: "interrupted"
         }
     }

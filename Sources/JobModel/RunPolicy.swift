@@ -42,39 +42,6 @@ package struct RunPolicy: Hashable, Sendable {
             try JobOption.onFailure.check(.texts(command))
             onFailure = command
         }
-        if let nice = definition.nice {
-            try JobOption.nice.check(.integer(nice))
-            limits.nice = Int32(nice)
-        }
-        if let text = definition.memoryMax {
-            limits.memoryMax = UInt64(try JobOption.memoryMax.bytes(text))
-        }
-        if let text = definition.cpuTime {
-            let span = try JobOption.cpuTime.span(text)
-            // The kernel counts whole seconds; what was asked for is to be had.
-            limits.cpuTime = UInt64((span.microseconds + 999_999) / 1_000_000)
-        }
-        if let text = definition.umask { limits.umask = try JobOption.umask.mask(text) }
-    }
-}
-
-/// What the kernel holds each process of a run to; nil for what it inherits.
-package struct ProcessLimits: Hashable, Sendable {
-    /// -20 to 19.
-    package var nice: Int32?
-    /// RLIMIT_AS, in bytes.
-    package var memoryMax: UInt64?
-    /// RLIMIT_CPU, in seconds.
-    package var cpuTime: UInt64?
-    package var umask: UInt32
-
-    package init(
-        nice: Int32? = nil,
-        memoryMax: UInt64? = nil,
-        cpuTime: UInt64? = nil,
-        umask: UInt32 = 0o022
-    ) {
-        (self.nice, self.memoryMax, self.cpuTime) = (nice, memoryMax, cpuTime)
-        self.umask = umask
+        limits = try ProcessLimits(definition)
     }
 }

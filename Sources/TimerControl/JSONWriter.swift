@@ -6,15 +6,15 @@ import Schedules
 ///
 /// Equal values give equal bytes, if their strings have the same scalars. Only what JSON requires is escaped,
 /// so neither `/` nor anything beyond ASCII.
-struct JSONWriter {
-    private(set) var bytes: [UInt8] = []
+package struct JSONWriter {
+    package private(set) var bytes: [UInt8] = []
 
     /// `capacity`: how many bytes are expected.
-    init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
+    package init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 
     mutating func write(_ value: JSONValue) {
         switch value {
-        case .null: write("null")
+        case .null: writeNull()
         case .bool(let value): write(value)
         case .integer(let value): write(value)
         case .number(let value): write(value)
@@ -36,11 +36,13 @@ struct JSONWriter {
         }
     }
 
+    package mutating func writeNull() { write("null") }
+
     private mutating func write(_ text: String) {
         bytes.append(contentsOf: text.utf8)
     }
 
-    mutating func writeString(_ text: String) {
+    package mutating func writeString(_ text: String) {
         var text = text
         bytes.append(UInt8(ascii: "\""))
         text.withUTF8 { text in
@@ -77,7 +79,7 @@ struct JSONWriter {
 
     mutating func write(_ value: Bool) { write(value ? "true" : "false") }
 
-    mutating func write(_ value: Int64) {
+    package mutating func write(_ value: Int64) {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
             var start = digits.count
             var rest = value.magnitude
@@ -113,17 +115,22 @@ extension JSONWriter {
         bytes.append(UInt8(ascii: "}"))
     }
 
-    mutating func array<Element>(
+    package mutating func array<Element>(
         _ elements: some Collection<Element>,
         _ write: (inout Self, Element) -> Void
     ) {
-        bytes.append(UInt8(ascii: "["))
-        var isFirst = true
-        for element in elements {
-            if !isFirst { bytes.append(UInt8(ascii: ",")) }
-            isFirst = false
-            write(&self, element)
+        array { writer in
+            for element in elements {
+                writer.comma()
+                write(&writer, element)
+            }
         }
+    }
+
+    /// Writes an array; `body` writes its elements, a comma before each.
+    package mutating func array(_ body: (inout Self) -> Void) {
+        bytes.append(UInt8(ascii: "["))
+        body(&self)
         bytes.append(UInt8(ascii: "]"))
     }
 
@@ -138,10 +145,13 @@ extension JSONWriter {
         bytes.append(UInt8(ascii: ":"))
     }
 
-    /// Separates a member from the one before.
-    private mutating func comma() {
-        // What ends with a brace that opens is empty: any text stands in quotes.
-        if bytes.last != UInt8(ascii: "{") { bytes.append(UInt8(ascii: ",")) }
+    /// Separates a member or an element from the one before, if there is one.
+    package mutating func comma() {
+        // What ends with a bracket that opens is empty: any text stands in quotes.
+        guard let last = bytes.last, last != UInt8(ascii: "{"), last != UInt8(ascii: "[") else {
+            return
+        }
+        bytes.append(UInt8(ascii: ","))
     }
 
     // A member that is nil is left out.

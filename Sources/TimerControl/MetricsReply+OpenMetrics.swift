@@ -89,6 +89,11 @@ extension MetricsReply {
                 "timerd_waiting_runs",
                 "Runs that wait: for a place among maxRuns, or for the run before, the next attempt."
             ).with("cause", [("place", runs.waitingForPlace), ("other", runs.waiting)]),
+            MetricFamily(
+                .gauge,
+                "timerd_runner_ready",
+                "1, or 0 while no command begins: timerd-runner does not answer, or has no room."
+            ).with(runs.mayBegin ? 1 : 0),
         ]
     }
 

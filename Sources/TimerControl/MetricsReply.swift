@@ -80,8 +80,17 @@ public struct MetricsReply: Codable, Hashable, Sendable {
         public var waitingForPlace: Int
         /// Fires whose command waits for something else: the run before it, its next attempt.
         public var waiting: Int
+        /// Whether commands may begin: timerd-runner answers, and has room.
+        public var mayBegin: Bool
 
-        public init(ended: [String: Int], running: Int, waitingForPlace: Int, waiting: Int) {
+        public init(
+            ended: [String: Int],
+            running: Int,
+            waitingForPlace: Int,
+            waiting: Int,
+            mayBegin: Bool = true
+        ) {
+            self.mayBegin = mayBegin
             self.ended = ended
             self.running = running
             self.waitingForPlace = waitingForPlace

@@ -183,6 +183,49 @@ public struct StatusReply: Codable, Hashable, Sendable {
     public var nextFireDate: Timestamp?
     /// Why the database cannot be written or read; nil while it can.
     public var trouble: String?
+    /// What limits runs here; nil until that is known.
+    public var controlGroups: ControlGroups?
+
+    /// The control groups of runs.
+    public struct ControlGroups: Codable, Hashable, Sendable {
+        /// Whether each run has one.
+        public var perRun: Bool
+        /// What they limit, by the kernel's names: `memory`, `cpu`, `pids`, `io`.
+        public var controllers: [String]
+        /// Why there are none, or what they lack; nil where nothing is missing.
+        public var lack: String?
+
+        public init(perRun: Bool, controllers: [String], lack: String?) {
+            (self.perRun, self.controllers, self.lack) = (perRun, controllers, lack)
+        }
+    }
+
+    /// What minds the runs; nil until that is known.
+    public var runner: Runner?
+
+    /// `timerd-runner`.
+    public struct Runner: Codable, Hashable, Sendable {
+        /// Nil while it does not answer; so is the version.
+        public var pid: Int32?
+        public var version: String?
+        /// How many runs it has that have not ended, as far as is known.
+        public var runs: Int
+        /// Why commands wait; nil while they do not.
+        public var trouble: String?
+        /// Since when they do.
+        public var troubleSince: Timestamp?
+
+        public init(
+            pid: Int32?,
+            version: String?,
+            runs: Int,
+            trouble: String? = nil,
+            troubleSince: Timestamp? = nil
+        ) {
+            (self.pid, self.version, self.runs) = (pid, version, runs)
+            (self.trouble, self.troubleSince) = (trouble, troubleSince)
+        }
+    }
 
     public init(
         version: String,

@@ -10,6 +10,7 @@ import TimerControl
 public struct Daemon: Service {
     private let configuration: Configuration
     private let manager: ServiceManager
+    private let ending = Ending()
     private let log: Logger
     private let reloads = AsyncStream<Configuration>.makeStream()
 
@@ -19,6 +20,10 @@ public struct Daemon: Service {
         self.manager = manager
         self.log = log
     }
+
+    /// Has it end the runs when it stops, as where nothing lives on without it; else they go on, and the next
+    /// daemon takes them up.
+    public func endRunsAtStop() { ending.endsRuns.withLock { $0 = true } }
 
     /// Gives the daemon another configuration, which it takes over as soon as it runs.
     ///
@@ -45,6 +50,7 @@ public struct Daemon: Service {
             metadata: [
                 "version": "\(timerdVersion)", "pid": "\(getpid())",
                 "database": "\(configuration.database)", "socket": "\(configuration.socket)",
+                "runner": "\(parts.core.runner.known.pid ?? 0)",
             ]
         )
         let watchdog = Watchdog(manager, on: parts.thread)
@@ -56,15 +62,13 @@ public struct Daemon: Service {
             configuration = await parts.reload(new, over: configuration)
             manager.tell(.ready)
         }
+        let endsRuns = ending.endsRuns.withLock { $0 }
         // After the drain, runs have the `killAfter` of their jobs to end: 5 s by default.
-        manager.tell(
-            .stopping,
-            .status("stopping"),
-            .needs(configuration.drainTime + .seconds(20))
-        )
-        log.info("stopping", metadata: ["drain": "\(configuration.drainTime)"])
+        let time = endsRuns ? configuration.drainTime : .zero
+        manager.tell(.stopping, .status("stopping"), .needs(time + .seconds(20)))
+        log.info("stopping", metadata: ["runs": endsRuns ? "end within \(time)" : "go on"])
         do {
-            try await parts.stop(drainTime: configuration.drainTime)
+            try await parts.stop(endsRuns ? .end(after: configuration.drainTime) : .goOn)
         } catch  where loss.error == nil {
             throw error
         } catch {
@@ -74,6 +78,11 @@ public struct Daemon: Service {
         if let error = loss.error { throw DaemonError(error.sentence, .inputOutput) }
         log.info("stopped")
     }
+}
+
+/// What becomes of the runs at a daemon's end.
+private final class Ending: Sendable {
+    let endsRuns = Locked(false)
 }
 
 /// The end of a daemon whose database was taken away.

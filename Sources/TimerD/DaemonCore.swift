@@ -40,6 +40,7 @@ struct DaemonCore {
     let resumption: ClockResumption
     let bus: EventBus
     let accounts: Accounts
+    let runner: ProgramRunner
     let scheduler: Scheduler
     let watch: ClockWatch
     let log: Logger
@@ -82,15 +83,22 @@ struct DaemonCore {
         let account = Account(uid: geteuid())
         own = Owner(uid: account.uid, name: account.name)
         let epoll = loops.epoll
+        let program = RunnerProgram(socket: configuration.runner)
+        runner = ProgramRunner(on: epoll) {
+            clock.now().wall.microseconds
+        } connect: { () throws(RunnerUnreachable) in
+            try program.connect()
+        }
         let scheduler = Scheduler(
             loop: loops.timers,
             clock: clock,
             store: store.writer,
-            runner: SpawnRunner(on: epoll) { clock.now().wall.microseconds },
+            runner: runner,
             accounts: accounts,
             targets: TargetWatch(on: epoll),
             events: bus,
             eventSequenceEnd: store.state.eventSequenceEnd,
+            epochBefore: store.state.runnerEpoch,
             settings: SchedulerSettings(configuration, account: account),
             log: log
         )
@@ -104,5 +112,14 @@ struct DaemonCore {
         }
         self.watch = watch
         await scheduler.onLoadDateChange { watch.set($0) }
+    }
+
+    /// Takes over from the daemon before this one; `beginsNothing`: as of a daemon that stops at once.
+    ///
+    /// - Throws: why what the daemon before left could not be settled; then nothing has been run.
+    func takeOver(beginsNothing: Bool = false) async throws -> Recovered {
+        try await store.writer.write { [own] in try Owners($0).rename(own) }
+        try await resumption.write(to: store.writer, log: log)
+        return try await scheduler.recover(beginsNothing: beginsNothing)
     }
 }

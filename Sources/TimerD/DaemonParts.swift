@@ -104,13 +104,12 @@ struct DaemonParts {
     ///
     /// - Throws: why what the daemon before left could not be settled; then nothing has been run.
     private func takeOver() async throws {
-        try await core.store.writer.write { [own = core.own] in try Owners($0).rename(own) }
-        try await core.resumption.write(to: core.store.writer, log: log)
-        let recovered = try await core.scheduler.recover()
-        if recovered.interrupted > 0 || recovered.redelivered > 0 {
+        let recovered = try await core.takeOver()
+        if recovered.interrupted > 0 || recovered.redelivered > 0 || recovered.takenUp > 0 {
             log.notice(
                 "recovered",
                 metadata: [
+                    "runs_taken_up": "\(recovered.takenUp)",
                     "interrupted_runs": "\(recovered.interrupted)",
                     "redelivered_fires": "\(recovered.redelivered)",
                 ]
@@ -145,10 +144,11 @@ struct DaemonParts {
     func reload(_ new: Configuration, over old: Configuration) async -> Configuration {
         var new = new
         for setting in old.changes(to: new)
-        where [.database, .socket, .listen].contains(setting) {
+        where [.database, .socket, .runner, .listen].contains(setting) {
             log.warning("a changed setting needs a restart", metadata: ["setting": "\(setting)"])
         }
         (new.database, new.socket, new.listen) = (old.database, old.socket, old.listen)
+        new.runner = old.runner
         await core.scheduler.reload(
             SchedulerSettings(new, account: core.scheduler.settings.account)
         )
@@ -161,12 +161,12 @@ struct DaemonParts {
         return new
     }
 
-    /// Ends the runs, releases the claims, and stops all parts in reverse.
+    /// Sees to the runs, releases the claims, and stops all parts in reverse.
     ///
     /// - Throws: what could not be stored.
-    func stop(drainTime: Duration) async throws {
+    func stop(_ runs: RunsAtStop) async throws {
         core.watch.stop()
-        await core.scheduler.stop(drainTime: drainTime)
+        await core.scheduler.stop(runs)
         var started = started
         try await started.stop()
     }

@@ -9,12 +9,15 @@ import SystemPackage
 /// A thread reads them from a pipe. By libdispatch they would start its workers, whose manager wakes up
 /// once a second from then on.
 enum ProcessSignals {
-    private static let numbers = [SIGTERM, SIGINT, SIGHUP]
+    private static let numbers = [SIGTERM, SIGINT, SIGUSR1, SIGHUP]
 
-    /// Handles SIGTERM, SIGINT and SIGHUP from now on; to be called once.
+    /// Handles SIGTERM, SIGINT, SIGUSR1 and SIGHUP from now on; to be called once.
     ///
     /// - Throws: if the system refuses the pipe or the thread; the signals do then what they did.
     static func handle() throws(Errno) -> AsyncStream<CInt> {
+        // Nobody waits for the runner that the daemon may have started; and as the first process of a container
+        // it has the children of others too: the kernel removes them at once, wait(2).
+        signal(SIGCHLD, SIG_IGN)
         let (readable, writable) = try makePipe()
         let (signals, continuation) = AsyncStream<CInt>.makeStream()
         try SystemThread.start(named: "timerd-sigpipe") {

@@ -15,9 +15,11 @@ struct TimerDMain: AsyncParsableCommand {
         commandName: "timerd",
         abstract: "Keeps jobs in time, and fires them.",
         discussion: """
-            Runs in the foreground and logs to standard error. SIGTERM and SIGINT stop it: runs in \
-            progress get --drain seconds to end. SIGHUP has it read its configuration again. One daemon owns a database; timerctl talks to it \
-            over the socket.
+            Runs in the foreground and logs to standard error. SIGTERM and SIGINT stop it; runs in \
+            progress go on, minded by timerd-runner, and the next daemon takes them up. SIGUSR1 stops it \
+            and ends the runs: they get --drain seconds, then each is ended by its own rules. So does \
+            SIGTERM where it is the first process of a container. SIGHUP has it read its configuration \
+            again. One daemon owns a database; timerctl talks to it over the socket.
 
             What can be set is in docs/configuration.md: on the command line, else as an environment \
             variable (TIMERD_MAX_RUNS for maxRuns), else in the file, else its default. The file is \
@@ -63,8 +65,19 @@ struct TimerDMain: AsyncParsableCommand {
     )
     var restore: String?
 
+    @Flag(
+        help: ArgumentHelp(
+            "End the runs that go on without a daemon, and end.",
+            discussion: "They have --drain seconds. No daemon may run on the database."
+        )
+    )
+    var endRuns = false
+
     @Option(
-        help: ArgumentHelp("How long runs may go on once it stops: 10.", valueName: "seconds")
+        help: ArgumentHelp(
+            "How long runs may go on where they are to be ended: 10.",
+            valueName: "seconds"
+        )
     )
     var drain: Int?
 
@@ -111,6 +124,7 @@ struct TimerDMain: AsyncParsableCommand {
             makeFolder(of: configuration.database)
         }
         if let restore { return try replaceDatabase(configuration.database, with: restore) }
+        if endRuns { return try await endRuns(by: configuration) }
         let threshold = LogThreshold(configuration.logLevel)
         let environment = ProcessInfo.processInfo.environment
         let journal = Journal(environment: environment, descriptor: STDERR_FILENO)
@@ -119,6 +133,8 @@ struct TimerDMain: AsyncParsableCommand {
         }
         let manager = ServiceManager(environment: environment, pid: getpid())
         let daemon = Daemon(configuration, manager: manager, log: log)
+        // With the first process of a container all others end.
+        if getpid() == 1 { daemon.endRunsAtStop() }
         let signals: AsyncStream<CInt>
         do throws(Errno) {
             signals = try ProcessSignals.handle()
@@ -138,6 +154,7 @@ struct TimerDMain: AsyncParsableCommand {
                 if signal == SIGHUP {
                     hangUp.yield()
                 } else {
+                    if signal == SIGUSR1 { daemon.endRunsAtStop() }
                     await group.triggerGracefulShutdown()
                 }
             }
@@ -169,6 +186,18 @@ struct TimerDMain: AsyncParsableCommand {
             if let old { print("the database before is kept as '\(old)'") }
         } catch {
             throw Self.failure("\(error)", serviceUnavailable)
+        }
+    }
+
+    private func endRuns(by configuration: Configuration) async throws {
+        let threshold = LogThreshold(max(configuration.logLevel, .warning))
+        let log = Logger(label: "timerd") {
+            AdjustableLog(label: $0, threshold: threshold, journal: nil)
+        }
+        do {
+            print(try await RunEnder(configuration, log: log).run())
+        } catch let error as DaemonError {
+            throw Self.failure("\(error)", error.status.rawValue)
         }
     }
 

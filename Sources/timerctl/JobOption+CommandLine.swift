@@ -87,7 +87,8 @@ extension JobOption {
     /// refused with its reason, not a missing one.
     fileprivate var mayBeginWithDash: Bool {
         switch form {
-        case .label, .labels, .path, .command, .choice, .bytes, .octal, .exitCodes, .zone: false
+        case .label, .labels, .path, .command, .choice, .bytes, .percent, .octal, .exitCodes, .zone:
+            false
         default: true
         }
     }
@@ -131,6 +132,7 @@ extension JobOption {
         case .duration: "duration"
         case .backoff: "d[..max]"
         case .bytes: "bytes"
+        case .percent: "percent"
         case .octal: "octal"
         case .expression: "expression"
         case .zone: "zone"

@@ -9,6 +9,8 @@ struct JobPage {
     /// Newest first.
     var runs: [Run]
     var dates: LocalDate
+    /// What control groups limit here; nil where that is not known.
+    var groups: StatusReply.ControlGroups?
 
     func text(for terminal: Terminal) -> String {
         let title = terminal.styled(job.title, .bold) + "\n"
@@ -67,6 +69,11 @@ struct JobPage {
         }
         let limits = [
             definition.nice.map { "nice \($0)" }, definition.memoryMax.map { "memory \($0)" },
+            definition.memoryHigh.map { "memory slowed from \($0)" },
+            definition.cpuWeight.map { "processor weight \($0)" },
+            definition.cpuQuota.map { "processor \($0)" },
+            definition.tasksMax.map { "tasks \($0)" },
+            definition.ioWeight.map { "io weight \($0)" },
             definition.cpuTime.map { "processor time \($0)" },
             definition.umask.map { "umask \($0)" },
         ].compactMap(\.self)
@@ -85,6 +92,9 @@ struct JobPage {
                 Field(label: "interrupted", value: $0 ? "run again" : "left")
             },
             limits.isEmpty ? nil : Field(label: "limits", value: limits.joined(separator: ", ")),
+            groups?.withoutEffect(definition).map {
+                Field(label: "no effect", value: $0, style: .yellow)
+            },
         ]
     }
 

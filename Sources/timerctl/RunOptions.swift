@@ -18,6 +18,11 @@ struct RunOptions: ParsableArguments {
     @Flag(.rerunInterrupted) var rerunInterrupted = false
     @Option(.nice) var nice: StatedOption?
     @Option(.memoryMax) var memoryMax: StatedOption?
+    @Option(.memoryHigh) var memoryHigh: StatedOption?
+    @Option(.cpuWeight) var cpuWeight: StatedOption?
+    @Option(.cpuQuota) var cpuQuota: StatedOption?
+    @Option(.tasksMax) var tasksMax: StatedOption?
+    @Option(.ioWeight) var ioWeight: StatedOption?
     @Option(.cpuTime) var cpuTime: StatedOption?
     @Option(.umask) var umask: StatedOption?
 
@@ -27,7 +32,7 @@ struct RunOptions: ParsableArguments {
         definition.rerunInterrupted = rerunInterrupted ? true : nil
         let stated = [
             timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, nice, memoryMax,
-            cpuTime, umask,
+            memoryHigh, cpuWeight, cpuQuota, tasksMax, ioWeight, cpuTime, umask,
         ]
         for option in stated.compactMap(\.self) { try definition.add(option) }
     }

@@ -74,7 +74,7 @@ struct RunSentence {
     ) -> String {
         switch outcome {
         case .exited: "exit \(status ?? 0)"
-        case .signalled: "signal \(SignalName.words(signal ?? 0))"
+        case .signalled: "signal \(SignalName.words(signal ?? 0))" + (error.map { ": \($0)" } ?? "")
         case .notStarted: "not started" + (error.map { ": \($0)" } ?? "")
         case .timedOut: "timed out"
         case .interrupted: "interrupted: the daemon ended while it ran"

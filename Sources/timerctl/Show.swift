@@ -30,7 +30,11 @@ struct Show: AsyncParsableCommand {
             var request = ListRuns()
             request.job = job.id
             let runs = try await daemon.runs(request, atMost: 10).page.runs
-            let page = JobPage(job: job, runs: runs, dates: LocalDate(now: .now, zone: .local))
+            var page = JobPage(job: job, runs: runs, dates: LocalDate(now: .now, zone: .local))
+            if JobOption.ofControlGroups.contains(where: { job.definition[$0] != nil }) {
+                page.groups = try await daemon.ask(.status, for: StatusReply.self).value
+                    .controlGroups
+            }
             try Output.write((isFirst ? "" : "\n") + page.text(for: .current))
             isFirst = false
         }

@@ -37,16 +37,35 @@ struct Status: AsyncParsableCommand {
             "timerd \(status.version), process \(status.pid), up \(age)",
             "jobs      \(status.liveJobs), \(status.armed) armed\(next ?? "")",
             "runs      \(status.running) in progress, \(status.waiting) waiting",
+        ]
+        lines += status.runner.map { ["runner    \($0.sentence(dates))"] } ?? []
+        lines += [
             "clients   \(status.connections) connected, \(status.watchers) watching",
             "events    the newest has number \(status.seq)",
             "database  \(status.database)",
             "socket    \(status.socket)",
         ]
+        if let groups = status.controlGroups { lines.append("limits    \(groups.sentence)") }
         if let trouble = status.trouble { lines.append("trouble   \(trouble)") }
         if status.version != timerdVersion {
             lines.append("timerctl is \(timerdVersion), another version")
         }
         return lines.map { Printable.escaped($0) + "\n" }.joined()
+    }
+}
+
+extension StatusReply.Runner {
+    /// Who minds the runs, and since when and why commands wait.
+    func sentence(_ dates: LocalDate) -> String {
+        let who = pid.map { pid in
+            let release = version.flatMap { $0 == timerdVersion ? nil : " of \($0)" } ?? ""
+            return "process \(pid)\(release), minds \(runs)"
+        }
+        let wait = trouble.map { trouble in
+            let since = troubleSince.map { " since \(dates.dayAndTime($0))" } ?? ""
+            return "commands wait\(since): \(trouble)"
+        }
+        return [who, wait].compactMap(\.self).joined(separator: "; ")
     }
 }
 

@@ -72,6 +72,8 @@ static void *real(const char *name) { return dlsym(RTLD_NEXT, name); }
 static void *watch_clock(void *unused);
 
 __attribute__((constructor)) static void begin(void) {
+    // The daemon's runner inherits the environment: it has no part in this, and would empty the journal.
+    if (strcmp(program_invocation_short_name, "timerd") != 0) return;
     const char *path = getenv("FAULTS_DATABASE");
     if (path == NULL || strlen(path) >= sizeof database) return;
     strcpy(database, path);

@@ -112,6 +112,32 @@ struct ClockAnchorTests {
         #expect(step == .zero)
     }
 
+    @Test(
+        "What has started: the machine, or the container, whose first process is another one",
+        arguments: [
+            ("", "a/1", false), ("a", "a", false), ("a", "b", true), ("a/1", "a/1", false),
+            ("a/1", "a/2", true), ("a/1", "b/1", true), ("a", "a/2", false), ("a/1", "a", false),
+            ("a", "b/1", true),
+        ]
+    )
+    func hasStarted(before: String, now: String, hasStarted: Bool) {
+        var stored = Self.stored
+        stored.bootID = before
+        #expect(stored.hasStarted(now) == hasStarted)
+    }
+
+    @Test("A container's start leaves elapsed time on the machine's clock")
+    func container() {
+        var stored = Self.stored
+        stored.bootID = "a/1"
+        let (wall, since) = (Self.date(9000), Self.second(4000))
+        var (machine, _) = Self.stored.resumed(bootID: "a", sinceBoot: since, wall: wall)
+        let (container, _) = stored.resumed(bootID: "a/2", sinceBoot: since, wall: wall)
+        machine.bootID = "a/2"
+        #expect(container == machine)
+        #expect(container.elapsedBase == stored.elapsedBase)
+    }
+
     @Test("A clock that stands at 1970 after a reboot does not take elapsed time back")
     func clockWithoutBattery() {
         let (anchor, step) = Self.stored.resumed(

@@ -127,11 +127,12 @@ import TimerControl
             ),
             (
                 "job.add", #"{"jobs":[{"schedule":{"in":"1s"},"nane":"x"}]}"#,
-                "there is no parameter 'jobs[0].nane'; 'backoff', 'command', 'count', 'cpuTime', "
-                    + "'cwd', 'env', 'jitter', 'killAfter', 'memoryMax', 'misfire', "
+                "there is no parameter 'jobs[0].nane'; 'backoff', 'command', 'count', 'cpuQuota', "
+                    + "'cpuTime', 'cpuWeight', 'cwd', 'env', 'ioWeight', 'jitter', 'killAfter', "
+                    + "'memoryHigh', 'memoryMax', 'misfire', "
                     + "'misfireAfter', 'misfireLimit', 'misfireWindow', 'name', 'nice', "
                     + "'onFailure', 'overlap', 'paused', 'rerunInterrupted', 'retries', "
-                    + "'schedule', 'successCodes', 'tags', 'timeout', 'tolerance', 'umask', "
+                    + "'schedule', 'successCodes', 'tags', 'tasksMax', 'timeout', 'tolerance', 'umask', "
                     + "'until', 'userInfo', 'whileConnected', 'whilePid' are accepted"
             ),
             (

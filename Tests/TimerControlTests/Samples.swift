@@ -36,6 +36,11 @@ enum Samples {
         definition.rerunInterrupted = true
         definition.nice = 10
         definition.memoryMax = "512M"
+        definition.memoryHigh = "256M"
+        definition.cpuWeight = 50
+        definition.cpuQuota = "150%"
+        definition.tasksMax = 9
+        definition.ioWeight = 200
         definition.cpuTime = "10min"
         definition.umask = "077"
         definition.whilePid = 4711

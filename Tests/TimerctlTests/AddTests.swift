@@ -65,6 +65,11 @@ import TimerControl
         expected.rerunInterrupted = true
         expected.nice = -5
         expected.memoryMax = "1G"
+        expected.memoryHigh = "512M"
+        expected.cpuWeight = 50
+        expected.cpuQuota = "150%"
+        expected.tasksMax = 9
+        expected.ioWeight = 200
         expected.cpuTime = "30s"
         expected.umask = "027"
         expected.misfire = .all
@@ -81,7 +86,8 @@ import TimerControl
             "--kill-after", "0", "--overlap", "replace", "--retries", "2",
             "--backoff", "1s..1min", "--success-codes", "0,24", "--on-failure", "mail root",
             "--rerun-interrupted", "--nice", "-5", "--memory-max", "1G", "--cpu-time", "30s",
-            "--umask", "027",
+            "--umask", "027", "--memory-high", "512M", "--cpu-weight", "50", "--cpu-quota", "150%",
+            "--tasks-max", "9", "--io-weight", "200",
             "--misfire", "all",
             "--misfire-limit", "7", "--misfire-after", "2min", "--misfire-window", "1d",
             "--paused", "--cwd", "/srv", "--env", "A=b=c", "--env", "E=", "--env", "T=first",

@@ -42,6 +42,21 @@ import TimerControl
         return status
     }
 
+    @Test("A runner that is away or of another release is named; so is one that takes no more")
+    func runner() {
+        var runner = StatusReply.Runner(pid: 7, version: "1.0.0", runs: 2)
+        #expect(Diagnosis.runner(runner, of: "1.0.0") == .ok("runner", "process 7 minds 2"))
+        let other = Diagnosis.runner(runner, of: "1.1.0")
+        #expect(other.level == .warning)
+        #expect(other.text == "process 7 minds 2; it is of timerd 1.0.0, the daemon of 1.1.0")
+        (runner.trouble, runner.troubleSince) = ("timerd-runner has no room", testNow)
+        let full = Diagnosis.runner(runner, of: "1.0.0")
+        #expect(full.level == .broken && full.text == "commands wait: timerd-runner has no room")
+        (runner.pid, runner.version) = (nil, nil)
+        let away = Diagnosis.runner(runner, of: "1.0.0")
+        #expect(away.level == .broken && away.advice?.contains("timerd-runner") == true)
+    }
+
     @Test("Finds nothing to do on a host where all is well")
     func healthy() throws {
         let findings = [
@@ -57,6 +72,28 @@ import TimerControl
             #expect(finding.level == .ok, "\(finding)")
             #expect(finding.advice == nil)
         }
+    }
+
+    @Test("Says which limits of runs have no effect, and why")
+    func limits() {
+        let all = ["memory", "cpu", "pids", "io"]
+        var groups = StatusReply.ControlGroups(perRun: true, controllers: all, lack: nil)
+        #expect(Diagnosis.groups(groups) == .ok("limits", "each run has a control group"))
+        groups.controllers = ["cpu"]
+        groups.lack = "not in '/x/cgroup.controllers': memory, pids, io"
+        #expect(Diagnosis.groups(groups).level == .warning)
+        var job = JobDefinition(schedule: ScheduleWords(every: "5s"))
+        job.cpuQuota = "50%"
+        #expect(groups.withoutEffect(job) == nil)
+        (job.tasksMax, job.memoryMax) = (9, "1G")
+        #expect(
+            groups.withoutEffect(job)
+                == "--memory-max but for the address space of each process, --tasks-max: each run has a "
+                + "control group; not in '/x/cgroup.controllers': memory, pids, io"
+        )
+        groups = .init(perRun: false, controllers: [], lack: "cgroup v2 is not mounted")
+        #expect(groups.sentence == "no control groups: cgroup v2 is not mounted")
+        #expect(Diagnosis.groups(groups).advice?.contains("Delegate=yes") == true)
     }
 
     @Test("Tells apart why nobody answers")

@@ -28,6 +28,7 @@ import TimerControl
         case .duration: "7s"
         case .backoff: "7s..8s"
         case .bytes: "7M"
+        case .percent: "70%"
         case .octal: "077"
         case .expression(let example): example
         case .zone: "UTC"
@@ -103,6 +104,7 @@ import TimerControl
             case .duration: "duration"
             case .backoff: "`D` or `D..MAX`"
             case .bytes: "bytes, or `512M`"
+            case .percent: "percent, such as `50%`"
             case .octal: "octal"
             case .expression, .zone: "words"
             }

@@ -38,6 +38,22 @@ import TimerControl
 
                 """
         )
+        status.runner = .init(pid: 7, version: timerdVersion, runs: 3)
+        #expect(
+            Status.text(of: status, zone: berlin).contains("runner    process 7, minds 3\nclients ")
+        )
+        status.runner?.version = "0.0.1"
+        #expect(Status.text(of: status, zone: berlin).contains("process 7 of 0.0.1, minds 3\n"))
+        status.runner = .init(
+            pid: nil,
+            version: nil,
+            runs: 3,
+            trouble: "timerd-runner does not answer: why",
+            troubleSince: testNow - .seconds(300)
+        )
+        let away =
+            "runner    commands wait since 2026-12-01 08:55:00: timerd-runner does not answer: why\n"
+        #expect(Status.text(of: status, zone: berlin).contains(away))
         status.trouble = "no space left on device"
         status.version = "9.9.9"
         let text = Status.text(of: status, zone: berlin)

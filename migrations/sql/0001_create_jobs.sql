@@ -29,6 +29,8 @@ CREATE TABLE daemon_state (
     jobs_through INTEGER NOT NULL DEFAULT 0,
     fires_through INTEGER NOT NULL DEFAULT 0,
     runs_through INTEGER NOT NULL DEFAULT 0,
+    -- The epoch of the runner that is asked for all runs: what it does not know, it was never asked for.
+    runner_epoch INTEGER,
     -- In a copy that was made by a backup: when. Whoever starts on it skips the numbers that the
     -- original may have given out since.
     copied_at_us INTEGER
@@ -266,9 +268,6 @@ CREATE TABLE runs (
     -- Why it could not be started.
     error TEXT,
     pid INTEGER,
-    -- When the process was started, in clock ticks since boot_id's boot: it tells processes apart.
-    pid_ticks INTEGER,
-    boot_id TEXT,
     started_at_us INTEGER,
     ended_at_us INTEGER,
     -- What it used, with the children it waited for.

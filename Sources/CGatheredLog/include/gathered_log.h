@@ -6,8 +6,9 @@
 // other.
 struct sqlite3;
 
-/// Has a connection write its write-ahead log in one piece for each commit of up to 128 KiB, where SQLite alone makes two system
-/// calls for each page: the header of a frame, and the page.
+/// Has a connection write its write-ahead log in one piece for each commit of up to 128 KiB.
+///
+/// SQLite alone makes two system calls for each page: the header of a frame, and the page.
 ///
 /// For the connection that writes, with `journal_mode = WAL` and `synchronous = FULL`, after its first transaction.
 /// Ends with the connection. See gathered_log.c for why it is safe.

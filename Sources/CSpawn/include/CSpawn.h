@@ -33,10 +33,17 @@ struct cspawn_plan {
     /// RLIMIT_NOFILE, the soft one.
     uint64_t open_files;
     uint32_t umask;
+    /// Whether the process is made by a plain fork also without credentials: then `cspawn` never waits.
+    bool forks;
+    /// Whether it begins in the control group whose folder `group` is a descriptor of.
+    bool has_group;
+    int group;
 };
 
 /// What the child was doing when it failed.
 enum cspawn_step {
+    /// There is no process.
+    cspawn_step_none = 0,
     cspawn_step_session = 1,
     cspawn_step_descriptors,
     /// It could not get a session keyring of its own.
@@ -51,6 +58,11 @@ enum cspawn_step {
     cspawn_step_verify,
     cspawn_step_directory,
     cspawn_step_exec,
+    /// It could not enter its control group.
+    cspawn_step_control_group,
+    /// Its PAM session could not be opened: `error` is PAM's, and `head` says at which call, and why. 0: the process
+    /// that was to open it ended without a word.
+    cspawn_step_session_opening,
 };
 
 /// The child's report if it could not execute the command.
@@ -85,6 +97,12 @@ struct cspawn_process {
 /// tables: see the implementation.
 int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process);
 
+/// Starts a process as a child of the caller's parent, with the caller's session keyring; returns 0 or the errno.
+///
+/// It does nothing until a byte comes over `gate`, and gives up if that is closed. `status` is what it reports to, as
+/// to `cspawn_process.status`.
+int cspawn_beside(const struct cspawn_plan *plan, int status, int gate, int32_t *pid);
+
 /// What came of a signal.
 enum cspawn_answer {
     /// At least one process of the group has it.
@@ -105,3 +123,21 @@ enum cspawn_answer {
 /// process that shares the caller's memory must not become that user, who could look into it, stop
 /// it and end it.
 enum cspawn_answer cspawn_signal(uint32_t uid, int32_t group, int signal, bool or_leader);
+
+/// Begins what `cspawn_signal` does, and does not wait; returns the process that sends the signal, or -1.
+///
+/// `members` is the open list of processes of a control group, `cgroup.procs`, which get it too, each once; -1 for
+/// none. With one, `group` may be 0 for no process group. The exit status of the process is the answer. The
+/// caller reaps it, and ends it if it takes too long.
+int32_t cspawn_signal_begin(uint32_t uid, int32_t group, int members, int signal, bool or_leader);
+
+/// Does the same with the caller's own rights, and itself.
+enum cspawn_answer cspawn_signal_all(int32_t group, int members, int signal, bool or_leader);
+
+/// Reads the list of processes of a control group; as many as there is room for.
+size_t cspawn_members(int members, int32_t *pids, size_t room);
+
+/// Starts a program that serves the listening socket `listener`, which is its descriptor 3; 0, 1 and 2 are
+/// /dev/null, and there are no others. It has a session of its own: a signal of the caller's terminal is not meant
+/// for it. Returns 0 or the errno.
+int cspawn_program(const char *path, char *const *argv, int listener, int32_t *pid);

@@ -33,7 +33,8 @@ struct MetricsReport: Sendable {
                 ended: measures.counters.runs,
                 running: measures.running,
                 waitingForPlace: measures.waitingForPlace,
-                waiting: measures.waiting
+                waiting: measures.waiting,
+                mayBegin: measures.mayBegin
             ),
             store: .init(
                 writes: statistics.writes,

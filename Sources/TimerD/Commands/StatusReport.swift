@@ -32,6 +32,7 @@ struct StatusReport: Sendable {
     ///
     /// That date would tell a user about other users' jobs.
     @Sendable func reply(to caller: Caller) async -> StatusReply {
+        let runner = await scheduler.runnerStanding
         let (armed, running, waiting, next) = await scheduler.standing(
             withNextDate: caller.isAdministrator
         )
@@ -42,7 +43,7 @@ struct StatusReport: Sendable {
         } catch {
             trouble = trouble ?? "\(error)"
         }
-        return StatusReply(
+        var reply = StatusReply(
             version: timerdVersion,
             pid: getpid(),
             startedAt: startedAt,
@@ -61,6 +62,15 @@ struct StatusReport: Sendable {
             nextFireDate: next,
             trouble: trouble
         )
+        reply.controlGroups = scheduler.runner.controlGroups.map { groups in
+            StatusReply.ControlGroups(
+                perRun: groups.areThere,
+                controllers: groups.names,
+                lack: groups.lack.isEmpty ? nil : groups.lack
+            )
+        }
+        reply.runner = runner
+        return reply
     }
 }
 

@@ -68,6 +68,7 @@ extension Configuration {
             database: text(.database, paths.database),
             socket: text(.socket, paths.socket)
         )
+        runner = text(.runner, runner)
         logLevel = Logger.Level(rawValue: text(.logLevel, logLevel.rawValue)) ?? logLevel
         span(.drainTime, &drainTime)
         span(.historyMaxAge, &historyMaxAge)
@@ -78,6 +79,11 @@ extension Configuration {
         number(.maxJobsPerUser, &maxJobsPerUser)
         number(.maxFiresPerSecondPerUser, &maxFiresPerSecondPerUser)
         number(.maxBytesPerUser, &maxBytesPerUser)
+        runLimits = list(.runLimits)
+        pamSessions = reader.bool(
+            forKey: ConfigKey([Setting.pamSessions.rawValue]),
+            default: pamSessions
+        )
         number(.runsKept, &runsKept)
         number(.eventsKept, &eventsKept)
         number(.maxConnections, &maxConnections)
@@ -120,12 +126,15 @@ extension Configuration {
         }
         return [
             (.database, .string(database)), (.socket, .string(socket)),
+            (.runner, .string(runner)),
             (.logLevel, .string(logLevel.rawValue)), (.drainTime, span(drainTime)),
             (.maxRuns, .integer(Int64(maxRuns))),
             (.maxRunsPerUser, .integer(Int64(maxRunsPerUser))),
             (.maxJobsPerUser, .integer(Int64(maxJobsPerUser))),
             (.maxFiresPerSecondPerUser, .integer(Int64(maxFiresPerSecondPerUser))),
             (.maxBytesPerUser, .integer(Int64(maxBytesPerUser))),
+            (.runLimits, .array(runLimits.map { .string($0) })),
+            (.pamSessions, .bool(pamSessions)),
             (.runsKept, .integer(Int64(runsKept))),
             (.historyMaxAge, span(historyMaxAge)),
             (.endedJobsMaxAge, span(endedJobsMaxAge)),

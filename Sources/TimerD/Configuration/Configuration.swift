@@ -9,6 +9,8 @@ public struct Configuration: Hashable, Sendable {
     public var database: String
     /// The path of the control socket.
     public var socket: String
+    /// The path of the socket at which `timerd-runner` listens.
+    public var runner: String
     public var logLevel = Logger.Level.info
     /// How long runs in progress may go on once the daemon has been told to stop.
     public var drainTime = Duration.seconds(10)
@@ -32,6 +34,11 @@ public struct Configuration: Hashable, Sendable {
     /// How many fires of one user begin in a second, in the long run; root has no such bound.
     public var maxFiresPerSecondPerUser = 1000
 
+    /// What users' runs are held to where their jobs say nothing: `* memoryMax=1G`, `ann cpuQuota=50%`.
+    public var runLimits: [String] = []
+    /// Whether a daemon that runs as root opens a PAM session around each run of another user.
+    public var pamSessions = true
+
     public var maxConnections = 1000
     public var maxConnectionsPerUser = 900
     /// How many requests of one connection may be in progress.
@@ -52,7 +59,12 @@ public struct Configuration: Hashable, Sendable {
     public init(database: String, socket: String) {
         self.database = database
         self.socket = socket
+        runner = Self.runner(of: database)
     }
+
+    /// Where the runner of a database listens, unless that is set: runs belong to the database that has
+    /// their rows.
+    static func runner(of database: String) -> String { database + "-runner" }
 }
 
 extension TimeSpan {
@@ -71,6 +83,9 @@ extension SchedulerSettings {
         maxRunsPerUser = account.uid == 0 ? configuration.maxRunsPerUser : configuration.maxRuns
         runsKept = configuration.runsKept
         retention = RetentionLimits(configuration)
+        // They were accepted when the configuration was read.
+        runLimits = RunLimits(configuration.runLimits) ?? RunLimits()
+        pamSessions = configuration.pamSessions
         maxJobsPerUser = configuration.maxJobsPerUser
         maxFiresPerSecondPerUser = configuration.maxFiresPerSecondPerUser
     }

@@ -7,9 +7,10 @@ import TimerControl
 
 /// The settings, by their names in the configuration file.
 enum Setting: String, CaseIterable {
-    case database, socket, logLevel, drainTime
+    case database, socket, runner, logLevel, drainTime
     case maxRuns, maxRunsPerUser, maxJobsPerUser, maxFiresPerSecondPerUser
     case maxBytesPerUser
+    case runLimits, pamSessions
     case runsKept, historyMaxAge, endedJobsMaxAge, eventsKept, eventsMaxAge
     case maxConnections, maxConnectionsPerUser, maxInFlight, maxInFlightPerUser
     case listen
@@ -25,11 +26,14 @@ enum Setting: String, CaseIterable {
         /// A loopback address with a port, or none.
         case address
         case users
+        /// Limits of runs, by user.
+        case limits
+        case flag
     }
 
     var kind: Kind {
         switch self {
-        case .database, .socket: .path
+        case .database, .socket, .runner: .path
         case .logLevel: .level
         case .drainTime: .span(.zero ... .seconds(86_400))
         case .historyMaxAge, .endedJobsMaxAge, .eventsMaxAge:
@@ -44,6 +48,8 @@ enum Setting: String, CaseIterable {
         case .maxInFlight, .maxInFlightPerUser: .number(1...100_000)
         case .listen: .address
         case .allow, .deny: .users
+        case .runLimits: .limits
+        case .pamSessions: .flag
         }
     }
 
@@ -66,6 +72,8 @@ enum Setting: String, CaseIterable {
         case .number(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .address: ListenAddress.accepted
         case .users: "a list of uids, user names and @groups"
+        case .limits: RunLimits.accepted
+        case .flag: "true or false"
         }
     }
 
@@ -81,6 +89,13 @@ enum Setting: String, CaseIterable {
                 }
             }
             return entries.contains(nil) ? nil : .stringArray(entries.compactMap { $0 })
+        case (.flag, .bool(let flag)): return .bool(flag)
+        case (.limits, .array(let values)):
+            let texts = values.compactMap { value -> String? in
+                if case .string(let text) = value { text } else { nil }
+            }
+            return texts.count == values.count && RunLimits(texts) != nil
+                ? .stringArray(texts) : nil
         case (.number(let range), .integer(let number)):
             return Int(exactly: number).flatMap { range ~= $0 ? .int($0) : nil }
         case (.path, .string(let text)), (.level, .string(let text)), (.span, .string(let text)),
@@ -101,8 +116,9 @@ enum Setting: String, CaseIterable {
                 range ~= $0 ? .string(text) : nil
             }
         case .address: text.isEmpty || ListenAddress(text) != nil ? .string(text) : nil
+        case .flag: Bool(text).map { .bool($0) }
         case .number: Int64(text).flatMap { content(of: .integer($0)) }
-        case .users:
+        case .users, .limits:
             content(of: .array(text.split(separator: ",").map { .string(String($0)) }))
         }
     }

@@ -51,6 +51,12 @@ struct CommandLookup: Sendable {
             return StartRefusal("cannot set niceness to \(limits.nice ?? 0)", cause)
         case cspawn_step_groups, cspawn_step_gid, cspawn_step_uid, cspawn_step_verify:
             return StartRefusal("cannot become user \(request.credentials?.uid ?? 0)", cause)
+        case cspawn_step_session_opening:
+            let user = request.session?.user ?? ""
+            let why = report.headText ?? "the process that was to open it has ended"
+            return StartRefusal("cannot open a PAM session for \(StartRefusal.quote(user)): \(why)")
+        case cspawn_step_control_group:
+            return StartRefusal("cannot enter the run's control group", cause)
         case cspawn_step_directory:
             let directory = StartRefusal.quote(request.workingDirectory)
             return StartRefusal("cannot enter working directory \(directory)", cause)
@@ -87,6 +93,14 @@ struct CommandLookup: Sendable {
 }
 
 extension cspawn_report {
+    /// What `head` says in words; nil for nothing.
+    fileprivate var headText: String? {
+        guard head_count > 0 else { return nil }
+        return withUnsafeBytes(of: head) {
+            String(decoding: $0.prefix(Int(head_count)), as: UTF8.self)
+        }
+    }
+
     /// What stands after `#!` in the first line of a script; nil for other files.
     fileprivate var interpreter: String? {
         withUnsafeBytes(of: head) { head in

@@ -3,17 +3,45 @@
 import JobModel
 
 /// Carries out runs: the seam between the scheduler and processes.
+///
+/// What it minds lives on without the daemon, and is known to the next one by its number.
 protocol CommandRunner: Sendable {
+    /// Connects with what minds the runs, and learns which of them it knows; called once, before any other.
+    ///
+    /// `changed` is called from then on when the connection is lost, and when there is one again.
+    ///
+    /// - Throws: `RunnerUnreachable`.
+    func attach(_ changed: @escaping @Sendable (RunnerChange) -> Void) async throws -> KnownRuns
+
+    /// What is known now of the runs that are not `stored`, by their numbers.
+    var known: KnownRuns { get }
+
     /// Runs a command; returns once its own process has ended and its group has ended or cannot be ended.
     ///
     /// Other processes that hold the command's pipes do not delay that. `started` is called once, when the
     /// process has become the command, with its pid, which is also its process group and session; it is not
     /// called for `notStarted`. Cancelling the task acts as `stop` with the request's teardown: the result
     /// still comes.
+    ///
+    /// - Throws: `RunBreak`, where there is no result now.
     func run(
         _ request: RunRequest,
         started: @escaping @Sendable (_ pid: Int32) -> Void
-    ) async -> RunResult
+    ) async throws(RunBreak) -> RunResult
+
+    /// Goes on with a run that is `known`, as if this daemon had begun it.
+    ///
+    /// What it has written is in the request's output, as far as it is kept. Nothing else of the request has
+    /// an effect on the run: it goes by the rules with which it was begun.
+    func takeUp(
+        _ request: RunRequest,
+        started: @escaping @Sendable (_ pid: Int32) -> Void
+    ) async throws(RunBreak) -> RunResult
+
+    /// The end of a run is on disk: it need not be known any more.
+    ///
+    /// For a run that goes on and that nobody waits for: need not be, once it has ended.
+    func stored(_ run: Int64)
 
     /// Begins to end a run and returns at once; false if no such run is in progress.
     ///
@@ -28,40 +56,53 @@ protocol CommandRunner: Sendable {
     /// with the daemon's own rights instead.
     func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer?
 
-    /// What identifies a running process, should it outlive the daemon; nil if it has ended.
-    func process(_ pid: Int32) -> ProcessIdentity?
+    /// What control groups limit runs; nil until that is known.
+    var controlGroups: ControlGroups? { get }
 
-    /// The processes that a daemon with that socket started for `runs`, which holds the uid of each run.
-    func processes(of runs: [Int64: UInt32], socket: String) -> [Int64: ProcessIdentity]
-
-    /// Whether a process that an earlier daemon started is still running.
-    func lives(_ process: ProcessIdentity) -> Bool
-
-    /// Ends such a process and all of its group, with the rights of `owner`.
-    ///
-    /// - Returns: the processes that could not be ended.
-    func end(_ process: ProcessIdentity, of owner: UInt32, by teardown: Teardown) async -> [Int32]
+    /// Leaves the runs to the next daemon; whoever waits for one gets `RunBreak.left`.
+    func detach() async
 }
 
-/// Defaults: they look at the processes of this machine, and end none.
+/// For those that mind nothing beyond the daemon.
 extension CommandRunner {
-    func process(_ pid: Int32) -> ProcessIdentity? {
-        ProcessIdentity.ticks(of: pid).map { ProcessIdentity(pid: pid, ticks: $0) }
-    }
-
-    func processes(of runs: [Int64: UInt32], socket: String) -> [Int64: ProcessIdentity] {
-        ProcessIdentity.find(runs, socket: socket)
-    }
-
-    func lives(_ process: ProcessIdentity) -> Bool { process.lives }
+    var controlGroups: ControlGroups? { nil }
 
     func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
         stop(run, by: teardown) ? .sent : .gone
     }
 
-    func end(_ process: ProcessIdentity, of owner: UInt32, by teardown: Teardown) async -> [Int32] {
-        []
-    }
+    func stored(_ run: Int64) {}
+
+    func detach() async {}
+}
+
+/// How the connection with what minds the runs has changed.
+enum RunnerChange: Sendable {
+    /// It is lost, for that reason: no command begins until it is `back`.
+    case away(String)
+    /// It is of that release, has nothing left to mind, and makes room for one of this daemon's: no command
+    /// begins until that is `back`.
+    case replaced(String)
+    /// There is one again; the epoch is the same if its runs go on.
+    case back(epoch: Int64)
+    /// It has no room for more runs: no command begins until it `hasRoom`.
+    case full
+    case hasRoom
+}
+
+/// Why there is no result of a run.
+enum RunBreak: Error {
+    /// Nothing was begun, for that reason: it may be, later.
+    case notBegun(String)
+    /// It goes on without this daemon.
+    case left
+}
+
+/// What minds the runs does not answer, for that reason.
+struct RunnerUnreachable: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
 }
 
 /// What to run, complete: nothing is inherited from the daemon.
@@ -80,10 +121,19 @@ struct RunRequest: Sendable {
     /// Who the command runs as; nil for the daemon's own user.
     var credentials: Credentials?
     var limits = ProcessLimits()
+    /// The PAM session around the command, for a user that is not the runner's own; nil for none.
+    var session: PAMSession?
+    /// Whether the runner adds what one has after a login, where `environment` says nothing: XDG_RUNTIME_DIR,
+    /// DBUS_SESSION_BUS_ADDRESS, LANG.
+    var completesEnvironment = false
     /// How long the run may take; nil for no limit.
     var timeout: Duration?
     /// How the run is ended at its timeout, and how the processes that it leaves behind are ended.
     var teardown = Teardown.standard
+    /// The epoch of who alone may be asked for it; nil for anybody.
+    ///
+    /// By another it is `notBegun`: the next daemon would not look for it there.
+    var epoch: Int64?
     /// Asked just before the process is made; it may say no.
     var start = RunStart()
     /// Called once if the owner may signal none of the run's processes at the timeout; gets those that go on.
@@ -98,6 +148,12 @@ struct Credentials: Hashable, Sendable {
     var groups: [UInt32]
 }
 
+/// Whose PAM session is opened around a command, by which service of /etc/pam.d.
+struct PAMSession: Hashable, Sendable {
+    var service = AccountManagement.service
+    var user: String
+}
+
 /// What is known of a run once it has ended.
 struct RunResult: Sendable {
     var outcome: RunOutcome
@@ -110,4 +166,16 @@ struct RunResult: Sendable {
     var usage: RunUsage?
     /// The processes of its group that could not be ended: another user's, or in uninterruptible sleep.
     var survivors: [Int32] = []
+}
+
+extension RunResult {
+    /// There was no process, for the reason `why`; dates in µs since 1970.
+    static func notStarted(_ why: String, from start: Int64, to end: Int64) -> Self {
+        Self(
+            outcome: .notStarted(why),
+            startedAtMicroseconds: start,
+            endedAtMicroseconds: end,
+            output: CapturedOutput()
+        )
+    }
 }

@@ -35,6 +35,14 @@ struct OutputCapture {
         overwrite(UnsafeRawBufferPointer(rebasing: new.dropFirst(room)))
     }
 
+    /// Bytes up to `position` came and were lost on the way: what was kept is no longer next to what comes.
+    mutating func skip(to position: Int64) {
+        guard position > end else { return }
+        dropped = Int(position)
+        ring = []
+        oldest = 0
+    }
+
     /// Puts fewer than `limit` bytes over the oldest ones of a full ring.
     private mutating func overwrite(_ new: UnsafeRawBufferPointer) {
         guard !new.isEmpty else { return }

@@ -20,10 +20,13 @@ final class RunOutput: Sendable {
         }
     }
 
+    /// How many bytes of each stream are kept.
+    let limit: Int
     private let state: Observable<State>
 
     /// `limit`: how many bytes of each stream are kept, the last ones.
     init(limit: Int = 65_536) {
+        self.limit = limit
         state = Observable(
             State(stdout: OutputCapture(limit: limit), stderr: OutputCapture(limit: limit))
         )
@@ -47,10 +50,31 @@ final class RunOutput: Sendable {
     var isStored: Bool { state.value.isStored }
 
     func append(_ bytes: UnsafeRawBufferPointer, to stream: Stream) {
+        change(stream) { $0.append(bytes) }
+    }
+
+    /// Appends bytes that begin at `position` of the stream: those that are there already are left out, and
+    /// those between were lost on the way here.
+    func append(_ bytes: ArraySlice<UInt8>, from position: Int64, to stream: Stream) {
+        change(stream) { capture in
+            capture.skip(to: position)
+            let known = min(max(capture.end - position, 0), Int64(bytes.count))
+            bytes.dropFirst(Int(known)).withUnsafeBytes { capture.append($0) }
+        }
+    }
+
+    /// Gives another all that is kept.
+    func copy(to other: RunOutput) {
+        let now = captured
+        other.append(now.stdout[...], from: Int64(now.stdoutDropped), to: .stdout)
+        other.append(now.stderr[...], from: Int64(now.stderrDropped), to: .stderr)
+    }
+
+    private func change(_ stream: Stream, _ body: (inout OutputCapture) -> Void) {
         state.change { state in
             switch stream {
-            case .stdout: state.stdout.append(bytes)
-            case .stderr: state.stderr.append(bytes)
+            case .stdout: body(&state.stdout)
+            case .stderr: body(&state.stderr)
             }
         }
     }

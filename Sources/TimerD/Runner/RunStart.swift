@@ -5,9 +5,8 @@ import Locks
 
 /// Decides once whether a run's command begins or is withdrawn.
 ///
-/// Between its slot and its process a run waits for the user database, PAM and file systems, any of which may
-/// take long. A request that ends the job meanwhile is answered at once, and the command never begins after
-/// that.
+/// Between its slot and the order to the runner a run waits for the user database and PAM, which may take
+/// long. A request that ends the job meanwhile is answered at once, and the command is not ordered after that.
 final class RunStart: Sendable {
     private enum State {
         case ahead, begun, withdrawn

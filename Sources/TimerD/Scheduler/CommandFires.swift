@@ -15,8 +15,6 @@ extension CommandFire {
         /// change ends the job.
         case ready(RunningCommand)
         case running(RunningCommand)
-        /// A process of it outlived the daemon before this one, and is being ended.
-        case left
     }
 }
 
@@ -33,6 +31,8 @@ struct RunningCommand: Sendable {
     let start = RunStart()
     /// Nil until it has begun.
     var task: Task<Void, Never>?
+    /// Whether a daemon before this one has begun it.
+    var isTakenUp = false
     /// Whether it was told to end: it is not tried again.
     var isStopped = false
 
@@ -174,7 +174,6 @@ struct CommandFires: Sendable {
     private mutating func count(_ state: CommandFire.State, by change: Int) {
         switch state {
         case .waiting, .beginning, .ready: return
-        case .left: running += change
         case .running(let command):
             running += change
             byRun[command.run] = change > 0 ? command.fire.id : nil
@@ -192,7 +191,7 @@ extension CommandFires.Entry {
 
     var isRunning: Bool {
         switch state {
-        case .running, .left: true
+        case .running: true
         case .waiting, .beginning, .ready: false
         }
     }
@@ -201,7 +200,7 @@ extension CommandFires.Entry {
     fileprivate var isBegun: Bool {
         switch state {
         case .waiting: false
-        case .beginning, .ready, .running, .left: true
+        case .beginning, .ready, .running: true
         }
     }
 
@@ -214,7 +213,7 @@ extension CommandFires.Entry {
     var isUnstarted: Bool {
         switch state {
         case .beginning, .ready: true
-        case .waiting, .running, .left: false
+        case .waiting, .running: false
         }
     }
 }

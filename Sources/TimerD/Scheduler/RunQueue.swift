@@ -88,6 +88,13 @@ struct RunQueue: Sendable {
         take(fire, Place(user: user, isLate: isLate))
     }
 
+    /// Takes a place for a run that is in progress already, also where there is none.
+    mutating func enterRunning(_ fire: FireID, of user: UInt32) {
+        guard places[fire] == nil else { return }
+        places[fire] = Place(user: user, isLate: false)
+        used[user, default: 0] += 1
+    }
+
     /// Gives back the fire's place, or leaves the line; does nothing if it has neither.
     ///
     /// - Returns: the fires that get a place by this.

@@ -3,31 +3,31 @@
 import Schedules
 import TimerControl
 
-extension CommandRunner {
-    /// Runs a job's command as the job's owner; `notStarted` if that account does not exist or may not be
-    /// used.
-    func run(
+extension SchedulerSettings {
+    /// Has `body` carry out a job's command as the job's owner; `notStarted` if that account does not exist or
+    /// may not be used.
+    func carryOut(
         _ command: RunningCommand,
-        _ settings: SchedulerSettings,
-        accounts: Accounts,
-        clock: any WallClock,
-        started: @escaping @Sendable (_ pid: Int32) -> Void,
-        outlasted: @escaping @Sendable (_ pids: [Int32]) -> Void
-    ) async -> RunResult {
+        _ accounts: Accounts,
+        _ clock: any WallClock,
+        _ body: @Sendable (RunRequest) async throws(RunBreak) -> RunResult
+    ) async throws(RunBreak) -> RunResult {
+        let owner: Account
         do throws(StartRefusal) {
-            let owner = try await settings.owner(of: command.job, accounts)
-            var request = settings.request(for: command, owner: owner)
-            request.start = command.start
-            request.outlasted = outlasted
-            return await run(request, started: started)
+            // One that goes on has its account, whatever became of that since.
+            owner =
+                command.isTakenUp
+                ? Account(formerly: command.job.owner)
+                : try await self.owner(of: command.job, accounts)
         } catch {
             let now = clock.now().wall.microseconds
             return .notStarted(error.message, from: now, to: now)
         }
+        var request = request(for: command, owner: owner)
+        request.start = command.start
+        return try await body(request)
     }
-}
 
-extension SchedulerSettings {
     /// What the runner needs for a run: its command, and all that the command is told.
     func request(for command: RunningCommand, owner: Account) -> RunRequest {
         let definition = command.job.definition
@@ -43,7 +43,7 @@ extension SchedulerSettings {
             socket: socket
         )
         let policy = command.job.policy.run
-        return RunRequest(
+        var request = RunRequest(
             run: command.run.rawValue,
             argv: command.command,
             environment: environment.variables(
@@ -54,10 +54,15 @@ extension SchedulerSettings {
             input: command.input ?? definition.userInfo.map { Array($0.text.utf8) } ?? [],
             output: command.output,
             credentials: Credentials(for: owner, daemonUID: account.uid),
-            limits: policy.limits,
+            limits: runLimits.completing(policy.limits, uid: owner.uid, name: owner.name),
             timeout: policy.timeout?.duration,
             teardown: policy.teardown
         )
+        if pamSessions, request.credentials != nil {
+            request.session = PAMSession(user: owner.name)
+        }
+        request.completesEnvironment = true
+        return request
     }
 
     /// The account a command runs as: the owner's if the daemon is root, else the daemon's.
@@ -76,5 +81,19 @@ extension SchedulerSettings {
         guard let owner = found else { throw .noUser(uid) }
         try await accounts.requirePermission(owner)
         return owner
+    }
+}
+
+extension Account {
+    /// What is left to know of a run's owner once it has begun.
+    fileprivate init(formerly owner: Owner) {
+        self.init(
+            uid: owner.uid,
+            gid: owner.uid,
+            groups: [],
+            name: owner.name,
+            home: "~",
+            shell: "/bin/sh"
+        )
     }
 }

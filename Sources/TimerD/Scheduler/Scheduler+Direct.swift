@@ -77,7 +77,7 @@ extension Scheduler {
                 switch result {
                 case .failure(let error): continuation.resume(throwing: error)
                 case .success((let value, let outcome)):
-                    guard let rest = publish(outcome) else {
+                    guard let rest = publishDirectly(outcome) else {
                         return continuation.resume(returning: value)
                     }
                     terms.beginHandover()
@@ -92,7 +92,7 @@ extension Scheduler {
     /// Publishes what a write has to tell, if the scheduler has nothing to do about it; on the store's thread.
     ///
     /// - Returns: what is left for the scheduler; nil if nothing is.
-    private nonisolated func publish(_ outcome: StoreOutcome) -> StoreOutcome? {
+    private nonisolated func publishDirectly(_ outcome: StoreOutcome) -> StoreOutcome? {
         // What many jobs tell is told by the scheduler, a slice at each pass of its loop: the records of all of it
         // would otherwise be one commit, for which others wait.
         guard outcome.outboxEvents.count <= 2 * SaidByStore.slice,

@@ -104,16 +104,13 @@ extension Scheduler {
     /// - Returns: the fires whose row says `running` and whose command was not started.
     private func replaceFires(of job: StoredJob) -> Set<FireID> {
         guard job.policy.run.overlap == .replace else { return [] }
-        var unstarted: Set<FireID> = []
-        for entry in fires.of(job.id) where !entry.fire.isOnFailure {
-            if let command = entry.command {
-                stop(command.run, by: job.policy.run.teardown)
-            } else if !entry.isRunning {
-                if entry.isUnstarted { unstarted.insert(entry.fire.id) }
-                drop(entry.fire.id)
-            }
+        let entries = fires.of(job.id).filter { !$0.fire.isOnFailure }
+        for command in entries.compactMap(\.command) {
+            stop(command.run, by: job.policy.run.teardown)
         }
-        return unstarted
+        let replaced = entries.filter { $0.command == nil && !$0.isRunning }
+        drop(replaced.map(\.fire.id))
+        return Set(replaced.filter(\.isUnstarted).map(\.fire.id))
     }
 
     /// The fire of a claim, whose command is still to begin.
@@ -138,9 +135,10 @@ extension Scheduler {
         guard let claim = entry.job.claim, let date = entry.job.dueDate else { return }
         let (id, fire) = (entry.job.id, claim.fire)
         let isLate = isDue && commandFire(entry.job, claim).isLate
-        guard places.enterIfFree(fire, of: entry.job.owner.uid, isLate: isLate) else {
+        let user = entry.job.owner.uid
+        guard runnerTrouble == nil, places.enterIfFree(fire, of: user, isLate: isLate) else {
             if isDue { return enqueue(entry, for: .place) }
-            turns.giveBack(entry.job.owner.uid)
+            turns.giveBack(user)
             return arm(entry.job, at: date)
         }
         armed.setStage(.preparing(isDue: isDue), of: id)

@@ -13,13 +13,13 @@ extension Scheduler {
 
     /// Begins a fire's command if it may begin by now; else this is called again when that may have changed.
     func goOn(_ id: FireID) {
-        guard let entry = fires[id], isRecovered, !isStopping else { return }
+        guard let entry = fires[id], isRecovered, !isStopping, runnerTrouble == nil else { return }
         switch entry.state {
         case .waiting(.place): seekPlace(id)
         case .waiting(.run): if !fires.isBusy(entry.fire.job.id) { seekPlace(id) }
         case .waiting(.time(let date)): waitUntil(date, id)
         case .ready(let command): if !fireLocks.covers(entry.fire.job) { start(command) }
-        case .beginning, .running, .left: break
+        case .beginning, .running: break
         }
     }
 
@@ -47,7 +47,7 @@ extension Scheduler {
     /// Stores that the command of a fire with a place is about to start; goes on when that is durable.
     private func begin(_ id: FireID) {
         guard let entry = fires[id], case .waiting(.place) = entry.state, places.hasPlace(id),
-            !isStopping, !fireLocks.covers(entry.fire.job)
+            !isStopping, runnerTrouble == nil, !fireLocks.covers(entry.fire.job)
         else { return }
         let fire = entry.fire
         guard fires.mayBegin(fire) else {
@@ -93,10 +93,13 @@ extension Scheduler {
     // MARK: - Those that go
 
     /// Forgets a fire that is over, or was dropped; what waited for that goes on.
-    func drop(_ id: FireID) {
-        let entry = fires.remove(id)
-        leavePlace(id)
-        if let job = entry?.fire.job.id { runsChanged(of: job) }
+    func drop(_ id: FireID) { drop([id]) }
+
+    /// The same for several, none of which begins because of another's end.
+    func drop(_ ids: [FireID]) {
+        let jobs = Set(ids.compactMap { fires.remove($0)?.fire.job.id })
+        for id in ids { leavePlace(id) }
+        for job in jobs.sorted() { runsChanged(of: job) }
         resumeIfIdle()
     }
 
@@ -107,7 +110,7 @@ extension Scheduler {
 
     /// Drops the job's fires whose command has not begun; the store has done the same when it ended the job.
     func withdrawFires(of job: JobID) {
-        for entry in fires.of(job) where !entry.isRunning { drop(entry.fire.id) }
+        drop(fires.of(job).filter { !$0.isRunning }.map(\.fire.id))
     }
 
     /// A command of the job is over: what waited for that goes on.
@@ -126,8 +129,8 @@ extension Scheduler {
         for fire in fires.ids(of: selection, caller: caller) { goOn(fire) }
     }
 
-    /// Lets all waiting fires go on, after a hold of many jobs or a step of the clock.
+    /// Lets all waiting fires go on, oldest first, after a hold of many jobs or a step of the clock.
     func goOnAll() {
-        for id in fires.all.map(\.fire.id) { goOn(id) }
+        for id in fires.all.map(\.fire.id).sorted() { goOn(id) }
     }
 }

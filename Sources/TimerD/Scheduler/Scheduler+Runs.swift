@@ -7,38 +7,86 @@ import TimerControl
 extension Scheduler {
     /// Starts the command of a fire that has its place; its start and end are recorded as they happen.
     func start(_ command: RunningCommand) {
+        let epoch = standing.epoch
+        mind(command) { runner, request, started throws(RunBreak) in
+            var request = request
+            request.epoch = epoch
+            return try await runner.run(request, started: started)
+        }
+    }
+
+    /// Goes on with the command of a run that a daemon before this one has begun.
+    func takeUp(_ command: RunningCommand, isStarted: Bool) {
+        mind(command, isStarted: isStarted) { runner, request, started throws(RunBreak) in
+            try await runner.takeUp(request, started: started)
+        }
+    }
+
+    /// Has the runner carry out a command by `body`, and sees to what it says of it.
+    private func mind(
+        _ command: RunningCommand,
+        isStarted: Bool = false,
+        _ body:
+            @escaping @Sendable (
+                _ runner: any CommandRunner,
+                _ request: RunRequest,
+                _ started: @escaping @Sendable (Int32) -> Void
+            ) async throws(RunBreak) -> RunResult
+    ) {
         var command = command
         outputs.begin(command.run, command.output)
         let (runner, accounts, settings, clock) = (runner, accounts, settings, clock)
         // Detached: nothing of a run's preparation is to happen on the timers' thread.
         command.task = Task.detached(executorPreference: pool) { [command] in
-            let result = await runner.run(
-                command,
-                settings,
-                accounts: accounts,
-                clock: clock
-            ) { pid in
-                let (process, now) = (runner.process(pid), clock.now().wall)
-                self.loop.perform { self.assumeIsolated { $0.started(command, pid, process, now) } }
-            } outlasted: { pids in
-                self.loop.perform { self.assumeIsolated { $0.outlasted(command, pids) } }
+            do throws(RunBreak) {
+                let result = try await settings.carryOut(command, accounts, clock) {
+                    request throws(RunBreak) in
+                    var request = request
+                    request.outlasted = { pids in
+                        self.loop.perform { self.assumeIsolated { $0.outlasted(command, pids) } }
+                    }
+                    return try await body(runner, request) { pid in
+                        let now = clock.now().wall
+                        guard !isStarted else { return }
+                        self.loop.perform { self.assumeIsolated { $0.started(command, pid, now) } }
+                    }
+                }
+                await self.ended(command, result)
+                // It may have failed to start because its owner is gone.
+                if !result.outcome.wasStarted { await self.checkOwner(command.job.owner) }
+            } catch {
+                if case .notBegun(let reason) = error { await self.notBegun(command, reason) }
             }
-            await self.ended(command, result)
-            // It may have failed to start because its owner is gone.
-            if !result.outcome.wasStarted { await self.checkOwner(command.job.owner) }
         }
         fires.setState(.running(command), of: command.fire.id)
     }
 
-    private func started(
-        _ command: RunningCommand,
-        _ pid: Int32,
-        _ process: ProcessIdentity?,
-        _ date: Timestamp
-    ) {
+    private func started(_ command: RunningCommand, _ pid: Int32, _ date: Timestamp) {
+        noteLimits(of: command)
         record(of: command.job, within: SharedCommit.startDelay) {
-            try $0.recordStarted(command.run, of: command.fire, pid, process, at: date)
+            try $0.recordStarted(command.run, of: command.fire, pid, at: date)
         }
+    }
+
+    /// The command has not begun, and may begin later: it waits for a place again.
+    private func notBegun(_ command: RunningCommand, _ reason: String) {
+        guard let now = fires[command.run] else { return }
+        guard !now.isStopped, !isStopping else {
+            let date = clock.now().wall.microseconds
+            return isStopping
+                ? putBack(command)
+                : ended(command, .notStarted(StartRefusal.withdrawn.message, from: date, to: date))
+        }
+        log.notice(
+            "a run waits",
+            metadata: metadata(of: command.run, command.job)
+                .merging(["reason": "\(reason)"]) { old, _ in old }
+        )
+        record(of: command.job) { try $0.waitAgain(command.fire, after: command.run) }
+        outputs.end(command.run)
+        leavePlace(command.fire.id)
+        fires.insert(command.fire, .waiting(.place))
+        goOn(command.fire.id)
     }
 
     /// The run's time is up, and processes of it go on because its owner may not end them.
@@ -88,6 +136,8 @@ extension Scheduler {
             try $0.recordFinished(command.run, of: command.job, ended, next: next)
         } durable: { scheduler, _ in
             scheduler.outputs.end(command.run)
+            // Until here it is told again to each daemon.
+            scheduler.runner.stored(command.run.rawValue)
         } dropped: { scheduler, _ in
             scheduler.outputs.end(command.run)
         }

@@ -55,6 +55,8 @@ actor Scheduler {
     /// Due jobs that wait for event numbers.
     var unnumberedJobs: Set<JobID> = []
     var fireLocks = FireLocks()
+    /// The limits of runs that the log has said to have no effect.
+    var limitsWithoutEffect: Set<JobOption> = []
     var zones = ZonesInUse()
     var held = HeldJobs()
     /// The fires whose command is in progress or still to come; they decide the overlap of a new fire.
@@ -63,6 +65,11 @@ actor Scheduler {
     var places: RunQueue
     /// What the runs in progress have written, until the store has it.
     nonisolated let outputs = LiveOutputs()
+    var standing = RunnerStanding()
+    /// Why no command begins now: whatever minds the runs does not answer, or has no room; else nil.
+    var runnerTrouble: String? { standing.trouble }
+    /// The epoch of the runner that the daemon before this one asked for its runs.
+    let epochBefore: Int64?
     /// Whether runs are being ended because the daemon stops.
     var isEndingRuns = false
     /// Whether what the daemon before left has been settled: before that, nothing is claimed.
@@ -86,6 +93,7 @@ actor Scheduler {
         pool: (any TaskExecutor)? = nil,
         events: any EventPublisher,
         eventSequenceEnd: Int64,
+        epochBefore: Int64? = nil,
         settings: SchedulerSettings,
         log: Logger,
         findZone: @escaping ZoneRules.Finder = ZoneRules.inDatabase
@@ -95,6 +103,7 @@ actor Scheduler {
         self.store = store
         dryRuns = DryRuns(path: store.path)
         self.runner = runner
+        self.epochBefore = epochBefore
         self.accounts = accounts
         self.targets = targets
         self.pool = pool
@@ -177,8 +186,8 @@ actor Scheduler {
 
     /// Tells the store what has happened: it is written as soon as the store can, in order.
     ///
-    /// `durable` is called here once it is stored, after its outcome has been armed; of an end that was told nothing
-    /// is done here. If it can never be
+    /// `durable` is called here once it is stored, after its outcome has been armed. Without `durable` this thread
+    /// does not hear of an outcome that leaves it nothing to do (`StoreOutcome.isNothing`). If it can never be
     /// stored, `job`, which it is about, is held, and `dropped` is called instead. `share`: the user in whose
     /// share of fires it counts. `delay`: how long it may wait for others to share a commit with.
     func record<T: Sendable>(

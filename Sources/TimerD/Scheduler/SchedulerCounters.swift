@@ -34,7 +34,7 @@ struct SchedulerCounters: Sendable {
             switch outcome {
             case _ where isOnFailure: .onFailure
             case .exited: job.policy.run.isSuccess(outcome) ? .success : .failure
-            case .signalled: .signalled
+            case .signalled, .outOfMemory: .signalled
             case .timedOut: .timedOut
             case .notStarted: .notStarted
             case .interrupted: .interrupted
@@ -53,6 +53,8 @@ extension Scheduler {
         var running: Int
         var waitingForPlace: Int
         var waiting: Int
+        /// Whether commands may begin.
+        var mayBegin: Bool
     }
 
     /// Reads the counts; the cost does not depend on how many jobs are armed.
@@ -65,7 +67,8 @@ extension Scheduler {
             claimed: armed.claims,
             running: fires.running,
             waitingForPlace: places.waiting,
-            waiting: fires.waiting - places.waiting
+            waiting: fires.waiting - places.waiting,
+            mayBegin: runnerTrouble == nil
         )
     }
 }

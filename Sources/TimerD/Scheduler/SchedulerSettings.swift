@@ -15,6 +15,10 @@ struct SchedulerSettings: Sendable {
     /// How many rows of a job's history are kept, the newest.
     var runsKept = 100
     var retention = RetentionLimits()
+    /// What users' runs are held to where their jobs say nothing.
+    var runLimits = RunLimits()
+    /// Whether a PAM session is opened around the runs of others than the daemon's own user.
+    var pamSessions = false
     /// How many live jobs a user may have; root may have any number.
     var maxJobsPerUser = 10_000
     /// How many fires of one user begin in a second, in the long run.

@@ -9,10 +9,14 @@ struct EventLog {
 
     init(_ database: Database) { self.database = database }
 
-    /// Keeps an event that has its number.
-    func insert(_ event: Event) throws {
-        try EventWords(database).keep(event)
+    /// Keeps an event that has its number, and the end of its job, if that was told with it.
+    func insert(_ event: Event, end: Event? = nil) throws {
+        // Both tell the same words, which are kept up to the last of them.
+        var last = event
+        last.seq = end?.seq ?? event.seq
+        try EventWords(database).keep(last)
         try database.insert(event)
+        if let end { try database.insert(end) }
     }
 
     /// Keeps events that have their numbers, and takes them out of the outbox; they are in its order.
@@ -30,7 +34,8 @@ struct EventLog {
 
     /// The events after `seq` and before `end`, in order, as watchers saw them; at most `limit`.
     ///
-    /// They are not stored in the order of their numbers: `end` is a number before which all are. Only those of `owner` unless it is nil; fewer if `room` is full.
+    /// They are not stored in the order of their numbers: `end` is a number before which all are. Only those
+    /// of `owner` unless it is nil; fewer if `room` is full.
     func events(
         after seq: Int64,
         before end: Int64 = .max,

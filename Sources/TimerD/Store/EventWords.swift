@@ -20,16 +20,12 @@ struct EventWords {
     /// Has the words of an event that is about to be stored kept for as long as the event is.
     ///
     /// In the outbox it has no number yet, and keeps them by being there.
-    ///
-    /// - Returns: whether they are the job's present words.
-    @discardableResult
-    func keep(_ event: Event) throws -> Bool {
+    func keep(_ event: Event) throws {
         let job = try database.prepare(SQL.job).first(event.job, event.seq) { row in
             (revision: try row.get(0, as: Int64.self), isLater: try row.get(1, as: Bool.self))
         }
         if let job, job.revision == event.revision {
             if job.isLater { try database.prepare(SQL.noteLast).run(event.job, event.seq) }
-            return true
         } else if event.name != nil || event.userInfo != nil {
             try database.prepare(SQL.insert).run(
                 event.job,
@@ -40,7 +36,6 @@ struct EventWords {
                 event.userInfo?.text
             )
         }
-        return false
     }
 
     /// The jobs among those of `events` that are live and have the words that the events tell, so that `keep`

@@ -20,9 +20,7 @@ struct Outbox {
         var rest = tally
         for start in stride(from: 0, to: events.count, by: Self.rowLimit) {
             let part = events[start..<min(start + Self.rowLimit, events.count)]
-            var text = OutboxText(events: part.count)
-            for event in part { text.append(event) }
-            let events = text.text()
+            let text = OutboxText.of(part)
             try refreshSums()
             let owner = rest.owners.first
             try database.prepare(SQL.insert).run {
@@ -31,7 +29,7 @@ struct Outbox {
                 $0.add(owner?.value.bytes ?? 0)
                 $0.add(rest.scheduled)
                 $0.add(rest.paused)
-                $0.add(events)
+                $0.add(text)
             }
             rest = JobTally()
             let row = database.lastInsertRowID

@@ -17,9 +17,8 @@ struct RunStore {
         return RunID(rawValue: database.lastInsertRowID)
     }
 
-    /// `ticks`: when the process started, in clock ticks since the boot; nil if that is not known.
-    func markStarted(_ run: RunID, pid: Int32, ticks: Int64?, at date: Timestamp) throws {
-        try database.prepare(SQL.markStarted).run(run, pid, date, ticks)
+    func markStarted(_ run: RunID, pid: Int32, at date: Timestamp) throws {
+        try database.prepare(SQL.markStarted).run(run, pid, date)
     }
 
     /// Notes how many processes of a run in progress its timeout could not end.
@@ -69,19 +68,18 @@ struct RunStore {
         }
     }
 
-    /// The runs of a fire that have no end yet, each with its process.
-    ///
-    /// The process is nil if none was stored in this boot, or it cannot be read: then it is searched for.
+    /// The runs of a fire that have no end yet; of each, whether its start is stored.
     func inProgress(of fire: FireID) throws -> [(
-        run: RunID, attempt: Int, isOnFailure: Bool, process: ProcessIdentity?
+        run: RunID, attempt: Int, isOnFailure: Bool, isStarted: Bool
     )] {
-        try database.prepare(SQL.inProgressOfFire).all(fire) { row in
-            var process: ProcessIdentity?
-            if let pid: Int32 = row.ifReadable(3), let ticks: Int64 = row.ifReadable(4) {
-                process = ProcessIdentity(pid: pid, ticks: ticks)
-            }
-            return (try row.get(0), try row.get(1), try row.get(2), process)
+        try database.prepare(SQL.inProgressOfFire).all(fire) {
+            (try $0.get(0), try $0.get(1), try $0.get(2), try $0.get(3))
         }
+    }
+
+    /// Whether there is such a run, and it has no end yet.
+    func isOpen(_ run: RunID) throws -> Bool {
+        try database.prepare(SQL.isOpen).value(run) ?? false
     }
 
     /// The number of the fire's last attempt; 0 for none.
@@ -135,9 +133,7 @@ struct RunStore {
             VALUES (\(DaemonState.SQL.next("runs")), ?1, ?2, ?3, ?4)
             """
         static let markStarted = """
-            UPDATE runs SET pid = ?2, started_at_us = ?3, pid_ticks = ?4,
-                boot_id = (SELECT boot_id FROM daemon_state)
-            WHERE id = ?1
+            UPDATE runs SET pid = ?2, started_at_us = ?3 WHERE id = ?1
             """
         static let markSurvivors = """
             UPDATE runs SET survivors = ?2 WHERE id = ?1 AND outcome IS NULL
@@ -162,10 +158,10 @@ struct RunStore {
             WHERE runs.fire_id = ?1 AND runs.outcome IS NULL
             """
         static let inProgressOfFire = """
-            SELECT id, attempt, is_on_failure,
-                CASE WHEN boot_id = (SELECT boot_id FROM daemon_state) THEN pid END, pid_ticks
+            SELECT id, attempt, is_on_failure, pid IS NOT NULL
             FROM runs WHERE fire_id = ?1 AND outcome IS NULL
             """
+        static let isOpen = "SELECT ended_at_us IS NULL FROM runs WHERE id = ?1"
         static let attempts = """
             SELECT coalesce(max(attempt), 0) FROM runs WHERE fire_id = ?1 AND is_on_failure = 0
             """
@@ -195,11 +191,12 @@ struct RunStore {
 }
 
 extension RunOutcome {
-    /// As table `runs` stores it: the word, the exit status or signal, and why it did not start.
+    /// As table `runs` stores it: the word, the exit status or signal, and why it did not start or was killed.
     var columns: (outcome: Run.Outcome, code: Int32?, error: String?) {
         switch self {
         case .exited(let status): (.exited, status, nil)
         case .signalled(let signal): (.signalled, signal, nil)
+        case .outOfMemory(let text): (.signalled, 9, text)
         case .timedOut: (.timedOut, nil, nil)
         case .notStarted(let text): (.notStarted, nil, text)
         case .interrupted: (.interrupted, nil, nil)

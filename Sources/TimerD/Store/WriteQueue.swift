@@ -17,7 +17,7 @@ import Locks
 /// After each commit, and before it tells anybody, it looks whether the database's files are still where they
 /// were. If one was taken away, nobody is told that anything was stored, and nothing is written any more.
 actor WriteQueue {
-    private enum Batch {
+    enum Batch {
         /// Nothing has failed but single commands, which are undone.
         case open
         /// A record was not applied; what came before it may still be committed.
@@ -38,14 +38,14 @@ actor WriteQueue {
     }
 
     /// Who waits for the commit of a batch.
-    private struct Completion {
+    struct Completion {
         var isOfRecord = false
         let call: @Sendable (DatabaseError?) -> Void
     }
 
     /// Records that are applied one after the other, without a savepoint for each: that would cost more than
     /// the record.
-    private struct Group {
+    struct Group {
         /// Whether something else was written in the transaction before.
         let hasSavepoint: Bool
         var count = 0
@@ -55,7 +55,7 @@ actor WriteQueue {
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
     nonisolated let path: String
-    private let database: Database
+    let database: Database
     private let onTrouble: @Sendable (DatabaseError) -> Void
     private let onRecovered: @Sendable () -> Void
     private let onLost: @Sendable (DatabaseError) -> Void
@@ -64,16 +64,16 @@ actor WriteQueue {
     private let afterTelling = Locked(AfterTelling(call: {}))
     private var isClosed = false
 
-    private var batch = Batch.open
+    var batch = Batch.open
     /// Who waits for the commit of this batch, in order of submission.
-    private var completions: [Completion] = []
+    var completions: [Completion] = []
     /// Applied in the open transaction.
-    private var appliedRecords: [WriteRecord] = []
+    var appliedRecords: [WriteRecord] = []
     /// The last of them, if they can be undone together; nil if what was written last was something else.
-    private var group: Group?
+    var group: Group?
     /// Not stored yet, and applied in no transaction.
-    private var heldRecords: [WriteRecord] = []
-    private var writes = 0
+    var heldRecords: [WriteRecord] = []
+    var writes = 0
     private var isRetryQueued = false
     /// Set once a file of the database was taken away; from then on nothing is written.
     private var lost: DatabaseError?
@@ -152,107 +152,6 @@ actor WriteQueue {
         applyRecords()
     }
 
-    /// Applies the records that are held, up to the first that fails.
-    private func applyRecords() {
-        guard batch.error == nil, !heldRecords.isEmpty else { return }
-        do {
-            try applyTogether()
-        } catch {
-            let isAlone = heldRecords.count == 1 && group?.count == 0
-            undoGroup(error)
-            // Which of several stands in the way shows if each is applied alone.
-            guard isAlone, let record = heldRecords.first else { return applyEach() }
-            guard isGivenUp(record, error) else { return }
-            note(record)
-            heldRecords = []
-        }
-    }
-
-    /// Applies the records that are held in one group, with the records right before them.
-    private func applyTogether() throws {
-        if group == nil {
-            let isFirst = try beginIfFirst()
-            if !isFirst { try database.beginPart() }
-            group = Group(hasSavepoint: !isFirst)
-            database.groupTally = JobTally()
-        }
-        for record in heldRecords {
-            try record.body(database)
-            guard database.isInTransaction else { throw failure("a write ended its transaction") }
-        }
-        for record in heldRecords { note(record) }
-        writes += heldRecords.count
-        group?.count += heldRecords.count
-        heldRecords = []
-    }
-
-    /// Undoes the records of the group, and holds them again.
-    private func undoGroup(_ error: any Error) {
-        guard let group else { return }
-        self.group = nil
-        database.groupTally = nil
-        heldRecords.insert(contentsOf: appliedRecords.suffix(group.count), at: 0)
-        appliedRecords.removeLast(group.count)
-        completions.removeLast(group.count)
-        writes -= group.count
-        guard group.hasSavepoint else { return database.rollback() }
-        database.undoPart()
-        if !database.isInTransaction { batch = .failed(asDatabaseError(error)) }
-    }
-
-    /// What is written next is not undone with the records of the group.
-    private func endGroup() throws {
-        guard let ended = group else { return }
-        do {
-            try storeGroupTally()
-        } catch {
-            undoGroup(error)
-            // Commands go after records: none until these are stored.
-            if batch.error == nil { batch = .blocked(asDatabaseError(error)) }
-            throw error
-        }
-        group = nil
-        if ended.hasSavepoint { try database.endPart() }
-    }
-
-    /// Stores what the records of the group have counted.
-    private func storeGroupTally() throws {
-        guard let tally = database.groupTally else { return }
-        database.groupTally = nil
-        try tally.store(in: database)
-    }
-
-    /// Applies the records that are held each in a savepoint of its own, up to the first that fails.
-    private func applyEach() {
-        var applied = 0
-        for record in heldRecords {
-            guard batch.error == nil else { break }
-            do {
-                try apply(record.body)
-            } catch {
-                guard isGivenUp(record, error) else { break }
-            }
-            note(record)
-            applied += 1
-        }
-        heldRecords.removeFirst(applied)
-    }
-
-    /// Whether a record that has failed alone is given up; else it stands in the way of what comes after it.
-    private func isGivenUp(_ record: WriteRecord, _ error: any Error) -> Bool {
-        guard batch.error == nil else { return false }
-        if record.isGivenUp(error) { return true }
-        batch = .blocked(asDatabaseError(error))
-        return false
-    }
-
-    private func note(_ record: WriteRecord) {
-        appliedRecords.append(record)
-        completions.append(
-            Completion(isOfRecord: true) { if $0 == nil { record.durable?() } }
-        )
-    }
-
     func closeDatabase() -> Result<Void, any Error> {
         guard !isClosed else { return .success(()) }
         storePostponed()
@@ -269,7 +168,7 @@ actor WriteQueue {
     }
 
     /// Runs `body` in the open transaction, or a new one, so that it is undone alone if it throws.
-    private func apply<T>(_ body: (Database) throws -> T) throws -> T {
+    func apply<T>(_ body: (Database) throws -> T) throws -> T {
         try endGroup()
         let isFirst = try beginIfFirst()
         do {
@@ -289,7 +188,7 @@ actor WriteQueue {
     }
 
     /// Opens a transaction if none is open; returns whether it did.
-    private func beginIfFirst() throws(DatabaseError) -> Bool {
+    func beginIfFirst() throws(DatabaseError) -> Bool {
         guard !database.isInTransaction else { return false }
         do {
             try database.begin()
@@ -387,11 +286,11 @@ actor WriteQueue {
 
     nonisolated var closedError: DatabaseError { failure("the database is closed") }
 
-    private nonisolated func failure(_ message: String) -> DatabaseError {
+    nonisolated func failure(_ message: String) -> DatabaseError {
         DatabaseError(code: SQLITE_MISUSE, message: "\(message): '\(path)'", path: path)
     }
 
-    private nonisolated func asDatabaseError(_ error: any Error) -> DatabaseError {
+    nonisolated func asDatabaseError(_ error: any Error) -> DatabaseError {
         error as? DatabaseError
             ?? DatabaseError(code: SQLITE_ERROR, message: "\(error)", path: path)
     }

@@ -82,7 +82,7 @@ final class SystemClock: WallClock {
         }
     }
 
-    /// The kernel's name of this boot, random(4).
+    /// The kernel's name of this boot, random(4), and when the first process began; see `ClockAnchor.bootID`.
     static func bootID() throws(SystemError) -> String {
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw SystemError("cannot read the id of this boot") }
@@ -91,7 +91,9 @@ final class SystemClock: WallClock {
         guard Glibc.read(descriptor, &bytes, bytes.count) == bytes.count else {
             throw SystemError("cannot read the id of this boot")
         }
-        return String(decoding: bytes, as: UTF8.self)
+        let kernel = String(decoding: bytes, as: UTF8.self)
+        // Nil where /proc shows a user nothing of others.
+        return ProcessIdentity.ticks(of: 1).map { "\(kernel)/\($0)" } ?? kernel
     }
 
     /// CLOCK_REALTIME, and CLOCK_BOOTTIME as if the machine had been started in 1970.

@@ -160,12 +160,7 @@ extension JobTransaction {
     private func markFired(_ begun: BegunFire) throws {
         let state: Run.State = begun.job.definition.command == nil ? .fired : .running
         try fires.markFired(begun.fire, state, at: begun.firedAt)
-        let words = EventWords(database)
-        let hasWords = try words.keep(begun.told.fired)
-        try database.insert(begun.told.fired)
-        guard let end = begun.told.end else { return }
-        if !hasWords { try words.keep(end) }
-        try database.insert(end)
+        try events.insert(begun.told.fired, end: begun.told.end)
     }
 
     /// What is in progress of a job, by its rows; nil for nothing.

@@ -69,7 +69,9 @@ extension JobTransaction {
     mutating func lookAtHeld(
         after cursor: JobID,
         leftOpen: Set<JobID>,
-        running: Set<JobID> = []
+        running: Set<JobID> = [],
+        runner: KnownRuns,
+        epochBefore: Int64?
     ) throws -> HeldLook {
         var look = HeldLook()
         try lookAtZones()
@@ -87,7 +89,12 @@ extension JobTransaction {
             defer { missedFor = nil }
             if leftOpen.contains(job.id) {
                 look.settled.insert(job.id)
-                try recover(of: job.id, into: &look.recovered)
+                try recover(
+                    of: job.id,
+                    runner,
+                    epochBefore: epochBefore,
+                    into: &look.recovered
+                )
                 // Without a claim its next date waits for a window.
                 if job.claim == nil { try orHold(job) { try $0.resolveAndPut($1) } }
             } else {

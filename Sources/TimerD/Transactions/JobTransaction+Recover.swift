@@ -11,26 +11,43 @@ struct Recovered: Sendable {
     var untoldByHand: [FireByHand] = []
     /// Fires whose command is to run, or to run again, each with what it waits for; oldest first.
     var waiting: [(fire: CommandFire, wait: CommandFire.Wait)] = []
-    /// Runs that were in progress or about to begin: their processes may still live.
+    /// Runs that were in progress: they go on, or were interrupted.
     var running: [LeftRun] = []
+    /// Runs that whatever minds the runs still knows, and whose end is stored or that are of another database.
+    var settled: [RunID] = []
     /// Jobs that cannot be read: their open fires stay as they are until then.
     var leftOpen: Set<JobID> = []
 
-    var interrupted: Int { running.count }
+    /// How many were interrupted.
+    var interrupted: Int { running.count { !$0.isKnown } }
+    /// How many go on, or have ended meanwhile.
+    var takenUp: Int { running.count { $0.isKnown } }
 }
 
 extension JobTransaction {
     /// Decides how each open fire goes on: see `LeftFire.verdict`.
     ///
     /// The work grows with the window and the number of runs at a time, not with the number of jobs.
-    mutating func recover() throws -> Recovered {
+    ///
+    /// `runner`: what whatever minds the runs knows; `epochBefore`: that of whatever the daemon before this one
+    /// had asked for its runs.
+    mutating func recover(_ runner: KnownRuns, epochBefore: Int64?) throws -> Recovered {
         var recovered = Recovered()
-        try recover(of: nil, into: &recovered)
+        try recover(of: nil, runner, epochBefore: epochBefore, into: &recovered)
+        let known = runner.runs.keys.sorted().map(RunID.init(rawValue:))
+        recovered.settled = try known.filter { try !runs.isOpen($0) }
+        // A database of another origin may not have come as far as the runs that are known.
+        if let last = known.max() { try DaemonState.skip(runsThrough: last, in: database) }
         return recovered
     }
 
     /// The same for the fires of one job, or of all.
-    mutating func recover(of only: JobID?, into recovered: inout Recovered) throws {
+    mutating func recover(
+        of only: JobID?,
+        _ runner: KnownRuns,
+        epochBefore: Int64?,
+        into recovered: inout Recovered
+    ) throws {
         var settled: Set<FireID> = []
         for (id, owner) in try fires.open() where only.map({ $0 == owner }) ?? true {
             guard !settled.contains(id) else { continue }
@@ -39,12 +56,20 @@ extension JobTransaction {
                 if recovered.leftOpen.insert(job.id).inserted { try hold(job, unread.reason) }
                 continue
             }
-            guard let fire = try leftFire(id) else {
+            guard var fire = try leftFire(id) else {
                 recovered.leftOpen.insert(job.id)
                 try hold(job, unreadRow: try unreadRow(of: id) ?? "its fire \(id) cannot be read")
                 continue
             }
             let isClaim = job.claim?.fire == fire.id
+            let left = fire.state == .running ? try runs(of: fire, job, runner) : []
+            // What the same runner does not know, it was never asked for.
+            let isUnasked = runner.epoch == epochBefore && !left.contains(where: \.isKnown)
+            if isUnasked, fire.state == .running, isClaim, !fire.hasCome(of: job, at: moment) {
+                // It was prepared ahead of its date.
+                try releaseRun(of: fire.id)
+                fire.state = .claimed
+            }
             let verdict = fire.verdict(of: job, isClaim: isClaim, at: moment)
             switch verdict {
             case .keep, .redeliver:
@@ -70,8 +95,13 @@ extension JobTransaction {
                 try resolveAgain(job)
             case .wait: recovered.waiting.append(try waiting(fire, of: job))
             case .interrupt:
-                if fire.firedAt == nil { try redeliver(fire, of: job) }
-                recovered.running += try runs(of: fire, job)
+                // Its event may have been told, also where its command was not asked for.
+                if fire.firedAt == nil { fire.firedAt = try redeliver(fire, of: job) }
+                if isUnasked {
+                    recovered.waiting.append(try waiting(againAfter: left, fire, of: job))
+                } else {
+                    recovered.running += left
+                }
                 if isClaim, let date = job.fireDate {
                     job.claim = nil
                     job.fires += 1
@@ -115,9 +145,24 @@ extension JobTransaction {
         }
     }
 
-    /// Tells a fire again that is counted and whose event was not stored: its command may have begun.
-    private mutating func redeliver(_ left: LeftFire, of job: StoredJob) throws {
-        try fires.setFiredAt(left.id, max(moment.wall, left.wallDate))
+    /// A fire whose runs are stored and were never begun: it waits again.
+    private func waiting(againAfter left: [LeftRun], _ fire: LeftFire, of job: StoredJob) throws
+        -> (fire: CommandFire, wait: CommandFire.Wait)
+    {
+        var fire = fire
+        fire.waitsFor = .place
+        for run in left {
+            try waitAgain(run.commandFire, after: run.run)
+            fire.waitsFor = run.isOnFailure ? .onFailure : run.attempt > 1 ? .retry : .place
+        }
+        fire.waitsUntil = nil
+        return try waiting(fire, of: job)
+    }
+
+    /// Tells a fire again that is counted and whose event was not stored; returns when it fired.
+    private mutating func redeliver(_ left: LeftFire, of job: StoredJob) throws -> Timestamp {
+        let firedAt = max(moment.wall, left.wallDate)
+        try fires.setFiredAt(left.id, firedAt)
         try enqueueFired(
             left.id,
             of: job,
@@ -126,6 +171,7 @@ extension JobTransaction {
             isByHand: left.isByHand,
             isRedelivery: true
         )
+        return firedAt
     }
 
     /// Marks all claimed events as perhaps told.
@@ -146,9 +192,9 @@ extension JobTransaction {
 
     /// The runs of a fire that have no end yet.
     ///
-    /// Their rows stay open until their processes have surely ended: else the next daemon would not
-    /// know of them.
-    private func runs(of fire: LeftFire, _ job: StoredJob) throws -> [LeftRun] {
+    /// Their rows stay open until their ends are stored: else the next daemon would not know of them.
+    private func runs(of fire: LeftFire, _ job: StoredJob, _ runner: KnownRuns) throws -> [LeftRun]
+    {
         try runs.inProgress(of: fire.id).map {
             LeftRun(
                 run: $0.run,
@@ -156,7 +202,8 @@ extension JobTransaction {
                 fire: fire,
                 attempt: $0.attempt,
                 isOnFailure: $0.isOnFailure,
-                process: $0.process
+                isStarted: $0.isStarted,
+                isKnown: runner.runs[$0.run.rawValue] != nil
             )
         }
     }

@@ -18,16 +18,13 @@ extension JobTransaction {
     }
 
     /// Records that the run's process exists.
-    ///
-    /// `process`: identifies it to the next daemon, if it outlives this one.
     mutating func recordStarted(
         _ run: RunID,
         of fire: CommandFire,
         _ pid: Int32,
-        _ process: ProcessIdentity?,
         at date: Timestamp
     ) throws {
-        try runs.markStarted(run, pid: pid, ticks: process?.ticks, at: date)
+        try runs.markStarted(run, pid: pid, at: date)
         try enqueue(.runStarted, fire.job, fire: fire.id, run: run) {
             $0.at = date
             $0.fireDate = fire.fireDate

@@ -4,7 +4,8 @@ import TimerControl
 
 /// What a write counts and tells: stored once for all of its jobs, when it ends.
 ///
-/// A number is the sum of what is stored of it, what the outbox counts, and what this write has counted.
+/// A number is the sum of what is stored of it, what the outbox counts, what the group of records has counted that
+/// this write is in (`Database.groupTally`), and what this write has.
 extension JobTransaction {
     /// Counts a job that changes its state; nil for one that is new.
     mutating func count(leaving: Job.State?, entering: Job.State) {
@@ -22,12 +23,19 @@ extension JobTransaction {
     }
 
     func liveJobs(of owner: OwnerID) throws -> Int {
-        try owners.liveJobs(of: owner) + (tally.owners[owner]?.live ?? 0)
+        try owners.liveJobs(of: owner) + notStored(of: owner).live
     }
 
     /// How many bytes are stored for the owner: see the schema.
     func bytes(of owner: OwnerID) throws -> Int64 {
-        try owners.bytes(of: owner) + (tally.owners[owner]?.bytes ?? 0)
+        try owners.bytes(of: owner) + notStored(of: owner).bytes
+    }
+
+    /// What is counted of the owner in memory alone.
+    private func notStored(of owner: OwnerID) -> JobTally.Share {
+        var share = tally.owners[owner] ?? JobTally.Share()
+        if let group = database.groupTally?.owners[owner] { share += group }
+        return share
     }
 
     /// Ends the write: stores what it tells and what it has counted, and returns what it did.

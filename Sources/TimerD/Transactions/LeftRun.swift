@@ -9,8 +9,10 @@ struct LeftRun: Sendable {
     var fire: LeftFire
     var attempt: Int
     var isOnFailure: Bool
-    /// Nil if the daemon ended before it was recorded.
-    var process: ProcessIdentity?
+    /// Whether its start is stored.
+    var isStarted: Bool
+    /// Whether whatever minds the runs knows it; else that has ended, and its processes with it.
+    var isKnown: Bool
 
     /// Its fire, as it goes on in this daemon.
     var commandFire: CommandFire {
@@ -21,7 +23,7 @@ struct LeftRun: Sendable {
         return command
     }
 
-    /// What follows once its process has ended.
+    /// What follows if it was interrupted.
     var next: RetryDecision {
         isOnFailure ? .done : RetryDecision(.interrupted, attempt: attempt, of: fire.id, job: job)
     }

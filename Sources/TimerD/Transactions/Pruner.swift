@@ -61,12 +61,11 @@ struct Pruner {
         self.progress = progress
     }
 
-    /// Whether the database holds nothing that gets too old.
+    /// Whether the database holds nothing that gets too old; what is in the outbox is not looked at.
     static func keepsNothing(_ database: Database) -> Bool {
         // try?: what cannot be read is kept as well.
         let isEmpty =
             try? EventLog(database).oldest(limit: 1).isEmpty
-            && Outbox(database).events().isEmpty
             && FireStore(database).oldest(after: FireID(rawValue: 0), limit: 1).isEmpty
             && JobStore(database).firstEnd(from: .distantPast) == nil
         return isEmpty ?? false

@@ -108,6 +108,7 @@ extension OptionForm {
         case .duration, .backoff: return ["type": ["string", "number"]]
         case .bytes:
             return ["type": ["string", "integer"], "pattern": "^[0-9]+[KMGT]?$", "minimum": 1]
+        case .percent: return ["type": "string", "pattern": "^[0-9]+%$"]
         case .octal: return ["type": ["string", "integer"], "pattern": "^[0-7]+$"]
         }
     }

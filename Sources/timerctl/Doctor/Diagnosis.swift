@@ -86,6 +86,39 @@ enum Diagnosis {
         )
     }
 
+    /// What becomes of the limits of runs.
+    static func groups(_ groups: StatusReply.ControlGroups) -> Finding {
+        guard groups.lack != nil else { return .ok("limits", groups.sentence) }
+        return .warning(
+            "limits",
+            groups.sentence,
+            groups.perRun
+                ? "these limits have no effect until the control group of timerd-runner has all controllers"
+                : "Delegate=yes in the unit of timerd-runner; until then --memory-max is the address space of each "
+                    + "process, and the other limits have no effect"
+        )
+    }
+
+    /// What minds the runs.
+    static func runner(_ runner: StatusReply.Runner, of daemon: String) -> Finding {
+        if let trouble = runner.trouble {
+            return .broken(
+                "runner",
+                "commands wait: \(trouble)",
+                runner.pid == nil
+                    ? "timerd tries again by itself; journalctl -u timerd-runner, and timerd's log, have the reason"
+                    : "runs that end make room; what they left behind, and how many there may be, is in timerd's log"
+            )
+        }
+        let text = "process \(runner.pid ?? 0) minds \(runner.runs)"
+        guard let version = runner.version, version != daemon else { return .ok("runner", text) }
+        return .warning(
+            "runner",
+            "\(text); it is of timerd \(version), the daemon of \(daemon)",
+            "it goes on until it has no runs, and is replaced then; if it is not, its program was not upgraded"
+        )
+    }
+
     // MARK: - The database
 
     static func writing(_ status: StatusReply) -> Finding {

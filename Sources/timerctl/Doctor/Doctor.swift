@@ -58,9 +58,15 @@ struct Doctor: AsyncParsableCommand {
         return [
             Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status), Diagnosis.jobs(status),
         ] + [Diagnosis.held(status, held)].compactMap(\.self) + [
-            Diagnosis.runs(runs), Diagnosis.writing(status),
-            Diagnosis.database(status.database, problems: try await problems(daemon)),
-        ] + host(facts, status)
+            Diagnosis.runs(runs)
+        ]
+            + [
+                status.runner.map { Diagnosis.runner($0, of: status.version) },
+                status.controlGroups.map(Diagnosis.groups),
+            ].compactMap(\.self) + [
+                Diagnosis.writing(status),
+                Diagnosis.database(status.database, problems: try await problems(daemon)),
+            ] + host(facts, status)
     }
 
     private func host(_ facts: HostFacts, _ status: StatusReply?) -> [Finding] {

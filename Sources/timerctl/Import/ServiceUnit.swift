@@ -27,7 +27,8 @@ struct ServiceUnit {
     private static let known: Set = [
         "Type", "ExecStart", "ExecStartPre", "ExecStartPost", "User", "Group", "WorkingDirectory",
         "Environment", "EnvironmentFile", "Nice", "TimeoutStartSec", "TimeoutStopSec", "TimeoutSec",
-        "RuntimeMaxSec", "UMask", "LimitAS", "LimitCPU", "SuccessExitStatus", "Restart",
+        "RuntimeMaxSec", "UMask", "LimitAS", "LimitCPU", "MemoryMax", "MemoryHigh", "CPUWeight",
+        "CPUQuota", "TasksMax", "IOWeight", "SuccessExitStatus", "Restart",
         "RestartSec", "DynamicUser", "RemainAfterExit", "SyslogIdentifier",
     ]
 
@@ -48,6 +49,7 @@ struct ServiceUnit {
         definition.nice = value("Nice").flatMap { Int($0) }
         definition.memoryMax = limit("LimitAS")
         definition.cpuTime = limit("LimitCPU")
+        readGroupLimits(&definition)
         definition.timeout = span(
             value("Type") == "oneshot" ? ["TimeoutStartSec", "TimeoutSec"] : ["RuntimeMaxSec"]
         )
@@ -184,6 +186,27 @@ struct ServiceUnit {
             return nil
         }
         return String(soft)
+    }
+
+    /// Takes the limits that systemd's control groups and a run's have in common.
+    private mutating func readGroupLimits(_ definition: inout JobDefinition) {
+        let settings: [(String, JobOption)] = [
+            ("MemoryMax", .memoryMax), ("MemoryHigh", .memoryHigh), ("CPUWeight", .cpuWeight),
+            ("CPUQuota", .cpuQuota), ("TasksMax", .tasksMax), ("IOWeight", .ioWeight),
+        ]
+        for (name, option) in settings {
+            guard let text = value(name), !text.isEmpty, text != "infinity" else { continue }
+            do throws(OptionRefusal) {
+                let stated: OptionValue =
+                    option.form.shape == .integer
+                    ? Int(text).map(OptionValue.integer) ?? .text(text) : .text(text)
+                var limits = ProcessLimits()
+                try limits.set(option, stated)
+                try definition.set(option, stated)
+            } catch {
+                notes.append("left out, for a run has nothing like it: \(name)=\(text)")
+            }
+        }
     }
 
     /// The first of the settings that is given, as a length of time; nil for none.

@@ -69,7 +69,7 @@ import TimerControl
         }
         let values = try JSONValue(parsing: configuration.jsonText)
         #expect(documented.map { $0[0] } == Setting.allCases.map(\.rawValue))
-        for row in documented where !["database", "socket"].contains(row[0]) {
+        for row in documented where !["database", "socket", "runner"].contains(row[0]) {
             #expect(values[String(row[0])]?.jsonText == row[2], "\(row[0])")
         }
     }
@@ -132,6 +132,29 @@ import TimerControl
         after.drainTime = .seconds(11)
         after.deny = ["ann"]
         #expect(before.changes(to: after) == [.socket, .drainTime, .deny])
+    }
+
+    @Test(
+        "Limits of runs are by user; those of a user come before those of all, and a job's before both"
+    )
+    func runLimits() async throws {
+        try write(
+            #"{"runLimits": ["* memoryMax=1G tasksMax=500", "ann memoryMax=8G", "1002 cpuQuota=50%"]}"#
+        )
+        let texts = try await read(uid: 0).runLimits
+        let limits = try #require(RunLimits(texts))
+        let ann = limits.completing(ProcessLimits(), uid: 1001, name: "ann")
+        #expect(ann.memoryMax == 8 << 30 && ann.tasksMax == 500 && ann.cpuQuota == nil)
+        var own = ProcessLimits(memoryMax: 4096)
+        own.tasksMax = 1
+        let bob = limits.completing(own, uid: 1002, name: "bob")
+        #expect(bob.memoryMax == 4096 && bob.tasksMax == 1 && bob.cpuQuota == 50)
+        #expect(limits.completing(ProcessLimits(), uid: 0, name: "root") == ProcessLimits())
+        for wrong in [
+            "*", "ann", "memoryMax=1G", "ann memoryMax", "ann memoryMax=", "ann nice=5",
+            "ann cpuQuota=50",
+            "ann tasksMax=0", "@staff tasksMax=9", "4294967295 tasksMax=9", "-x tasksMax=9", "",
+        ] { #expect(RunLimits([wrong]) == nil, "\(wrong)") }
     }
 
     @Test("Users and groups may be listed by root, as words or numbers; by others not")

@@ -5,17 +5,20 @@ import TimerControl
 
 @testable import TimerD
 
-/// The threads of a simulated daemon, all carried out by one real thread in an order that chance
-/// decides: so the same seed is the same order.
+/// The threads of a simulated daemon, and the process that minds its runs, all carried out by one real thread
+/// in an order that chance decides: so the same seed is the same order.
 ///
 /// Unchecked, as are its lanes: that one real thread is the only one to touch them.
 final class Conductor: @unchecked Sendable {
     /// What one thread of the daemon has to do.
     class Lane: @unchecked Sendable {
         fileprivate(set) unowned var conductor: Conductor
+        /// Whether it goes on without the daemon.
+        fileprivate let isMachines: Bool
 
-        init(_ conductor: Conductor) {
+        init(_ conductor: Conductor, isMachines: Bool = false) {
             self.conductor = conductor
+            self.isMachines = isMachines
             conductor.lanes.append(self)
         }
 
@@ -45,8 +48,10 @@ final class Conductor: @unchecked Sendable {
     var isIdle: Bool { !lanes.contains { $0.isRunnable } }
 
     /// Lets one of the lanes that have something to do take a step; false if there is none.
-    func step() -> Bool {
-        let runnable = lanes.filter(\.isRunnable)
+    ///
+    /// `daemonAlone`: the rest of the machine stands still.
+    func step(daemonAlone: Bool = false) -> Bool {
+        let runnable = lanes.filter { $0.isRunnable && !(daemonAlone && $0.isMachines) }
         guard let lane = runnable.randomElement(using: &dice) else { return false }
         current = lane
         lane.step()
@@ -56,8 +61,8 @@ final class Conductor: @unchecked Sendable {
 
     /// Ends the lanes of a daemon that is dead.
     func removeLanes() {
-        for lane in lanes { lane.clear() }
-        lanes = []
+        for lane in lanes where !lane.isMachines { lane.clear() }
+        lanes.removeAll { !$0.isMachines }
     }
 }
 

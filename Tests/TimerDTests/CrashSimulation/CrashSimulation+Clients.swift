@@ -292,8 +292,9 @@ extension CrashSimulation {
 
     private func restart() {
         guard let life else { return }
-        tell("stop")
+        let runs = conductor.dice.isTrue(0.5) ? RunsAtStop.goOn : .end(after: .seconds(86_400))
+        tell("stop, \(runs)")
         life.stop()
-        Task(executorPreference: life.pool) { await life.end() }
+        Task(executorPreference: life.pool) { await life.end(runs) }
     }
 }

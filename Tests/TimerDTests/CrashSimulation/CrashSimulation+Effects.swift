@@ -68,6 +68,16 @@ extension CrashSimulation {
         }
     }
 
+    /// A runner is asked to start a command: from here on it has begun for whoever ends its job.
+    func ordered(_ request: RunRequest) {
+        guard let names = ProcessNames(request), let job = jobs[names.job] else { return }
+        check(
+            .notAfterEnd,
+            !job.isEndAnswered,
+            "fire \(names.fire) of job \(names.job), attempt \(names.attempt) is started"
+        )
+    }
+
     /// A command is to be started; nil where there is no such program.
     func start(_ request: RunRequest, _ names: ProcessNames) -> SimulatedProcesses.Process? {
         let what = "fire \(names.fire) of job \(names.job), attempt \(names.attempt)"
@@ -82,16 +92,19 @@ extension CrashSimulation {
                     + " \(other?.run ?? 0)"
             )
         }
-        if let job = jobs[names.job] {
-            check(.notAfterEnd, !job.isEndAnswered, "\(what) is started")
-        }
         if !isEnding, conductor.dice.isTrue(0.04) {
             tell("run \(request.run), \(what): no such program")
             return nil
         }
         tally.processes += 1
         let (length, outcome) = course(of: request)
-        let process = processes.start(request, of: names, endsAt: conductor.now + length, outcome)
+        let process = processes.start(
+            request.run,
+            of: names,
+            at: wall,
+            endsAt: conductor.now + length,
+            outcome
+        )
         tell("process \(process.pid) for run \(request.run), \(what)")
         return process
     }

@@ -22,6 +22,7 @@ extension CrashSimulation {
         becomeQuiet()
         guard problems.isEmpty else { return }
         verifyPromises()
+        checkNothingKept()
         checkDates()
         checkWatcher()
         checkCounters()

@@ -15,7 +15,10 @@ extension CrashSimulation {
         life.timers.wall = { [unowned self] in wall }
         tell("start")
         prepareTrouble()
-        let runner = SimulatedRunner(self, life: life.number)
+        prepareRunner()
+        let lane = RunnerLane(self, life: life.number)
+        let runner = ProgramRunner(on: lane) { [unowned self] in wall.microseconds }
+        (life.runnerLane, life.runner) = (lane, runner)
         let sink = CrashSink(self, life: life.number)
         let keeping = prunes ? SimulatedLife.keepingLittle : .all
         Task(executorPreference: life.pool) { [self] in
@@ -43,7 +46,7 @@ extension CrashSimulation {
             let fault = CrashDisk.Fault.allCases.randomElement(using: &conductor.dice) ?? .full
             disk.fail(at: disk.operations + logarithmic(90), fault)
         }
-        if conductor.dice.isTrue(0.8) {
+        if conductor.dice.isTrue(0.7) {
             disk.crash(at: disk.operations + logarithmic(150))
         } else {
             killAtStep = steps + Int(logarithmic(3000))
@@ -65,7 +68,7 @@ extension CrashSimulation {
         kill()
         if losesPower {
             tally.powerLosses += 1
-            processes.endAll()
+            runnerDies(losingPower: true)
             machine.boot += 1
             for id in jobs.keys {
                 jobs[id]?.bootsAtMost += 1
@@ -80,12 +83,14 @@ extension CrashSimulation {
     }
 
     private func respawn() {
+        perhapsKillRunnerUnnoticed()
         respawnAt = conductor.now + conductor.dice.span(.milliseconds(1), .seconds(50))
     }
 
     func failed(_ error: any Error) {
         // A daemon does not start on a disk that fails; on one that is sound, it has to.
-        check(.starts, life?.hasSeenFault == true || disk.fault != nil, "\(error)")
+        let isExcused = life?.hasSeenFault == true || life?.hasSeenRunnerTrouble == true
+        check(.starts, isExcused || disk.fault != nil, "\(error)")
         tell("did not start: \(error)")
         watcher.daemonEnds(losing: 0)
         kill()
@@ -106,7 +111,8 @@ extension CrashSimulation {
         guard let life else { return }
         disk.crash()
         machine = life.clock?.machine ?? machine
-        processes.forgetWaiters()
+        life.runnerLane?.daemonDies()
+        if let runner = life.runner { life.runnerLane?.perform { runner.leave() } }
         if let scheduler = life.scheduler {
             life.timers.perform {
                 scheduler.assumeIsolated {
@@ -114,15 +120,15 @@ extension CrashSimulation {
                 }
             }
         }
-        while conductor.step() {}
+        while conductor.step(daemonAlone: true) {}
         if let store = life.store {
             // try?: it cannot be stored, the disk is gone.
             Task(executorPreference: life.pool) { try? await store.close() }
-            while conductor.step() {}
+            while conductor.step(daemonAlone: true) {}
         }
         life.inspector?.close()
         life.inspector = nil
-        (life.store, life.scheduler, life.handler) = (nil, nil, nil)
+        (life.store, life.scheduler, life.handler, life.runner) = (nil, nil, nil, nil)
         conductor.removeLanes()
         self.life = nil
         connections = [:]
@@ -151,6 +157,8 @@ extension CrashSimulation {
     /// No trouble from here on.
     func calmDown() {
         killAtStep = nil
+        killRunnerAtStep = nil
+        (runner.slowness, runner.room) = (.zero, .max)
         crashesLeft = 0
         disk.crash(at: 0)
         disk.neverFail()

@@ -25,6 +25,7 @@ extension CrashSimulation {
     func verifyPromises() {
         findNewJobs()
         for id in jobs.keys.sorted() { verify(id) }
+        checkRuns()
     }
 
     /// Takes note of jobs whose add was not answered: they were asked for, all or none of a batch.

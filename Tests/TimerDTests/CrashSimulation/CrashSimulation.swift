@@ -7,8 +7,8 @@ import TimerControl
 
 @testable import TimerD
 
-/// A daemon that is killed again and again, its disk, its clients and the processes that it starts; see
-/// `Invariant` for what has to hold.
+/// A daemon that is killed again and again, its disk, its clients, and the runner that minds its runs, which may
+/// die too, or be slow, or have no room; see `Invariant` for what has to hold.
 ///
 /// `seed` decides all of it: the same seed is the same trace, to the last write. Everything runs on
 /// the thread that calls `run`, in an order that chance decides (`Conductor`). After an operation
@@ -33,6 +33,7 @@ final class CrashSimulation: @unchecked Sendable {
     let conductor: Conductor
     let disk: CrashDisk
     let processes = SimulatedProcesses()
+    private(set) lazy var runner = SimulatedRunner(self)
     let log = RecordedLog()
     var machine = VirtualClock.Machine(wall: start)
     /// Whether its wall clock is put wrong, and right again.
@@ -72,6 +73,9 @@ final class CrashSimulation: @unchecked Sendable {
     var byHand: Set<FireID> = []
     var lastSeq: Int64 = 0
     var started: Set<String> = []
+    /// How the runs ended that a runner has carried out, and the deaths of runners.
+    var trueEnds: [Int64: TrueEnd] = [:]
+    var deaths: [RunnerDeath] = []
 
     // What is to come.
     var actionsLeft: Int
@@ -82,6 +86,7 @@ final class CrashSimulation: @unchecked Sendable {
     var respawnAt: Timestamp?
     var faultEnd: Timestamp?
     var killAtStep: Int?
+    var killRunnerAtStep: Int?
     var steps = 0
     /// Operations of the disk before the quiet end, in which nobody is killed any more.
     var operationsBeforeEnd: Int64 = 0
@@ -142,6 +147,8 @@ final class CrashSimulation: @unchecked Sendable {
         \(problems.prefix(6).joined(separator: "\n"))
         after
         \(story.suffix(Self.storyLength).joined(separator: "\n"))
+        with the log
+        \(log.all.suffix(12).joined(separator: "\n"))
         and on the disk
         \(disk.story)
         """
@@ -163,6 +170,7 @@ final class CrashSimulation: @unchecked Sendable {
         steps += 1
         if steps > 2_000_000 { return check(.nothingOpen, false, "it goes on for ever") }
         if disk.hasCrashed || steps == killAtStep { return crash() }
+        if steps == killRunnerAtStep { runnerHasTrouble() }
         if !problems.isEmpty { return }
         switch life?.phase {
         case .failed(let error): return failed(error)
@@ -188,10 +196,12 @@ final class CrashSimulation: @unchecked Sendable {
     /// Lets time go on to whatever comes next, if that is not too far.
     func advance(atMost limit: TimeSpan = .days(1)) {
         let ahead = conductor.now - wall
-        var dates = [respawnAt, faultEnd, quietAt, processes.firstEnd]
+        var dates = [respawnAt, faultEnd, quietAt, processes.firstEnd, runner.firstDate]
         if let life {
+            dates.append(life.runnerLane?.firstDate)
             dates += [life.storeLane.deadline, life.timers.firstDate]
-            dates.append(life.loadDate.map { $0 + ahead })
+            // One that waits for the runner does nothing about it yet.
+            if life.isReady { dates.append(life.loadDate.map { $0 + ahead }) }
         }
         if actionsLeft > 0 { dates.append(nextAction) }
         guard let next = dates.compactMap(\.self).min() else {
@@ -203,6 +213,7 @@ final class CrashSimulation: @unchecked Sendable {
         if let faultEnd, faultEnd <= conductor.now { repair() }
         for process in processes.endDue(at: conductor.now) {
             tell("process \(process.pid) of run \(process.run) ended: \(process.outcome)")
+            runner.ended(process)
         }
         if let life, let scheduler = life.scheduler {
             life.timers.fireTimers()

@@ -115,7 +115,7 @@ extension CrashTally {
         return """
             \(lives) seeds or crash points, \(crashes) crashes, \(powerLosses) of them losses of \
             power, \(faults) disk errors, \(operations) operations of the disk, \(commands) \
-            commands, \(fires) fires, \(processes) processes. Checked:
+            commands, \(fires) fires, \(processes) processes, \(runnerDeaths) deaths of their runner. Checked:
             \(invariants.joined(separator: "\n"))
             """
     }

@@ -16,6 +16,11 @@ enum Invariant: String, CaseIterable, Sendable {
     case notWhilePaused = "nothing fires by its schedule once its pause was answered"
     case atMostOnce = "no command runs twice within an attempt"
     case noOverlap = "runs of a job that do not overlap never do, whoever started them"
+    case oneProcess = "a run has one process at most"
+    case trueEnd = "a run that the runner has carried out has a row, with its true end"
+    case interruptedWithRunner = "a run is interrupted only where its runner died"
+    case epochStored = "a runner is asked for runs once its epoch is stored"
+    case nothingKept = "nothing of a run is kept for ever once it is stored"
     case numbersGrow = "sequence numbers grow, and are never used again"
     case noGap = "who watches since a number misses nothing that is stored"
     case counters = "kept counts are the counts"
@@ -33,6 +38,7 @@ struct CrashTally: Sendable {
     var commands = 0
     var fires = 0
     var processes = 0
+    var runnerDeaths = 0
     var checks: [Invariant: Int] = [:]
 
     static func += (sum: inout CrashTally, other: CrashTally) {
@@ -43,6 +49,7 @@ struct CrashTally: Sendable {
         sum.commands += other.commands
         sum.fires += other.fires
         sum.processes += other.processes
+        sum.runnerDeaths += other.runnerDeaths
         sum.checks.merge(other.checks, uniquingKeysWith: +)
     }
 }

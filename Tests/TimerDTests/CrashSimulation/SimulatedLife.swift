@@ -26,6 +26,10 @@ final class SimulatedLife: @unchecked Sendable {
     var phase = Phase.starting
     /// Whether a disk error has come up in it.
     var hasSeenFault = false
+    /// Whether the runner died in it, could not be started or took its time.
+    var hasSeenRunnerTrouble = false
+    var runnerLane: RunnerLane?
+    var runner: ProgramRunner?
     var store: Store?
     var clock: VirtualClock?
     var scheduler: Scheduler?
@@ -75,6 +79,7 @@ final class SimulatedLife: @unchecked Sendable {
                 pool: pool,
                 events: events,
                 eventSequenceEnd: store.state.eventSequenceEnd,
+                epochBefore: store.state.runnerEpoch,
                 settings: settings,
                 log: log
             )
@@ -110,9 +115,9 @@ final class SimulatedLife: @unchecked Sendable {
     }
 
     /// As a daemon stops that was told to.
-    func end() async {
+    func end(_ runs: RunsAtStop = .end(after: .seconds(86_400))) async {
         guard let scheduler, let store else { return }
-        await scheduler.stop(drainTime: .seconds(86_400))
+        await scheduler.stop(runs)
         // try?: what could not be stored is missed by the invariants, if it was promised.
         try? await store.close()
         phase = .stopped

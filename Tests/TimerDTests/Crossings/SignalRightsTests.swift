@@ -13,10 +13,22 @@ import TimerControl
 struct SignalRightsTests {
     /// Runs `body` with a program that becomes root, writes its pid to a file of that name in the
     /// daemon's folder, and waits; ends those that are left.
+    ///
+    /// Without `groups` runs have no control groups, with which whatever is left of them is ended by root.
     private func with(
+        groups: Bool = false,
         _ body: (DaemonProcess, _ ann: TestUser, _ raised: String) async throws -> Void
     ) async throws {
+        let runner = try RunnerProcess("--without-groups")
+        defer { withExtendedLifetime(runner) {} }
         try await DaemonProcess.withUsers { daemon, ann, _ in
+            if !groups {
+                await daemon.end(SIGTERM)
+                unlink(daemon.database + "-runner")
+                symlink(runner.path, daemon.database + "-runner")
+                try await daemon.start()
+                #expect(daemon.runner == runner.pid)
+            }
             let program = try await Raised.make(in: daemon.folder)
             do {
                 try await body(daemon, ann, program)
@@ -50,7 +62,25 @@ struct SignalRightsTests {
         }
     }
 
-    @Test("What has become root's outlives its run, which says so, and so does the log")
+    @Test(
+        "What has become root's ends with its run, where the run has a control group",
+        .enabled(if: MachineGroups.areThere, MachineGroups.has)
+    )
+    func endOfGroup() async throws {
+        try await with(groups: true) { daemon, ann, raised in
+            let wait = "while [ ! -s \(daemon.folder)/child ]; do sleep 0.01; done; exit 3"
+            let job = try await daemon.begin(
+                ["sh", "-c", "\(raised) child & \(wait)"],
+                as: ann.uid,
+                options: ["--kill-after", "50ms"]
+            )
+            let run = try await daemon.finishedRun(job)
+            #expect(run.status == 3 && run.survivors == nil, "\(run)")
+            #expect(!isAlive(try #require(try await pid_t(daemon.line(in: "child")))))
+        }
+    }
+
+    @Test("Without a control group it outlives its run, which says so, and so does the log")
     func survivor() async throws {
         try await with { daemon, ann, raised in
             let script = "\(raised) child & sleep 1000 & while [ ! -s \(daemon.folder)/child ]; "
@@ -145,8 +175,8 @@ struct SignalRightsTests {
         }
     }
 
-    @Test("A daemon that takes over ends what is the owner's alone")
-    func takeOver() async throws {
+    @Test("A run that is taken up is ended with its owner's rights, as any other")
+    func takenUp() async throws {
         try await with { daemon, ann, raised in
             let job = try await daemon.begin(
                 ["sh", "-c", "echo $$ >$HOME/own; \(raised) child & sleep 1000; true"],
@@ -155,36 +185,38 @@ struct SignalRightsTests {
             )
             let pid = try #require(try await pid_t(daemon.line(in: "child")))
             let own = try #require(try await pid_t(daemon.line(in: "ann/own")))
-            #expect(try await daemon.runningRun(job).state == .running)
+            let number = try #require(try await daemon.runningRun(job).id)
             await daemon.end(SIGKILL)
             try await daemon.start()
+            let killed = try await daemon.timerctl(as: ann, "kill", "\(number)")
+            #expect(killed.status == 0, "\(killed.errors)")
             let run = try await daemon.finishedRun(job)
-            #expect(run.outcome == .interrupted && run.survivors == 1, "\(run)")
+            #expect(run.outcome == .signalled && run.survivors == 1, "\(run)")
             #expect(isAlive(pid))
             #expect(!isAlive(own))
         }
     }
 
-    @Test("A daemon that stops leaves to the next what it may not end")
+    @Test("A run that its owner may not end goes on, whichever daemon is there")
     func stop() async throws {
         try await with { daemon, ann, raised in
-            await daemon.end(SIGTERM)
-            let file = daemon.folder + "/timerd.json"
-            try #"{"drainTime": "0s"}"#.write(toFile: file, atomically: false, encoding: .utf8)
-            try await daemon.start(["--config", file])
             let job = try await daemon.begin(
                 [raised, "leader"],
                 as: ann.uid,
                 options: ["--kill-after", "10ms"]
             )
             let pid = try #require(try await pid_t(daemon.line(in: "leader")))
-            #expect(try await daemon.runningRun(job).state == .running)
+            let number = try #require(try await daemon.runningRun(job).id)
             #expect(await daemon.end(SIGTERM) == .exited(0))
             #expect(isAlive(pid))
             try await daemon.start()
-            let run = try await daemon.finishedRun(job)
-            #expect(run.outcome == .interrupted && run.survivors == 1, "\(run)")
+            let refused = try await daemon.timerctl(as: ann, "kill", "\(number)")
+            #expect(refused.status != 0)
+            #expect(try await daemon.runningRun(job).id == number)
             #expect(isAlive(pid))
+            // The daemon's own user may.
+            #expect(try await daemon.timerctl("kill", "\(number)").status == 0)
+            #expect(try await daemon.finishedRun(job).outcome == .signalled)
         }
     }
 }

@@ -46,9 +46,25 @@ final class DaemonProcess: Sendable {
             try await body(daemon)
         } catch {
             _ = await daemon.end(SIGKILL)
+            daemon.endRunner()
             throw error
         }
         _ = await daemon.end(SIGTERM)
+        daemon.endRunner()
+    }
+
+    /// The pid of the runner that the last daemon of this log has found or started.
+    var runner: Int32 {
+        let words = log.split { $0 == " " || $0 == "\n" }
+        return words.last { $0.hasPrefix("runner=") }.flatMap { Int32($0.dropFirst(7)) } ?? 0
+    }
+
+    /// Ends the runs that go on without a daemon, with SIGKILL, and then the runner itself.
+    func endRunner() {
+        // try?: there is none any more, which is as well.
+        guard let peer = try? RunnerPeer(path: database + "-runner") else { return }
+        // try?: it may end as soon as it is asked.
+        try? peer.endAll()
     }
 
     /// Starts the daemon and returns once it answers.

@@ -7,8 +7,8 @@ import TimerControl
 
 @testable import TimerD
 
-/// What the log says of runs that the daemon's end has interrupted.
-@Suite("Interrupted runs in the log", .timeLimit(.minutes(2)))
+/// What the log says of runs that were in progress when the daemon ended.
+@Suite("Runs in progress in the log", .timeLimit(.minutes(2)))
 struct InterruptedRunTests {
     /// Starts a run of a named job that goes on until it is ended; its number.
     private func begin(_ daemon: DaemonProcess) async throws -> String {
@@ -26,35 +26,35 @@ struct InterruptedRunTests {
         return "\(try #require(run.id))"
     }
 
-    private func requireLine(_ log: String, of run: String) throws {
-        let line = log.split(separator: "\n").first { $0.contains("a run was interrupted") }
+    private func requireLine(_ log: String, _ text: String, of run: String) throws {
+        let line = log.split(separator: "\n").first { $0.contains(text) }
         let words = try #require(line, "\(log)")
         for word in ["notice", "job=1", "name=nightly", "run=\(run)", "owner=\(geteuid())"] {
             #expect(words.contains(word), "\(words)")
         }
     }
 
-    @Test("After a crash each of them is told with its job, name, number and owner")
+    @Test("After the runner's death each of them is told with its job, name, number and owner")
     func crash() async throws {
         try await DaemonProcess.with { daemon in
             let run = try await begin(daemon)
+            let runner = daemon.runner
             await daemon.end(SIGKILL)
+            kill(runner, SIGKILL)
             try await daemon.start()
             try await eventually("it is logged") { daemon.log.contains("a run was interrupted") }
-            try requireLine(daemon.log, of: run)
+            try requireLine(daemon.log, "a run was interrupted", of: run)
         }
     }
 
-    @Test("A stop that ends them tells the same")
+    @Test("A stop says of each that it goes on, and the next start that it is taken up")
     func stop() async throws {
         try await DaemonProcess.with { daemon in
-            await daemon.end(SIGTERM)
-            let file = daemon.folder + "/timerd.json"
-            try #"{"drainTime": "0s"}"#.write(toFile: file, atomically: false, encoding: .utf8)
-            try await daemon.start(["--config", file])
             let run = try await begin(daemon)
             await daemon.end(SIGTERM)
-            try requireLine(daemon.log, of: run)
+            try requireLine(daemon.log, "a run goes on", of: run)
+            try await daemon.start()
+            try requireLine(daemon.log, "a run is taken up", of: run)
         }
     }
 }

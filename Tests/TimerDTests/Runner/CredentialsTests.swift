@@ -161,7 +161,7 @@ struct CredentialsTests {
     func earlyStop(_: Int) async {
         var request = TestRunner.request(["/bin/sleep", "1000"])
         request.credentials = Self.nobody
-        let (runner, run) = (test.runner, request)
+        let (runner, run) = (test, request)
         let result = Task { await runner.run(run) { _ in } }
         while !runner.stop(run.run, by: .terminate(killAfter: .seconds(20))) { await Task.yield() }
         #expect(await result.value.outcome == .signalled(SIGTERM))

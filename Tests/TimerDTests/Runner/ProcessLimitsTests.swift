@@ -136,7 +136,7 @@ import Testing
     func notStarted() async {
         let pids = Locked<[Int32]>([])
         let request = TestRunner.request(["/no/such"])
-        let result = await test.runner.run(request) { pid in pids.withLock { $0.append(pid) } }
+        let result = await test.run(request) { pid in pids.withLock { $0.append(pid) } }
         #expect(result.usage == nil)
         #expect(pids.withLock { $0 } == [])
     }

@@ -80,7 +80,7 @@ import TimerControl
             )
         }
         #expect(request.output.captured.stdoutText == "ab")
-        test.runner.stop(request.run, by: .kill)
+        test.stop(request.run, by: .kill)
         #expect(await run.value.output == request.output.captured)
     }
 }

@@ -37,6 +37,11 @@ import TimerControl
             $0.onFailure = ["mail", "me"]
             $0.nice = -5
             $0.memoryMax = "512M"
+            $0.memoryHigh = "256M"
+            $0.cpuWeight = 1
+            $0.cpuQuota = "150%"
+            $0.tasksMax = 9
+            $0.ioWeight = 10_000
             $0.cpuTime = "1.2s"
             $0.umask = "0077"
         }
@@ -47,10 +52,10 @@ import TimerControl
         #expect(policy.backoff == Backoff(first: .seconds(10), max: .seconds(300)))
         #expect(policy.successCodes == [0, 3])
         #expect(policy.onFailure == ["mail", "me"])
-        #expect(
-            policy.limits
-                == ProcessLimits(nice: -5, memoryMax: 536_870_912, cpuTime: 2, umask: 0o077)
-        )
+        var limits = ProcessLimits(nice: -5, memoryMax: 536_870_912, cpuTime: 2, umask: 0o077)
+        (limits.memoryHigh, limits.tasksMax) = (268_435_456, 9)
+        (limits.cpuWeight, limits.cpuQuota, limits.ioWeight) = (1, 150, 10_000)
+        #expect(policy.limits == limits)
     }
 
     @Test("A backoff without an end goes up to an hour", arguments: [("5s", 3600), ("2h", 7200)])
@@ -79,6 +84,8 @@ import TimerControl
     }
 
     static let span = "such as '90s' or '1h 30min'"
+    private static let percent =
+        "expected percent of one processor from 1% to 100000%, such as 50% or 200%"
     static let number = "expected a number of bytes, or with K, M, G or T: 512M"
     static let mask = "expected an octal number from 0 to 777"
     static let range = "expected D or D..MAX, such as 10s..5min, with MAX not below D"
@@ -119,6 +126,20 @@ import TimerControl
             Refusal("parameter 'memoryMax' is '8388608T', \(number)") {
                 $0.memoryMax = "8388608T"
             },
+            Refusal("parameter 'cpuQuota' is '50', \(percent)") { $0.cpuQuota = "50" },
+            Refusal("parameter 'cpuQuota' is '0%', \(percent)") { $0.cpuQuota = "0%" },
+            Refusal("parameter 'cpuQuota' is '1.5%', \(percent)") { $0.cpuQuota = "1.5%" },
+            Refusal("parameter 'cpuQuota' is '100001%', \(percent)") { $0.cpuQuota = "100001%" },
+            Refusal("parameter 'cpuWeight' is 0, expected a number from 1 to 10000") {
+                $0.cpuWeight = 0
+            },
+            Refusal("parameter 'ioWeight' is 10001, expected a number from 1 to 10000") {
+                $0.ioWeight = 10_001
+            },
+            Refusal("parameter 'tasksMax' is 0, expected a number from 1 to 4194304") {
+                $0.tasksMax = 0
+            },
+            Refusal("parameter 'memoryHigh' is '1X', \(number)") { $0.memoryHigh = "1X" },
             Refusal("parameter 'umask' is '', \(mask)") { $0.umask = "" },
             Refusal("parameter 'umask' is '8', \(mask)") { $0.umask = "8" },
             Refusal("parameter 'umask' is '1000', \(mask)") { $0.umask = "1000" },

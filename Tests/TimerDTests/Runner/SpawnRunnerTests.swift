@@ -141,7 +141,7 @@ import Testing
     func session() async throws {
         let pid = Locked<Int32>(0)
         let request = TestRunner.request(["/bin/cat", "/proc/self/stat"])
-        let result = await test.runner.run(request) { started in pid.withLock { $0 = started } }
+        let result = await test.run(request) { started in pid.withLock { $0 = started } }
         let fields = result.output.stdoutText.split(separator: " ")
         try #require(fields.count > 6)
         let own = String(pid.withLock { $0 })
@@ -188,7 +188,7 @@ import Testing
             if number % 5 == 0 { request.argv = ["/no/such"] }
             if number % 25 == 1 { request.argv = ["/bin/sh", "-c", "sleep 1000 & exit 0"] }
             if geteuid() == 0, number % 5 == 2 { request.credentials = CredentialsTests.nobody }
-            _ = await test.runner.run(request) { pid in pids.withLock { $0.append(pid) } }
+            _ = await test.run(request) { pid in pids.withLock { $0.append(pid) } }
         }
         let started = pids.withLock { $0 }
         #expect(started.count == rounds * 4 / 5)

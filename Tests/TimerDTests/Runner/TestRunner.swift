@@ -3,6 +3,7 @@
 import Glibc
 import JobModel
 import Synchronization
+import SystemPackage
 import Testing
 
 @testable import TimerD
@@ -12,14 +13,29 @@ struct TestRunner: Sendable {
     static let grace = Duration.milliseconds(200)
     private static let lastRun = Atomic<Int64>(0)
 
-    let runner: SpawnRunner
+    private let runner: ProgramRunner
+    private let attaching: Task<KnownRuns, any Error>
 
-    init() throws {
-        runner = SpawnRunner(on: .test) {
+    /// `withGroups`: whether runs have control groups, where there can be any.
+    init(withGroups: Bool = true) throws {
+        let now = { @Sendable in
             var time = timespec()
             clock_gettime(CLOCK_REALTIME, &time)
             return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
         }
+        let folder = try TemporaryFolder()
+        let program = RunnerProgram(
+            executable: DaemonProcess.programs + "/timerd-runner",
+            socket: folder.file("runner"),
+            arguments: ["--until-idle"] + (withGroups ? [] : ["--without-groups"]),
+            started: reap
+        )
+        let runner = ProgramRunner(on: .test, now: now) { () throws(RunnerUnreachable) in
+            defer { withExtendedLifetime(folder) {} }
+            return try program.connect()
+        }
+        self.runner = runner
+        attaching = Task { try await runner.attach { _ in } }
     }
 
     static func request(_ argv: [String], input: [UInt8] = []) -> RunRequest {
@@ -37,8 +53,25 @@ struct TestRunner: Sendable {
         request(["/bin/sh", "-c", script], input: input)
     }
 
-    func run(_ request: RunRequest) async -> RunResult {
-        await runner.run(request) { _ in }
+    func run(
+        _ request: RunRequest,
+        started: @escaping @Sendable (pid_t) -> Void = { _ in }
+    ) async -> RunResult {
+        do {
+            _ = try await attaching.value
+            defer { runner.stored(request.run) }
+            return try await runner.run(request, started: started)
+        } catch {
+            Issue.record("run \(request.run) was not begun: \(error)")
+            return .notStarted("\(error)", from: 0, to: 0)
+        }
+    }
+
+    @discardableResult
+    func stop(_ run: Int64, by teardown: Teardown) -> Bool { runner.stop(run, by: teardown) }
+
+    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
+        await runner.kill(run, by: teardown, asDaemon: asDaemon)
     }
 
     func run(script: String, input: [UInt8] = []) async -> RunResult {

@@ -173,7 +173,7 @@ struct NamesBesideArmedJobsTests {
         #expect(
             looks == [
                 "Commands/StatusReport.swift": 1,
-                "Scheduler/Scheduler+Recovery.swift": 2,
+                "Scheduler/Scheduler+Stop.swift": 2,
                 "Scheduler/Scheduler+Window.swift": 3,
                 "Scheduler/Scheduler+Zones.swift": 2,
             ]

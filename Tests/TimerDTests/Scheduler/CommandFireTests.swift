@@ -32,8 +32,7 @@ import TimerControl
         case "time": .waiting(.time(.start(20)))
         case "beginning": .beginning
         case "ready": .ready(command)
-        case "running": .running(command)
-        default: .left
+        default: .running(command)
         }
     }
 
@@ -60,7 +59,6 @@ import TimerControl
         Row(state: "beginning", isBusy: true, isUnstarted: true, letsOthersBegin: false),
         Row(state: "ready", isBusy: true, isUnstarted: true, letsOthersBegin: false),
         Row(state: "running", isBusy: true, isRunning: true, letsOthersBegin: false),
-        Row(state: "left", isBusy: true, isRunning: true, letsOthersBegin: false),
         // The command of onFailure is no attempt of the job's.
         Row(state: "place", isOnFailure: true, isBusy: false, letsOthersBegin: true),
         Row(
@@ -112,8 +110,7 @@ import TimerControl
             var fires = CommandFires()
             fires.insert(fire, Self.state(before, fire))
             fires.setState(Self.state(after, fire), of: fire.id)
-            let hasProcess = ["running", "left"].contains(after)
-            #expect(fires.running == (hasProcess ? 1 : 0), "\(after)")
+            #expect(fires.running == (after == "running" ? 1 : 0), "\(after)")
             let found = fires[RunID(rawValue: 1)]
             #expect((found != nil) == (after == "running"), "\(after)")
         }

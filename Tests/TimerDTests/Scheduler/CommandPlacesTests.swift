@@ -74,7 +74,7 @@ struct CommandPlacesTests {
             let third = try await test.add(ScheduleWords(in: "1s"), command: ["third"])
             try await test.advance(by: .seconds(2))
             #expect(try await Self.waits(test, third.id) == [.place])
-            await test.scheduler.stop(drainTime: .zero)
+            await test.scheduler.stop(.end(after: .zero))
             #expect(!test.runner.requests.contains { $0.argv == ["third"] })
             let after = try await test.crashed()
             #expect(after.runner.requests.map(\.argv) == [["third"]])

@@ -218,6 +218,36 @@ import TimerControl
         }
     }
 
+    @Test("A list of more than two slices is told by the scheduler, in slices")
+    func tooLongList() async throws {
+        try await TestScheduler.with { test in
+            let first = try await test.add(ScheduleWords(in: "1h"))
+            try await test.settle()
+            let count = 2 * SaidByStore.slice + 1
+            let adding = try await Self.holdingTheLoop(test) {
+                let adding = Task {
+                    try await test.add(
+                        Array(repeating: ScheduleWords(in: "2h"), count: count),
+                        of: 1001
+                    )
+                }
+                var stored: Int?
+                while stored != count + 1 {
+                    stored = try await test.store.reader.read {
+                        try $0.prepare("SELECT count(*) FROM jobs").value()
+                    }
+                }
+                // What that commit was to tell from the store's thread is told by now.
+                try await test.store.writer.barrier()
+                #expect(test.sink.all(.jobAdded).map(\.job) == [first.id])
+                return adding
+            }
+            let added = try await adding.value
+            #expect(test.sink.all(.jobAdded).map(\.job) == [first.id] + added.map(\.id))
+            #expect(test.sink.isInOrder)
+        }
+    }
+
     @Test("What finds no numbers any more is told by the scheduler, once, in order")
     func numbersUsedUp() async throws {
         try await TestScheduler.with { test in
@@ -260,7 +290,7 @@ import TimerControl
     func closed() async throws {
         try await TestScheduler.with { test in
             #expect(test.scheduler.terms.jobLimit(ofDirect: 0) != nil)
-            await test.scheduler.stop(drainTime: .zero)
+            await test.scheduler.stop(.end(after: .zero))
             #expect(test.scheduler.terms.jobLimit(ofDirect: 0) == nil)
             await #expect(throws: ControlError.self) { try await test.add(ScheduleWords(in: "1h")) }
         }

@@ -180,7 +180,7 @@ struct FireLife {
         case .ahead: try await ClockStepTests.step(test, by: Self.hour)
         case .back: try await ClockStepTests.step(test, by: -Self.hour)
         case .restart:
-            await scheduler.stop(drainTime: .zero)
+            await scheduler.stop(.end(after: .zero))
             lives.append(try await test.crashed())
         case .crash: lives.append(try await test.crashed())
         }

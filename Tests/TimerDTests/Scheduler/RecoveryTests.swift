@@ -147,7 +147,7 @@ struct RecoveryTests {
         try await TestScheduler.with { test in
             let job = try await test.add(ScheduleWords(in: "4s"))
             try await test.settle()
-            await test.scheduler.stop(drainTime: .zero)
+            await test.scheduler.stop(.end(after: .zero))
             let after = try await test.crashedAndDown(for: .seconds(20))
             #expect(after.recovered.redelivered == 0)
             try await after.advance(by: .zero)
@@ -168,7 +168,7 @@ struct RecoveryTests {
             let claim = try #require(try await test.job(job.id).claim?.fire)
             // Its date passes while the daemon is down; the next daemon does not live to tell.
             let between = try await test.crashedAndDown(for: .seconds(5))
-            if what == "stop" { await between.scheduler.stop(drainTime: .zero) }
+            if what == "stop" { await between.scheduler.stop(.end(after: .zero)) }
             let after = try await between.crashedAndDown(for: .seconds(1)) { machine in
                 guard what == "unset clock" else { return }
                 machine.boot = 2

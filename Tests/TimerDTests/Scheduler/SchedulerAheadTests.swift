@@ -224,7 +224,7 @@ struct SchedulerAheadTests {
     func restart() async throws {
         try await TestScheduler.with(keeping: .all) { test in
             let job = try await Self.begin(test)
-            await test.scheduler.stop(drainTime: .zero)
+            await test.scheduler.stop(.end(after: .zero))
             let rows = try await Self.rows(test, job.id)
             #expect(rows == Self.fired(1...80))
             let after = try await test.killedAndDown(for: .zero)

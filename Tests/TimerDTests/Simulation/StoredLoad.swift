@@ -104,14 +104,7 @@ struct StoredLoad {
         guard let run else { return }
         let fire = CommandFire(id: claim.fire, job: job, fireDate: moment.wall)
         let command = RunningCommand(run: run, fire: fire, command: ["x"])
-        let process = ProcessIdentity(pid: 4_194_303, ticks: 12_345_678)
-        try writer.recordStarted(
-            command.run,
-            of: command.fire,
-            process.pid,
-            process,
-            at: moment.wall
-        )
+        try writer.recordStarted(command.run, of: command.fire, 4_194_303, at: moment.wall)
         let ended = EndedRun(
             fire: claim.fire,
             fireDate: moment.wall,

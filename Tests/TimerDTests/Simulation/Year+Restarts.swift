@@ -25,7 +25,7 @@ extension Year {
     func restart(for time: TimeSpan) async throws {
         tell("stop, start after \(time)")
         try await test.settle()
-        await test.scheduler.stop(drainTime: .zero)
+        await test.scheduler.stop(.end(after: .zero))
         try await replace(after: time) { _ in }
     }
 

@@ -30,8 +30,10 @@ enum AllStatements {
     private static let daemonState = [
         ("DaemonState.SQL.read", DaemonState.SQL.read),
         ("DaemonState.SQL.skipNumbers", DaemonState.SQL.skipNumbers),
+        ("DaemonState.SQL.skipRuns", DaemonState.SQL.skipRuns),
         ("DaemonState.SQL.writeAnchor", DaemonState.SQL.writeAnchor),
         ("DaemonState.SQL.writeMoment", DaemonState.SQL.writeMoment),
+        ("DaemonState.SQL.writeRunnerEpoch", DaemonState.SQL.writeRunnerEpoch),
         ("DaemonState.SQL.writeSequenceEnd", DaemonState.SQL.writeSequenceEnd),
     ]
 
@@ -204,6 +206,7 @@ enum AllStatements {
         ("RunStore.SQL.insert", RunStore.SQL.insert),
         ("RunStore.SQL.insertOutput", RunStore.SQL.insertOutput),
         ("RunStore.SQL.interruptOfJob", RunStore.SQL.interruptOfJob),
+        ("RunStore.SQL.isOpen", RunStore.SQL.isOpen),
         ("RunStore.SQL.last", RunStore.SQL.last),
         ("RunStore.SQL.markFinished", RunStore.SQL.markFinished),
         ("RunStore.SQL.markStarted", RunStore.SQL.markStarted),

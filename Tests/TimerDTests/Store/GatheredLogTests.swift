@@ -36,6 +36,34 @@ import Testing
         #expect(found == "ok")
     }
 
+    /// Has a transaction that is larger than its cache write some of it to the log before its commit, which timerd
+    /// does not (`Database.configureWriter`).
+    private static func spill(_ database: Database, pages: Int = 500) throws {
+        try database.execute("PRAGMA cache_size = \(pages); PRAGMA cache_spill = ON")
+    }
+
+    /// Crashes, and checks that a later start finds these rows, and `count` of them where `condition` holds.
+    ///
+    /// A recovery reads the log from its beginning.
+    private static func crash(
+        _ disk: CrashDisk,
+        _ database: Database,
+        losingPower: Bool,
+        keeps ids: [Int],
+        _ count: Int = 0,
+        where condition: String = "false"
+    ) throws {
+        disk.crash()
+        database.close()
+        disk.restart(losingPower: losingPower)
+        let later = try open(disk)
+        defer { later.close() }
+        try check(later)
+        #expect(try Self.ids(later) == ids)
+        let counted = try later.prepare("SELECT count(*) FROM t WHERE \(condition)")
+        #expect(try counted.value(as: Int.self) == count)
+    }
+
     @Test("A commit of several pages is one write and one sync, and another connection sees it")
     func onePiece() throws {
         try Self.with("piece") { disk, database in
@@ -53,6 +81,7 @@ import Testing
     @Test("A transaction larger than the cache reads what it wrote, and changes it again")
     func larger() throws {
         try Self.with("larger") { disk, database in
+            try Self.spill(database)
             try database.begin()
             for id in 1...1000 { try Self.insert(id, bytes: 6000, into: database) }
             for id in stride(from: 1, through: 1000, by: 7) {
@@ -60,15 +89,15 @@ import Testing
             }
             try Self.check(database)
             try database.commit()
-            disk.crash()
-            database.close()
-            disk.restart(losingPower: true)
-            let later = try Self.open(disk)
-            defer { later.close() }
-            try Self.check(later)
-            #expect(try Self.ids(later) == Array(1...1000))
-            let short = "SELECT count(*) FROM t WHERE length(a) = 1"
-            #expect(try later.prepare(short).value(as: Int.self) == 143)
+            let all = Array(1...1000)
+            try Self.crash(
+                disk,
+                database,
+                losingPower: true,
+                keeps: all,
+                143,
+                where: "length(a) = 1"
+            )
         }
     }
 
@@ -92,33 +121,53 @@ import Testing
             disk.repair()
             try Self.insert(20, bytes: 100, into: database)
             #expect(try Self.ids(database) == [1, 20])
-            // The log as a crash leaves it, which a recovery reads from its beginning.
-            disk.crash()
-            database.close()
-            disk.restart(losingPower: false)
-            let later = try Self.open(disk)
-            defer { later.close() }
-            try Self.check(later)
-            #expect(try Self.ids(later) == [1, 20])
+            try Self.crash(disk, database, losingPower: false, keeps: [1, 20])
         }
     }
 
     @Test("What was undone before it was written takes nothing from what comes after it")
     func undone() throws {
         try Self.with("undone") { disk, database in
+            try Self.spill(database)
             try Self.insert(1, bytes: 100, into: database)
+            let before = disk.operations
             try database.begin()
             // More than the cache holds, so that a part is in the log by now, and a part waits.
             for id in 2...700 { try Self.insert(id, bytes: 5000, into: database) }
+            #expect(disk.operations > before + 2)
             database.rollback()
             for id in 2...20 { try Self.insert(id, bytes: 1000, into: database) }
-            disk.crash()
-            database.close()
-            disk.restart(losingPower: true)
-            let later = try Self.open(disk)
-            defer { later.close() }
-            try Self.check(later)
-            #expect(try Self.ids(later) == Array(1...20))
+            try Self.crash(disk, database, losingPower: true, keeps: Array(1...20))
+        }
+    }
+
+    @Test("What was undone while it waited is not written over another connection's commit")
+    func otherCommit() throws {
+        try Self.with("other") { disk, database in
+            for id in 1...60 { try Self.insert(id, bytes: 1500, into: database) }
+            let other = try Self.open(disk)
+            defer { other.close() }
+            try Self.spill(database, pages: 10)
+            try database.begin()
+            for id in 1...60 {
+                let value = [UInt8](repeating: 255, count: 1500)
+                try database.prepare("UPDATE t SET a = ?2 WHERE id = ?1").run(id, value)
+            }
+            database.rollback()
+            for id in 61...70 { try Self.insert(id, bytes: 1500, into: other) }
+            #expect(try Self.ids(database) == Array(1...70))
+            try Self.insert(71, bytes: 1500, into: database)
+            #expect(try Self.ids(other) == Array(1...71))
+            try Self.check(database)
+            let undone = "hex(substr(a, 1, 1)) = 'FF'"
+            try Self.crash(
+                disk,
+                database,
+                losingPower: true,
+                keeps: Array(1...71),
+                0,
+                where: undone
+            )
         }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import Schedules
 import Testing
 import TimerControl
@@ -95,6 +96,36 @@ import TimerControl
             try await Self.expectTrue(test)
             // What comes next counts as ever.
             _ = try await test.scheduler.change(.ids([added[0].id]), .invalidate, caller: ann)
+            try await Self.expectTrue(test)
+        }
+    }
+
+    @Test("A write sees what those before it in its group of records have counted")
+    func group() async throws {
+        try await TestScheduler.with { test in
+            let ann = Self.ann
+            let new = try Self.jobs(test, 3)
+            _ = try await test.scheduler.add(new, replace: false, caller: ann)
+            let begin = test.scheduler.terms.beginsWrite()
+            let seen = Locked<[JobTally.Share]>([])
+            test.store.writer.record { database in
+                seen.withLock { $0 = [] }
+                let id = try Owners(database).id(of: Owner(uid: 1001))
+                for change in [-1, 1, 0] {
+                    var write = try begin(database)
+                    let live = try write.liveJobs(of: id)
+                    let share = JobTally.Share(live: live, bytes: try write.bytes(of: id))
+                    seen.withLock { $0.append(share) }
+                    write.countLive(change, of: id)
+                    write.tally.owners[id]?.bytes = Int64(100 * change)
+                    _ = try write.finish()
+                }
+            }
+            try await test.store.writer.barrier()
+            let shares = seen.withLock { $0 }
+            #expect(shares.map(\.live) == [3, 2, 3])
+            let bytes = try #require(shares.first?.bytes)
+            #expect(shares.map(\.bytes) == [bytes, bytes - 100, bytes])
             try await Self.expectTrue(test)
         }
     }

@@ -15,9 +15,13 @@ final class RecordingRunner: CommandRunner {
         var startGate: Gate?
         var outcome = RunOutcome.exited(0)
         var output = CapturedOutput()
+        var known: KnownRuns
+        var takenUp: [Int64] = []
+        var stored: [Int64] = []
+        var groups: ControlGroups?
     }
 
-    private let state = Locked(State())
+    private let state: Locked<State>
     private let clock: any WallClock
 
     /// What every run used.
@@ -27,7 +31,16 @@ final class RecordingRunner: CommandRunner {
         peakMemory: 8192
     )
 
-    init(clock: any WallClock) { self.clock = clock }
+    /// `known`: the runs of daemons before; without it, nothing is left of those.
+    init(clock: any WallClock, known: KnownRuns? = nil) {
+        self.clock = clock
+        state = Locked(State(known: known ?? KnownRuns(epoch: .random(in: 1 ... .max))))
+    }
+
+    /// The runs that were taken up, in order.
+    var takenUp: [Int64] { state.withLock { $0.takenUp } }
+    /// The runs whose end was said to be stored, in order.
+    var stored: [Int64] { state.withLock { $0.stored } }
 
     /// What it was asked to run, in order.
     var requests: [RunRequest] { state.withLock { $0.requests } }
@@ -49,6 +62,12 @@ final class RecordingRunner: CommandRunner {
         set { state.withLock { $0.outcome = newValue } }
     }
 
+    /// What its control groups are said to be.
+    var controlGroups: ControlGroups? {
+        get { state.withLock { $0.groups } }
+        set { state.withLock { $0.groups = newValue } }
+    }
+
     /// What every run writes.
     var output: CapturedOutput {
         get { state.withLock { $0.output } }
@@ -66,9 +85,40 @@ final class RecordingRunner: CommandRunner {
 
     var heldCount: Int { state.withLock { $0.held.count } }
 
-    func run(_ request: RunRequest, started: @escaping @Sendable (Int32) -> Void) async
-        -> RunResult
-    {
+    var known: KnownRuns { state.withLock { $0.known } }
+
+    func attach(_ changed: @escaping @Sendable (RunnerChange) -> Void) async throws -> KnownRuns {
+        known
+    }
+
+    func takeUp(
+        _ request: RunRequest,
+        started: @escaping @Sendable (Int32) -> Void
+    ) async throws(RunBreak) -> RunResult {
+        guard let known = known.runs[request.run] else { throw .left }
+        state.withLock { $0.takenUp.append(request.run) }
+        if known.phase != .starting { started(known.pid) }
+        var outcome = outcome
+        if known.phase != .ended {
+            outcome = await withCheckedContinuation { continuation in
+                state.withLock { $0.held[request.run] = continuation }
+            }
+        }
+        return RunResult(
+            outcome: outcome,
+            startedAtMicroseconds: known.startedAtMicroseconds,
+            endedAtMicroseconds: clock.now().wall.microseconds,
+            output: output,
+            usage: Self.usage
+        )
+    }
+
+    func stored(_ run: Int64) { state.withLock { $0.stored.append(run) } }
+
+    func run(
+        _ request: RunRequest,
+        started: @escaping @Sendable (Int32) -> Void
+    ) async throws(RunBreak) -> RunResult {
         let startedAt = clock.now().wall.microseconds
         await startGate?.pass()
         guard request.start.begin() else {

@@ -58,6 +58,7 @@ final class TestScheduler: Sendable {
         keeping: Keeping = Keeping(),
         accounts: Accounts = .nobody,
         zones: TestZones = TestZones(),
+        known: KnownRuns? = nil,
         publisher: (@Sendable (DaemonState) -> any EventPublisher)? = nil
     ) async throws {
         self.folder = folder
@@ -71,7 +72,7 @@ final class TestScheduler: Sendable {
             now: machine.wall
         )
         clock = try await VirtualClock(machine, store, log: log)
-        runner = RecordingRunner(clock: clock)
+        runner = RecordingRunner(clock: clock, known: known)
         let settings = SchedulerSettings(
             socket: "/test.sock",
             account: Account(
@@ -95,6 +96,7 @@ final class TestScheduler: Sendable {
             targets: TargetWatch(on: .test),
             events: publisher?(store.state) ?? sink,
             eventSequenceEnd: store.state.eventSequenceEnd,
+            epochBefore: store.state.runnerEpoch,
             settings: settings,
             log: log,
             findZone: { (name) throws(ScheduleError) in try zones.find(name) }
@@ -142,7 +144,7 @@ final class TestScheduler: Sendable {
             return !isClosed
         }
         guard isFirst else { return }
-        await scheduler.stop(drainTime: .zero)
+        await scheduler.stop(.end(after: .zero))
         try await store.close()
         loop.stop()
     }
@@ -150,17 +152,21 @@ final class TestScheduler: Sendable {
     /// What a daemon finds that starts `time` after this one was killed now: a copy of its files.
     ///
     /// `change`: what happens to the machine besides, such as a reboot.
+    ///
+    /// `known`: what the runner knows then; without it, it is another one.
     func crashedAndDown(
         for time: TimeSpan,
+        known: KnownRuns? = nil,
         _ change: (inout VirtualClock.Machine) -> Void = { _ in }
     ) async throws -> TestScheduler {
         try await settle()
-        return try await killedAndDown(for: time, change)
+        return try await killedAndDown(for: time, known: known, change)
     }
 
     /// The same without waiting for what is on its way to the store.
     func killedAndDown(
         for time: TimeSpan,
+        known: KnownRuns? = nil,
         _ change: (inout VirtualClock.Machine) -> Void = { _ in }
     ) async throws -> TestScheduler {
         let files = try copyFiles()
@@ -172,7 +178,8 @@ final class TestScheduler: Sendable {
             machine: machine,
             keeping: keeping,
             accounts: accounts,
-            zones: zones
+            zones: zones,
+            known: known
         )
     }
 

@@ -105,6 +105,11 @@ import TimerControl
             $0.definition.rerunInterrupted = true
             $0.definition.nice = -5
             $0.definition.memoryMax = "512M"
+            $0.definition.memoryHigh = "256M"
+            $0.definition.cpuWeight = 50
+            $0.definition.cpuQuota = "150%"
+            $0.definition.tasksMax = 9
+            $0.definition.ioWeight = 200
             $0.definition.cpuTime = "10s"
             $0.definition.umask = "077"
         }

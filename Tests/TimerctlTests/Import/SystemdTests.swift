@@ -157,6 +157,20 @@ import TimerControl
         #expect(plan.notes[1].contains("PrivateTmp; --start-unit"))
     }
 
+    @Test("Limits of its control group are those of a run's; what a run has none of is noted")
+    func groupLimits() {
+        let plan = plan(
+            "OnCalendar=daily",
+            "ExecStart=/bin/d\nMemoryMax=1G\nMemoryHigh=10%\nCPUWeight=20\nCPUQuota=150%\n"
+                + "TasksMax=infinity\nIOWeight=300"
+        )
+        let definition = plan.jobs.first?.definition
+        #expect(definition?.memoryMax == "1G" && definition?.memoryHigh == nil)
+        #expect(definition?.cpuWeight == 20 && definition?.cpuQuota == "150%")
+        #expect(definition?.tasksMax == nil && definition?.ioWeight == 300)
+        #expect(plan.notes.filter { $0.contains("MemoryHigh=10%") }.count == 1)
+    }
+
     @Test("Several commands are one line for a shell; one that may fail does not end it")
     func commands() {
         let plan = plan(

@@ -15,7 +15,7 @@ public struct StartBackoff: Sendable {
 
     public init(_ manager: ServiceManager) { self.manager = manager }
 
-    /// Says why in the service's status, and waits; SIGTERM and SIGINT end the process meanwhile.
+    /// Says why in the service's status, and waits; SIGTERM, SIGINT and SIGUSR1 end the process meanwhile.
     ///
     /// Without a service manager, or after the first failure of a start by hand, it does not wait.
     public func wait(after error: DaemonError) {
@@ -31,11 +31,13 @@ public struct StartBackoff: Sendable {
         // No part of the daemon runs any more: a signal may end the process at once.
         signal(SIGTERM, SIG_DFL)
         signal(SIGINT, SIG_DFL)
+        signal(SIGUSR1, SIG_DFL)
         signal(SIGHUP, SIG_IGN)
         var all = sigset_t()
         sigemptyset(&all)
         sigaddset(&all, SIGTERM)
         sigaddset(&all, SIGINT)
+        sigaddset(&all, SIGUSR1)
         pthread_sigmask(SIG_UNBLOCK, &all, nil)
         var left = delay
         while left > 0 { left = sleep(left) }

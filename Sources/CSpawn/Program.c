@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#define _GNU_SOURCE
+#include "CSpawn.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <unistd.h>
+
+int cspawn_program(const char *path, char *const *argv, int listener, int32_t *pid) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0) return error;
+    error = posix_spawnattr_init(&attributes);
+    if (error == 0) {
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+        // What it has to say of runs it says to daemons. It outlives whoever reads the caller's output, and must not
+        // keep a pipe of theirs open.
+        for (int i = 0; error == 0 && i < 3; i++)
+            error = posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDWR, 0);
+        // To itself as well: that takes away its close-on-exec.
+        if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, listener, 3);
+        if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(&actions, 4);
+        if (error == 0) error = posix_spawn_file_actions_addchdir_np(&actions, "/");
+        pid_t child;
+        if (error == 0) error = posix_spawn(&child, path, &actions, &attributes, argv, environ);
+        if (error == 0) *pid = child;
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}

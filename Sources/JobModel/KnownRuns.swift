@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The runs that whatever minds them knows.
+package struct KnownRuns: Sendable {
+    /// Of what minds the runs: each of its lives has another one, from 1 on.
+    ///
+    /// It knows all that was begun in its own life and is not stored.
+    package var epoch: Int64
+    /// Of the process that minds them; nil where it is none of its own.
+    package var pid: Int32?
+    /// The release of timerd that this process is part of.
+    package var release: String?
+    package var runs: [Int64: KnownRun]
+
+    package init(
+        epoch: Int64,
+        pid: Int32? = nil,
+        release: String? = nil,
+        runs: [Int64: KnownRun] = [:]
+    ) {
+        self.epoch = epoch
+        self.pid = pid
+        self.release = release
+        self.runs = runs
+    }
+}
+
+/// What is known of a run that a daemon has begun.
+package struct KnownRun: Hashable, Sendable {
+    package var phase: RunPhase
+    /// Of its own process.
+    package var pid: Int32
+    /// µs since 1970 on the wall clock.
+    package var startedAtMicroseconds: Int64
+
+    package init(phase: RunPhase, pid: Int32, startedAtMicroseconds: Int64) {
+        self.phase = phase
+        self.pid = pid
+        self.startedAtMicroseconds = startedAtMicroseconds
+    }
+}
+
+/// How far a run has come; the numbers are those of docs/runner-protocol.md.
+package enum RunPhase: UInt8, Sendable {
+    /// Its process is on its way to the command.
+    case starting
+    case running
+    /// Its own process has ended, others of it have not.
+    case surviving
+    case ended
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import JobModel
+import Locks
+import Platform
+import SystemPackage
+
+/// What a runner has said of itself so far, before it has said all that it knows.
+struct RunnerGreeting {
+    var welcome: RunnerReport.Welcome?
+    var known: [Int64: KnownRun] = [:]
+}
+
+/// The connection with the runner; all of it on the loop's thread.
+extension ProgramRunner {
+    /// How long a runner may take to say what it knows.
+    static let patience = Duration.seconds(10)
+    /// How often in a row a connection may end at once before there is some waiting.
+    private static let hastyFailures = 3
+
+    // MARK: - Its beginning
+
+    /// Looks for the runner, and asks it what it knows.
+    func look() {
+        do throws(RunnerUnreachable) {
+            let link = try loop.link(
+                take: { [weak self] in self?.take($0) },
+                ended: { [weak self] in self?.lost($0) }
+            )
+            connection = .greeting(link, RunnerGreeting())
+            link.send(.hello(version: RunnerReport.version))
+            later(Self.patience) { runner in
+                guard case .greeting(let current, _) = runner.connection, current === link else {
+                    return
+                }
+                link.close("it has not answered within \(Self.patience)")
+            }
+        } catch {
+            lost(error.description)
+        }
+    }
+
+    /// The connection is lost, or could not be made.
+    private func lost(_ reason: String) {
+        switch connection {
+        case .linked:
+            connection = .away
+            changed(.away(reason))
+            failures = 0
+            look()
+        case .greeting(_, let greeting):
+            connection = .away
+            // One that was about to end, as it had nothing left, may have been asked: another one follows.
+            guard greeting.welcome == nil, failures < Self.hastyFailures else {
+                return failed(reason)
+            }
+            failures += 1
+            later(.milliseconds(50)) { $0.lookIfAway() }
+        // There is no connection that could be lost: it was left, or could not be made.
+        case .none, .away:
+            if attaching != nil || isAway { failed(reason) }
+        // It was closed here; the next one is looked for once this one has ended.
+        case .leaving: break
+        }
+    }
+
+    private func lookIfAway() {
+        if isAway { look() }
+    }
+
+    private var isAway: Bool { if case .away = connection { true } else { false } }
+
+    /// There is no runner now: tells whoever waits for the first one, or tries again, later each time.
+    private func failed(_ reason: String) {
+        if let attached = attaching {
+            attaching = nil
+            connection = .none
+            return attached.resume(
+                throwing: RunnerUnreachable("cannot reach timerd-runner: \(reason)")
+            )
+        }
+        connection = .away
+        failures += 1
+        later(.seconds(min(1 << min(failures, 5), 30))) { $0.lookIfAway() }
+    }
+
+    /// Calls `body` on the loop's thread after a time.
+    func later(_ time: Duration, _ body: @escaping @Sendable (ProgramRunner) -> Void) {
+        loop.perform(after: time) { [weak self] in
+            if let self { body(self) }
+        }
+    }
+
+    // MARK: - What it says
+
+    private func take(_ report: RunnerReport) {
+        switch (connection, report) {
+        case (.greeting(let link, var greeting), .welcome(let version, let welcome)):
+            guard let welcome else {
+                return link.close(
+                    "it speaks version \(version), and this timerd version \(RunnerReport.version)"
+                )
+            }
+            greeting.welcome = welcome
+            connection = .greeting(link, greeting)
+        case (.greeting, .groups(let groups)): state.withLock { $0.groups = groups }
+        case (.greeting(let link, var greeting), .known(let run, let known)):
+            greeting.known[run] = known
+            connection = .greeting(link, greeting)
+        case (.greeting(let link, let greeting), .synced):
+            guard let welcome = greeting.welcome, welcome.epoch > 0 else {
+                return link.close("it did not say who it is")
+            }
+            connection = .linked(link)
+            failures = 0
+            // Before anybody hears of it.
+            if attaching != nil, greeting.known.isEmpty, isToLeave(welcome) {
+                return replace(link, welcome)
+            }
+            greeted(greeting, welcome)
+        case (.linked(let link), _): take(report, over: link)
+        case (.greeting(let link, _), _): link.close("it speaks out of turn")
+        case (.none, _), (.away, _), (.leaving, _): break
+        }
+    }
+
+    /// The runner has said all that it knows: its runs go on, and those that it does not know are settled.
+    private func greeted(_ greeting: RunnerGreeting, _ welcome: RunnerReport.Welcome) {
+        let (isSame, before) = state.withLock { state in
+            defer { state.runner = welcome }
+            return (state.runner?.epoch == welcome.epoch, state.entries)
+        }
+        // What was not ordered is begun, or not, behind this.
+        for (run, entry) in before.sorted(by: { $0.key < $1.key })
+        where greeting.known[run] == nil && entry.isOrdered && entry.isInProgress {
+            // The same runner keeps what it was asked for: it has not read the order.
+            isSame
+                ? settle(run, .failure(.notBegun("timerd-runner did not get the order")))
+                : interrupt(run)
+        }
+        let isAgain = attaching == nil
+        state.withLock { state in
+            for (run, known) in greeting.known {
+                if state.entries[run] == nil {
+                    state.entries[run] = RunEntry(known: known)
+                    // It was stored, and the runner has not heard of that.
+                    state.entries[run]?.isForgotten = isAgain
+                }
+                state.entries[run]?.known = known
+            }
+        }
+        resume(greeting)
+        if let attached = attaching {
+            attaching = nil
+            attached.resume(returning: known)
+        } else {
+            changed(.back(epoch: welcome.epoch))
+        }
+        replaceIfIdle()
+    }
+
+    /// Says what could not be said while there was no connection.
+    private func resume(_ greeting: RunnerGreeting) {
+        guard case .linked(let link) = connection else { return }
+        for run in greeting.known.keys.sorted() {
+            let (wish, answers) = state.withLock { state in
+                defer {
+                    state.entries[run]?.wish = nil
+                    state.entries[run]?.answers = []
+                }
+                return (state.entries[run]?.wish, state.entries[run]?.answers ?? [])
+            }
+            // What came of a signal was told to nobody, if it was sent.
+            for answer in answers { answer.resume(returning: .unknown) }
+            if let wish { link.send(.end(run: run, wish.teardown, asRunner: wish.asRunner)) }
+        }
+    }
+
+    /// The runner that had it is gone, and its processes with it.
+    ///
+    /// Who takes it up may come later: that is told then.
+    private func interrupt(_ run: Int64) {
+        let date = now()
+        let entry = state.withLock { state in
+            state.entries[run]?.lostAt = date
+            return state.entries[run]
+        }
+        if entry?.isForgotten == true { return stored(run) }
+        if entry?.done != nil, let result = entry?.result { settle(run, .success(result)) }
+    }
+
+    private func take(_ report: RunnerReport, over link: any RunnerLink) {
+        switch report {
+        case .welcome, .groups, .known, .synced: link.close("it speaks out of turn")
+        case .refused(let run, let errno): refused(run, Errno(rawValue: errno))
+        case .started(let run, let known):
+            let started = state.withLock { state in
+                state.entries[run]?.known = known
+                return state.entries[run]?.started
+            }
+            started?(known.pid)
+        case .output(let run, let stream, let position, let bytes):
+            let output = state.withLock { $0.entries[run]?.output }
+            output?.append(bytes, from: position, to: stream)
+        case .signalled(let run, let answer):
+            let waiting = state.withLock { state in
+                defer { state.entries[run]?.answers = [] }
+                return state.entries[run]?.answers ?? []
+            }
+            for next in waiting { next.resume(returning: answer) }
+        case .outlasted(let run, let pids):
+            state.withLock { $0.entries[run]?.request?.outlasted }?(pids)
+        case .ended(let run, let end):
+            let entry = state.withLock { state in
+                state.entries[run]?.end = end
+                state.entries[run]?.known?.phase = .ended
+                return state.entries[run]
+            }
+            guard let entry, !entry.isForgotten else { return stored(run) }
+            if entry.done != nil, let result = entry.result { settle(run, .success(result)) }
+        }
+    }
+
+    private func refused(_ run: Int64, _ cause: Errno) {
+        // It may be begun later: there is no room, or the runner ends and another one follows.
+        let isForNow = [ENOSPC, ENOMEM, ESHUTDOWN].contains(cause.rawValue)
+        guard isForNow else {
+            let command = state.withLock { $0.entries[run]?.command }
+            if let command { refuse(run, command.refusal(cause)) }
+            return
+        }
+        let wasFull = state.withLock { state in
+            defer { state.isFull = true }
+            return state.isFull
+        }
+        if !wasFull {
+            changed(.full)
+            // What makes room may have been on its way already.
+            later(.seconds(1)) { $0.noteRoom() }
+        }
+        settle(run, .failure(.notBegun("timerd-runner has no room for it: \(cause.text)")))
+    }
+
+    // MARK: - Its end
+
+    /// Leaves the runner and all that it minds.
+    func leave() {
+        let link: (any RunnerLink)? =
+            switch connection {
+            case .linked(let link), .greeting(let link, _): link
+            case .none, .away, .leaving: nil
+            }
+        connection = .none
+        link?.close("the daemon leaves it")
+        for (run, entry) in state.withLock({ $0.entries }).sorted(by: { $0.key < $1.key }) {
+            settle(run, .failure(entry.isOrdered ? .left : .notBegun("the daemon stops")))
+        }
+    }
+}

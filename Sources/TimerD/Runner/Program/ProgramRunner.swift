@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+import Locks
+import SystemPackage
+
+/// Runs commands through `timerd-runner`, a process of its own that lives on without the daemon.
+///
+/// Unchecked: `connection` and what is said over it are touched on the loop's thread alone.
+final class ProgramRunner: CommandRunner, @unchecked Sendable {
+    /// Where the runner is.
+    enum Place {
+        /// Nobody has asked for it yet, or it was left.
+        case none
+        /// It has not said all that it knows.
+        case greeting(any RunnerLink, RunnerGreeting)
+        case linked(any RunnerLink)
+        /// It is lost, and looked for again and again.
+        case away
+        /// It was told to leave, and is waited for to end.
+        case leaving
+    }
+
+    struct State {
+        /// What control groups it has for runs; nil until it has said so.
+        var groups: ControlGroups?
+        /// Who it is, or was before it was lost.
+        var runner: RunnerReport.Welcome?
+        var entries: [Int64: RunEntry] = [:]
+        /// Whether a run was refused for want of room since.
+        var isFull = false
+    }
+
+    let loop: any RunnerLoop
+    let state = Locked(State())
+    let now: @Sendable () -> Int64
+    var connection = Place.none
+    /// Who waits for the first greeting.
+    var attaching: CheckedContinuation<KnownRuns, any Error>?
+    var changed: @Sendable (RunnerChange) -> Void = { _ in }
+    /// How often in a row there was no runner.
+    var failures = 0
+    /// The runner that was told to leave last.
+    var left: RunnerReport.Welcome?
+
+    /// `now` is the wall clock, in µs since 1970.
+    init(on loop: any RunnerLoop, now: @escaping @Sendable () -> Int64) {
+        self.loop = loop
+        self.now = now
+    }
+
+    /// `connect` opens a connection with the runner, and starts one where there is none.
+    convenience init(
+        on loop: EpollLoop,
+        now: @escaping @Sendable () -> Int64,
+        connect: @escaping @Sendable () throws(RunnerUnreachable) -> FileDescriptor
+    ) {
+        self.init(on: SocketRunnerLoop(loop: loop, connect: connect), now: now)
+    }
+
+    // MARK: - From any thread
+
+    var known: KnownRuns {
+        state.withLock { state in
+            KnownRuns(
+                epoch: state.runner?.epoch ?? 0,
+                pid: state.runner?.pid,
+                release: state.runner?.release,
+                runs: state.entries.compactMapValues(\.known)
+            )
+        }
+    }
+
+    func attach(_ changed: @escaping @Sendable (RunnerChange) -> Void) async throws -> KnownRuns {
+        try await withCheckedThrowingContinuation { attached in
+            loop.perform {
+                self.changed = changed
+                self.attaching = attached
+                self.look()
+            }
+        }
+    }
+
+    var controlGroups: ControlGroups? { state.withLock { $0.groups } }
+
+    func run(
+        _ request: RunRequest,
+        started: @escaping @Sendable (Int32) -> Void
+    ) async throws(RunBreak) -> RunResult {
+        let beganAt = now()
+        do throws(StartRefusal) {
+            try request.check()
+        } catch {
+            return .notStarted(error.message, from: beganAt, to: now())
+        }
+        let previous = state.withLock {
+            $0.entries.updateValue(RunEntry(request, started), forKey: request.run)
+        }
+        // Run numbers come from the store, which gives each one once.
+        precondition(previous == nil, "run \(request.run) is begun while it is in progress")
+        return try await end(of: request) { self.begin(request) }
+    }
+
+    func takeUp(
+        _ request: RunRequest,
+        started: @escaping @Sendable (Int32) -> Void
+    ) async throws(RunBreak) -> RunResult {
+        state.withLock { state in
+            state.entries[request.run]?.take(request, started)
+            state.entries[request.run]?.isForgotten = false
+        }
+        return try await end(of: request) { self.tellWhatIsKnown(of: request.run) }
+    }
+
+    /// Waits for the end of a run that has an entry; `begin` is called on the loop's thread once somebody waits.
+    private func end(
+        of request: RunRequest,
+        _ begin: @escaping @Sendable () -> Void
+    ) async throws(RunBreak) -> RunResult {
+        // There is an entry before this: of a task that is cancelled already, the handler is called first.
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { done in
+                let isThere = state.withLock { state in
+                    state.entries[request.run]?.done = done
+                    return state.entries[request.run] != nil
+                }
+                guard isThere else { return done.resume(returning: .failure(.left)) }
+                loop.perform(begin)
+            }
+        } onCancel: {
+            stop(request.run, by: request.teardown)
+        }
+        return try result.get()
+    }
+
+    @discardableResult
+    func stop(_ run: Int64, by teardown: Teardown) -> Bool {
+        let isInProgress = state.withLock { $0.entries[run]?.isInProgress == true }
+        if isInProgress { loop.perform { self.end(run, by: teardown, asRunner: false) } }
+        return isInProgress
+    }
+
+    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
+        await withCheckedContinuation { answer in
+            let isInProgress = state.withLock { state in
+                guard state.entries[run]?.isInProgress == true else { return false }
+                state.entries[run]?.answers.append(answer)
+                return true
+            }
+            guard isInProgress else { return answer.resume(returning: .gone) }
+            loop.perform { self.end(run, by: teardown, asRunner: asDaemon) }
+        }
+    }
+
+    func stored(_ run: Int64) {
+        let isOver = state.withLock { state in
+            guard state.entries[run]?.isInProgress == true else {
+                state.entries[run] = nil
+                return true
+            }
+            state.entries[run]?.isForgotten = true
+            return false
+        }
+        if isOver { loop.perform { self.forget(run) } }
+    }
+
+    func detach() async {
+        await withCheckedContinuation { done in
+            loop.perform {
+                self.leave()
+                done.resume()
+            }
+        }
+    }
+
+    // MARK: - On the loop's thread
+
+    private func begin(_ request: RunRequest) {
+        guard request.start.begin() else { return refuse(request.run, .withdrawn) }
+        guard case .linked(let link) = connection else {
+            return settle(request.run, .failure(.notBegun("timerd-runner does not answer")))
+        }
+        // The next daemon would call it interrupted, if this one died before the order is read.
+        if let epoch = request.epoch, state.withLock({ $0.runner?.epoch }) != epoch {
+            return settle(request.run, .failure(.notBegun("it is another timerd-runner by now")))
+        }
+        let entry = state.withLock { state in
+            state.entries[request.run]?.isOrdered = true
+            return state.entries[request.run]
+        }
+        guard let command = entry?.command else { return }
+        // The kernel takes no command as long as what a runner does not take.
+        guard link.send(.start(request, files: command.files)) else {
+            return refuse(request.run, command.refusal(.argListTooLong))
+        }
+        if let wish = entry?.wish { end(request.run, by: wish.teardown, asRunner: wish.asRunner) }
+    }
+
+    /// What somebody who takes up a run is to hear of it at once.
+    private func tellWhatIsKnown(of run: Int64) {
+        guard let entry = state.withLock({ $0.entries[run] }) else { return }
+        if let known = entry.known, known.phase != .starting, entry.end?.failure == nil {
+            entry.started(known.pid)
+        }
+        if let result = entry.result { settle(run, .success(result)) }
+    }
+
+    private func end(_ run: Int64, by teardown: Teardown, asRunner: Bool) {
+        let isOrdered = state.withLock { state in
+            guard state.entries[run]?.isOrdered == false else { return true }
+            state.entries[run]?.wish = (teardown, asRunner)
+            return false
+        }
+        guard isOrdered else { return }
+        if case .linked(let link) = connection {
+            link.send(.end(run: run, teardown, asRunner: asRunner))
+        } else {
+            // Said as soon as somebody hears it, if the run goes on then.
+            state.withLock { $0.entries[run]?.wish = (teardown, asRunner) }
+        }
+    }
+
+    private func forget(_ run: Int64) {
+        if case .linked(let link) = connection { link.send(.stored(run: run)) }
+        noteRoom()
+        replaceIfIdle()
+    }
+
+    /// There may be room for runs again.
+    func noteRoom() {
+        let hadNoRoom = state.withLock { state in
+            defer { state.isFull = false }
+            return state.isFull
+        }
+        if hadNoRoom { changed(.hasRoom) }
+    }
+
+    /// It ends without a process, for that reason.
+    func refuse(_ run: Int64, _ refusal: StartRefusal) {
+        let date = now()
+        settle(run, .success(.notStarted(refusal.message, from: date, to: date)))
+        state.withLock { $0.entries[run] = nil }
+    }
+
+    /// Tells whoever waits for it what became of a run; forgets one of which there is nothing to store.
+    func settle(_ run: Int64, _ result: Result<RunResult, RunBreak>) {
+        let entry = state.withLock { state in
+            defer {
+                state.entries[run]?.done = nil
+                state.entries[run]?.answers = []
+                if case .failure = result { state.entries[run] = nil }
+            }
+            return state.entries[run]
+        }
+        for answer in entry?.answers ?? [] { answer.resume(returning: .gone) }
+        entry?.done?.resume(returning: result)
+    }
+}

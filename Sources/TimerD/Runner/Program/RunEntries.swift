@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+
+/// A run that this daemon began or takes up, or that the runner knows of a daemon before.
+struct RunEntry: Sendable {
+    /// Keeps what it writes.
+    var output: RunOutput
+    /// What it was begun with; nil while nobody has taken it up.
+    var request: RunRequest?
+    var command: CommandLookup?
+    var started: @Sendable (Int32) -> Void = { _ in }
+    /// Who waits for its end.
+    var done: CheckedContinuation<Result<RunResult, RunBreak>, Never>?
+    /// Whether the runner has been asked to start it; how to end it then, if somebody wanted that before.
+    var isOrdered = false
+    var wish: (teardown: Teardown, asRunner: Bool)?
+    /// Who waits for what came of a signal.
+    var answers: [CheckedContinuation<SignalAnswer?, Never>] = []
+    /// What the runner has said of it.
+    var known: KnownRun?
+    /// How it ended; kept until that is stored.
+    var end: RunnerReport.End?
+    /// When it was found that the runner which had it is gone, in µs since 1970; kept until that is stored.
+    var lostAt: Int64?
+    /// Whether nobody needs its end.
+    var isForgotten = false
+
+    init(_ request: RunRequest, _ started: @escaping @Sendable (Int32) -> Void) {
+        output = request.output
+        self.request = request
+        command = CommandLookup(request)
+        self.started = started
+    }
+
+    /// One that the runner knows, and nobody has taken up.
+    init(known: KnownRun) {
+        output = RunOutput()
+        isOrdered = true
+        self.known = known
+    }
+
+    /// Is taken up: what came of it so far goes to the request's output.
+    mutating func take(_ request: RunRequest, _ started: @escaping @Sendable (Int32) -> Void) {
+        output.copy(to: request.output)
+        output = request.output
+        self.request = request
+        command = CommandLookup(request)
+        self.started = started
+    }
+
+    /// Whether its end has not come.
+    var isInProgress: Bool { end == nil && lostAt == nil }
+
+    /// How it ended, once it has.
+    var result: RunResult? {
+        guard let end else { return lostAt.map(interrupted(at:)) }
+        if let failure = end.failure {
+            let reason = command?.refusal(failure) ?? StartRefusal("cannot run its command")
+            return .notStarted(
+                reason.message,
+                from: end.startedAtMicroseconds,
+                to: end.endedAtMicroseconds
+            )
+        }
+        let outcome: RunOutcome =
+            switch end.outcome {
+            case .exited: .exited(end.code)
+            case .signalled where end.wasEndedForMemory:
+                .outOfMemory(request?.limits.memoryWords ?? "")
+            case .signalled: .signalled(end.code)
+            case .timedOut: .timedOut
+            case .notStarted: .interrupted
+            }
+        return RunResult(
+            outcome: outcome,
+            startedAtMicroseconds: end.startedAtMicroseconds,
+            endedAtMicroseconds: end.endedAtMicroseconds,
+            output: output.captured,
+            usage: end.usage,
+            survivors: end.survivors
+        )
+    }
+
+    private func interrupted(at date: Int64) -> RunResult {
+        RunResult(
+            outcome: .interrupted,
+            startedAtMicroseconds: known?.startedAtMicroseconds ?? date,
+            endedAtMicroseconds: date,
+            output: output.captured
+        )
+    }
+}

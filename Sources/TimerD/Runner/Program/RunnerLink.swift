@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DequeModule
+import Glibc
+import Platform
+import SystemPackage
+
+/// A connection with the runner over its socket: whole frames in and out, neither of which blocks.
+///
+/// Unchecked: all of it is touched on the loop's thread alone.
+final class SocketRunnerLink: RunnerLink, @unchecked Sendable {
+    private let loop: EpollLoop
+    private let descriptor: FileDescriptor
+    private var reads: EpollLoop.Watch?
+    /// While there is no room for what is to be written.
+    private var room: EpollLoop.Watch?
+    private var incoming: [UInt8] = []
+    private var outgoing = Deque<ArraySlice<UInt8>>()
+    private let take: @Sendable (RunnerReport) -> Void
+    private let ended: @Sendable (_ reason: String) -> Void
+    private var hasEnded = false
+
+    /// A longer report is none of a runner's, and no runner takes a longer order.
+    private static let frameLimit = 8 << 20
+    private static let pieceSize = 65_536
+
+    /// Takes over `descriptor`; it and all else is to be called on the loop's thread.
+    init(
+        on loop: EpollLoop,
+        _ descriptor: FileDescriptor,
+        take: @escaping @Sendable (RunnerReport) -> Void,
+        ended: @escaping @Sendable (_ reason: String) -> Void
+    ) throws(Errno) {
+        self.loop = loop
+        self.descriptor = descriptor
+        self.take = take
+        self.ended = ended
+        try descriptor.stopBlocking()
+        reads = try loop.watch(descriptor) { self.read() }
+    }
+
+    @discardableResult
+    func send(_ order: RunnerOrder) -> Bool {
+        let frame = order.frame
+        guard frame.count <= Self.frameLimit else { return false }
+        guard !hasEnded else { return true }
+        outgoing.append(frame[...])
+        if room == nil { write() }
+        return true
+    }
+
+    func close(_ reason: String) {
+        guard !hasEnded, let reads else { return }
+        hasEnded = true
+        loop.end(reads)
+        if let room { loop.end(room) }
+        ended(reason)
+    }
+
+    private func close(_ cause: Errno) { close("the connection has ended: \(cause.text)") }
+
+    // MARK: - Out
+
+    private func write() {
+        while let next = outgoing.first {
+            let count = next.withUnsafeBytes { bytes in
+                Glibc.write(descriptor.rawValue, bytes.baseAddress, bytes.count)
+            }
+            guard count >= 0 else {
+                if errno == EINTR { continue }
+                return errno == EAGAIN ? waitForRoom() : close(.last)
+            }
+            outgoing[0] = next.dropFirst(count)
+            if outgoing[0].isEmpty { outgoing.removeFirst() }
+        }
+        if let room { loop.end(room) }
+        room = nil
+    }
+
+    private func waitForRoom() {
+        guard room == nil else { return }
+        do throws(Errno) {
+            // Its own descriptor: epoll watches each for one thing.
+            let copy = fcntl(descriptor.rawValue, F_DUPFD_CLOEXEC, 0)
+            guard copy != -1 else { throw .last }
+            let writing = FileDescriptor(rawValue: copy)
+            do throws(Errno) {
+                room = try loop.watch(writing, for: .writable) { self.write() }
+            } catch {
+                writing.closeForGood()
+                throw error
+            }
+        } catch {
+            close(error)
+        }
+    }
+
+    // MARK: - In
+
+    private func read() {
+        let count = withUnsafeTemporaryAllocation(byteCount: Self.pieceSize, alignment: 16) {
+            piece in
+            let count = Glibc.read(descriptor.rawValue, piece.baseAddress, piece.count)
+            if count > 0 { incoming += UnsafeRawBufferPointer(rebasing: piece[..<count]) }
+            return count
+        }
+        guard count > 0 else {
+            if count == 0 { return close("the connection has ended") }
+            if errno != EAGAIN, errno != EINTR { close(.last) }
+            return
+        }
+        takeFrames()
+    }
+
+    private func takeFrames() {
+        var rest = incoming[...]
+        while !hasEnded, rest.count >= 4 {
+            let size = rest.prefix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
+            guard size <= Self.frameLimit else { return close("it sent a frame of \(size) bytes") }
+            guard rest.count >= 4 + size else { break }
+            guard let report = RunnerReport(rest.dropFirst(4).prefix(size)) else {
+                return close("it sent a frame that cannot be understood")
+            }
+            rest = rest.dropFirst(4 + size)
+            take(report)
+        }
+        incoming = Array(rest)
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Glibc
+import Platform
+import SystemPackage
+
+/// `timerd-runner` as a program: where its socket is, and how it is started.
+struct RunnerProgram: Sendable {
+    /// The program itself.
+    var executable = Self.besideThisOne
+    /// Where it listens.
+    var socket: String
+    /// It ends once no daemon is connected and nothing is left: who has started it may not come back.
+    var arguments = ["--until-idle"]
+    /// Gets the pid of one that was started: a child, for whose end nobody waits here.
+    ///
+    /// The daemon has the kernel remove its children (`ProcessSignals`).
+    var started: @Sendable (pid_t) -> Void = { _ in }
+
+    /// The runner that was installed with this program: in its folder.
+    static let besideThisOne: String = {
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/exe", &path, path.count - 1)
+        let program = String(
+            decoding: path.prefix(max(count, 0)).map(UInt8.init(bitPattern:)),
+            as: UTF8.self
+        )
+        let folder = program.lastIndex(of: "/").map { program[..<$0] } ?? "."
+        return "\(folder)/timerd-runner"
+    }()
+
+    /// Opens a connection with the runner that listens, or else with one that this starts.
+    func connect() throws(RunnerUnreachable) -> FileDescriptor {
+        do throws(Errno) {
+            return try attached { Glibc.connect($0, $1, $2) }
+        } catch  where error == .connectionRefused || error == .noSuchFileOrDirectory {
+            try start()
+        } catch {
+            throw unreachable("connect to", error)
+        }
+        do throws(Errno) {
+            return try attached { Glibc.connect($0, $1, $2) }
+        } catch {
+            throw unreachable("connect to", error)
+        }
+    }
+
+    private func unreachable(_ doing: String, _ cause: Errno) -> RunnerUnreachable {
+        RunnerUnreachable("cannot \(doing) '\(socket)': \(cause.text)")
+    }
+
+    /// Starts a runner, which has the listening socket from its beginning: connections wait there.
+    private func start() throws(RunnerUnreachable) {
+        // What is left of one that is gone.
+        unlink(socket)
+        let listener: FileDescriptor
+        do throws(Errno) {
+            listener = try attached { bind($0, $1, $2) }
+        } catch {
+            throw unreachable("listen at", error)
+        }
+        defer { listener.closeForGood() }
+        guard chmod(socket, 0o600) == 0, listen(listener.rawValue, 16) == 0 else {
+            throw unreachable("listen at", .last)
+        }
+        var words: [UnsafeMutablePointer<CChar>?] =
+            ([executable] + arguments).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var pid: Int32 = 0
+        let error = cspawn_program(executable, &words, listener.rawValue, &pid)
+        guard error == 0 else {
+            unlink(socket)
+            throw RunnerUnreachable("cannot start '\(executable)': \(Errno(rawValue: error).text)")
+        }
+        started(pid)
+    }
+
+    /// A Unix socket, bound or connected to `socket`.
+    private func attached(
+        _ attach: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
+    ) throws(Errno) -> FileDescriptor {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let size = MemoryLayout.size(ofValue: address.sun_path)
+        guard socket.utf8.count < size else { throw .fileNameTooLong }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: socket.utf8) }
+        let descriptor = Glibc.socket(
+            AF_UNIX,
+            CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue),
+            0
+        )
+        guard descriptor != -1 else { throw .last }
+        let code = withUnsafePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                attach(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard code == 0 else {
+            let cause = Errno.last
+            close(descriptor)
+            throw cause
+        }
+        return FileDescriptor(rawValue: descriptor)
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Schedules
+import TimerControl
+
+/// What becomes of the runs in progress when the daemon stops.
+public enum RunsAtStop: Sendable {
+    /// They go on, and the next daemon takes them up.
+    case goOn
+    /// They may go on for so long, and are ended then, each by its own rules.
+    case end(after: Duration)
+}
+
+/// How the scheduler stops.
+extension Scheduler {
+    /// Stops claiming and firing; sees to the runs in progress; releases the claims that are left.
+    func stop(_ runs: RunsAtStop) async {
+        isStopping = true
+        let unstarted = Set(armed.all.compactMap(\.unstartedFire))
+        for entry in armed.all { entry.timer?.invalidate() }
+        armed.removeAll()
+        turnTimer?.invalidate()
+        // Records that are under way may still make commands ready; `begun` puts those back.
+        await flush()
+        takeAll()
+        // Oldest first, so that each time is as the other.
+        for entry in fires.all.sorted(by: { $0.fire.id < $1.fire.id }) {
+            if case .ready(let command) = entry.state { putBack(command) }
+        }
+        switch runs {
+        case .end(let time): await drain(time)
+        case .goOn: leaveRuns()
+        }
+        // Whatever minds the runs is to hear which ends are stored: else it keeps them, and itself, for the next
+        // daemon.
+        await flush()
+        takeAll()
+        await runner.detach()
+        do {
+            // After this all events have their numbers, and no further number is given.
+            await flush()
+            takeAll()
+            let numbersUsed = sequencer.next
+            try await write { writer in
+                for fire in unstarted { try writer.releaseRun(of: fire) }
+                try writer.releaseClaims()
+                try DaemonState.write(writer.moment, to: writer.database)
+                // No number from this one on was given: the next daemon goes on here, without a gap.
+                try DaemonState.write(eventSequenceEnd: numbersUsed, to: writer.database)
+            }
+        } catch {
+            // The store has reported its trouble; the claims are settled at the next start.
+            return
+        }
+    }
+
+    /// Lets a stop go on, once no run is in progress.
+    func resumeIfIdle() {
+        guard fires.running == 0 else { return }
+        for waiter in idleWaiters { waiter.resume() }
+        idleWaiters = []
+    }
+
+    private func drain(_ time: Duration) async {
+        guard fires.running > 0 else { return }
+        let deadline = Task(executorPreference: pool) {
+            try await Task.sleep(for: time)
+            let patience = await self.endRuns()
+            try await Task.sleep(for: patience)
+            await self.leaveRuns()
+        }
+        await withCheckedContinuation { waiter in
+            idleWaiters.append(waiter)
+            // The last run may have ended since the check: in a task that prefers an executor this closure
+            // may run later.
+            resumeIfIdle()
+        }
+        deadline.cancel()
+    }
+
+    /// Begins to end all runs; returns how long that may take at most.
+    private func endRuns() -> Duration {
+        isEndingRuns = true
+        let commands = fires.all.compactMap(\.command).sorted { $0.run < $1.run }
+        for command in commands { command.task?.cancel() }
+        // Once for the run's own process, once for what it has left behind.
+        let longest = commands.map(\.job.policy.run.teardown.length).max() ?? .zero
+        return longest * 2 + .seconds(2)
+    }
+
+    /// Leaves runs in progress to the next daemon: those that are to go on, or that could not be ended.
+    private func leaveRuns() {
+        for command in fires.all.compactMap(\.command) {
+            log.notice(
+                "a run goes on; the next daemon takes it up",
+                metadata: metadata(of: command.run, command.job)
+            )
+        }
+        for waiter in idleWaiters { waiter.resume() }
+        idleWaiters = []
+    }
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The connection with the daemon: orders in, reports out.
+
+#pragma once
+
+#include <stdbool.h>
+
+/// Takes daemons from the listening socket; returns 0 or the errno.
+int listen_to_daemons(int descriptor);
+
+/// Tells the daemon what there is to tell, as far as it takes it.
+void tell_daemon(void);
+
+/// Whether a daemon is connected.
+bool has_daemon(void);
+
+/// Whether a daemon has asked the runner to leave once nothing is left.
+extern bool is_to_leave;
+
+/// Refuses runs from now on.
+extern bool is_ending;

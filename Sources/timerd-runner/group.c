@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#define _GNU_SOURCE
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// How often a number may be taken by groups that could not be removed yet; how deep the groups of runs may be.
+enum { NAMES = 8, DEPTH = 8 };
+
+static int place_of(const struct group *group) { return groups_place(group->is_beside); }
+
+// The path of a file of the group.
+static const char *file_of(const struct group *group, const char *name) {
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", group->name, name);
+    return path;
+}
+
+// MARK: - Its beginning
+
+static void say(const struct run *run, const char *what, int error) {
+    fprintf(stderr, "timerd-runner: run %llu: cannot %s: %s\n", (unsigned long long)run->id, what, strerror(error));
+}
+
+static int limit(const struct group *group, const char *name, const char *format, uint64_t value) {
+    char text[64];
+    snprintf(text, sizeof text, format, (unsigned long long)value);
+    return write_file(place_of(group), file_of(group, name), text);
+}
+
+static void set_limits(const struct run *run, struct limits *limits) {
+    const struct group *group = run->group;
+    int error = 0;
+    if (controllers & controller_memory && limits->memory_max != UINT64_MAX) {
+        error = limit(group, "memory.max", "%llu", limits->memory_max);
+        if (error == 0) {
+            limits->memory_max = UINT64_MAX;
+            // All of the run ends when one of its processes has to: half of it would go on without a word.
+            (void)limit(group, "memory.oom.group", "%llu", 1);
+        } else {
+            say(run, "set memory.max", error);
+        }
+    }
+    if (controllers & controller_memory && limits->memory_high != UINT64_MAX &&
+        (error = limit(group, "memory.high", "%llu", limits->memory_high)) != 0)
+        say(run, "set memory.high", error);
+    if (controllers & controller_cpu && limits->cpu_weight != 0 &&
+        (error = limit(group, "cpu.weight", "%llu", limits->cpu_weight)) != 0)
+        say(run, "set cpu.weight", error);
+    // Of each 100 ms.
+    if (controllers & controller_cpu && limits->cpu_quota != 0 &&
+        (error = limit(group, "cpu.max", "%llu 100000", (uint64_t)limits->cpu_quota * 1000)) != 0)
+        say(run, "set cpu.max", error);
+    if (controllers & controller_pids && limits->tasks_max != UINT64_MAX &&
+        (error = limit(group, "pids.max", "%llu", limits->tasks_max)) != 0)
+        say(run, "set pids.max", error);
+    if (controllers & controller_io && limits->io_weight != 0) {
+        // Which of the two counts is the kernel's matter; BFQ's goes up to 1000, and is 100 where the other is.
+        uint64_t weight = limits->io_weight;
+        uint64_t bfq = weight <= 100 ? weight : 100 + (weight - 100) * 900 / 9900;
+        error = limit(group, "io.weight", "default %llu", weight);
+        int other = limit(group, "io.bfq.weight", "%llu", bfq);
+        if (error != 0 && other != 0) say(run, "set io.weight", error);
+    }
+}
+
+bool make_group(struct run *run, struct limits *limits, int *folder) {
+    if (!has_groups) return false;
+    struct group *group = calloc(1, sizeof *group);
+    int error = group ? EEXIST : ENOMEM;
+    for (int i = 0; error == EEXIST && i < NAMES; i++) {
+        // One that is abandoned has the number until its last process is gone.
+        snprintf(group->name, sizeof group->name, i == 0 ? "run-%llu" : "run-%llu.%d", (unsigned long long)run->id, i);
+        error = mkdirat(place_of(group), group->name, 0755) == -1 ? errno : 0;
+    }
+    if (error == 0) {
+        *folder = openat(place_of(group), group->name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        error = *folder == -1 ? errno : 0;
+        if (error != 0) remove_tree(place_of(group), group->name, 0);
+    }
+    if (error != 0) {
+        say(run, "make its control group; it has none", error);
+        free(group);
+        return false;
+    }
+    group->events.descriptor = -1;
+    group->run = run;
+    run->group = group;
+    set_limits(run, limits);
+    return true;
+}
+
+// MARK: - Its end
+
+bool is_populated(const struct group *group) {
+    char text[256];
+    // What cannot be told is taken for true: the run's rules then end it.
+    if (read_file(place_of(group), file_of(group, "cgroup.events"), text, sizeof text) == -1) return errno != ENOENT;
+    return strstr(text, "populated 1") != NULL;
+}
+
+static bool take_number(const struct group *group, const char *file, const char *name, uint64_t *value) {
+    char text[1024];
+    if (read_file(place_of(group), file_of(group, file), text, sizeof text) <= 0) return false;
+    const char *at = text;
+    size_t length = strlen(name);
+    for (; at && strncmp(at, name, length) != 0; at = strchr(at, '\n'), at += at != NULL)
+        ;
+    if (!at) return false;
+    *value = strtoull(at + length, NULL, 10);
+    return true;
+}
+
+static void take_usage(struct run *run) {
+    const struct group *group = run->group;
+    uint64_t value;
+    if (take_number(group, "cpu.stat", "user_usec ", &value)) run->user_time = value;
+    if (take_number(group, "cpu.stat", "system_usec ", &value)) run->system_time = value;
+    if (!(controllers & controller_memory)) return;
+    if (take_number(group, "memory.peak", "", &value)) run->peak_memory = value;
+    if (take_number(group, "memory.events", "oom_kill ", &value)) run->is_out_of_memory = value > 0;
+}
+
+static void forget_group(struct group *group) {
+    loop_close(&group->events);
+    free(group);
+}
+
+bool remove_group(struct run *run) {
+    if (!run->group) return true;
+    take_usage(run);
+    if (!remove_tree(place_of(run->group), run->group->name, DEPTH)) return false;
+    forget_group(run->group);
+    run->group = NULL;
+    return true;
+}
+
+void abandon_group(struct run *run) {
+    struct group *group = run->group;
+    run->group = NULL;
+    group->run = NULL;
+    // It may have become empty since it was looked at, of which nothing would be told.
+    if (!watch_group(group) || (!is_populated(group) && remove_tree(place_of(group), group->name, DEPTH)))
+        forget_group(group);
+}
+
+static void group_changed(struct source *source) {
+    struct group *group = (struct group *)source;
+    // The kernel tells of a change once what was there before has been read.
+    char text[256];
+    ssize_t count = pread(source->descriptor, text, sizeof text - 1, 0);
+    text[count > 0 ? count : 0] = 0;
+    if (count > 0 && strstr(text, "populated 1")) return;
+    if (group->run) return finish(group->run);
+    remove_tree(place_of(group), group->name, DEPTH);
+    forget_group(group);
+}
+
+bool watch_group(struct group *group) {
+    if (group->events.descriptor != -1) return true;
+    group->events.ready = group_changed;
+    group->events.descriptor = openat(place_of(group), file_of(group, "cgroup.events"), O_RDONLY | O_CLOEXEC);
+    if (group->events.descriptor != -1 && loop_watch_changes(&group->events) == 0) return true;
+    loop_close(&group->events);
+    return false;
+}
+
+void kill_group(const struct group *group) {
+    write_file(place_of(group), file_of(group, "cgroup.kill"), "1");
+}
+
+int open_members(const struct group *group) {
+    return openat(place_of(group), file_of(group, "cgroup.procs"), O_RDONLY | O_CLOEXEC);
+}

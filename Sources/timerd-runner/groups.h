@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control groups (cgroup v2): one for each run, all below a folder of this runner's own.
+//
+//     OWN                          the runner's control group when it began, which is delegated to it
+//     OWN/timerd-KEY-RANDOM        the folder of this runner
+//     OWN/timerd-KEY-RANDOM/runner the runner itself: a group with controllers has no processes of its own
+//     OWN/timerd-KEY-RANDOM/sessions  the processes that hold PAM sessions open
+//     OWN/timerd-KEY-RANDOM/run-7  a run
+
+#pragma once
+
+#include "loop.h"
+
+#include <sys/types.h>
+
+struct run;
+
+/// What a run may use altogether.
+struct limits {
+    /// In bytes, and in threads; UINT64_MAX for no limit.
+    uint64_t memory_max, memory_high, tasks_max;
+    /// 1 to 10000, and percent of one processor; 0 for none.
+    uint32_t cpu_weight, cpu_quota, io_weight;
+};
+
+/// What the groups of runs have, by the protocol's numbers.
+enum controller { controller_memory = 1, controller_cpu = 2, controller_pids = 4, controller_io = 8 };
+
+/// Whether runs have groups, and what these limit.
+extern bool has_groups;
+extern unsigned controllers;
+/// Why there are no groups, or what they do not limit; empty where nothing is missing.
+extern char groups_lack[512];
+
+/// The group of a run.
+struct group {
+    /// Its `cgroup.events`, while it is waited until the group is empty.
+    struct source events;
+    /// Whose it is; NULL once the run has ended without it.
+    struct run *run;
+    /// Below the runner's folder, or, of what another runner left, beside it.
+    char name[64];
+    bool is_beside;
+};
+
+// MARK: - The runner's folder (folder.c)
+
+/// Finds out whether there may be groups, and makes the folder. What an earlier runner with that key has left
+/// running is ended.
+void groups_open(uint64_t key);
+
+/// Moves the caller out of the runner's group, which is to be empty once the runner is gone, into that of sessions.
+void enter_sessions(void);
+
+/// Removes the folder, as far as it can be.
+void groups_close(void);
+
+/// Where groups are: a descriptor of the runner's folder, or of the one around it.
+int groups_place(bool is_beside);
+
+/// Writes a short text to a file; returns 0 or the errno.
+int write_file(int folder, const char *path, const char *text);
+
+/// Reads a short file, up to `room` - 1 bytes, and ends them with NUL; -1 if it cannot be read.
+ssize_t read_file(int folder, const char *path, char *text, size_t room);
+
+/// Removes a group and those within it; whether it is gone.
+bool remove_tree(int folder, const char *name, int depth);
+
+// MARK: - The group of a run (group.c)
+
+/// Makes the group of a run, and sets its limits; false if it has none, and is to be limited by other means.
+///
+/// `folder` becomes a descriptor of it, which the caller closes; `limits->memory_max` becomes UINT64_MAX if the
+/// group limits that.
+bool make_group(struct run *run, struct limits *limits, int *folder);
+
+/// Takes what the run has used, and removes its group; false while that has processes.
+bool remove_group(struct run *run);
+
+/// Lets go of a group that still has processes: it is removed once they have ended.
+void abandon_group(struct run *run);
+
+/// Has the run finished as soon as its group is empty, or an abandoned group removed; false if it cannot be watched.
+bool watch_group(struct group *group);
+
+/// Ends all processes of a group, whosever they are.
+void kill_group(const struct group *group);
+
+/// Whether it has processes.
+bool is_populated(const struct group *group);
+
+/// A descriptor of its list of processes; -1 and an errno.
+int open_members(const struct group *group);

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#define _GNU_SOURCE
+#include "run.h"
+
+#include "CSpawn.h"
+#include "session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// What the fullest pipe holds, by the default of /proc/sys/fs/pipe-max-size.
+enum { PIPE_LIMIT = 1 << 20, PIECE = 65536 };
+
+static struct run *of(struct source *source, size_t offset) {
+    return (struct run *)((char *)source - offset);
+}
+
+// MARK: - Its streams
+
+// Reads once what there is; how many bytes.
+static size_t read_stream(struct run *run, int number) {
+    struct source *stream = &run->streams[number];
+    if (stream->descriptor == -1) return 0;
+    uint8_t bytes[PIECE];
+    ssize_t count = read(stream->descriptor, bytes, sizeof bytes);
+    if (count > 0) {
+        ring_add(&run->rings[number], bytes, (size_t)count);
+        tell(run, news_output);
+        return (size_t)count;
+    }
+    if (count == 0 || (errno != EAGAIN && errno != EINTR)) loop_close(stream);
+    return 0;
+}
+
+static void stdout_ready(struct source *source) {
+    read_stream(of(source, offsetof(struct run, streams[0])), 0);
+}
+
+static void stderr_ready(struct source *source) {
+    read_stream(of(source, offsetof(struct run, streams[1])), 1);
+}
+
+static void end_input(struct run *run) {
+    loop_close(&run->input);
+    free(run->unwritten);
+    run->unwritten = NULL;
+}
+
+static void input_ready(struct source *source) {
+    struct run *run = of(source, offsetof(struct run, input));
+    ssize_t count = write(source->descriptor, run->unwritten + run->written, run->input_size - run->written);
+    if (count > 0) run->written += (size_t)count;
+    bool is_closed = count < 0 && errno != EAGAIN && errno != EINTR;
+    if (is_closed || run->written == run->input_size) end_input(run);
+}
+
+// MARK: - Its process
+
+// Takes what the process says of its way to the command: nothing, if it became it.
+//
+// A process that has ended without a word has become the command before, or was killed on its way, which is as
+// good an end of a run.
+static void read_status(struct run *run) {
+    if (run->status.descriptor == -1) return;
+    struct cspawn_report report;
+    if (read(run->status.descriptor, &report, sizeof report) == sizeof report) {
+        memcpy(run->failure, &report, sizeof report);
+        run->failure_size = sizeof report;
+    } else {
+        run->phase = phase_running;
+        tell(run, news_started);
+    }
+    loop_close(&run->status);
+}
+
+static void status_ready(struct source *source) {
+    struct run *run = of(source, offsetof(struct run, status));
+    // Of a session that is not opened, the end of its process tells.
+    if (is_opening(run)) return loop_forget(source);
+    read_status(run);
+}
+
+int watch_run(struct run *run) {
+    run->status.ready = status_ready;
+    run->input.ready = input_ready;
+    run->streams[0].ready = stdout_ready;
+    run->streams[1].ready = stderr_ready;
+    if (run->input_size == 0) end_input(run);
+    int error = loop_watch(&run->status, false);
+    if (error == 0 && run->input.descriptor != -1) error = loop_watch(&run->input, true);
+    for (int i = 0; error == 0 && i < 2; i++) error = loop_watch(&run->streams[i], false);
+    return error;
+}
+
+void close_run(struct run *run) {
+    loop_close(&run->status);
+    end_input(run);
+    loop_close(&run->streams[0]);
+    loop_close(&run->streams[1]);
+}
+
+// MARK: - Its end
+
+static struct run *first_surviving;
+
+static uint64_t microseconds(struct timeval time) {
+    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
+}
+
+static void process_ended(struct run *run, int status, const struct rusage *used) {
+    run->ended_at = wall_now();
+    run->wait_status = status;
+    run->user_time = microseconds(used->ru_utime);
+    run->system_time = microseconds(used->ru_stime);
+    // The kernel counts the memory before the exec too, when it was a copy of the runner: no more than that
+    // says nothing about the command.
+    uint64_t peak = (uint64_t)used->ru_maxrss * 1024;
+    run->peak_memory = peak > run->peak_before ? peak : 0;
+    remove_process(run);
+    read_status(run);
+    // What was written before the end is in the pipes. More than a pipe holds is a flood from whoever else has
+    // the other end.
+    for (int i = 0; i < 2; i++)
+        for (size_t count = 0, more; count < PIPE_LIMIT && (more = read_stream(run, i)) > 0;) count += more;
+    close_run(run);
+    alarm_clear(&run->timeout);
+    stop_ending(run);
+    // Those that a timeout could not end may have ended since.
+    run->survivor_count = 0;
+    run->phase = phase_surviving;
+    if (run->group ? remove_group(run) : !survives(run)) return finish(run);
+    run->next_surviving = first_surviving;
+    first_surviving = run;
+    if (run->group) watch_group(run->group);
+    end_run(run, &run->rules, cause_survivors, false);
+}
+
+void reap(void) {
+    // While a signal is on its way to a group, no number may become free: it could be another group's by then.
+    if (reap_errands()) return;
+    for (;;) {
+        int status;
+        struct rusage used;
+        pid_t pid = wait4(-1, &status, WNOHANG, &used);
+        if (pid <= 0) break;
+        // Others are what runs have left: the runner is who adopts them.
+        struct run *run = find_process(pid);
+        if (run) process_ended(run, status, &used);
+    }
+    look_at_survivors();
+}
+
+void look_at_survivors(void) {
+    for (struct run *run = first_surviving, *next; run; run = next) {
+        next = run->next_surviving;
+        // The end of a control group is told, by another way.
+        if (!run->group && !survives(run)) finish(run);
+    }
+}
+
+void finish(struct run *run) {
+    for (struct run **place = &first_surviving; *place; place = &(*place)->next_surviving)
+        if (*place == run) {
+            *place = run->next_surviving;
+            break;
+        }
+    stop_ending(run);
+    close_session(run);
+    if (!remove_group(run)) abandon_group(run);
+    run->phase = phase_ended;
+    note_end();
+    tell(run, news_ended);
+}

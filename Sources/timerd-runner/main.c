@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// timerd-runner starts and minds the runs of timerd, and lives on without it.
+
+#define _GNU_SOURCE
+#include "daemon.h"
+#include "groups.h"
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+// Where systemd, and the daemon, pass the listening socket: sd_listen_fds(3).
+enum { LISTENER = 3 };
+
+// Whether it ends once no daemon is connected and nothing is left to tell.
+static bool ends_when_idle;
+// Whether runs are to have no control groups, though there could be.
+static bool is_without_groups;
+
+static _Noreturn void fail(const char *what, int error) {
+    fprintf(stderr, "timerd-runner: %s: %s\n", what, strerror(error));
+    exit(1);
+}
+
+static void signal_ready(struct source *source) {
+    struct signalfd_siginfo info;
+    while (read(source->descriptor, &info, sizeof info) == sizeof info)
+        if (info.ssi_signo != SIGCHLD) end_all();
+    reap();
+}
+
+static void between(void) {
+    tell_daemon();
+    bool is_idle = run_count() == 0;
+    // A stop waits for what ends; whether somebody is there to store how, is another matter.
+    if (is_ending && (is_idle || (living_count() == 0 && !has_daemon()))) loop_end();
+    if (is_idle && !has_daemon() && (is_to_leave || ends_when_idle)) loop_end();
+}
+
+static void watch_signals(void) {
+    static struct source signals;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    // The kernel would throw away how each run ended, if whoever started the runner ignored it: wait(2).
+    signal(SIGCHLD, SIG_DFL);
+    // A command that has closed its input is to cost its run a write that fails, not all runs their runner.
+    signal(SIGPIPE, SIG_IGN);
+    signals = (struct source){signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), signal_ready};
+    int error = signals.descriptor == -1 ? errno : loop_watch(&signals, false);
+    if (error != 0) fail("cannot watch signals", error);
+}
+
+static void check_listener(void) {
+    int is_listening = 0;
+    socklen_t size = sizeof is_listening;
+    if (getsockopt(LISTENER, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) == -1 || !is_listening) {
+        fprintf(stderr, "timerd-runner: descriptor 3 is no listening socket; timerd and systemd pass one\n");
+        exit(2);
+    }
+    fcntl(LISTENER, F_SETFD, FD_CLOEXEC);
+    fcntl(LISTENER, F_SETFL, O_NONBLOCK);
+}
+
+static void read_arguments(int count, char **words) {
+    for (int i = 1; i < count; i++) {
+        if (strcmp(words[i], "--until-idle") == 0) {
+            ends_when_idle = true;
+        } else if (strcmp(words[i], "--without-groups") == 0) {
+            is_without_groups = true;
+        } else if (strcmp(words[i], "--version") == 0) {
+            printf("timerd-runner " RELEASE ", protocol %d\n", PROTOCOL_VERSION);
+            exit(0);
+        } else {
+            fprintf(stderr, "timerd-runner: unknown argument '%s'; there are --until-idle, --without-groups and --version\n",
+                    words[i]);
+            exit(64);
+        }
+    }
+}
+
+// Runners that serve different sockets are different daemons': FNV-1a of the socket's address.
+static uint64_t key_of_listener(void) {
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    getsockname(LISTENER, (struct sockaddr *)&address, &size);
+    uint64_t key = UINT64_C(0xcbf29ce484222325);
+    for (socklen_t i = 0; i < size && i < sizeof address; i++)
+        key = (key ^ ((const uint8_t *)&address)[i]) * UINT64_C(0x100000001b3);
+    return key;
+}
+
+int main(int count, char **words) {
+    read_arguments(count, words);
+    check_listener();
+    int error = loop_open();
+    if (error != 0) fail("cannot wait for events", error);
+    watch_signals();
+    // What runs leave behind becomes the runner's, which reaps it.
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) == -1) fail("cannot adopt processes", errno);
+    if (is_without_groups)
+        strcpy(groups_lack, "timerd-runner was started with --without-groups");
+    else
+        groups_open(key_of_listener());
+    error = listen_to_daemons(LISTENER);
+    if (error != 0) fail("cannot listen", error);
+    loop_run(between);
+    groups_close();
+    return 0;
+}

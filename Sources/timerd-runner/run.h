@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run, from the order to start it until the daemon says that its end is stored.
+
+#pragma once
+
+#include "groups.h"
+#include "loop.h"
+#include "ring.h"
+#include "wire.h"
+
+#include <sys/types.h>
+
+enum { STEP_LIMIT = 8, SURVIVOR_LIMIT = 256, BUCKETS = 1024 };
+
+/// A signal, and how long the run has to heed it before the next, in µs.
+struct step {
+    int32_t signal;
+    int64_t grace;
+};
+
+/// How a run is ended. The last step is SIGKILL.
+struct teardown {
+    struct step steps[STEP_LIMIT];
+    size_t count;
+};
+
+/// What came of a signal; the numbers are those of the protocol.
+enum answer { answer_sent = 0, answer_refused, answer_gone, answer_unknown };
+
+/// Why a run is being ended.
+enum cause {
+    cause_none,
+    /// It has taken as long as it may.
+    cause_timeout,
+    /// The daemon asked.
+    cause_asked,
+    /// Its own process has ended, and others of its group have not.
+    cause_survivors,
+};
+
+enum phase {
+    /// Its process is on its way to the command.
+    phase_starting,
+    phase_running,
+    /// Its own process has ended.
+    phase_surviving,
+    phase_ended,
+};
+
+/// What the daemon has not been told of a run.
+enum news {
+    news_started = 1,
+    news_signalled = 2,
+    news_outlasted = 4,
+    /// Output, and the end after it.
+    news_output = 8,
+    news_ended = 16,
+};
+
+/// The ending of a run that is under way.
+struct ending {
+    struct run *run;
+    struct teardown by;
+    enum cause cause;
+    size_t next;
+    struct alarm alarm;
+    /// Whether signals are sent with the runner's own rights.
+    bool as_runner;
+    /// Whether a process of its own is sending one.
+    bool is_sending;
+    /// How often the signal was refused to a process that was not the owner's yet.
+    int tries;
+    bool all_refused;
+    /// When the grace of the last signal is over, and how long to wait until it is looked who is left.
+    int64_t until, pause;
+};
+
+struct run {
+    uint64_t id;
+    enum phase phase;
+    pid_t pid;
+    /// Whose rights signals are sent with; no one's: the runner's.
+    bool has_owner;
+    uid_t owner;
+    /// NULL for none: then its process group is all that is known of it.
+    struct group *group;
+
+    /// What says why the process could not become the command.
+    struct source status;
+    struct source input;
+    struct source streams[2];
+    uint8_t *unwritten;
+    size_t written, input_size;
+    struct ring rings[2];
+    /// How many bytes of each stream the daemon has.
+    uint64_t told[2];
+    /// What is reserved for it of the limit of bytes.
+    uint64_t reserved;
+
+    /// The connection with the process that holds its PAM session open; that process, 0 for none; and the date by
+    /// which the session has to be open.
+    struct source session;
+    pid_t session_process;
+    struct alarm opening;
+
+    struct alarm timeout;
+    bool is_timed_out;
+    struct teardown rules;
+    /// What its rules have begun, and what the daemon asked for: none of them delays the other's SIGKILL.
+    struct ending endings[2];
+    /// What came of the first signal that the daemon asked for.
+    enum answer answer;
+    pid_t survivors[SURVIVOR_LIMIT];
+    size_t survivor_count;
+
+    /// µs since 1970.
+    int64_t started_at, ended_at;
+    int wait_status;
+    uint64_t user_time, system_time, peak_memory, peak_before;
+    /// Whether the kernel ended one of its processes for lack of memory.
+    bool is_out_of_memory;
+    uint8_t failure[512];
+    size_t failure_size;
+
+    unsigned news;
+    struct run *next_news;
+    bool is_queued;
+    /// Whether the daemon needs it no more.
+    bool is_stored;
+    struct run *next_by_id, *next_by_pid, *next_surviving;
+};
+
+// MARK: - The table (runs.c)
+
+/// The run with that number; NULL for none.
+struct run *find_run(uint64_t id);
+
+/// The run whose own process has that number and has not been reaped; NULL for none.
+struct run *find_process(pid_t pid);
+
+/// A run with that number, which must be new, for which `reserved` bytes are set aside; NULL and an errno:
+/// ENOSPC if there are too many, ENOMEM.
+struct run *add_run(uint64_t id, uint64_t reserved, int *error);
+
+/// Forgets a run that has no process and watches nothing.
+void remove_run(struct run *run);
+
+void add_process(struct run *run, pid_t pid);
+void remove_process(struct run *run);
+
+size_t run_count(void);
+/// How many have not ended.
+size_t living_count(void);
+void note_end(void);
+
+/// Calls `body` with each run.
+void for_each_run(void (*body)(struct run *));
+
+extern size_t run_limit;
+extern uint64_t byte_limit;
+
+/// Has the daemon told of it, as soon as there is room on the connection.
+void tell(struct run *run, unsigned news);
+
+/// The run whose turn it is; NULL for none. It is not queued any more.
+struct run *next_news(void);
+
+void forget_news(void);
+
+// MARK: - Its life (life.c, start.c)
+
+/// Starts a run as a frame says; 0, or the errno of a frame that cannot be carried out: EPROTO, EEXIST, ENOSPC,
+/// ENOMEM. What goes wrong later is the end of the run.
+int start_run(struct reader *frame, uint64_t *id);
+
+/// Reads the rules by which a run is ended; false for what they cannot be.
+bool take_teardown(struct reader *frame, struct teardown *teardown);
+
+/// Watches the descriptors of a run whose process has just begun.
+int watch_run(struct run *run);
+
+/// Reaps all children that have ended.
+void reap(void);
+
+/// Finishes what waits for the processes that a run left.
+void look_at_survivors(void);
+
+/// Its end is complete.
+void finish(struct run *run);
+
+/// Closes all that is open of a run.
+void close_run(struct run *run);
+
+// MARK: - How it is ended (ending.c)
+
+/// Begins to end a run, by `teardown` in place of what is under way.
+void end_run(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner);
+
+/// Stops ending it.
+void stop_ending(struct run *run);
+
+/// Begins to end all runs, each by its own rules; none is begun any more.
+void end_all(void);
+
+/// Takes the answer to a signal that a process of its own has sent.
+void take_answer(uint64_t id, int ending, enum answer answer);
+
+// MARK: - Signals (signals.c)
+
+/// Sends a signal to the group of a run; true with the answer, false if a process of its own is sending it and
+/// `take_answer` will be called with the number of the ending.
+bool send_signal(struct run *run, int signal, int ending, bool as_runner, enum answer *answer);
+
+/// Reaps the processes that send signals; whether any is left.
+bool reap_errands(void);
+
+/// Whether processes of a run live on whose own process has been reaped.
+bool survives(const struct run *run);
+
+/// Finds the living processes of its group; as many as there is room for.
+size_t find_members(const struct run *run, pid_t *members, size_t room);

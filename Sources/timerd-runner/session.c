@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#define _GNU_SOURCE
+#include "session.h"
+
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// A module that does not come back, such as one that asks a directory, is waited for no longer, in µs.
+enum { OPENING_TIME = 60000000 };
+
+// What the session's process says: the command's process, and the memory that it began with.
+struct beginning {
+    int32_t pid;
+    uint64_t peak;
+};
+
+bool is_opening(const struct run *run) { return run->session_process != 0 && run->pid == 0; }
+
+void close_session(struct run *run) {
+    alarm_clear(&run->opening);
+    loop_close(&run->session);
+}
+
+// MARK: - In the runner
+
+// There will be no command: the reason is what the process has said, if it has.
+static void fail_opening(struct run *run) {
+    struct cspawn_report report = {.step = cspawn_step_session_opening, .error = 0, .file = -1};
+    struct cspawn_report told;
+    if (run->status.descriptor != -1 && read(run->status.descriptor, &told, sizeof told) == sizeof told) report = told;
+    memcpy(run->failure, &report, sizeof report);
+    run->failure_size = sizeof report;
+    run->ended_at = wall_now();
+    run->session_process = 0;
+    alarm_clear(&run->timeout);
+    close_run(run);
+    finish(run);
+}
+
+static void session_ready(struct source *source) {
+    struct run *run = (struct run *)((char *)source - offsetof(struct run, session));
+    struct beginning beginning;
+    ssize_t count = read(source->descriptor, &beginning, sizeof beginning);
+    if (count == -1 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count != sizeof beginning) {
+        // Of a command that has begun the session's process says nothing more; its end is the session's.
+        if (is_opening(run)) return fail_opening(run);
+        return close_session(run);
+    }
+    alarm_clear(&run->opening);
+    run->peak_before = beginning.peak;
+    run->started_at = wall_now();
+    add_process(run, beginning.pid);
+    // It waits for this before it does anything: its end cannot come before it is known.
+    (void)send(source->descriptor, "g", 1, MSG_NOSIGNAL);
+}
+
+static void opening_took_long(struct alarm *alarm) {
+    struct run *run = (struct run *)((char *)alarm - offsetof(struct run, opening));
+    kill(run->session_process, SIGKILL);
+}
+
+int open_session(struct run *run, const struct cspawn_plan *plan, int status, const char *service, const char *user) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == -1) return errno;
+    pid_t pid = fork();
+    if (pid == 0) run_session(plan, ends[1], status, service, user);
+    int error = pid == -1 ? errno : 0;
+    close(ends[1]);
+    if (error != 0) {
+        close(ends[0]);
+        return error;
+    }
+    run->session_process = pid;
+    run->session = (struct source){ends[0], session_ready};
+    run->opening.ring = opening_took_long;
+    error = loop_watch(&run->session, false);
+    if (error == 0) error = alarm_set(&run->opening, loop_now() + OPENING_TIME);
+    if (error != 0) {
+        kill(pid, SIGKILL);
+        run->session_process = 0;
+        loop_close(&run->session);
+    }
+    return error;
+}
+
+// MARK: - The environment
+
+static bool has_variable(char **envp, const char *name) {
+    size_t length = strlen(name);
+    for (; *envp; envp++)
+        if (strncmp(*envp, name, length) == 0 && (*envp)[length] == '=') return true;
+    return false;
+}
+
+static void add_variable(char **envp, size_t room, const char *name, const char *value) {
+    size_t count = 0;
+    while (envp[count]) count++;
+    char *text;
+    if (count + 1 >= room || has_variable(envp, name) || asprintf(&text, "%s=%s", name, value) == -1) return;
+    envp[count] = text;
+    envp[count + 1] = NULL;
+}
+
+void complete_environment(char **envp, size_t room, uint32_t uid) {
+    char folder[32], bus[64];
+    struct stat status;
+    snprintf(folder, sizeof folder, "/run/user/%u", uid);
+    if (stat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == uid) {
+        add_variable(envp, room, "XDG_RUNTIME_DIR", folder);
+        snprintf(bus, sizeof bus, "%s/bus", folder);
+        if (stat(bus, &status) == 0 && S_ISSOCK(status.st_mode)) {
+            snprintf(bus, sizeof bus, "unix:path=%s/bus", folder);
+            add_variable(envp, room, "DBUS_SESSION_BUS_ADDRESS", bus);
+        }
+    }
+    const char *language = getenv("LANG");
+    if (language && *language) add_variable(envp, room, "LANG", language);
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// Real processes: the daemon dies, is stopped, comes back; the runs do not care.
+@Suite("Runs outlive the daemon", .timeLimit(.minutes(2)))
+struct RunnerLifeTests {
+    /// A command that waits until the test says go on, and then ends with status 3; it says when it is there.
+    private struct Gate {
+        let folder: String
+        var script: String {
+            "echo before; echo >\(folder)/there; while [ ! -e \(folder)/go ]; do sleep 0.02; done; echo after; exit 3"
+        }
+
+        func wait() async throws {
+            try await eventually("the command runs") { access("\(folder)/there", F_OK) == 0 }
+        }
+
+        func open() { _ = FileManager.default.createFile(atPath: "\(folder)/go", contents: nil) }
+    }
+
+    /// Adds a job that waits at a gate; its id and its run's.
+    private func begin(
+        _ daemon: DaemonProcess,
+        _ gate: Gate,
+        _ options: [String] = []
+    ) async throws -> (job: String, run: String) {
+        let words = ["add", "--in", "1ms", "--name", "backup"] + options
+        let added = try await daemon.timerctl(words + ["--", "sh", "-c", gate.script])
+        let job = added.output.trimmingCharacters(in: .newlines)
+        let run = try await daemon.runningRun(job)
+        try await gate.wait()
+        return (job, "\(try #require(run.id))")
+    }
+
+    /// The ended runs of a job, once there is one.
+    private func ended(_ daemon: DaemonProcess, _ job: String) async throws -> [String] {
+        for _ in 0..<600 {
+            let lines = try await daemon.timerctl("runs", job, "--json").output.split(
+                separator: "\n"
+            )
+            if lines.contains(where: { $0.contains("\"outcome\"") }) {
+                return lines.map(String.init)
+            }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        Issue.record("no run of job \(job) has ended")
+        return []
+    }
+
+    @Test(
+        "A run goes on while the daemon is killed or stopped, and its true end and whole output are told",
+        arguments: [SIGKILL, SIGTERM],
+        [false, true]
+    )
+    func goesOn(signal: Int32, endsMeanwhile: Bool) async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = Gate(folder: daemon.folder)
+            let (job, run) = try await begin(daemon, gate)
+            let runner = daemon.runner
+            await daemon.end(signal)
+            if endsMeanwhile {
+                gate.open()
+                try await eventually("its shell has ended") { !hasChild(runner) }
+            }
+            try await daemon.start()
+            #expect(daemon.runner == runner, "the runner is the same")
+            #expect(daemon.log.contains("a run is taken up"))
+            gate.open()
+            let runs = try await ended(daemon, job)
+            #expect(runs.count == 1 && runs[0].contains("\"status\":3"), "\(runs)")
+            let output = try await daemon.timerctl("logs", "--run", run)
+            #expect(output.output == "before\nafter\n", "\(output)")
+        }
+    }
+
+    @Test("A run that is taken up is killed as any other")
+    func killed() async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = Gate(folder: daemon.folder)
+            let (job, run) = try await begin(daemon, gate)
+            await daemon.end(SIGKILL)
+            try await daemon.start()
+            try await daemon.timerctl("kill", run)
+            let runs = try await ended(daemon, job)
+            #expect(runs.count == 1 && runs[0].contains("\"signal\":15"), "\(runs)")
+        }
+    }
+
+    @Test("A timeout is kept while there is no daemon")
+    func timeout() async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = Gate(folder: daemon.folder)
+            let (job, _) = try await begin(daemon, gate, ["--timeout", "1s"])
+            let runner = daemon.runner
+            await daemon.end(SIGKILL)
+            try await eventually("it has timed out") { !hasChild(runner) }
+            try await daemon.start()
+            let runs = try await ended(daemon, job)
+            #expect(runs.count == 1 && runs[0].contains("timedOut"), "\(runs)")
+        }
+    }
+
+    @Test(
+        "Only the runner's death interrupts runs: their processes end with it, and new ones begin",
+        arguments: [false, true]
+    )
+    func runnerDies(withDaemon: Bool) async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = Gate(folder: daemon.folder)
+            let (job, _) = try await begin(daemon, gate)
+            let runner = daemon.runner
+            if withDaemon { await daemon.end(SIGKILL) }
+            let children = children(of: runner)
+            #expect(children.count == 1)
+            kill(runner, SIGKILL)
+            try await eventually("what it ran has ended") { !children.contains(where: isAlive) }
+            if withDaemon { try await daemon.start() }
+            let runs = try await ended(daemon, job)
+            #expect(runs.count == 1 && runs[0].contains("interrupted"), "\(runs)")
+            let next = try await daemon.timerctl("add", "--in", "1ms", "--", "true")
+            let after = try await ended(daemon, next.output.trimmingCharacters(in: .newlines))
+            #expect(after.count == 1 && after[0].contains("\"status\":0"), "\(after)")
+            #expect(daemon.runner != runner)
+        }
+    }
+
+    @Test("Jobs of a new database have nothing to do with runs that are left of the old one")
+    func newDatabase() async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = Gate(folder: daemon.folder)
+            let (_, run) = try await begin(daemon, gate)
+            let runner = daemon.runner
+            await daemon.end(SIGTERM)
+            for end in ["", "-wal", "-shm"] { unlink(daemon.database + end) }
+            try await daemon.start()
+            #expect(daemon.runner == runner)
+            let next = try await daemon.timerctl("add", "--in", "1ms", "--", "sh", "-c", "exit 4")
+            let job = next.output.trimmingCharacters(in: .newlines)
+            let runs = try await ended(daemon, job)
+            #expect(runs.count == 1 && runs[0].contains("\"status\":4"), "\(runs)")
+            #expect(!runs[0].contains("\"id\":\(run),"))
+            gate.open()
+        }
+    }
+}
+
+/// The children of a process.
+func children(of pid: pid_t) -> [pid_t] {
+    (readFile("/proc/\(pid)/task/\(pid)/children") ?? "").split(separator: " ").compactMap {
+        pid_t($0)
+    }
+}
+
+private func hasChild(_ pid: pid_t) -> Bool { !children(of: pid).isEmpty }

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import JobModel
+import Testing
+
+@testable import TimerD
+
+/// What holds where each run has a control group of its own, by the protocol.
+@Suite("Control groups", .timeLimit(.minutes(1))) struct ControlGroupTests {
+    /// The folder of a process's group, as it is in the file system.
+    private func folder(of pid: pid_t) throws -> String {
+        let lines = try #require(readFile("/proc/\(pid)/cgroup")).split(separator: "\n")
+        let path = try #require(lines.first { $0.hasPrefix("0::") }).dropFirst(3)
+        let mounts = try #require(readFile("/proc/self/mounts")).split(separator: "\n")
+        let mount = try #require(mounts.first { $0.contains(" cgroup2 ") })
+        return "\(mount.split(separator: " ")[1])\(path)"
+    }
+
+    @Test("It is told whether there are groups; why there are none, or what they lack")
+    func told() throws {
+        let groups = MachineGroups.groups
+        let all: ControlGroups.Controllers = [.memory, .cpu, .tasks, .io]
+        #expect(groups.areThere || groups.controllers == [])
+        #expect((groups.lack == "") == (groups.areThere && groups.controllers == all))
+        let runner = try RunnerProcess("--without-groups")
+        let without = try runner.connect().next { report in
+            if case .groups(let groups) = report { groups } else { nil }
+        }
+        let reason = "timerd-runner was started with --without-groups"
+        #expect(without == ControlGroups(areThere: false, controllers: [], lack: reason))
+    }
+
+    @Test(
+        "A run is in a group of its own, also another user's; the runner is in none of them",
+        .enabled(if: MachineGroups.areThere, MachineGroups.has),
+        arguments: geteuid() == 0 ? [nil, CredentialsTests.nobody] : [nil]
+    )
+    func own(owner: Credentials?) throws {
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        var request = ScriptedRun.request(7, "cat /proc/self/cgroup")
+        request.credentials = owner
+        try peer.send(ScriptedRun.start(request))
+        let text = String(decoding: try peer.end(of: 7).stdout, as: UTF8.self)
+        let group = try #require(text.split(separator: "\n").first { $0.hasPrefix("0::") })
+        #expect(group.hasSuffix("/run-7"))
+        let own = try folder(of: runner.pid)
+        #expect(own.hasSuffix("/runner"))
+        #expect(own.dropLast(7).hasSuffix(group.dropFirst(3).dropLast(6)))
+        #expect(access("\(own.dropLast(7))/run-7", F_OK) == -1, "it is over, and so is its group")
+    }
+
+    @Test(
+        "What has left the session is of the run: it is ended by its rules, and no sooner is the run over",
+        .enabled(if: MachineGroups.areThere, MachineGroups.has),
+        arguments: ["trap 'echo told >FOLDER/told; exit' TERM;", "trap '' TERM;", "kill -STOP $$;"]
+    )
+    func escaped(before: String) throws {
+        let folder = try TemporaryFolder()
+        chmod(folder.path, 0o777)
+        let file = folder.file("pid")
+        let left = "\(before) echo $$ >FOLDER/pid; while :; do sleep 0.01; done"
+            .replacing("FOLDER", with: folder.path)
+        // A stopped process writes its number before.
+        let script = before.hasPrefix("kill") ? "echo $$ >\(file); kill -STOP $$" : left
+        let (end, _) = try ScriptedRun.end(
+            """
+            setsid sh -c "\(script.replacing("$", with: "\\$"))" >/dev/null 2>&1 &
+            while [ ! -s \(file) ]; do sleep 0.01; done
+            """
+        ) { request in
+            if geteuid() == 0 { request.credentials = CredentialsTests.nobody }
+        }
+        #expect(end.outcome == .exited && end.code == 0 && end.survivors == [])
+        let pid = try #require(readFile(file).flatMap { pid_t($0.dropLast()) })
+        #expect(!isAlive(pid))
+        if before.hasPrefix("trap 'echo") { #expect(readFile(folder.file("told")) == "told\n") }
+    }
+
+    @Test(
+        "A signal reaches all of the group once, whatever session they have",
+        .enabled(if: MachineGroups.areThere, MachineGroups.has)
+    )
+    func signals() throws {
+        let folder = try TemporaryFolder()
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        let child = """
+            n=0; trap 'n=$((n+1)); echo $n >>NAME' HUP; trap 'exit 0' TERM
+            echo ready; while :; do sleep 0.01; done
+            """
+        let words = ["a", "b"].map { name in
+            "setsid sh -c '"
+                + child.replacing("'", with: "'\\''").replacing("NAME", with: folder.file(name))
+                + "' &"
+        }
+        var order = ScriptedRun.request(
+            1,
+            words.joined(separator: "\n") + "\ntrap '' HUP; wait; wait"
+        )
+        order.teardown = .kill
+        try peer.send(ScriptedRun.start(order))
+        var text = ""
+        try peer.next { report in
+            if case .output(_, _, _, let bytes) = report {
+                text += String(decoding: bytes, as: UTF8.self)
+            }
+            return text.split(separator: "\n").count == 2 ? () : nil
+        }
+        let rules = Teardown(steps: [.init(signal: SIGHUP, grace: .seconds(60))])
+        try peer.send(.end(run: 1, rules, asRunner: false))
+        let answer = try peer.next {
+            if case .signalled(1, let answer) = $0 { answer } else { nil }
+        }
+        #expect(answer == .sent)
+        for name in ["a", "b"] {
+            while (readFile(folder.file(name)) ?? "").isEmpty { usleep(2000) }
+        }
+        try peer.send(.end(run: 1, .standard, asRunner: false))
+        #expect(try peer.end(of: 1).end.code == SIGTERM)
+        #expect(["a", "b"].map { readFile(folder.file($0)) } == ["1\n", "1\n"])
+    }
+
+    @Test(
+        "What the owner may not signal is ended too once the run is over, and by nobody before",
+        .enabled(if: MachineGroups.areThere && geteuid() == 0, MachineGroups.has)
+    )
+    func foreign() throws {
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        var order = ScriptedRun.request(1, "echo $$; read word; exit 3")
+        order.credentials = CredentialsTests.nobody
+        order.input = []
+        order.argv = ["/bin/sh", "-c", "echo ready; while :; do sleep 0.01; done"]
+        try peer.send(ScriptedRun.start(order))
+        let pid = try peer.next { if case .started(1, let known) = $0 { known.pid } else { nil } }
+        // As a setuid program would be: of root, in the run's group.
+        let sleeper = try #require(try start(of: ["/bin/sleep", "1000"]))
+        defer { waitpid(sleeper, nil, 0) }
+        let group = try folder(of: pid)
+        try "\(sleeper)".write(toFile: group + "/cgroup.procs", atomically: false, encoding: .utf8)
+        try peer.send(.end(run: 1, .standard, asRunner: false))
+        let end = try peer.end(of: 1).end
+        #expect(end.outcome == .signalled && end.code == SIGTERM && end.survivors == [])
+        #expect(!isAlive(sleeper))
+    }
+
+    private func start(of words: [String]) throws -> pid_t? {
+        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+        defer { for word in arguments { free(word) } }
+        var pid: pid_t = 0
+        return posix_spawn(&pid, words[0], nil, nil, &arguments, environ) == 0 ? pid : nil
+    }
+
+    @Test(
+        "A runner ends and removes what one before it has left, and nothing of one that lives",
+        .enabled(if: MachineGroups.areThere, MachineGroups.has)
+    )
+    func swept() async throws {
+        let other = try RunnerProcess()
+        let dead = try RunnerProcess()
+        // The command itself ends with its runner.
+        let script = "sh -c 'while :; do sleep 0.01; done' & echo ready; wait"
+        var pids: [pid_t] = []
+        let peers = [try dead.connect(), try other.connect()]
+        for peer in peers {
+            try peer.send(ScriptedRun.start(ScriptedRun.request(1, script)))
+            pids.append(
+                try peer.next { if case .started(1, let known) = $0 { known.pid } else { nil } }
+            )
+        }
+        let left = try folder(of: dead.pid).dropLast(7)
+        let group = try folder(of: pids[0])
+        kill(dead.pid, SIGKILL)
+        _ = dead.wait()
+        #expect(readFile(group + "/cgroup.procs")?.isEmpty == false, "what it began goes on")
+        let next = try RunnerProcess(in: dead.folder)
+        _ = try next.connect().next()
+        let (pid, folder) = (pids[0], String(left))
+        try await eventually("it is ended") { !isAlive(pid) }
+        try await eventually("its group is removed") { access(folder, F_OK) == -1 }
+        #expect(isAlive(pids[1]))
+    }
+
+    @Test(
+        "What the group used is the run's, also by those whom nobody waited for",
+        .enabled(if: MachineGroups.areThere, MachineGroups.has)
+    )
+    func usage() throws {
+        let folder = try TemporaryFolder()
+        let file = folder.file("used")
+        // Orphans do not count for the process that began them. 14 is utime, in hundredths of a second.
+        let burn = """
+            while :; do i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done; read line </proc/self/stat
+            set -- ${line##*)}; [ ${12} -ge 10 ] && break; done; echo >\(file)
+            """
+        let quoted = burn.replacing("'", with: "'\\''").replacing("self", with: "$$")
+        let (end, _) = try ScriptedRun.end(
+            "(setsid sh -c '\(quoted)' &) >/dev/null; while [ ! -s \(file) ]; do sleep 0.01; done"
+        )
+        #expect(end.usage.userMicroseconds >= 100_000)
+    }
+
+    @Test("Without groups it is as it was: the process group, and nobody else")
+    func without() throws {
+        let folder = try TemporaryFolder()
+        let file = folder.file("pid")
+        let runner = try RunnerProcess("--without-groups")
+        let peer = try runner.connect()
+        let script = """
+            setsid sh -c 'echo $$ >\(file); exec sleep 1000' >/dev/null 2>&1 &
+            while [ ! -s \(file) ]; do sleep 0.01; done
+            """
+        try peer.send(ScriptedRun.start(ScriptedRun.request(1, script)))
+        #expect(try peer.end(of: 1).end.code == 0)
+        let pid = try #require(readFile(file).flatMap { pid_t($0.dropLast()) })
+        defer { kill(pid, SIGKILL) }
+        #expect(isAlive(pid))
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import JobModel
+import Testing
+
+@testable import TimerD
+
+/// What a daemon that is out of its mind may say to a real runner.
+@Suite("timerd-runner and nonsense", .timeLimit(.minutes(1))) struct RunnerNonsenseTests {
+    private func start(_ run: Int64, _ script: String) -> RunnerOrder {
+        var request = TestRunner.script(script)
+        request.run = run
+        return .start(request, files: ["/bin/sh"])
+    }
+
+    @Test(
+        "What cannot be understood ends the connection, and no run",
+        arguments: [
+            [1, 0, 0, 0, 99],
+            [2, 0, 0, 0, 2, 0],
+            [0, 0, 0, 0],
+            [255, 255, 255, 255],
+            [9, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6, 7, 8],
+            [8, 0, 0, 0, 4, 1, 2, 3, 4, 5, 6, 7],
+        ] as [[UInt8]]
+    )
+    func nonsense(frame: [UInt8]) throws {
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        try peer.send(start(1, "while :; do sleep 0.01; done"))
+        _ = try peer.next { if case .started = $0 { true } else { nil } }
+        try peer.send(frame + [UInt8](repeating: 0, count: 4))
+        #expect(throws: RunnerPeer.Ended.self) { while true { _ = try peer.next() } }
+        let next = try runner.connect()
+        try next.send(.end(run: 1, .kill, asRunner: false))
+        #expect(try next.end(of: 1).end.code == SIGKILL)
+    }
+
+    @Test(
+        "Frames that are changed by chance end no sound run and not the runner",
+        arguments: UInt64(1)...4
+    )
+    func changed(seed: UInt64) throws {
+        let runner = try RunnerProcess()
+        var dice = Dice(seed: seed)
+        var sound: RunnerPeer? = try runner.connect()
+        try sound?.send(start(1, "echo kept; exit 6"))
+        _ = try sound?.next { if case .started(1, _) = $0 { true } else { nil } }
+        sound = nil
+        let orders: [RunnerOrder] = [
+            .hello(version: 1), start(99, "exit 1"), .stored(run: 98),
+            .end(run: 97, .standard, asRunner: false),
+        ]
+        for _ in 0..<60 {
+            let peer = try runner.connect()
+            for _ in 0..<8 {
+                var frame = orders.randomElement(using: &dice)?.frame ?? []
+                // Neither its kind, which might say that all is to end, nor the whole number of its run, which
+                // might be the sound one's.
+                for _ in 0..<Int.random(in: 1...4, using: &dice) where frame.count > 13 {
+                    let place = Int.random(in: 13..<frame.count, using: &dice)
+                    frame[place] = UInt8.random(in: 0...255, using: &dice)
+                }
+                if dice.isTrue(0.1) { frame = Array(frame.dropLast(3)) }
+                // It has closed the connection: the next one is another.
+                do { try peer.send(frame) } catch is RunnerPeer.Ended { break }
+            }
+        }
+        let (end, stdout, _) = try runner.connect().end(of: 1)
+        #expect(end.code == 6 && stdout == Array("kept\n".utf8))
+        #expect(try runner.peakKilobytes < 8 << 10)
+    }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSpawn
+import Foundation
+import Glibc
+
+@testable import TimerD
+
+/// A runner of a test's own, and the connections of daemons to it.
+///
+/// Used by one test, one call after the other.
+final class RunnerProcess {
+    let pid: pid_t
+    let folder: TemporaryFolder
+    /// Where it listens.
+    let path: String
+
+    /// `folder`: that of another runner, in whose place this one comes.
+    init(_ arguments: String..., in folder: TemporaryFolder? = nil) throws {
+        let folder = try folder ?? TemporaryFolder()
+        self.folder = folder
+        path = folder.path + "/runner"
+        unlink(path)
+        let listener = try Self.socket(path) { bind($0, $1, $2) }
+        defer { Glibc.close(listener) }
+        listen(listener, 8)
+        let program = DaemonProcess.programs + "/timerd-runner"
+        var words: [UnsafeMutablePointer<CChar>?] =
+            ([program] + arguments).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var pid: Int32 = 0
+        let error = cspawn_program(program, &words, listener, &pid)
+        guard error == 0 else { throw POSIXError(POSIXErrorCode(rawValue: error) ?? .EIO) }
+        self.pid = pid
+    }
+
+    /// Ends it, unless a test has done so.
+    deinit {
+        kill(pid, SIGKILL)
+        waitpid(pid, nil, 0)
+    }
+
+    /// A daemon that has said hello.
+    func connect(version: UInt32 = 1) throws -> RunnerPeer {
+        let peer = try RunnerPeer(path: path)
+        try peer.send(.hello(version: version))
+        return peer
+    }
+
+    /// The most memory that it had so far.
+    var peakKilobytes: Int {
+        get throws {
+            let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+            let peak = status.split(separator: "\n").first { $0.hasPrefix("VmHWM") }
+            return peak.flatMap { Int($0.filter(\.isNumber)) } ?? .max
+        }
+    }
+
+    /// The exit status, once it has ended; nil if it was killed.
+    func wait() -> Int32? {
+        var status: CInt = 0
+        waitpid(pid, &status, 0)
+        return status & 0x7F == 0 ? status >> 8 & 0xFF : nil
+    }
+
+    fileprivate static func socket(
+        _ path: String,
+        _ attach: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
+    ) throws -> CInt {
+        let descriptor = Glibc.socket(
+            AF_UNIX,
+            CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue),
+            0
+        )
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let result = withUnsafePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                attach(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard result == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+        return descriptor
+    }
+}
+
+/// Waits for children of this process that nobody else waits for, from a thread of each.
+///
+/// A zombie that stays would be all that the tests' library sees, which waits for the processes of its exit tests.
+func reap(_ pid: pid_t) {
+    Thread.detachNewThread { waitpid(pid, nil, 0) }
+}
+
+/// A daemon's end of a connection.
+final class RunnerPeer {
+    struct Ended: Error {}
+    struct TimedOut: Error {}
+
+    private let descriptor: CInt
+    private var bytes: [UInt8] = []
+
+    /// Connects with the runner that listens there.
+    init(path: String) throws {
+        descriptor = try RunnerProcess.socket(path) { Glibc.connect($0, $1, $2) }
+    }
+
+    deinit { close(descriptor) }
+
+    func send(_ order: RunnerOrder) throws { try send(order.frame) }
+
+    /// Ends all runs with SIGKILL, and with the last one the runner.
+    func endAll() throws {
+        try send(.hello(version: 1))
+        var open: Set<Int64> = []
+        _ = try next { report in
+            if case .known(let run, _) = report { open.insert(run) }
+            return if case .synced = report { true } else { nil }
+        }
+        for run in open { try send(.end(run: run, .kill, asRunner: true)) }
+        while !open.isEmpty {
+            let run = try next { if case .ended(let run, _) = $0 { run } else { nil } }
+            open.remove(run)
+            try send(.stored(run: run))
+        }
+        try send(.endAll)
+        // Until it closes the connection.
+        while true { _ = try next() }
+    }
+
+    func send(_ frame: [UInt8]) throws {
+        var rest = frame[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { throw Ended() }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Sends `frame` again and again, `most` times at most, until nothing more is taken; returns how many were sent
+    /// to their end.
+    func sendWhileTaken(_ frame: [UInt8], most: Int) throws -> Int {
+        let all = (0..<most).flatMap { _ in frame }
+        var count = 0
+        while count < all.count {
+            var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            guard Glibc.poll(&poll, 1, 300) == 1 else { break }
+            let sent = all[count...].withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL | MSG_DONTWAIT))
+            }
+            guard sent >= 0 || errno == EAGAIN else { throw Ended() }
+            count += max(sent, 0)
+        }
+        return count / frame.count
+    }
+
+    /// The next report; a limit of 30 s is for a runner that says nothing.
+    func next() throws -> RunnerReport {
+        while true {
+            if bytes.count >= 4 {
+                let size = bytes.prefix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
+                if bytes.count >= 4 + size {
+                    defer { bytes.removeFirst(4 + size) }
+                    guard let report = RunnerReport(bytes[4..<4 + size]) else { throw Ended() }
+                    return report
+                }
+            }
+            var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard Glibc.poll(&poll, 1, 30_000) == 1 else { throw TimedOut() }
+            var piece = [UInt8](repeating: 0, count: 65_536)
+            let count = read(descriptor, &piece, piece.count)
+            guard count > 0 else { throw Ended() }
+            bytes += piece.prefix(count)
+        }
+    }
+
+    /// Reads up to the first report for which `wanted` is not nil.
+    func next<Value>(_ wanted: (RunnerReport) -> Value?) throws -> Value {
+        while true {
+            if let value = wanted(try next()) { return value }
+        }
+    }
+
+    /// All that comes of a run, up to its end.
+    func end(of run: Int64) throws -> (end: RunnerReport.End, stdout: [UInt8], stderr: [UInt8]) {
+        var stdout = OutputCapture(limit: 1 << 20)
+        var stderr = OutputCapture(limit: 1 << 20)
+        return try next { report in
+            switch report {
+            case .output(run, .stdout, _, let bytes):
+                bytes.withUnsafeBytes { stdout.append($0) }
+            case .output(run, .stderr, _, let bytes):
+                bytes.withUnsafeBytes { stderr.append($0) }
+            case .ended(run, let end): return (end, stdout.bytes, stderr.bytes)
+            default: break
+            }
+            return nil
+        }
+    }
+}
