@@ -2,6 +2,7 @@
 
 import Glibc
 import NIOCore
+import Platform
 import TimerControl
 
 /// The process at the other end of a connection, as the kernel saw it connect.
@@ -20,19 +21,12 @@ struct Peer: Hashable, Sendable {
 }
 
 enum PeerCredentials {
-    /// `struct ucred` of unix(7), which Glibc's module leaves out.
-    private struct Credentials {
-        var pid: Int32 = 0
-        var uid: UInt32 = 0
-        var gid: UInt32 = 0
-    }
-
     /// Asks the kernel who is at the other end (SO_PEERCRED).
     static func peer(of channel: any Channel) -> EventLoopFuture<Peer> {
         guard let provider = channel as? any SocketOptionProvider else {
             return channel.eventLoop.makeFailedFuture(ChannelError.operationUnsupported)
         }
-        let credentials: EventLoopFuture<Credentials> = provider.unsafeGetSocketOption(
+        let credentials: EventLoopFuture<UnixCredentials> = provider.unsafeGetSocketOption(
             level: .socket,
             name: NIOBSDSocket.Option(rawValue: SO_PEERCRED)
         )

@@ -25,11 +25,20 @@ final class EpollLoop: Sendable {
         var ready: @Sendable () -> Void
     }
 
+    private struct Alarm {
+        var due: SuspendingClock.Instant
+        var body: @Sendable () -> Void
+    }
+
     private struct State {
         /// By numbers that are used once: those of descriptors are used again within a turn.
         var entries: [UInt64: Entry] = [:]
         var lastNumber = EpollLoop.bellNumber
         var work: [@Sendable () -> Void] = []
+        /// What is to be done later, the soonest first.
+        var alarms: [Alarm] = []
+        /// Whether the thread looks for work before it sleeps again: then it need not be woken.
+        var isAwake = true
         /// Resumed at the end; there is one once the thread is to end.
         var stopped: [CheckedContinuation<Void, Never>] = []
         var hasEnded = false
@@ -109,13 +118,26 @@ final class EpollLoop: Sendable {
 
     /// Runs `body` on the loop's thread, in the order in which it was given; here, once that has ended.
     func perform(_ body: @escaping @Sendable () -> Void) {
-        let (isRefused, isFirst) = state.withLock { state in
+        let (isRefused, sleeps) = state.withLock { state in
             guard !state.hasEnded else { return (true, false) }
+            defer { state.isAwake = true }
             state.work.append(body)
-            return (false, state.work.count == 1)
+            return (false, !state.isAwake)
         }
         if isRefused { body() }
-        if isFirst { ring() }
+        if sleeps { ring() }
+    }
+
+    /// Runs `body` on the loop's thread once `time` has passed, without that of the machine's sleep; not at all
+    /// where the loop ends before.
+    func perform(after time: Duration, _ body: @escaping @Sendable () -> Void) {
+        let alarm = Alarm(due: .now + time, body: body)
+        perform {
+            self.state.withLock { state in
+                let place = state.alarms.firstIndex { $0.due > alarm.due }
+                state.alarms.insert(alarm, at: place ?? state.alarms.endIndex)
+            }
+        }
     }
 
     /// Ends the thread once it has done what it was given before, and closes what is watched; returns
@@ -156,31 +178,54 @@ final class EpollLoop: Sendable {
         ignoreBrokenPipes()
         var events = [epoll_event](repeating: epoll_event(), count: Self.mostPerTurn)
         while state.withLock({ $0.stopped.isEmpty }) {
-            let count = epoll_wait(epoll.rawValue, &events, CInt(events.count), -1)
+            let count = epoll_wait(epoll.rawValue, &events, CInt(events.count), patience())
             // A failed wait (EINTR) is a turn without events.
             for event in events.prefix(Int(max(count, 0))) {
                 let number = event.data.u64
                 // One that was ended earlier in this turn is not called any more.
                 state.withLock { $0.entries[number]?.ready }?()
-                if number == Self.bellNumber { work() }
+                if number == Self.bellNumber { silenceBell() }
             }
+            for body in dueWork() { body() }
         }
         end()
     }
 
-    private func work() {
+    /// How long there is nothing to do, in ms; -1 for ever.
+    private func patience() -> CInt {
+        state.withLock { state in
+            guard state.work.isEmpty else { return 0 }
+            state.isAwake = false
+            guard let due = state.alarms.first?.due else { return -1 }
+            // Rounded up: epoll_wait would return just before the date, again and again.
+            let milliseconds = SuspendingClock.now.duration(to: due) / .milliseconds(1) + 1
+            return CInt(min(max(milliseconds, 0), 1_000_000))
+        }
+    }
+
+    private func silenceBell() {
         var rings: UInt64 = 0
         read(bell.rawValue, &rings, MemoryLayout.size(ofValue: rings))
-        let work = state.withLock { state in
+    }
+
+    private func dueWork() -> [@Sendable () -> Void] {
+        state.withLock { state in
+            state.isAwake = true
             defer { state.work = [] }
-            return state.work
+            guard let first = state.alarms.first, first.due <= .now else { return state.work }
+            let date = SuspendingClock.now
+            let isDue = state.alarms.prefix { $0.due <= date }
+            state.alarms.removeFirst(isDue.count)
+            return state.work + isDue.map(\.body)
         }
-        for body in work { body() }
     }
 
     private func end() {
         let last = state.withLock { state in
-            defer { (state.entries, state.work, state.stopped) = ([:], [], []) }
+            defer {
+                (state.entries, state.work, state.stopped) = ([:], [], [])
+                state.alarms = []
+            }
             state.hasEnded = true
             return state
         }

@@ -99,24 +99,34 @@ import TimerControl
         }
     }
 
-    @Test("While it drains, the status says what the trouble is")
-    func trouble() async throws {
+    @Test("A run goes on, and its end is stored once the database is back")
+    func runs() async throws {
         try await DaemonProcess.with { daemon in
-            let gate = daemon.folder + "/gate"
+            let (gate, there) = (daemon.folder + "/gate", daemon.folder + "/there")
             #expect(mkfifo(gate, 0o600) == 0)
-            _ = try await daemon.timerctl("add", "--in", "1ms", "--", "sh", "-c", "cat \(gate)")
+            let added = try await daemon.timerctl(
+                "add",
+                "--in",
+                "1ms",
+                "--",
+                "sh",
+                "-c",
+                "echo >\(there); cat \(gate); exit 3"
+            )
+            try await eventually("the run is in progress") { access(there, F_OK) == 0 }
             let client = try await ControlClient.connect(to: daemon.socket)
-            while try await client.status().running == 0 { try Task.checkCancellation() }
-            #expect(unlink(daemon.database) == 0)
+            #expect(rename(daemon.database, daemon.database + ".away") == 0)
             await #expect(throws: (any Error).self) {
                 try await client.addJob(JobDefinition(schedule: .init(in: "1h")))
             }
-            let trouble = try await client.status().trouble
-            #expect(trouble?.contains("'\(daemon.database)' was removed") == true)
-            let opened = open(gate, O_WRONLY)
-            close(opened)
             await client.close()
             #expect(await daemon.end(0) == .exited(74))
+            #expect(rename(daemon.database + ".away", daemon.database) == 0)
+            try await daemon.start()
+            let opened = open(gate, O_WRONLY)
+            close(opened)
+            let job = added.output.trimmingCharacters(in: .newlines)
+            #expect(try await daemon.finishedRun(job).status == 3)
         }
     }
 }

@@ -63,7 +63,7 @@ final class RunnerProcess {
         return status & 0x7F == 0 ? status >> 8 & 0xFF : nil
     }
 
-    fileprivate static func socket(
+    static func socket(
         _ path: String,
         _ attach: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
     ) throws -> CInt {

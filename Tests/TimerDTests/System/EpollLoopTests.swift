@@ -127,6 +127,33 @@ import Testing
         await loop.stop()
     }
 
+    @Test(
+        "What is for later comes in the order of its dates, each not before its own; none comes after the end"
+    )
+    func later() async throws {
+        let done = Locked<[Int]>([])
+        let isDone = Latch()
+        let wait = Duration.milliseconds(2)
+        let begun = SuspendingClock.now
+        loop.perform { [loop] in
+            for (number, hours) in [(2, -1), (0, -3), (1, -2)] {
+                loop.perform(after: .seconds(hours * 3600)) {
+                    done.withLock { $0.append(number) }
+                }
+            }
+            loop.perform(after: wait) {
+                done.withLock { $0.append(SuspendingClock.now - begun < wait ? -1 : 3) }
+                isDone.open()
+            }
+        }
+        await isDone.wait()
+        #expect(done.withLock { $0 } == [0, 1, 2, 3])
+        loop.perform(after: .seconds(3600)) { done.withLock { $0.append(4) } }
+        await loop.stop()
+        loop.perform(after: .zero) { done.withLock { $0.append(5) } }
+        #expect(done.withLock { $0 } == [0, 1, 2, 3])
+    }
+
     @Test("The loop is freed once it has stopped")
     func isFreed() async throws {
         weak var freed: EpollLoop?

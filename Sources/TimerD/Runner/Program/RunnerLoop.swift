@@ -48,11 +48,7 @@ struct SocketRunnerLoop: RunnerLoop {
     func perform(_ work: @escaping @Sendable () -> Void) { loop.perform(work) }
 
     func perform(after time: Duration, _ work: @escaping @Sendable () -> Void) {
-        Task { [loop] in
-            // try?: nobody cancels it.
-            try? await Task.sleep(for: time)
-            loop.perform(work)
-        }
+        loop.perform(after: time, work)
     }
 
     func perform(afterEndOf pid: Int32, _ work: @escaping @Sendable () -> Void) {

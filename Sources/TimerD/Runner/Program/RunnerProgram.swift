@@ -32,6 +32,17 @@ struct RunnerProgram: Sendable {
 
     /// Opens a connection with the runner that listens, or else with one that this starts.
     func connect() throws(RunnerUnreachable) -> FileDescriptor {
+        let connection = try connected()
+        do throws(RunnerUnreachable) {
+            try check(connection)
+        } catch {
+            connection.closeForGood()
+            throw error
+        }
+        return connection
+    }
+
+    private func connected() throws(RunnerUnreachable) -> FileDescriptor {
         do throws(Errno) {
             return try attached { Glibc.connect($0, $1, $2) }
         } catch  where error == .connectionRefused || error == .noSuchFileOrDirectory {
@@ -43,6 +54,21 @@ struct RunnerProgram: Sendable {
             return try attached { Glibc.connect($0, $1, $2) }
         } catch {
             throw unreachable("connect to", error)
+        }
+    }
+
+    /// Another user's program would be told every command, and could say what it likes of its end.
+    private func check(_ connection: FileDescriptor) throws(RunnerUnreachable) {
+        let peer: UnixCredentials
+        do throws(Errno) {
+            peer = try UnixCredentials(peerOf: connection)
+        } catch {
+            throw unreachable("ask who listens at", error)
+        }
+        guard [0, geteuid()].contains(peer.uid) else {
+            throw RunnerUnreachable(
+                "user \(peer.uid) listens at '\(socket)', accepted is user \(geteuid()) or root"
+            )
         }
     }
 

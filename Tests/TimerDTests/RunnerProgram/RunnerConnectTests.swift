@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Subprocess
+import SystemPackage
+import Testing
+
+@testable import TimerD
+
+/// What keeps a daemon from a runner, and how it says so.
+@Suite("Runners that cannot be reached", .timeLimit(.minutes(1))) struct RunnerConnectTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func refusal(of program: RunnerProgram) -> String? {
+        do throws(RunnerUnreachable) {
+            try program.connect().closeForGood()
+            return nil
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test("The program is not there")
+    func missing() {
+        let path = folder.file("timerd-runner")
+        let program = RunnerProgram(executable: path, socket: folder.file("socket"))
+        #expect(
+            refusal(of: program) == "cannot start '\(path)': no such file or directory"
+        )
+        // No later daemon is to wait for it.
+        #expect(access(program.socket, F_OK) != 0)
+    }
+
+    @Test("The path is too long for a socket, or leads through a folder that is not there")
+    func path() {
+        let long = folder.file(String(repeating: "x", count: 108))
+        #expect(
+            refusal(of: RunnerProgram(socket: long))
+                == "cannot connect to '\(long)': file name too long"
+        )
+        let lost = folder.file("none/socket")
+        #expect(
+            refusal(of: RunnerProgram(socket: lost))
+                == "cannot listen at '\(lost)': no such file or directory"
+        )
+    }
+
+    @Test("Another user's program listens there", .enabled(if: geteuid() == 0))
+    func stranger() async throws {
+        let path = folder.file("socket")
+        let listener = try RunnerProcess.socket(path) { bind($0, $1, $2) }
+        defer { close(listener) }
+        // The kernel notes who calls listen(2).
+        let uid: UInt32 = 65_534
+        let words = DaemonProcess.words(as: uid, ["perl", "-e", "listen(STDIN, 8) or die $!"])
+        let result = try await run(
+            .name(words[0]),
+            arguments: Arguments(Array(words.dropFirst())),
+            input: .fileDescriptor(
+                FileDescriptor(rawValue: listener),
+                closeAfterSpawningProcess: false
+            ),
+            output: .discarded,
+            error: .string(limit: 4096)
+        )
+        #expect(result.terminationStatus.isSuccess, "\(result.standardError)")
+        #expect(
+            refusal(of: RunnerProgram(socket: path))
+                == "user \(uid) listens at '\(path)', accepted is user 0 or root"
+        )
+    }
+}
