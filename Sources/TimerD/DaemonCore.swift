@@ -6,6 +6,7 @@ import NIOCore
 import NIOPosix
 import RunLoopTimers
 import Schedules
+import SystemPackage
 import TimerControl
 
 /// The loops that the parts work on.
@@ -89,6 +90,11 @@ struct DaemonCore {
         } connect: { () throws(RunnerUnreachable) in
             try program.connect()
         }
+        let echo = try await started.start {
+            OutputEcho(to: .standardOutput, log: log)
+        } stop: {
+            $0.stop()
+        }
         let scheduler = Scheduler(
             loop: loops.timers,
             clock: clock,
@@ -100,6 +106,7 @@ struct DaemonCore {
             eventSequenceEnd: store.state.eventSequenceEnd,
             epochBefore: store.state.runnerEpoch,
             settings: SchedulerSettings(configuration, account: account),
+            echo: echo,
             log: log
         )
         self.scheduler = scheduler

@@ -7,6 +7,8 @@ import TimerControl
 /// A running `timerd`, and what the kernel says of it.
 struct DaemonProcess: Sendable {
     let pid: pid_t
+    /// The `timerd-runner` that minds its runs, and ends behind it.
+    let runner: pid_t
     let socket: String
     /// From before its exec to its first answer to `daemon.status`.
     let startTime: Duration
@@ -32,14 +34,16 @@ struct DaemonProcess: Sendable {
             settings: settings,
             log: log
         )
+        let runner: pid_t
         do {
-            try await firstAnswer(of: pid, at: socket, log: log)
+            runner = try await firstAnswer(of: pid, at: socket, log: log)
         } catch {
             kill(pid, SIGKILL)
             waitpid(pid, nil, 0)
             throw error
         }
-        return DaemonProcess(pid: pid, socket: socket, startTime: ContinuousClock.now - start)
+        let time = ContinuousClock.now - start
+        return DaemonProcess(pid: pid, runner: runner, socket: socket, startTime: time)
     }
 
     /// Runs `body` with a daemon, which is stopped afterwards whatever happens.
@@ -104,9 +108,11 @@ struct DaemonProcess: Sendable {
         return (Double(resident) / 1024, Double(share) / 1024)
     }
 
-    /// The processor time of all its threads so far, in seconds; whatever else the machine does
-    /// changes it little.
-    var processorTime: Double {
+    /// The processor time of all its threads and of its runner so far, in seconds; whatever else the machine
+    /// does changes it little.
+    var processorTime: Double { Self.processorTime(of: pid) + Self.processorTime(of: runner) }
+
+    private static func processorTime(of pid: pid_t) -> Double {
         var clock = clockid_t()
         var time = timespec()
         guard clock_getcpuclockid(pid, &clock) == 0, clock_gettime(clock, &time) == 0 else {
@@ -143,14 +149,20 @@ struct DaemonProcess: Sendable {
 
     // MARK: - Starting
 
-    private static func firstAnswer(of pid: pid_t, at socket: String, log: String) async throws {
+    /// Waits for it; returns the runner.
+    private static func firstAnswer(
+        of pid: pid_t,
+        at socket: String,
+        log: String
+    ) async throws -> pid_t {
         let end = ContinuousClock.now + .seconds(60)
         while ContinuousClock.now < end {
             do {
                 let client = try await ControlClient.connect(to: socket)
-                _ = try await client.call(.status, as: JSONValue.self)
+                let runner = try await client.status().runner?.pid
                 await client.close()
-                return
+                guard let runner else { throw BenchmarkError("timerd has no runner") }
+                return runner
             } catch let error as ClientError where error.reason == .noDaemon {
                 guard waitpid(pid, nil, WNOHANG) == 0 else {
                     throw BenchmarkError(

@@ -75,7 +75,7 @@ struct Runs: AsyncParsableCommand {
             Figure("\(atOnce) at once", over: measured.map(\.rate), .perSecond)
                 .beside("posix_spawn, waitpid", measured.median(\.bareRate)),
             Figure("the same, round by round", over: ratios, .ratio)
-                .expecting("at least 0.7", Samples(ratios).median >= 0.7),
+                .expecting("at least 0.8", Samples(ratios).median >= 0.8),
             Figure("processor time beside the program's", over: measured.map(\.cost), .microseconds)
                 .beside("posix_spawn, waitpid", measured.median(\.bareCost)),
         ]

@@ -56,6 +56,9 @@ extension Configuration {
         func number(_ setting: Setting, _ value: inout Int) {
             value = reader.int(forKey: ConfigKey([setting.rawValue]), default: value)
         }
+        func flag(_ setting: Setting, _ value: inout Bool) {
+            value = reader.bool(forKey: ConfigKey([setting.rawValue]), default: value)
+        }
         func span(_ setting: Setting, _ value: inout Duration) {
             // try?: a setting was checked when it was read; one that is not set is empty here.
             guard let span = try? TimeSpan(parsing: text(setting, "")) else { return }
@@ -80,10 +83,8 @@ extension Configuration {
         number(.maxFiresPerSecondPerUser, &maxFiresPerSecondPerUser)
         number(.maxBytesPerUser, &maxBytesPerUser)
         runLimits = list(.runLimits)
-        pamSessions = reader.bool(
-            forKey: ConfigKey([Setting.pamSessions.rawValue]),
-            default: pamSessions
-        )
+        flag(.pamSessions, &pamSessions)
+        flag(.outputOnStdout, &outputOnStdout)
         number(.runsKept, &runsKept)
         number(.eventsKept, &eventsKept)
         number(.maxConnections, &maxConnections)
@@ -134,7 +135,7 @@ extension Configuration {
             (.maxFiresPerSecondPerUser, .integer(Int64(maxFiresPerSecondPerUser))),
             (.maxBytesPerUser, .integer(Int64(maxBytesPerUser))),
             (.runLimits, .array(runLimits.map { .string($0) })),
-            (.pamSessions, .bool(pamSessions)),
+            (.pamSessions, .bool(pamSessions)), (.outputOnStdout, .bool(outputOnStdout)),
             (.runsKept, .integer(Int64(runsKept))),
             (.historyMaxAge, span(historyMaxAge)),
             (.endedJobsMaxAge, span(endedJobsMaxAge)),

@@ -38,6 +38,8 @@ public struct Configuration: Hashable, Sendable {
     public var runLimits: [String] = []
     /// Whether a daemon that runs as root opens a PAM session around each run of another user.
     public var pamSessions = true
+    /// Whether what runs write goes to the daemon's standard output too.
+    public var outputOnStdout = false
 
     public var maxConnections = 1000
     public var maxConnectionsPerUser = 900
@@ -86,6 +88,7 @@ extension SchedulerSettings {
         // They were accepted when the configuration was read.
         runLimits = RunLimits(configuration.runLimits) ?? RunLimits()
         pamSessions = configuration.pamSessions
+        outputOnStdout = configuration.outputOnStdout
         maxJobsPerUser = configuration.maxJobsPerUser
         maxFiresPerSecondPerUser = configuration.maxFiresPerSecondPerUser
     }

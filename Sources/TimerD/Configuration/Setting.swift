@@ -10,7 +10,7 @@ enum Setting: String, CaseIterable {
     case database, socket, runner, logLevel, drainTime
     case maxRuns, maxRunsPerUser, maxJobsPerUser, maxFiresPerSecondPerUser
     case maxBytesPerUser
-    case runLimits, pamSessions
+    case runLimits, pamSessions, outputOnStdout
     case runsKept, historyMaxAge, endedJobsMaxAge, eventsKept, eventsMaxAge
     case maxConnections, maxConnectionsPerUser, maxInFlight, maxInFlightPerUser
     case listen
@@ -49,7 +49,7 @@ enum Setting: String, CaseIterable {
         case .listen: .address
         case .allow, .deny: .users
         case .runLimits: .limits
-        case .pamSessions: .flag
+        case .pamSessions, .outputOnStdout: .flag
         }
     }
 

@@ -13,6 +13,7 @@ final class RunOutput: Sendable {
         var stdout: OutputCapture
         var stderr: OutputCapture
         var isStored = false
+        var echo: RunEcho?
 
         /// Whether there is more than a reader at `position` knows.
         func hasNews(for position: OutputPosition) -> Bool {
@@ -50,16 +51,21 @@ final class RunOutput: Sendable {
     var isStored: Bool { state.value.isStored }
 
     func append(_ bytes: UnsafeRawBufferPointer, to stream: Stream) {
-        change(stream) { $0.append(bytes) }
+        change(stream) { capture, echo in
+            capture.append(bytes)
+            echo?.take(bytes, of: stream)
+        }
     }
 
     /// Appends bytes that begin at `position` of the stream: those that are there already are left out, and
     /// those between were lost on the way here.
     func append(_ bytes: ArraySlice<UInt8>, from position: Int64, to stream: Stream) {
-        change(stream) { capture in
+        change(stream) { capture, echo in
             capture.skip(to: position)
             let known = min(max(capture.end - position, 0), Int64(bytes.count))
-            bytes.dropFirst(Int(known)).withUnsafeBytes { capture.append($0) }
+            let news = bytes.dropFirst(Int(known))
+            news.withUnsafeBytes { capture.append($0) }
+            echo?.take(news, of: stream)
         }
     }
 
@@ -70,17 +76,28 @@ final class RunOutput: Sendable {
         other.append(now.stderr[...], from: Int64(now.stderrDropped), to: .stderr)
     }
 
-    private func change(_ stream: Stream, _ body: (inout OutputCapture) -> Void) {
+    /// From now on what is appended goes to `echo` too.
+    func echo(to echo: RunEcho) { state.change { $0.echo = echo } }
+
+    private func change(
+        _ stream: Stream,
+        _ body: (inout OutputCapture, inout RunEcho?) -> Void
+    ) {
         state.change { state in
             switch stream {
-            case .stdout: body(&state.stdout)
-            case .stderr: body(&state.stderr)
+            case .stdout: body(&state.stdout, &state.echo)
+            case .stderr: body(&state.stderr, &state.echo)
             }
         }
     }
 
     /// The run is over, and the store has what it wrote.
-    func noteStored() { state.change { $0.isStored = true } }
+    func noteStored() {
+        state.change { state in
+            state.isStored = true
+            state.echo?.finish()
+        }
+    }
 
     /// Returns once there is a byte beyond `position` or the run's output is stored; at once, if
     /// that is so or the task is cancelled.

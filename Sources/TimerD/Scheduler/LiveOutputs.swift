@@ -12,6 +12,10 @@ final class LiveOutputs: Sendable {
     }
 
     private let state = Observable(State())
+    /// Where what is written goes too, if the settings say so; nil for nowhere.
+    private let echo: OutputEcho?
+
+    init(echo: OutputEcho? = nil) { self.echo = echo }
 
     /// Nil before the run's start, and once the store has its output.
     subscript(run: RunID) -> RunOutput? { state.value.outputs[run] }
@@ -19,7 +23,9 @@ final class LiveOutputs: Sendable {
     /// How many runs have begun up to now.
     var begun: Int { state.value.begun }
 
-    func begin(_ run: RunID, _ output: RunOutput) {
+    /// `job`: whose lines they are, where they are to be echoed; nil where they are not.
+    func begin(_ run: RunID, _ output: RunOutput, echoAs job: String? = nil) {
+        if let echo, let job { output.echo(to: RunEcho(echo, job: job, run: run.description)) }
         state.change { state in
             state.outputs[run] = output
             state.begun += 1

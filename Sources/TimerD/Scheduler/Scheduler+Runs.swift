@@ -34,7 +34,8 @@ extension Scheduler {
             ) async throws(RunBreak) -> RunResult
     ) {
         var command = command
-        outputs.begin(command.run, command.output)
+        let job = command.job.definition.name ?? command.job.id.description
+        outputs.begin(command.run, command.output, echoAs: settings.outputOnStdout ? job : nil)
         let (runner, accounts, settings, clock) = (runner, accounts, settings, clock)
         // Detached: nothing of a run's preparation is to happen on the timers' thread.
         command.task = Task.detached(executorPreference: pool) { [command] in

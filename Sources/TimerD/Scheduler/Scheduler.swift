@@ -64,7 +64,7 @@ actor Scheduler {
     /// Which of them have a place among the runs, and whose is next.
     var places: RunQueue
     /// What the runs in progress have written, until the store has it.
-    nonisolated let outputs = LiveOutputs()
+    nonisolated let outputs: LiveOutputs
     var standing = RunnerStanding()
     /// Why no command begins now: whatever minds the runs does not answer, or has no room; else nil.
     var runnerTrouble: String? { standing.trouble }
@@ -95,6 +95,7 @@ actor Scheduler {
         eventSequenceEnd: Int64,
         epochBefore: Int64? = nil,
         settings: SchedulerSettings,
+        echo: OutputEcho? = nil,
         log: Logger,
         findZone: @escaping ZoneRules.Finder = ZoneRules.inDatabase
     ) {
@@ -105,6 +106,7 @@ actor Scheduler {
         self.runner = runner
         self.epochBefore = epochBefore
         self.accounts = accounts
+        outputs = LiveOutputs(echo: echo)
         self.targets = targets
         self.pool = pool
         self.settings = settings

@@ -19,6 +19,8 @@ struct SchedulerSettings: Sendable {
     var runLimits = RunLimits()
     /// Whether a PAM session is opened around the runs of others than the daemon's own user.
     var pamSessions = false
+    /// Whether what runs write goes to the daemon's standard output too.
+    var outputOnStdout = false
     /// How many live jobs a user may have; root may have any number.
     var maxJobsPerUser = 10_000
     /// How many fires of one user begin in a second, in the long run.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import DequeModule
 import Glibc
 import Platform
 import SystemPackage
@@ -15,7 +14,11 @@ final class SocketRunnerLink: RunnerLink, @unchecked Sendable {
     /// While there is no room for what is to be written.
     private var room: EpollLoop.Watch?
     private var incoming: [UInt8] = []
-    private var outgoing = Deque<ArraySlice<UInt8>>()
+    /// Orders, of which so many bytes are written.
+    private var outgoing: [UInt8] = []
+    private var written = 0
+    /// Whether they are written at the end of the loop's turn: one message for all that it begins.
+    private var isToWrite = false
     private let take: @Sendable (RunnerReport) -> Void
     private let ended: @Sendable (_ reason: String) -> Void
     private var hasEnded = false
@@ -44,12 +47,17 @@ final class SocketRunnerLink: RunnerLink, @unchecked Sendable {
         let frame = order.frame
         guard frame.count <= Self.frameLimit else { return false }
         guard !hasEnded else { return true }
-        outgoing.append(frame[...])
-        if room == nil { write() }
+        outgoing += frame
+        if room == nil, !isToWrite {
+            isToWrite = true
+            loop.perform { self.writeNow() }
+        }
         return true
     }
 
     func close(_ reason: String) {
+        // What was said before.
+        writeNow()
         guard !hasEnded, let reads else { return }
         hasEnded = true
         loop.end(reads)
@@ -61,18 +69,30 @@ final class SocketRunnerLink: RunnerLink, @unchecked Sendable {
 
     // MARK: - Out
 
+    private func writeNow() {
+        guard isToWrite else { return }
+        isToWrite = false
+        write()
+    }
+
     private func write() {
-        while let next = outgoing.first {
-            let count = next.withUnsafeBytes { bytes in
-                Glibc.write(descriptor.rawValue, bytes.baseAddress, bytes.count)
+        while written < outgoing.count {
+            let count = outgoing.withUnsafeBytes { bytes in
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
+                return Glibc.write(descriptor.rawValue, rest.baseAddress, rest.count)
             }
             guard count >= 0 else {
                 if errno == EINTR { continue }
-                return errno == EAGAIN ? waitForRoom() : close(.last)
+                guard errno == EAGAIN else { return close(.last) }
+                outgoing.removeFirst(written)
+                written = 0
+                return waitForRoom()
             }
-            outgoing[0] = next.dropFirst(count)
-            if outgoing[0].isEmpty { outgoing.removeFirst() }
+            written += count
         }
+        // The room of a long order is not kept.
+        outgoing.removeAll(keepingCapacity: outgoing.capacity <= Self.pieceSize)
+        written = 0
         if let room { loop.end(room) }
         room = nil
     }

@@ -30,7 +30,7 @@ protocol RunnerLoop: Sendable {
 
 /// A connection with the runner; to be used on its loop's thread.
 protocol RunnerLink: AnyObject, Sendable {
-    /// Sends an order; false for one that is longer than a runner takes.
+    /// Sends an order, in the order in which they come; false for one that is longer than a runner takes.
     ///
     /// Has no effect once the connection has ended.
     @discardableResult

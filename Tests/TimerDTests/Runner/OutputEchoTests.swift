@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Logging
+import SystemPackage
+import Testing
+
+@testable import TimerD
+
+/// What runs write, on its way to a descriptor that is read, or is not.
+@Suite("Output echo", .timeLimit(.minutes(1))) struct OutputEchoTests {
+    private let output: FileDescriptor
+    private let input: FileDescriptor
+    private let records = RecordedLog()
+    private let echo: OutputEcho
+
+    init() throws {
+        (output, input) = try FileDescriptor.closeOnExecPipe()
+        echo = OutputEcho(to: input, log: records.logger)
+    }
+
+    /// All that comes until the writer is closed.
+    private func rest() throws -> String {
+        try input.close()
+        defer { output.closeForGood() }
+        return try TimerDTests.rest(reading: output)
+    }
+
+    private func run(_ number: Int, of job: String = "backup") -> RunOutput {
+        let output = RunOutput()
+        output.echo(to: RunEcho(echo, job: job, run: "\(number)"))
+        return output
+    }
+
+    private func write(_ text: String, to stream: RunOutput.Stream = .stdout, of run: RunOutput) {
+        var text = text
+        text.withUTF8 { run.append(UnsafeRawBufferPointer($0), to: stream) }
+    }
+
+    @Test("Each line is whole and says whose it is, whatever comes between its parts")
+    func lines() throws {
+        let (one, two) = (run(1000), run(1001, of: "7"))
+        write("a", of: one)
+        write("x\ny", of: two)
+        write("error\n", to: .stderr, of: one)
+        write("b\n\nlast", of: one)
+        one.noteStored()
+        two.noteStored()
+        echo.stop()
+        #expect(
+            try rest() == """
+                7[1001]: x
+                backup[1000]: error
+                backup[1000]: ab
+                backup[1000]:\u{20}
+                backup[1000]: last
+                7[1001]: y
+
+                """
+        )
+    }
+
+    @Test("What a daemon before has not seen comes once")
+    func positions() throws {
+        let run = run(1)
+        run.append(Array("one\ntw".utf8)[...], from: 0, to: .stdout)
+        run.append(Array("two\n".utf8)[...], from: 4, to: .stdout)
+        echo.stop()
+        #expect(try rest() == "backup[1]: one\nbackup[1]: two\n")
+    }
+
+    @Test("A line without end is cut, and takes no more memory")
+    func long() throws {
+        let run = run(1)
+        write(String(repeating: "z", count: 2 * RunEcho.longest + 1), of: run)
+        run.noteStored()
+        echo.stop()
+        let lengths = try rest().split(separator: "\n").map(\.count)
+        let title = "backup[1]: ".count
+        #expect(lengths == [RunEcho.longest, RunEcho.longest, 1].map { $0 + title })
+    }
+
+    @Test("While nobody reads, no run waits, and what is left out is told")
+    func unread() async throws {
+        let run = run(1)
+        let line = String(repeating: "z", count: 1000) + "\n"
+        for _ in 0..<3000 { write(line, of: run) }
+        let reader = Task.detached { [output] in try TimerDTests.rest(reading: output) }
+        echo.stop()
+        try input.close()
+        let lines = try await reader.value.split(separator: "\n")
+        let told = lines.filter { $0.hasPrefix("timerd: ") }
+        let leftOut = told.compactMap { Int($0.split(separator: " ")[1]) }.reduce(0, +)
+        #expect(leftOut > 0)
+        #expect(lines.count - told.count + leftOut == 3000, "\(told)")
+        try output.close()
+    }
+
+    @Test("Where nobody reads any more, the log says so once, and nothing is kept")
+    func broken() async throws {
+        try output.close()
+        let run = run(1)
+        write("one\n", of: run)
+        try await eventually("it is told") { !records.all.isEmpty }
+        write("two\n", of: run)
+        echo.stop()
+        #expect(records.all.count == 1)
+        #expect(
+            records.all.first?.hasPrefix("what runs write cannot be written") == true
+        )
+        try input.close()
+    }
+
+    @Test("The end waits for nobody who does not read")
+    func stop() throws {
+        let run = run(1)
+        write(String(repeating: "z\n", count: 100_000), of: run)
+        echo.stop()
+        try output.close()
+        try input.close()
+    }
+}
+
+/// All that comes until the other end is closed.
+private func rest(reading output: FileDescriptor) throws -> String {
+    var bytes: [UInt8] = []
+    try withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { piece in
+        while case let count = try output.read(into: piece), count > 0 { bytes += piece[..<count] }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+}
