@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-enum { STEP_LIMIT = 8, SURVIVOR_LIMIT = 256, BUCKETS = 1024 };
+enum { STEP_LIMIT = 8, SURVIVOR_LIMIT = 256, BUCKETS = 4096 };
 
 /// A signal, and how long the run has to heed it before the next, in µs.
 struct step {
