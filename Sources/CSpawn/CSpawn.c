@@ -263,10 +263,8 @@ static pid_t fork_into_group(const struct start *start, int *descriptor, uint64_
     return pid;
 }
 
-int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == -1) return errno;
-    struct start start = {.plan = plan, .status = ends[1], .caller = getpid(), .gate = -1};
+int cspawn(const struct cspawn_plan *plan, int status, int32_t *pid) {
+    struct start start = {.plan = plan, .status = status, .caller = getpid(), .gate = -1};
     // A child that becomes another user shares nothing. Before the exec that user could stop it,
     // make it wait for a file system, make it dump its core, or look into its memory.
     int flags = SIGCHLD | CLONE_PIDFD | (plan->has_credentials || plan->forks ? 0 : shared);
@@ -276,21 +274,18 @@ int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process) {
     // The child's stack may be here: this function waits for the exec, or the child has a copy of
     // it.
     char stack[32768] __attribute__((aligned(16)));
-    pid_t pid = -1;
-    if (plan->has_group && !(flags & CLONE_VM)) pid = fork_into_group(&start, &process->pidfd, 0);
-    if (pid == -1) {
+    int descriptor;
+    pid_t process = -1;
+    if (plan->has_group && !(flags & CLONE_VM)) process = fork_into_group(&start, &descriptor, 0);
+    if (process == -1) {
         start.enters_group = plan->has_group;
-        pid = clone(run, stack + sizeof stack, flags, &start, &process->pidfd);
+        process = clone(run, stack + sizeof stack, flags, &start, &descriptor);
     }
     int error = errno;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, 8);
-    close(ends[1]);
-    if (pid == -1) {
-        close(ends[0]);
-        return error;
-    }
-    process->pid = pid;
-    process->status = ends[0];
+    if (process == -1) return error;
+    close(descriptor);
+    *pid = process;
     return 0;
 }
 

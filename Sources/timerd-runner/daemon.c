@@ -14,6 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+// How soon the listener is watched again after a shortage, in µs.
+enum { LISTEN_AGAIN = 1000000 };
+
 // A daemon that does not read takes no more memory than this; what it misses is in the runs' rings.
 enum { OUT_LIMIT = 256 << 10, PIECE = 32 << 10 };
 
@@ -30,15 +33,19 @@ static uint64_t epoch;
 
 bool has_daemon(void) { return daemon_in.descriptor != -1; }
 
+static void part(const char *why, int error);
+
 static void say(const char *what, int error) {
     fprintf(stderr, "timerd-runner: %s%s%s\n", what, error ? ": " : "", error ? strerror(error) : "");
 }
 
 // MARK: - Reports
 
-static void report_refusal(uint64_t run, int error) {
+void report_refusal(uint64_t run, int error) {
+    if (!is_greeted) return;
     size_t start = begin_frame(&outgoing, report_refused, 12);
-    if (start == SIZE_MAX) return;
+    // With the connection: the next greeting does not have the run, which says the same.
+    if (start == SIZE_MAX) return part("cannot tell the daemon that a run was not begun", ENOMEM);
     put_u64(&outgoing, run);
     put_u32(&outgoing, (uint32_t)error);
     end_frame(&outgoing, start);
@@ -245,7 +252,8 @@ static bool end(struct reader *frame) {
         end_run(run, &teardown, cause_asked, as_runner);
     } else {
         size_t begin = begin_frame(&outgoing, report_signalled, 9);
-        if (begin == SIZE_MAX) return true;
+        // Whoever waits for the answer is told that it is not known, as soon as the daemon greets again.
+        if (begin == SIZE_MAX) return part("cannot answer the daemon", ENOMEM), true;
         put_u64(&outgoing, id);
         put_u8(&outgoing, answer_gone);
         end_frame(&outgoing, begin);
@@ -351,9 +359,20 @@ static bool is_trusted(int connection) {
     return peer.uid == geteuid() || peer.uid == 0;
 }
 
+static void listen_again(struct alarm *alarm) {
+    if (loop_watch(&listener, false) != 0) alarm_set(alarm, loop_now() + LISTEN_AGAIN);
+}
+
 static void daemon_arrives(struct source *source) {
+    static struct alarm again = {.ring = listen_again};
     int connection = accept4(source->descriptor, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (connection == -1) return;
+    if (connection == -1) {
+        if (!lacks_room(errno)) return;
+        // The connection waits, of which the loop would tell without end.
+        say("cannot take a daemon's connection yet", errno);
+        loop_forget(source);
+        return alarm_set(&again, loop_now() + LISTEN_AGAIN);
+    }
     if (!is_trusted(connection)) {
         say("a connection of another user was closed", 0);
         close(connection);

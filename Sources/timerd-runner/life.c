@@ -163,16 +163,28 @@ void look_at_survivors(void) {
     }
 }
 
+// Ends all that is under way for it.
+static void leave(struct run *run) {
+    alarm_clear(&run->timeout);
+    stop_ending(run);
+    close_session(run);
+    if (!remove_group(run)) abandon_group(run);
+    note_end();
+}
+
+void withdraw(struct run *run) {
+    close_run(run);
+    leave(run);
+    remove_run(run);
+}
+
 void finish(struct run *run) {
     for (struct run **place = &first_surviving; *place; place = &(*place)->next_surviving)
         if (*place == run) {
             *place = run->next_surviving;
             break;
         }
-    stop_ending(run);
-    close_session(run);
-    if (!remove_group(run)) abandon_group(run);
+    leave(run);
     run->phase = phase_ended;
-    note_end();
     tell(run, news_ended);
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -62,6 +63,14 @@ static void watch_signals(void) {
     if (error != 0) fail("cannot watch signals", error);
 }
 
+// Each run takes some. It does not get this limit, but that of its order.
+static void raise_descriptor_limit(void) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void check_listener(void) {
     int is_listening = 0;
     socklen_t size = sizeof is_listening;
@@ -104,7 +113,9 @@ static uint64_t key_of_listener(void) {
 int main(int count, char **words) {
     read_arguments(count, words);
     check_listener();
-    int error = loop_open();
+    raise_descriptor_limit();
+    // Each process that sends a signal has one, and so has the listener.
+    int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + 1);
     if (error != 0) fail("cannot wait for events", error);
     watch_signals();
     // What runs leave behind becomes the runner's, which reaps it.

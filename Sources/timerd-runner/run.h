@@ -10,6 +10,9 @@
 
 #include <sys/types.h>
 
+/// How many alarms a run has.
+enum { ALARMS = 4 };
+
 enum { STEP_LIMIT = 8, SURVIVOR_LIMIT = 256, BUCKETS = 4096 };
 
 /// A signal, and how long the run has to heed it before the next, in µs.
@@ -169,14 +172,20 @@ void forget_news(void);
 
 // MARK: - Its life (life.c, start.c)
 
-/// Starts a run as a frame says; 0, or the errno of a frame that cannot be carried out: EPROTO, EEXIST, ENOSPC,
-/// ENOMEM. What goes wrong later is the end of the run.
+/// Starts a run as a frame says; 0, or the errno of a frame that cannot be carried out: EPROTO, EEXIST, or that of
+/// what is for now. What goes wrong otherwise is the end of the run.
 int start_run(struct reader *frame, uint64_t *id);
 
 /// Reads the rules by which a run is ended; false for what they cannot be.
 bool take_teardown(struct reader *frame, struct teardown *teardown);
 
-/// Watches the descriptors of a run whose process has just begun.
+/// Whether what failed may succeed later: as much is in use as there may be.
+bool is_for_now(int error);
+
+/// Forgets a run that has not begun, and closes all that is open of it.
+void withdraw(struct run *run);
+
+/// Watches the descriptors of a run that is about to begin; returns 0 or the errno.
 int watch_run(struct run *run);
 
 /// Reaps all children that have ended.
@@ -210,6 +219,9 @@ void take_answer(uint64_t id, int ending, enum answer answer);
 /// Sends a signal to the group of a run; true with the answer, false if a process of its own is sending it and
 /// `take_answer` will be called with the number of the ending.
 bool send_signal(struct run *run, int signal, int ending, bool as_runner, enum answer *answer);
+
+/// How many processes send signals at once; each has an alarm.
+enum { ERRAND_LIMIT = 256 };
 
 /// Reaps the processes that send signals; whether any is left.
 bool reap_errands(void);

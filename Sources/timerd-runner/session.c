@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "session.h"
 
+#include "daemon.h"
 #include "run.h"
 
 #include <errno.h>
@@ -43,9 +44,11 @@ static void fail_opening(struct run *run) {
     run->failure_size = sizeof report;
     run->ended_at = wall_now();
     run->session_process = 0;
-    alarm_clear(&run->timeout);
     close_run(run);
-    finish(run);
+    if (report.step != cspawn_step_none || !is_for_now(report.error)) return finish(run);
+    // The session was opened, and there is no room for the command's process.
+    report_refusal(run->id, report.error);
+    withdraw(run);
 }
 
 static void session_ready(struct source *source) {
@@ -74,25 +77,20 @@ static void opening_took_long(struct alarm *alarm) {
 int open_session(struct run *run, const struct cspawn_plan *plan, int status, const char *service, const char *user) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == -1) return errno;
-    pid_t pid = fork();
+    run->session = (struct source){ends[0], session_ready};
+    int error = loop_watch(&run->session, false);
+    pid_t pid = error == 0 ? fork() : -1;
     if (pid == 0) run_session(plan, ends[1], status, service, user);
-    int error = pid == -1 ? errno : 0;
+    if (error == 0 && pid == -1) error = errno;
     close(ends[1]);
     if (error != 0) {
-        close(ends[0]);
+        loop_close(&run->session);
         return error;
     }
     run->session_process = pid;
-    run->session = (struct source){ends[0], session_ready};
     run->opening.ring = opening_took_long;
-    error = loop_watch(&run->session, false);
-    if (error == 0) error = alarm_set(&run->opening, loop_now() + OPENING_TIME);
-    if (error != 0) {
-        kill(pid, SIGKILL);
-        run->session_process = 0;
-        loop_close(&run->session);
-    }
-    return error;
+    alarm_set(&run->opening, loop_now() + OPENING_TIME);
+    return 0;
 }
 
 // MARK: - The environment

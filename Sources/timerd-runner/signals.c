@@ -18,7 +18,7 @@
 
 // MARK: - With the owner's rights
 
-enum { ERRAND_LIMIT = 256, ERRAND_TIME = 1000000 };
+enum { ERRAND_TIME = 1000000 };
 
 // Processes that send a signal as a run's owner.
 static struct errand {

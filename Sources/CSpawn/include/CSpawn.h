@@ -81,26 +81,19 @@ struct cspawn_report {
     char head[256];
 };
 
-/// A process that was started; it may still fail, and then reports why.
-struct cspawn_process {
-    int32_t pid;
-    int pidfd;
-    /// Yields a `cspawn_report` if the command could not be executed, and the end of file if it
-    /// was; does not block.
-    int status;
-};
-
 /// Starts a process; returns 0, or the errno if there is none.
 ///
 /// Without credentials this waits until the command has been executed or has failed, for as long as
 /// a file system may take. With credentials it does not wait, and costs a copy of the caller's page
 /// tables: see the implementation.
-int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process);
+///
+/// `status` gets a `cspawn_report` if the command could not be executed, and is closed if it was; it must not block,
+/// and is the caller's to close.
+int cspawn(const struct cspawn_plan *plan, int status, int32_t *pid);
 
 /// Starts a process as a child of the caller's parent, with the caller's session keyring; returns 0 or the errno.
 ///
-/// It does nothing until a byte comes over `gate`, and gives up if that is closed. `status` is what it reports to, as
-/// to `cspawn_process.status`.
+/// It does nothing until a byte comes over `gate`, and gives up if that is closed. `status` is as with `cspawn`.
 int cspawn_beside(const struct cspawn_plan *plan, int status, int gate, int32_t *pid);
 
 /// What came of a signal.
