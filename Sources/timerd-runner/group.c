@@ -182,8 +182,8 @@ bool watch_group(struct group *group) {
     return false;
 }
 
-void kill_group(const struct group *group) {
-    write_file(place_of(group), file_of(group, "cgroup.kill"), "1");
+int kill_group(const struct group *group) {
+    return write_file(place_of(group), file_of(group, "cgroup.kill"), "1");
 }
 
 int open_members(const struct group *group) {

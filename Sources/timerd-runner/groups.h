@@ -85,8 +85,8 @@ void abandon_group(struct run *run);
 /// Has the run finished as soon as its group is empty, or an abandoned group removed; false if it cannot be watched.
 bool watch_group(struct group *group);
 
-/// Ends all processes of a group, whosever they are.
-void kill_group(const struct group *group);
+/// Ends all processes of a group, whosever they are; 0 or the errno.
+int kill_group(const struct group *group);
 
 /// Whether it has processes.
 bool is_populated(const struct group *group);

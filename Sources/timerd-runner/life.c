@@ -129,6 +129,7 @@ static void process_ended(struct run *run, int status, const struct rusage *used
         for (size_t count = 0, more; count < PIPE_LIMIT && (more = read_stream(run, i)) > 0;) count += more;
     close_run(run);
     alarm_clear(&run->timeout);
+    run->is_interrupted = is_ended_with_all(run, status);
     stop_ending(run);
     // Those that a timeout could not end may have ended since.
     run->survivor_count = 0;
@@ -141,7 +142,8 @@ static void process_ended(struct run *run, int status, const struct rusage *used
 }
 
 void reap(void) {
-    // While a signal is on its way to a group, no number may become free: it could be another group's by then.
+    // While a signal is on its way to a group, no number may become free: it could be another group's by then. The
+    // next ones wait for this.
     if (reap_errands()) return;
     for (;;) {
         int status;
@@ -153,6 +155,7 @@ void reap(void) {
         if (run) process_ended(run, status, &used);
     }
     look_at_survivors();
+    send_waiting();
 }
 
 void look_at_survivors(void) {

@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "daemon.h"
 #include "groups.h"
+#include "orders.h"
+#include "reports.h"
 #include "run.h"
 
 #include <errno.h>
@@ -114,8 +116,8 @@ int main(int count, char **words) {
     read_arguments(count, words);
     check_listener();
     raise_descriptor_limit();
-    // Each process that sends a signal has one, and so has the listener.
-    int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + 1);
+    // Each process that sends a signal has one, the listener, and the signals that wait.
+    int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + 2);
     if (error != 0) fail("cannot wait for events", error);
     watch_signals();
     // What runs leave behind becomes the runner's, which reaps it.
@@ -124,7 +126,8 @@ int main(int count, char **words) {
         strcpy(groups_lack, "timerd-runner was started with --without-groups");
     else
         groups_open(key_of_listener());
-    error = listen_to_daemons(LISTENER);
+    error = choose_epoch();
+    if (error == 0) error = listen_to_daemons(LISTENER);
     if (error != 0) fail("cannot listen", error);
     loop_run(between);
     groups_close();

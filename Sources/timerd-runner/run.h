@@ -8,10 +8,11 @@
 #include "ring.h"
 #include "wire.h"
 
+#include <sys/queue.h>
 #include <sys/types.h>
 
-/// How many alarms a run has.
-enum { ALARMS = 4 };
+/// What may end a run at a time; how many alarms it has.
+enum { ENDINGS = 3, ALARMS = 2 + ENDINGS };
 
 enum { STEP_LIMIT = 8, SURVIVOR_LIMIT = 256, BUCKETS = 4096 };
 
@@ -39,6 +40,8 @@ enum cause {
     cause_asked,
     /// Its own process has ended, and others of its group have not.
     cause_survivors,
+    /// All runs are being ended.
+    cause_end_of_all,
 };
 
 enum phase {
@@ -69,8 +72,9 @@ struct ending {
     struct alarm alarm;
     /// Whether signals are sent with the runner's own rights.
     bool as_runner;
-    /// Whether a process of its own is sending one.
-    bool is_sending;
+    /// Whether a process of its own is sending one; whether it waits until there is room for that.
+    bool is_sending, is_waiting;
+    TAILQ_ENTRY(ending) waiting;
     /// How often the signal was refused to a process that was not the owner's yet.
     int tries;
     bool all_refused;
@@ -108,11 +112,14 @@ struct run {
 
     struct alarm timeout;
     bool is_timed_out;
+    /// Whether it was ended because all were.
+    bool is_interrupted;
     struct teardown rules;
-    /// What its rules have begun, and what the daemon asked for: none of them delays the other's SIGKILL.
-    struct ending endings[2];
+    /// What its rules have begun, what the daemon asked for, and the end of all: none delays another's SIGKILL.
+    struct ending endings[ENDINGS];
     /// What came of the first signal that the daemon asked for.
     enum answer answer;
+    /// Those that its owner could not end at its timeout, while it goes on; then those that nothing ended.
     pid_t survivors[SURVIVOR_LIMIT];
     size_t survivor_count;
 
@@ -156,8 +163,8 @@ size_t run_count(void);
 size_t living_count(void);
 void note_end(void);
 
-/// Calls `body` with each run.
-void for_each_run(void (*body)(struct run *));
+/// Calls `body` with each run, and with `context`.
+void for_each_run(void (*body)(struct run *, void *context), void *context);
 
 extern size_t run_limit;
 extern uint64_t byte_limit;
@@ -211,14 +218,19 @@ void stop_ending(struct run *run);
 /// Begins to end all runs, each by its own rules; none is begun any more.
 void end_all(void);
 
+/// Whether all runs are being ended.
+extern bool is_ending;
+
+/// Its own process has ended with that status: whether the end of all was why.
+bool is_ended_with_all(const struct run *run, int wait_status);
+
+/// Sends what waits for room to send it.
+void send_waiting(void);
+
 /// Takes the answer to a signal that a process of its own has sent.
 void take_answer(uint64_t id, int ending, enum answer answer);
 
-// MARK: - Signals (signals.c)
-
-/// Sends a signal to the group of a run; true with the answer, false if a process of its own is sending it and
-/// `take_answer` will be called with the number of the ending.
-bool send_signal(struct run *run, int signal, int ending, bool as_runner, enum answer *answer);
+// MARK: - Its processes (errands.c, members.c)
 
 /// How many processes send signals at once; each has an alarm.
 enum { ERRAND_LIMIT = 256 };

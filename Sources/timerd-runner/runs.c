@@ -74,11 +74,11 @@ size_t run_count(void) { return count; }
 
 size_t living_count(void) { return living; }
 
-void for_each_run(void (*body)(struct run *)) {
+void for_each_run(void (*body)(struct run *, void *context), void *context) {
     for (size_t bucket = 0; bucket < BUCKETS; bucket++)
         for (struct run *run = by_id[bucket], *next; run; run = next) {
             next = run->next_by_id;
-            body(run);
+            body(run, context);
         }
 }
 

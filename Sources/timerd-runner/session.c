@@ -47,7 +47,7 @@ static void fail_opening(struct run *run) {
     close_run(run);
     if (report.step != cspawn_step_none || !is_for_now(report.error)) return finish(run);
     // The session was opened, and there is no room for the command's process.
-    report_refusal(run->id, report.error);
+    tell_refusal(run->id, report.error);
     withdraw(run);
 }
 
@@ -74,7 +74,7 @@ static void opening_took_long(struct alarm *alarm) {
     kill(run->session_process, SIGKILL);
 }
 
-int open_session(struct run *run, const struct cspawn_plan *plan, int status, const char *service, const char *user) {
+int open_session(struct run *run, const struct plan *plan, int status, const char *service, const char *user) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == -1) return errno;
     run->session = (struct source){ends[0], session_ready};

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "CSpawn.h"
+#include "spawn.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,11 +16,11 @@ struct run;
 /// The command's process is a child of the runner like any other. `status` is what it reports to; it, the plan's
 /// descriptors and its group are the caller's to close. PAM's variables count where the plan has none of that name.
 /// Returns 0 or the errno.
-int open_session(struct run *run, const struct cspawn_plan *plan, int status, const char *service, const char *user);
+int open_session(struct run *run, const struct plan *plan, int status, const char *service, const char *user);
 
 /// Is the process of the session, which `open_session` forks: opens it, starts the command, waits for the end of the
 /// connection `control`, and closes it. What fails is reported to `status`.
-_Noreturn void run_session(const struct cspawn_plan *plan, int control, int status, const char *service,
+_Noreturn void run_session(const struct plan *plan, int control, int status, const char *service,
                            const char *user);
 
 /// Whether the command's process does not exist yet.

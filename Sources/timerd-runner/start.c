@@ -20,7 +20,7 @@ enum { MORE_VARIABLES = 4 };
 
 // What is read of an order to start, besides the run itself.
 struct order_start {
-    struct cspawn_plan plan;
+    struct plan plan;
     // Whether there was no memory to read it.
     bool lacks_memory;
     struct limits limits;
@@ -93,7 +93,7 @@ static void take_groups(struct reader *frame, struct order_start *order) {
 
 // 0, or EPROTO or ENOMEM.
 static int take_order(struct reader *frame, struct order_start *order) {
-    struct cspawn_plan *plan = &order->plan;
+    struct plan *plan = &order->plan;
     uint8_t flags = take_u8(frame);
     plan->has_credentials = flags & has_credentials;
     plan->has_nice = flags & has_nice;
@@ -164,7 +164,7 @@ static uint64_t peak_memory(void) {
 }
 
 // Makes the process, or that of a session, which makes it; 0 or the errno, if there is none.
-static int spawn(struct run *run, struct order_start *order, int status) {
+static int make_process(struct run *run, struct order_start *order, int status) {
     if (order->has_session && order->plan.has_credentials)
         return open_session(run, &order->plan, status, order->service, order->user);
     if (order->completes_environment) {
@@ -172,8 +172,8 @@ static int spawn(struct run *run, struct order_start *order, int status) {
         for (char **variable = order->envp; *variable; variable++) room++;
         complete_environment(order->envp, room, order->plan.has_credentials ? order->plan.uid : geteuid());
     }
-    int32_t pid;
-    int error = cspawn(&order->plan, status, &pid);
+    pid_t pid;
+    int error = spawn(&order->plan, status, &pid);
     if (error == 0) add_process(run, pid);
     return error;
 }
@@ -191,7 +191,7 @@ static int begin(struct run *run, struct order_start *order) {
         order->plan.memory_max = order->limits.memory_max;
         run->peak_before = peak_memory();
         run->started_at = wall_now();
-        error = spawn(run, order, of_command[STATUS]);
+        error = make_process(run, order, of_command[STATUS]);
         if (order->plan.has_group) close(order->plan.group);
     }
     for (int i = 0; i < PIPES; i++)
