@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import JobModel
+import Locks
 import Testing
 
 @testable import TimerD
@@ -49,6 +50,43 @@ struct RunnerShortageTests {
             try next.send(.stored(run: run))
         }
         #expect(try begin(beyond.run, next) == nil)
+    }
+
+    @Test("The daemon lets wait what is refused so, and says why; it may begin once there is room")
+    func waits() async throws {
+        let runner = try runner("64:64")
+        let program = RunnerProgram(socket: runner.path)
+        let changes = Locked<[String]>([])
+        let daemon = ProgramRunner(on: .test, now: RunnerReleaseTests.now) {
+            () throws(RunnerUnreachable) in
+            try program.connect()
+        }
+        _ = try await daemon.attach { change in changes.withLock { $0.append("\(change)") } }
+        let news = AsyncStream<(run: Int64, reason: String?)>.makeStream()
+        for run in Int64(1)...40 {
+            let request = ScriptedRun.request(run, "while :; do sleep 0.02; done")
+            Task {
+                do throws(RunBreak) {
+                    _ = try await daemon.run(request) { _ in news.continuation.yield((run, nil)) }
+                } catch {
+                    if case .notBegun(let reason) = error { news.continuation.yield((run, reason)) }
+                }
+            }
+        }
+        var begun: [Int64] = []
+        var reasons: Set<String> = []
+        var count = 0
+        for await (run, reason) in news.stream {
+            if let reason { reasons.insert(reason) } else { begun.append(run) }
+            count += 1
+            if count == 40 { break }
+        }
+        #expect(begun.count > 5 && begun.count < 40)
+        #expect(reasons == ["timerd-runner has no room for it: too many open files"])
+        try await eventually("there may be room") {
+            changes.withLock { $0.prefix(2) } == ["full", "hasRoom"]
+        }
+        await daemon.detach()
     }
 
     @Test("It takes what the hard limit grants; a command gets the limit of its order")

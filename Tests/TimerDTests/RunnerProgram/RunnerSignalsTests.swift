@@ -109,7 +109,8 @@ struct RunnerSignalsTests {
             }
             // A daemon that takes the run up later is told then.
             let program = RunnerProgram(socket: runner.path)
-            let daemon = ProgramRunner(on: .test, now: { 1 }) { () throws(RunnerUnreachable) in
+            let daemon = ProgramRunner(on: .test, now: RunnerReleaseTests.now) {
+                () throws(RunnerUnreachable) in
                 try program.connect()
             }
             _ = try await daemon.attach { _ in }
