@@ -47,30 +47,6 @@ struct RunnerSignalsTests {
         #expect(answers.count == runs.count && answers.values.allSatisfy { $0 == .sent })
     }
 
-    @Test("Whoever has signals sent without end does not keep the runs of others from ending")
-    func crowd() throws {
-        let runner = try RunnerProcess()
-        let peer = try runner.connect()
-        let crowd = Int64(1)...60
-        for run in crowd { try begin(request(run, "exec sleep 1000"), peer) }
-        let rules = Teardown(steps: [.init(signal: SIGCONT, grace: .seconds(1000))])
-        func signal(_ run: Int64) throws {
-            try peer.send(.end(run: run, rules, asRunner: false))
-        }
-        for run in crowd { try signal(run) }
-        try peer.send(ScriptedRun.start(ScriptedRun.request(99, "exit 3")))
-        for count in 0... {
-            try #require(count < 10_000, "the run has ended, and its end is not told")
-            switch try peer.next() {
-            case .signalled(let run, _): try signal(run)
-            case .ended(99, let end):
-                #expect(end.code == 3)
-                return
-            default: break
-            }
-        }
-    }
-
     /// A run whose owner may not signal it, of a runner without control groups, by which it would be ended.
     private func withRaised(
         _ change: (inout RunRequest) -> Void = { _ in },
