@@ -41,6 +41,8 @@ struct RunnerShortageTests {
             .first { $0.error != nil }
         let beyond = try #require(error)
         #expect(beyond.error == EMFILE && beyond.run > 5)
+        let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(runner.pid)/fd")
+        #expect(open.count <= 64 - 16, "what is left is not for starts")
         // The runs that go on are ended as ever, and tell what they have written.
         let next = try runner.connect()
         #expect(try begin(beyond.run, next) == EMFILE)
