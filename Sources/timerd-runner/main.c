@@ -7,6 +7,7 @@
 #include "orders.h"
 #include "reports.h"
 #include "run.h"
+#include "session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +43,8 @@ static void signal_ready(struct source *source) {
 
 static void between(void) {
     tell_daemon();
+    // Whoever has started the runner may end what is left of its group with it.
+    if (has_sessions()) return;
     bool is_idle = run_count() == 0;
     // A stop waits for what ends; whether somebody is there to store how, is another matter.
     if (is_ending && (is_idle || (living_count() == 0 && !has_daemon()))) loop_end();

@@ -178,6 +178,8 @@ static void list_run(struct run *run, void *context) {
 }
 
 bool put_greeting(struct buffer *to) {
+    // What was news while nobody listened is known by this greeting; an answer to the daemon before is nobody's.
+    forget_news();
     struct list list = {to, put_welcome(to) && put_groups(to)};
     for_each_run(list_run, &list);
     size_t start = begin_frame(to, report_synced, 0);

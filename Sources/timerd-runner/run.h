@@ -11,8 +11,8 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-/// What may end a run at a time; how many alarms it has.
-enum { ENDINGS = 3, ALARMS = 2 + ENDINGS };
+/// What may end a run at a time; how many alarms it has, with that of its session.
+enum { ENDINGS = 3, ALARMS = 3 + ENDINGS };
 
 enum { STEP_LIMIT = 8, SURVIVOR_LIMIT = 256, BUCKETS = 4096 };
 
@@ -104,11 +104,12 @@ struct run {
     /// What is reserved for it of the limit of bytes.
     uint64_t reserved;
 
-    /// The connection with the process that holds its PAM session open; that process, 0 for none; and the date by
-    /// which the session has to be open.
+    /// The connection with the process that holds its PAM session open; that process, while there is one; and the date
+    /// by which the session has to be open.
     struct source session;
-    pid_t session_process;
+    struct holder *holder;
     struct alarm opening;
+    bool is_opening;
 
     struct alarm timeout;
     bool is_timed_out;
@@ -137,7 +138,7 @@ struct run {
     bool is_queued;
     /// Whether the daemon needs it no more.
     bool is_stored;
-    struct run *next_by_id, *next_by_pid, *next_surviving;
+    struct run *next_by_id, *next_by_pid;
 };
 
 // MARK: - The table (runs.c)
@@ -197,9 +198,6 @@ int watch_run(struct run *run);
 
 /// Reaps all children that have ended.
 void reap(void);
-
-/// Finishes what waits for the processes that a run left.
-void look_at_survivors(void);
 
 /// Its end is complete.
 void finish(struct run *run);

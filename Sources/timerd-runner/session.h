@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct run;
 
@@ -28,6 +29,12 @@ bool is_opening(const struct run *run);
 
 /// Has the session closed, by the process that has opened it.
 void close_session(struct run *run);
+
+/// A process has been reaped, which may have held a session.
+void forget_session(pid_t pid);
+
+/// Whether sessions are open, or are being closed.
+bool has_sessions(void);
 
 /// Adds variables that one would have after a login, where the list of `room` pointers does not have them.
 ///
