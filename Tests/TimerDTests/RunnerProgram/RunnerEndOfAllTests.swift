@@ -35,21 +35,14 @@ import Testing
             $0.teardown = .terminate(killAfter: .milliseconds(50))
         }
         // Its timeout came before, and has not ended it yet.
-        try begin(5, "trap 'echo late' TERM; \(loop)", peer) {
-            $0.timeout = .milliseconds(1)
-            $0.teardown = .terminate(killAfter: .milliseconds(300))
-        }
-        _ = try peer.next { report in
-            if case .output(5, _, _, let bytes) = report, bytes.contains(0x6c) { true } else { nil }
+        try begin(5, loop, peer) {
+            $0.timeout = .zero
+            $0.teardown = Teardown(steps: [.init(signal: SIGCONT, grace: .seconds(1))])
         }
         kill(runner.pid, SIGTERM)
-        var ends: [Int64: RunnerReport.End] = [:]
-        while ends.count < 4 {
-            if case .ended(let run, let end) = try peer.next() { ends[run] = end }
-        }
-        // Each is told again until it is stored.
+        // To which all of them are told.
         peer = try runner.connect()
-        ends = [:]
+        var ends: [Int64: RunnerReport.End] = [:]
         while ends.count < 5 {
             if case .ended(let run, let end) = try peer.next() { ends[run] = end }
         }
