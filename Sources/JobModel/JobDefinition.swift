@@ -33,7 +33,7 @@ public struct JobDefinition: Hashable, Sendable {
     public var successCodes: [Int32]?
     /// The command that is run once when a fire has failed for good, with the failed run as JSON on stdin.
     public var onFailure: [String]?
-    /// Whether a run that the daemon's end interrupted counts as failed, and is tried again.
+    /// Whether a run that was interrupted counts as failed, and is tried again.
     public var rerunInterrupted: Bool?
     /// The niceness of a run, -20 to 19.
     public var nice: Int?

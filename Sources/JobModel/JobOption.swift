@@ -134,7 +134,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
         case .onFailure:
             Row(.command, "Run once when a fire has failed for good; the run as JSON on stdin.")
         case .rerunInterrupted:
-            Row(.flag, standard: "false", "Run again what the daemon's end interrupted.")
+            Row(.flag, standard: "false", "Run again what was interrupted.")
         case .nice: Row(.integer(-20...19), "The niceness of a run, -20 to 19.")
         case .memoryMax:
             Row(

@@ -12,7 +12,7 @@ package enum RetryDecision: Hashable, Sendable {
 
     /// Decides by how the run ended and what its job wants.
     ///
-    /// `attempt`: its number, from 1. A run that the daemon's end interrupted is run again if the job says
+    /// `attempt`: its number, from 1. A run that was interrupted is run again if the job says
     /// so; else it counts as failed.
     package init(_ outcome: RunOutcome, attempt: Int, of fire: FireID, job: StoredJob) {
         let policy = job.policy.run

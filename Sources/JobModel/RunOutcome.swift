@@ -12,7 +12,7 @@ package enum RunOutcome: Sendable, Hashable {
     /// There was no process; the text names what was wrong: `cannot run '/no/such': no such file
     /// or directory`.
     case notStarted(String)
-    /// The daemon died, or lost sight of the process, while it ran: how it ended is unknown.
+    /// It was ended because all runs were, or whatever minded it was gone: how it would have ended is unknown.
     case interrupted
 }
 

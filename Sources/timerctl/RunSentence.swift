@@ -77,7 +77,7 @@ struct RunSentence {
         case .signalled: "signal \(SignalName.words(signal ?? 0))" + (error.map { ": \($0)" } ?? "")
         case .notStarted: "not started" + (error.map { ": \($0)" } ?? "")
         case .timedOut: "timed out"
-        case .interrupted: "interrupted: the daemon ended while it ran"
+        case .interrupted: "interrupted: all runs were ended, or timerd-runner died"
         case nil: "done"
         }
     }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "daemon.h"
-#include "run.h"
-
 #include "session.h"
+#include "signals.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 
 // A process that is not its owner's yet refuses a signal. That takes a moment, in which nothing blocks.
 enum { TRIES = 100, PAUSE = 5000 };
@@ -14,6 +13,8 @@ enum { TRIES = 100, PAUSE = 5000 };
 enum { FIRST_LOOK = 5000, LAST_LOOK = 200000 };
 
 static void send_next(struct ending *ending);
+
+bool is_ending;
 
 // Whether the end of its control group is told.
 static bool is_watched(const struct run *run) { return run->group && run->group->events.descriptor != -1; }
@@ -68,11 +69,13 @@ static void answered(struct ending *ending, enum answer answer) {
         tell(run, news_signalled);
     }
     if (answer != answer_refused) ending->all_refused = false;
+    bool is_sent = answer == answer_sent || answer == answer_unknown;
+    if (is_sent && ending->cause == cause_end_of_all && !run->is_timed_out) run->is_interrupted = true;
     if (ending->cause == cause_survivors) {
         if (!survives(run)) return finish(run);
     } else if (answer == answer_gone || (answer == answer_refused && is_first && ending->cause == cause_asked)) {
-        // Who may signal nobody ends nobody. At a timeout the later signals are tried all the same: the command
-        // may have become another program by then.
+        // Who may signal nobody ends nobody. At a timeout, and at the end of all, the later signals are tried all the
+        // same: the command may have become another program by then.
         ending->cause = cause_none;
         return;
     }
@@ -83,19 +86,63 @@ static void answered(struct ending *ending, enum answer answer) {
     wait_for(ending, grace);
 }
 
-static void send_next(struct ending *ending) {
+// MARK: - Signals that wait for room
+
+static TAILQ_HEAD(, ending) waiting = TAILQ_HEAD_INITIALIZER(waiting);
+
+static void ring_waiting(struct alarm *alarm) {
+    (void)alarm;
+    send_waiting();
+}
+
+static struct alarm again = {.ring = ring_waiting};
+
+static void leave_queue(struct ending *ending) {
+    if (ending->is_waiting) TAILQ_REMOVE(&waiting, ending, waiting);
+    ending->is_waiting = false;
+}
+
+static enum sending try_next(struct ending *ending, enum answer *answer) {
     struct run *run = ending->run;
-    int number = (int)(ending - run->endings);
     int signal = ending->by.steps[ending->next].signal;
     // The run is over, and what it has left had its time: none of it outlives the group, whosever it is by now.
     if (ending->cause == cause_survivors && run->group && signal == SIGKILL) {
-        kill_group(run->group);
-        return answered(ending, answer_sent);
+        int error = kill_group(run->group);
+        *answer = answer_sent;
+        return lacks_room(error) ? sending_later : sending_done;
     }
-    enum answer answer;
-    ending->is_sending = !send_signal(run, signal, number, ending->as_runner, &answer);
-    if (!ending->is_sending) answered(ending, answer);
+    // What the owner may not end would outlive the runner, and be minded by nobody.
+    bool as_runner = ending->as_runner || (ending->cause == cause_end_of_all && signal == SIGKILL);
+    return send_signal(run, signal, (int)(ending - run->endings), as_runner, answer);
 }
+
+// Whether there was room.
+static bool try_to_send(struct ending *ending) {
+    enum answer answer;
+    enum sending sending = try_next(ending, &answer);
+    if (sending == sending_later) return false;
+    leave_queue(ending);
+    ending->is_sending = sending == sending_begun;
+    if (!ending->is_sending) answered(ending, answer);
+    return true;
+}
+
+static void send_next(struct ending *ending) {
+    // Those that came before have their turn first.
+    if (TAILQ_EMPTY(&waiting) && try_to_send(ending)) return;
+    ending->is_waiting = true;
+    TAILQ_INSERT_TAIL(&waiting, ending, waiting);
+    // Where nothing tells that there is room again.
+    if (again.place == 0) alarm_set(&again, loop_now() + PAUSE);
+}
+
+void send_waiting(void) {
+    while (!TAILQ_EMPTY(&waiting))
+        if (!try_to_send(TAILQ_FIRST(&waiting))) return alarm_set(&again, loop_now() + PAUSE);
+    alarm_clear(&again);
+}
+
+// MARK: - Beginning and end
 
 void take_answer(uint64_t id, int number, enum answer answer) {
     struct run *run = find_run(id);
@@ -105,10 +152,15 @@ void take_answer(uint64_t id, int number, enum answer answer) {
     if (ending->cause != cause_none) answered(ending, answer);
 }
 
+static struct ending *place_for(struct run *run, enum cause cause) {
+    return &run->endings[cause == cause_asked ? 1 : cause == cause_end_of_all ? 2 : 0];
+}
+
 void end_run(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner) {
-    struct ending *ending = &run->endings[cause == cause_asked];
+    struct ending *ending = place_for(run, cause);
     bool was_sending = ending->is_sending;
     alarm_clear(&ending->alarm);
+    leave_queue(ending);
     *ending = (struct ending){
         .run = run,
         .by = *teardown,
@@ -125,20 +177,28 @@ void end_run(struct run *run, const struct teardown *teardown, enum cause cause,
 }
 
 void stop_ending(struct run *run) {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < ENDINGS; i++) {
         alarm_clear(&run->endings[i].alarm);
+        leave_queue(&run->endings[i]);
         run->endings[i].cause = cause_none;
     }
 }
 
 // MARK: - The end of all
 
-static void end_one(struct run *run) {
-    if (run->phase < phase_surviving) end_run(run, &run->rules, cause_asked, false);
+static void end_one(struct run *run, void *context) {
+    (void)context;
+    if (run->phase < phase_surviving) end_run(run, &run->rules, cause_end_of_all, false);
 }
 
 void end_all(void) {
     if (is_ending) return;
     is_ending = true;
-    for_each_run(end_one);
+    for_each_run(end_one, NULL);
+}
+
+bool is_ended_with_all(const struct run *run, int wait_status) {
+    // A signal that came before any of these is not told from one of these.
+    bool is_ending = run->endings[2].cause == cause_end_of_all && !run->is_timed_out;
+    return run->is_interrupted || (is_ending && WIFSIGNALED(wait_status));
 }

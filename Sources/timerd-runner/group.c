@@ -35,44 +35,52 @@ static int limit(const struct group *group, const char *name, const char *format
     return write_file(place_of(group), file_of(group, name), text);
 }
 
-static void set_limits(const struct run *run, struct limits *limits) {
-    const struct group *group = run->group;
-    int error = 0;
-    if (controllers & controller_memory && limits->memory_max != UINT64_MAX) {
-        error = limit(group, "memory.max", "%llu", limits->memory_max);
-        if (error == 0) {
-            limits->memory_max = UINT64_MAX;
-            // All of the run ends when one of its processes has to: half of it would go on without a word.
-            (void)limit(group, "memory.oom.group", "%llu", 1);
-        } else {
-            say(run, "set memory.max", error);
-        }
+// Whether it is set; says so if it is not, or takes the errno for `shortage` if it may be set later.
+static bool set(const struct run *run, const char *name, const char *format, uint64_t value, int *shortage) {
+    int error = limit(run->group, name, format, value);
+    if (error == 0) return true;
+    if (lacks_room(error)) {
+        *shortage = error;
+    } else {
+        char what[32];
+        snprintf(what, sizeof what, "set %s", name);
+        say(run, what, error);
     }
-    if (controllers & controller_memory && limits->memory_high != UINT64_MAX &&
-        (error = limit(group, "memory.high", "%llu", limits->memory_high)) != 0)
-        say(run, "set memory.high", error);
-    if (controllers & controller_cpu && limits->cpu_weight != 0 &&
-        (error = limit(group, "cpu.weight", "%llu", limits->cpu_weight)) != 0)
-        say(run, "set cpu.weight", error);
+    return false;
+}
+
+// 0 or the errno of a limit that may be set later.
+static int set_limits(const struct run *run, struct limits *limits) {
+    const struct group *group = run->group;
+    int shortage = 0;
+    if (controllers & controller_memory && limits->memory_max != UINT64_MAX &&
+        set(run, "memory.max", "%llu", limits->memory_max, &shortage)) {
+        limits->memory_max = UINT64_MAX;
+        // All of the run ends when one of its processes has to: half of it would go on without a word.
+        set(run, "memory.oom.group", "%llu", 1, &shortage);
+    }
+    if (controllers & controller_memory && limits->memory_high != UINT64_MAX)
+        set(run, "memory.high", "%llu", limits->memory_high, &shortage);
+    if (controllers & controller_cpu && limits->cpu_weight != 0)
+        set(run, "cpu.weight", "%llu", limits->cpu_weight, &shortage);
     // Of each 100 ms.
-    if (controllers & controller_cpu && limits->cpu_quota != 0 &&
-        (error = limit(group, "cpu.max", "%llu 100000", (uint64_t)limits->cpu_quota * 1000)) != 0)
-        say(run, "set cpu.max", error);
-    if (controllers & controller_pids && limits->tasks_max != UINT64_MAX &&
-        (error = limit(group, "pids.max", "%llu", limits->tasks_max)) != 0)
-        say(run, "set pids.max", error);
+    if (controllers & controller_cpu && limits->cpu_quota != 0)
+        set(run, "cpu.max", "%llu 100000", (uint64_t)limits->cpu_quota * 1000, &shortage);
+    if (controllers & controller_pids && limits->tasks_max != UINT64_MAX)
+        set(run, "pids.max", "%llu", limits->tasks_max, &shortage);
     if (controllers & controller_io && limits->io_weight != 0) {
         // Which of the two counts is the kernel's matter; BFQ's goes up to 1000, and is 100 where the other is.
         uint64_t weight = limits->io_weight;
         uint64_t bfq = weight <= 100 ? weight : 100 + (weight - 100) * 900 / 9900;
-        error = limit(group, "io.weight", "default %llu", weight);
         int other = limit(group, "io.bfq.weight", "%llu", bfq);
-        if (error != 0 && other != 0) say(run, "set io.weight", error);
+        if (other != 0) set(run, "io.weight", "default %llu", weight, &shortage);
+        else (void)limit(group, "io.weight", "default %llu", weight);
     }
+    return shortage;
 }
 
-bool make_group(struct run *run, struct limits *limits, int *folder) {
-    if (!has_groups) return false;
+int make_group(struct run *run, struct limits *limits, int *folder) {
+    if (!has_groups) return 0;
     struct group *group = calloc(1, sizeof *group);
     int error = group ? EEXIST : ENOMEM;
     for (int i = 0; error == EEXIST && i < NAMES; i++) {
@@ -86,15 +94,17 @@ bool make_group(struct run *run, struct limits *limits, int *folder) {
         if (error != 0) remove_tree(place_of(group), group->name, 0);
     }
     if (error != 0) {
-        say(run, "make its control group; it has none", error);
         free(group);
-        return false;
+        if (lacks_room(error)) return error;
+        say(run, "make its control group; it has none", error);
+        return 0;
     }
     group->events.descriptor = -1;
     group->run = run;
     run->group = group;
-    set_limits(run, limits);
-    return true;
+    error = set_limits(run, limits);
+    if (error != 0) close(*folder);
+    return error;
 }
 
 // MARK: - Its end
@@ -172,8 +182,8 @@ bool watch_group(struct group *group) {
     return false;
 }
 
-void kill_group(const struct group *group) {
-    write_file(place_of(group), file_of(group, "cgroup.kill"), "1");
+int kill_group(const struct group *group) {
+    return write_file(place_of(group), file_of(group, "cgroup.kill"), "1");
 }
 
 int open_members(const struct group *group) {

@@ -69,11 +69,12 @@ bool remove_tree(int folder, const char *name, int depth);
 
 // MARK: - The group of a run (group.c)
 
-/// Makes the group of a run, and sets its limits; false if it has none, and is to be limited by other means.
+/// Makes the group of a run, and sets its limits; 0, or the errno of what may be there later. Where the run has no
+/// group after it, it is to be limited by other means.
 ///
 /// `folder` becomes a descriptor of it, which the caller closes; `limits->memory_max` becomes UINT64_MAX if the
 /// group limits that.
-bool make_group(struct run *run, struct limits *limits, int *folder);
+int make_group(struct run *run, struct limits *limits, int *folder);
 
 /// Takes what the run has used, and removes its group; false while that has processes.
 bool remove_group(struct run *run);
@@ -84,8 +85,8 @@ void abandon_group(struct run *run);
 /// Has the run finished as soon as its group is empty, or an abandoned group removed; false if it cannot be watched.
 bool watch_group(struct group *group);
 
-/// Ends all processes of a group, whosever they are.
-void kill_group(const struct group *group);
+/// Ends all processes of a group, whosever they are; 0 or the errno.
+int kill_group(const struct group *group);
 
 /// Whether it has processes.
 bool is_populated(const struct group *group);

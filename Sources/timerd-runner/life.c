@@ -106,8 +106,6 @@ void close_run(struct run *run) {
 
 // MARK: - Its end
 
-static struct run *first_surviving;
-
 static uint64_t microseconds(struct timeval time) {
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
 }
@@ -129,50 +127,50 @@ static void process_ended(struct run *run, int status, const struct rusage *used
         for (size_t count = 0, more; count < PIPE_LIMIT && (more = read_stream(run, i)) > 0;) count += more;
     close_run(run);
     alarm_clear(&run->timeout);
+    run->is_interrupted = is_ended_with_all(run, status);
     stop_ending(run);
     // Those that a timeout could not end may have ended since.
     run->survivor_count = 0;
     run->phase = phase_surviving;
     if (run->group ? remove_group(run) : !survives(run)) return finish(run);
-    run->next_surviving = first_surviving;
-    first_surviving = run;
     if (run->group) watch_group(run->group);
     end_run(run, &run->rules, cause_survivors, false);
 }
 
 void reap(void) {
-    // While a signal is on its way to a group, no number may become free: it could be another group's by then.
+    // While a signal is on its way to a group, no number may become free: it could be another group's by then. The
+    // next ones wait for this.
     if (reap_errands()) return;
     for (;;) {
         int status;
         struct rusage used;
         pid_t pid = wait4(-1, &status, WNOHANG, &used);
         if (pid <= 0) break;
-        // Others are what runs have left: the runner is who adopts them.
         struct run *run = find_process(pid);
         if (run) process_ended(run, status, &used);
+        // Others are what runs have left: the runner is who adopts them.
+        else forget_session(pid);
     }
-    look_at_survivors();
+    send_waiting();
 }
 
-void look_at_survivors(void) {
-    for (struct run *run = first_surviving, *next; run; run = next) {
-        next = run->next_surviving;
-        // The end of a control group is told, by another way.
-        if (!run->group && !survives(run)) finish(run);
-    }
-}
-
-void finish(struct run *run) {
-    for (struct run **place = &first_surviving; *place; place = &(*place)->next_surviving)
-        if (*place == run) {
-            *place = run->next_surviving;
-            break;
-        }
+// Ends all that is under way for it.
+static void leave(struct run *run) {
+    alarm_clear(&run->timeout);
     stop_ending(run);
     close_session(run);
     if (!remove_group(run)) abandon_group(run);
-    run->phase = phase_ended;
     note_end();
+}
+
+void withdraw(struct run *run) {
+    close_run(run);
+    leave(run);
+    remove_run(run);
+}
+
+void finish(struct run *run) {
+    leave(run);
+    run->phase = phase_ended;
     tell(run, news_ended);
 }

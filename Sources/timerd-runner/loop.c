@@ -40,6 +40,10 @@ int64_t loop_after(uint64_t time) {
 
 int64_t wall_now(void) { return now(CLOCK_REALTIME); }
 
+bool lacks_room(int error) {
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
 // MARK: - Descriptors
 
 static int watch(struct source *source, uint32_t events) {
@@ -100,19 +104,13 @@ void alarm_clear(struct alarm *alarm) {
         sink(last, place);
 }
 
-int alarm_set(struct alarm *alarm, int64_t due) {
+void alarm_set(struct alarm *alarm, int64_t due) {
     alarm_clear(alarm);
-    if (alarm_count + 1 >= alarm_room) {
-        size_t room = alarm_room * 2 + 64;
-        struct alarm **more = realloc(alarms, room * sizeof *alarms);
-        if (!more) return ENOMEM;
-        alarms = more;
-        alarm_room = room;
-    }
+    // There are more than were announced.
+    if (alarm_count == alarm_room) abort();
     alarm->due = due;
     alarm_count++;
     rise(alarm, alarm_count);
-    return 0;
 }
 
 // The timer's own end is read in `ring_due`; this only wakes the loop.
@@ -148,7 +146,11 @@ static void ring_due(void) {
 
 // MARK: - Turns
 
-int loop_open(void) {
+int loop_open(size_t room) {
+    // From 1 on. What is not used of it takes no memory.
+    alarms = malloc((room + 1) * sizeof *alarms);
+    if (!alarms) return ENOMEM;
+    alarm_room = room;
     epoll = epoll_create1(EPOLL_CLOEXEC);
     if (epoll == -1) return errno;
     timer.descriptor = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);

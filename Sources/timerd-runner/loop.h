@@ -22,8 +22,8 @@ struct alarm {
     size_t place;
 };
 
-/// Opens what the loop needs; returns 0 or the errno.
-int loop_open(void);
+/// Opens what the loop needs; returns 0 or the errno. `alarms`: as many can be set at once.
+int loop_open(size_t alarms);
 
 /// Calls what is due and ready, until `loop_end`; `between` is called after each turn.
 void loop_run(void (*between)(void));
@@ -45,10 +45,13 @@ void loop_close(struct source *source);
 /// Ends the watch and leaves the descriptor open.
 void loop_forget(struct source *source);
 
-/// Has `alarm->ring` called at `due`, in place of an earlier date; returns 0 or the errno.
-int alarm_set(struct alarm *alarm, int64_t due);
+/// Has `alarm->ring` called at `due`, in place of an earlier date.
+void alarm_set(struct alarm *alarm, int64_t due);
 
 void alarm_clear(struct alarm *alarm);
+
+/// Whether something failed for want of descriptors or of memory, which may be there later.
+bool lacks_room(int error);
 
 /// µs of CLOCK_BOOTTIME, which counts the time that the machine sleeps.
 int64_t loop_now(void);

@@ -4,7 +4,10 @@
 #define _GNU_SOURCE
 #include "daemon.h"
 #include "groups.h"
+#include "orders.h"
+#include "reports.h"
 #include "run.h"
+#include "session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -39,6 +43,8 @@ static void signal_ready(struct source *source) {
 
 static void between(void) {
     tell_daemon();
+    // Whoever has started the runner may end what is left of its group with it.
+    if (has_sessions()) return;
     bool is_idle = run_count() == 0;
     // A stop waits for what ends; whether somebody is there to store how, is another matter.
     if (is_ending && (is_idle || (living_count() == 0 && !has_daemon()))) loop_end();
@@ -60,6 +66,14 @@ static void watch_signals(void) {
     signals = (struct source){signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), signal_ready};
     int error = signals.descriptor == -1 ? errno : loop_watch(&signals, false);
     if (error != 0) fail("cannot watch signals", error);
+}
+
+// Each run takes some. It does not get this limit, but that of its order.
+static void raise_descriptor_limit(void) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void check_listener(void) {
@@ -104,7 +118,9 @@ static uint64_t key_of_listener(void) {
 int main(int count, char **words) {
     read_arguments(count, words);
     check_listener();
-    int error = loop_open();
+    raise_descriptor_limit();
+    // Each process that sends a signal has one, the listener, and the signals that wait.
+    int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + 2);
     if (error != 0) fail("cannot wait for events", error);
     watch_signals();
     // What runs leave behind becomes the runner's, which reaps it.
@@ -113,7 +129,8 @@ int main(int count, char **words) {
         strcpy(groups_lack, "timerd-runner was started with --without-groups");
     else
         groups_open(key_of_listener());
-    error = listen_to_daemons(LISTENER);
+    error = choose_epoch();
+    if (error == 0) error = listen_to_daemons(LISTENER);
     if (error != 0) fail("cannot listen", error);
     loop_run(between);
     groups_close();

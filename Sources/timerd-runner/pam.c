@@ -116,9 +116,9 @@ static void merge(char **all, size_t room, char *const *given, char **of_pam) {
     all[count] = NULL;
 }
 
-_Noreturn void run_session(const struct cspawn_plan *given, int control, int status, const char *service,
+_Noreturn void run_session(const struct plan *given, int control, int status, const char *service,
                            const char *user) {
-    struct cspawn_plan plan = *given;
+    struct plan plan = *given;
     enter_sessions();
     int kept[KEPT] = {control, status, plan.stdio[0], plan.stdio[1], plan.stdio[2], plan.has_group ? plan.group : -1};
     arrange(kept);
@@ -159,7 +159,7 @@ _Noreturn void run_session(const struct cspawn_plan *given, int control, int sta
         int32_t pid;
         uint64_t peak;
     } beginning = {.peak = (uint64_t)usage.ru_maxrss * 1024};
-    int error = cspawn_beside(&plan, status, control, &beginning.pid);
+    int error = spawn_beside(&plan, status, control, &beginning.pid);
     if (error == 0) error = write(control, &beginning, sizeof beginning) == sizeof beginning ? 0 : errno;
     if (error != 0) {
         struct cspawn_report report = {.step = cspawn_step_none, .error = error, .file = -1};

@@ -8,9 +8,13 @@
 #include "ring.h"
 #include "wire.h"
 
+#include <sys/queue.h>
 #include <sys/types.h>
 
-enum { STEP_LIMIT = 8, SURVIVOR_LIMIT = 256, BUCKETS = 1024 };
+/// What may end a run at a time; how many alarms it has, with that of its session.
+enum { ENDINGS = 3, ALARMS = 3 + ENDINGS };
+
+enum { STEP_LIMIT = 8, SURVIVOR_LIMIT = 256, BUCKETS = 4096 };
 
 /// A signal, and how long the run has to heed it before the next, in µs.
 struct step {
@@ -36,6 +40,8 @@ enum cause {
     cause_asked,
     /// Its own process has ended, and others of its group have not.
     cause_survivors,
+    /// All runs are being ended.
+    cause_end_of_all,
 };
 
 enum phase {
@@ -66,8 +72,9 @@ struct ending {
     struct alarm alarm;
     /// Whether signals are sent with the runner's own rights.
     bool as_runner;
-    /// Whether a process of its own is sending one.
-    bool is_sending;
+    /// Whether a process of its own is sending one; whether it waits until there is room for that.
+    bool is_sending, is_waiting;
+    TAILQ_ENTRY(ending) waiting;
     /// How often the signal was refused to a process that was not the owner's yet.
     int tries;
     bool all_refused;
@@ -97,19 +104,23 @@ struct run {
     /// What is reserved for it of the limit of bytes.
     uint64_t reserved;
 
-    /// The connection with the process that holds its PAM session open; that process, 0 for none; and the date by
-    /// which the session has to be open.
+    /// The connection with the process that holds its PAM session open; that process, while there is one; and the date
+    /// by which the session has to be open.
     struct source session;
-    pid_t session_process;
+    struct holder *holder;
     struct alarm opening;
+    bool is_opening;
 
     struct alarm timeout;
     bool is_timed_out;
+    /// Whether it was ended because all were.
+    bool is_interrupted;
     struct teardown rules;
-    /// What its rules have begun, and what the daemon asked for: none of them delays the other's SIGKILL.
-    struct ending endings[2];
+    /// What its rules have begun, what the daemon asked for, and the end of all: none delays another's SIGKILL.
+    struct ending endings[ENDINGS];
     /// What came of the first signal that the daemon asked for.
     enum answer answer;
+    /// Those that its owner could not end at its timeout, while it goes on; then those that nothing ended.
     pid_t survivors[SURVIVOR_LIMIT];
     size_t survivor_count;
 
@@ -127,7 +138,7 @@ struct run {
     bool is_queued;
     /// Whether the daemon needs it no more.
     bool is_stored;
-    struct run *next_by_id, *next_by_pid, *next_surviving;
+    struct run *next_by_id, *next_by_pid;
 };
 
 // MARK: - The table (runs.c)
@@ -153,8 +164,8 @@ size_t run_count(void);
 size_t living_count(void);
 void note_end(void);
 
-/// Calls `body` with each run.
-void for_each_run(void (*body)(struct run *));
+/// Calls `body` with each run, and with `context`.
+void for_each_run(void (*body)(struct run *, void *context), void *context);
 
 extern size_t run_limit;
 extern uint64_t byte_limit;
@@ -169,21 +180,24 @@ void forget_news(void);
 
 // MARK: - Its life (life.c, start.c)
 
-/// Starts a run as a frame says; 0, or the errno of a frame that cannot be carried out: EPROTO, EEXIST, ENOSPC,
-/// ENOMEM. What goes wrong later is the end of the run.
+/// Starts a run as a frame says; 0, or the errno of a frame that cannot be carried out: EPROTO, EEXIST, or that of
+/// what is for now. What goes wrong otherwise is the end of the run.
 int start_run(struct reader *frame, uint64_t *id);
 
 /// Reads the rules by which a run is ended; false for what they cannot be.
 bool take_teardown(struct reader *frame, struct teardown *teardown);
 
-/// Watches the descriptors of a run whose process has just begun.
+/// Whether what failed may succeed later: as much is in use as there may be.
+bool is_for_now(int error);
+
+/// Forgets a run that has not begun, and closes all that is open of it.
+void withdraw(struct run *run);
+
+/// Watches the descriptors of a run that is about to begin; returns 0 or the errno.
 int watch_run(struct run *run);
 
 /// Reaps all children that have ended.
 void reap(void);
-
-/// Finishes what waits for the processes that a run left.
-void look_at_survivors(void);
 
 /// Its end is complete.
 void finish(struct run *run);
@@ -202,14 +216,22 @@ void stop_ending(struct run *run);
 /// Begins to end all runs, each by its own rules; none is begun any more.
 void end_all(void);
 
+/// Whether all runs are being ended.
+extern bool is_ending;
+
+/// Its own process has ended with that status: whether the end of all was why.
+bool is_ended_with_all(const struct run *run, int wait_status);
+
+/// Sends what waits for room to send it.
+void send_waiting(void);
+
 /// Takes the answer to a signal that a process of its own has sent.
 void take_answer(uint64_t id, int ending, enum answer answer);
 
-// MARK: - Signals (signals.c)
+// MARK: - Its processes (errands.c, members.c)
 
-/// Sends a signal to the group of a run; true with the answer, false if a process of its own is sending it and
-/// `take_answer` will be called with the number of the ending.
-bool send_signal(struct run *run, int signal, int ending, bool as_runner, enum answer *answer);
+/// How many processes send signals at once; each has an alarm.
+enum { ERRAND_LIMIT = 256 };
 
 /// Reaps the processes that send signals; whether any is left.
 bool reap_errands(void);

@@ -5,8 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-size_t run_limit = 4096;
-uint64_t byte_limit = UINT64_C(1) << 30;
+// More than the daemon's `maxRuns` can be, and each with 64 KiB of both streams.
+size_t run_limit = 16384;
+uint64_t byte_limit = UINT64_C(2) << 30;
 
 static struct run *by_id[BUCKETS], *by_pid[BUCKETS];
 static size_t count, living;
@@ -73,11 +74,11 @@ size_t run_count(void) { return count; }
 
 size_t living_count(void) { return living; }
 
-void for_each_run(void (*body)(struct run *)) {
+void for_each_run(void (*body)(struct run *, void *context), void *context) {
     for (size_t bucket = 0; bucket < BUCKETS; bucket++)
         for (struct run *run = by_id[bucket], *next; run; run = next) {
             next = run->next_by_id;
-            body(run);
+            body(run, context);
         }
 }
 

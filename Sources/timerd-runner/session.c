@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "session.h"
 
+#include "daemon.h"
 #include "run.h"
 
 #include <errno.h>
@@ -11,13 +12,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-// A module that does not come back, such as one that asks a directory, is waited for no longer, in µs.
-enum { OPENING_TIME = 60000000 };
+// A module that does not come back, such as one that asks a directory, is waited for no longer, in µs; neither when it
+// opens the session nor when it closes it.
+enum { PATIENCE = 60000000 };
+
+// A process that holds a session open.
+struct holder {
+    pid_t pid;
+    // NULL once the run is over, and the session is being closed.
+    struct run *run;
+    struct alarm closing;
+    LIST_ENTRY(holder) others;
+};
+
+static LIST_HEAD(, holder) holders = LIST_HEAD_INITIALIZER(holders);
+static size_t holder_count;
 
 // What the session's process says: the command's process, and the memory that it began with.
 struct beginning {
@@ -25,11 +40,35 @@ struct beginning {
     uint64_t peak;
 };
 
-bool is_opening(const struct run *run) { return run->session_process != 0 && run->pid == 0; }
+bool is_opening(const struct run *run) { return run->is_opening; }
+
+bool has_sessions(void) { return holder_count > 0; }
+
+static void closing_took_long(struct alarm *alarm) {
+    kill(((struct holder *)((char *)alarm - offsetof(struct holder, closing)))->pid, SIGKILL);
+}
 
 void close_session(struct run *run) {
     alarm_clear(&run->opening);
     loop_close(&run->session);
+    struct holder *holder = run->holder;
+    if (!holder) return;
+    run->holder = NULL;
+    holder->run = NULL;
+    holder->closing.ring = closing_took_long;
+    alarm_set(&holder->closing, loop_now() + PATIENCE);
+}
+
+void forget_session(pid_t pid) {
+    struct holder *holder;
+    LIST_FOREACH(holder, &holders, others)
+    if (holder->pid == pid) break;
+    if (!holder) return;
+    if (holder->run) holder->run->holder = NULL;
+    alarm_clear(&holder->closing);
+    LIST_REMOVE(holder, others);
+    free(holder);
+    holder_count--;
 }
 
 // MARK: - In the runner
@@ -42,10 +81,12 @@ static void fail_opening(struct run *run) {
     memcpy(run->failure, &report, sizeof report);
     run->failure_size = sizeof report;
     run->ended_at = wall_now();
-    run->session_process = 0;
-    alarm_clear(&run->timeout);
+    run->is_opening = false;
     close_run(run);
-    finish(run);
+    if (report.step != cspawn_step_none || !is_for_now(report.error)) return finish(run);
+    // The session was opened, and there is no room for the command's process.
+    tell_refusal(run->id, report.error);
+    withdraw(run);
 }
 
 static void session_ready(struct source *source) {
@@ -59,6 +100,7 @@ static void session_ready(struct source *source) {
         return close_session(run);
     }
     alarm_clear(&run->opening);
+    run->is_opening = false;
     run->peak_before = beginning.peak;
     run->started_at = wall_now();
     add_process(run, beginning.pid);
@@ -68,31 +110,40 @@ static void session_ready(struct source *source) {
 
 static void opening_took_long(struct alarm *alarm) {
     struct run *run = (struct run *)((char *)alarm - offsetof(struct run, opening));
-    kill(run->session_process, SIGKILL);
+    if (run->holder) kill(run->holder->pid, SIGKILL);
 }
 
-int open_session(struct run *run, const struct cspawn_plan *plan, int status, const char *service, const char *user) {
+int open_session(struct run *run, const struct plan *plan, int status, const char *service, const char *user) {
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == -1) return errno;
-    pid_t pid = fork();
-    if (pid == 0) run_session(plan, ends[1], status, service, user);
-    int error = pid == -1 ? errno : 0;
-    close(ends[1]);
-    if (error != 0) {
-        close(ends[0]);
+    // Sessions that are being closed are not bounded by the runs.
+    if (holder_count >= run_limit) return EAGAIN;
+    struct holder *holder = calloc(1, sizeof *holder);
+    if (!holder) return ENOMEM;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == -1) {
+        int error = errno;
+        free(holder);
         return error;
     }
-    run->session_process = pid;
     run->session = (struct source){ends[0], session_ready};
-    run->opening.ring = opening_took_long;
-    error = loop_watch(&run->session, false);
-    if (error == 0) error = alarm_set(&run->opening, loop_now() + OPENING_TIME);
+    int error = loop_watch(&run->session, false);
+    pid_t pid = error == 0 ? fork() : -1;
+    if (pid == 0) run_session(plan, ends[1], status, service, user);
+    if (error == 0 && pid == -1) error = errno;
+    close(ends[1]);
     if (error != 0) {
-        kill(pid, SIGKILL);
-        run->session_process = 0;
         loop_close(&run->session);
+        free(holder);
+        return error;
     }
-    return error;
+    holder->pid = pid;
+    holder->run = run;
+    LIST_INSERT_HEAD(&holders, holder, others);
+    holder_count++;
+    run->holder = holder;
+    run->is_opening = true;
+    run->opening.ring = opening_took_long;
+    alarm_set(&run->opening, loop_now() + PATIENCE);
+    return 0;
 }
 
 // MARK: - The environment

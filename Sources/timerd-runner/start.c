@@ -20,7 +20,9 @@ enum { MORE_VARIABLES = 4 };
 
 // What is read of an order to start, besides the run itself.
 struct order_start {
-    struct cspawn_plan plan;
+    struct plan plan;
+    // Whether there was no memory to read it.
+    bool lacks_memory;
     struct limits limits;
     uint64_t timeout;
     uint32_t keep;
@@ -51,7 +53,7 @@ static char *take_string(struct reader *frame) {
 }
 
 // Pointers to the strings in the frame, and NULL after them.
-static char **take_strings(struct reader *frame) {
+static char **take_strings(struct reader *frame, struct order_start *order) {
     uint32_t count = take_u32(frame);
     // Each takes five bytes at least, so that a short frame cannot ask for much memory.
     if (frame->failed || count > (size_t)(frame->end - frame->at) / 5) {
@@ -59,7 +61,7 @@ static char **take_strings(struct reader *frame) {
         return NULL;
     }
     char **strings = calloc(count + 1 + MORE_VARIABLES, sizeof *strings);
-    if (!strings) frame->failed = true;
+    if (!strings) frame->failed = order->lacks_memory = true;
     for (uint32_t i = 0; !frame->failed && i < count; i++) strings[i] = take_string(frame);
     return strings;
 }
@@ -83,14 +85,15 @@ static void take_groups(struct reader *frame, struct order_start *order) {
     if (count > (size_t)(frame->end - frame->at) / 4) frame->failed = true;
     if (frame->failed) return;
     order->groups = calloc(count + 1, sizeof *order->groups);
-    if (!order->groups) frame->failed = true;
+    if (!order->groups) frame->failed = order->lacks_memory = true;
     for (uint32_t i = 0; !frame->failed && i < count; i++) order->groups[i] = take_u32(frame);
     order->plan.groups = order->groups;
     order->plan.group_count = count;
 }
 
-static bool take_order(struct reader *frame, struct order_start *order) {
-    struct cspawn_plan *plan = &order->plan;
+// 0, or EPROTO or ENOMEM.
+static int take_order(struct reader *frame, struct order_start *order) {
+    struct plan *plan = &order->plan;
     uint8_t flags = take_u8(frame);
     plan->has_credentials = flags & has_credentials;
     plan->has_nice = flags & has_nice;
@@ -114,93 +117,86 @@ static bool take_order(struct reader *frame, struct order_start *order) {
     order->keep = take_u32(frame);
     take_teardown(frame, &order->rules);
     plan->directory = take_string(frame);
-    plan->files = order->files = take_strings(frame);
-    plan->argv = order->argv = take_strings(frame);
-    plan->envp = order->envp = take_strings(frame);
+    plan->files = order->files = take_strings(frame, order);
+    plan->argv = order->argv = take_strings(frame, order);
+    plan->envp = order->envp = take_strings(frame, order);
     order->input = take_bytes(frame);
     if (order->has_session) {
         order->service = take_string(frame);
         order->user = take_string(frame);
     }
-    return is_read(frame) && order->files[0] && order->argv[0];
+    if (order->lacks_memory) return ENOMEM;
+    return is_read(frame) && order->files[0] && order->argv[0] ? 0 : EPROTO;
 }
 
-// The three pipes; ours do not block.
-struct pipes {
-    int command[3], own[3];
-};
+// MARK: - Its process
 
-static void close_all(const int *descriptors) {
-    for (int i = 0; i < 3; i++)
-        if (descriptors[i] != -1) close(descriptors[i]);
-}
+// What starts leave free, for what must go on: a daemon's connection, and files of control groups and /proc, by which
+// runs are ended.
+enum { SPARE = 16 };
 
-static int open_pipes(struct pipes *pipes) {
-    *pipes = (struct pipes){{-1, -1, -1}, {-1, -1, -1}};
-    for (int i = 0; i < 3; i++) {
+// The command's ends of the pipes: input, output, errors, and what its process reports to.
+enum { PIPES = 4, STATUS = 3 };
+
+// Opens the pipes; ours do not block, nor does what the process reports to. 0 or the errno.
+static int open_pipes(struct run *run, int *of_command) {
+    struct source *own[PIPES] = {&run->input, &run->streams[0], &run->streams[1], &run->status};
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    for (int i = 0; i < PIPES; i++) {
         int ends[2];
         // Its input is what the command reads from the pipe.
         int command = i == 0 ? 0 : 1;
-        if (pipe2(ends, O_CLOEXEC) == -1) return errno;
-        pipes->command[i] = ends[command];
-        pipes->own[i] = ends[1 - command];
-        if (fcntl(pipes->own[i], F_SETFL, O_NONBLOCK) == -1) return errno;
+        if (pipe2(ends, i == STATUS ? O_CLOEXEC | O_NONBLOCK : O_CLOEXEC) == -1) return errno;
+        of_command[i] = ends[command];
+        own[i]->descriptor = ends[1 - command];
+        if (fcntl(own[i]->descriptor, F_SETFL, O_NONBLOCK) == -1) return errno;
+        // The lowest free numbers are taken, so none is free below these.
+        if ((rlim_t)ends[0] + SPARE >= limit.rlim_cur || (rlim_t)ends[1] + SPARE >= limit.rlim_cur) return EMFILE;
     }
     return 0;
 }
 
-static int64_t peak_memory(void) {
+static uint64_t peak_memory(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    return (int64_t)usage.ru_maxrss * 1024;
+    return (uint64_t)usage.ru_maxrss * 1024;
 }
 
-// Makes the process, or that of a session, which makes it; 0 or the errno.
-static int begin(struct run *run, struct order_start *order, const struct pipes *pipes) {
-    struct cspawn_process process;
-    int error, ends[2] = {-1, -1};
-    if (order->has_session && order->plan.has_credentials) {
-        if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == -1) return errno;
-        error = open_session(run, &order->plan, ends[1], order->service, order->user);
-        close(ends[1]);
-        process.status = ends[0];
-        if (error != 0) close(ends[0]);
-    } else {
-        if (order->completes_environment) {
-            size_t room = MORE_VARIABLES + 1;
-            for (char **variable = order->envp; *variable; variable++) room++;
-            complete_environment(order->envp, room, order->plan.has_credentials ? order->plan.uid : geteuid());
-        }
-        error = cspawn(&order->plan, &process);
-        if (error == 0) {
-            close(process.pidfd);
-            add_process(run, process.pid);
-        }
+// Makes the process, or that of a session, which makes it; 0 or the errno, if there is none.
+static int make_process(struct run *run, struct order_start *order, int status) {
+    if (order->has_session && order->plan.has_credentials)
+        return open_session(run, &order->plan, status, order->service, order->user);
+    if (order->completes_environment) {
+        size_t room = MORE_VARIABLES + 1;
+        for (char **variable = order->envp; *variable; variable++) room++;
+        complete_environment(order->envp, room, order->plan.has_credentials ? order->plan.uid : geteuid());
     }
-    if (error != 0) return error;
-    run->status.descriptor = process.status;
-    run->input.descriptor = pipes->own[0];
-    run->streams[0].descriptor = pipes->own[1];
-    run->streams[1].descriptor = pipes->own[2];
-    return 0;
+    pid_t pid;
+    int error = spawn(&order->plan, status, &pid);
+    if (error == 0) add_process(run, pid);
+    return error;
 }
 
-// Makes the process; 0 or the errno, if there is none.
-static int spawn(struct run *run, struct order_start *order) {
-    struct pipes pipes;
-    int error = open_pipes(&pipes);
+// Begins a run; 0 or the errno, if there is no process. All that can fail comes before there is one.
+static int begin(struct run *run, struct order_start *order) {
+    int of_command[PIPES] = {-1, -1, -1, -1};
+    int error = open_pipes(run, of_command);
+    if (error == 0) error = watch_run(run);
+    if (error == 0) error = make_group(run, &order->limits, &order->plan.group);
     if (error == 0) {
-        memcpy(order->plan.stdio, pipes.command, sizeof pipes.command);
-        order->plan.has_group = make_group(run, &order->limits, &order->plan.group);
+        memcpy(order->plan.stdio, of_command, sizeof order->plan.stdio);
+        order->plan.has_group = run->group != NULL;
         // Of each process, where nothing limits all of them together.
         order->plan.memory_max = order->limits.memory_max;
-        run->peak_before = (uint64_t)peak_memory();
+        run->peak_before = peak_memory();
         run->started_at = wall_now();
-        error = begin(run, order, &pipes);
+        error = make_process(run, order, of_command[STATUS]);
         if (order->plan.has_group) close(order->plan.group);
     }
-    close_all(pipes.command);
-    if (error != 0) close_all(pipes.own);
+    for (int i = 0; i < PIPES; i++)
+        if (of_command[i] != -1) close(of_command[i]);
+    if (error == 0 && order->timeout != UINT64_MAX) alarm_set(&run->timeout, loop_after(order->timeout));
     return error;
 }
 
@@ -213,14 +209,19 @@ static bool keep_input(struct run *run, struct span input) {
     return true;
 }
 
+// MARK: - The order
+
 // The run ends before it has a process: as if the process had said why.
 static void refuse(struct run *run, int error) {
     struct cspawn_report report = {.step = cspawn_step_none, .error = error, .file = -1};
     memcpy(run->failure, &report, sizeof report);
     run->failure_size = sizeof report;
     run->started_at = run->ended_at = wall_now();
+    close_run(run);
     finish(run);
 }
+
+bool is_for_now(int error) { return lacks_room(error) || error == EAGAIN || error == ENOSPC; }
 
 static void ring_timeout(struct alarm *alarm) {
     struct run *run = (struct run *)((char *)alarm - offsetof(struct run, timeout));
@@ -231,25 +232,21 @@ static void ring_timeout(struct alarm *alarm) {
 int start_run(struct reader *frame, uint64_t *id) {
     *id = take_u64(frame);
     if (find_run(*id)) return EEXIST;
-    struct order_start order = {.plan = {.forks = true}};
-    int error = EPROTO;
-    if (take_order(frame, &order)) {
-        uint64_t reserved = sizeof(struct run) + 2 * (uint64_t)order.keep + order.input.count;
-        struct run *run = add_run(*id, reserved, &error);
-        if (run) {
-            run->rules = order.rules;
-            run->has_owner = order.plan.has_credentials && geteuid() == 0 && order.plan.uid != 0;
-            run->owner = order.plan.uid;
-            run->rings[0].limit = run->rings[1].limit = order.keep;
-            run->timeout.ring = ring_timeout;
-            error = keep_input(run, order.input) ? spawn(run, &order) : ENOMEM;
-            if (error == 0) error = watch_run(run);
-            if (error == 0 && order.timeout != UINT64_MAX)
-                error = alarm_set(&run->timeout, loop_after(order.timeout));
-            // A process that cannot be watched is ended, and its end is the run's.
-            pid_t process = run->pid != 0 ? run->pid : run->session_process;
-            if (error != 0 && process != 0) kill(process, SIGKILL);
-            if (error != 0 && process == 0) refuse(run, error);
+    struct order_start order = {0};
+    int error = take_order(frame, &order);
+    uint64_t reserved = sizeof(struct run) + 2 * (uint64_t)order.keep + order.input.count;
+    struct run *run = error == 0 ? add_run(*id, reserved, &error) : NULL;
+    if (run) {
+        run->rules = order.rules;
+        run->has_owner = order.plan.has_credentials && geteuid() == 0 && order.plan.uid != 0;
+        run->owner = order.plan.uid;
+        run->rings[0].limit = run->rings[1].limit = order.keep;
+        run->timeout.ring = ring_timeout;
+        error = keep_input(run, order.input) ? begin(run, &order) : ENOMEM;
+        if (error != 0 && is_for_now(error)) {
+            withdraw(run);
+        } else if (error != 0) {
+            refuse(run, error);
             error = 0;
         }
     }

@@ -47,7 +47,7 @@ import TimerControl
         (run(.waiting) { $0.waitsFor = .run }, "waiting for the run before it to end"),
         (
             run(.done) { $0.outcome = .interrupted },
-            "interrupted: the daemon ended while it ran"
+            "interrupted: all runs were ended, or timerd-runner died"
         ),
         (
             done(1) {

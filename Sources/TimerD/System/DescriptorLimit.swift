@@ -10,7 +10,7 @@ enum DescriptorLimit {
     /// unasked.
     static let inherited = UInt64(current.rlim_cur)
 
-    /// Raises the soft limit to the hard one: a connection takes one descriptor, the start of a run eight.
+    /// Raises the soft limit to the hard one: a connection takes one descriptor.
     static func raise() {
         var limit = current
         guard inherited < limit.rlim_max else { return }

@@ -79,8 +79,8 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
             let welcome = RunnerReport.Welcome(
                 epoch: epoch,
                 pid: 99,
-                runs: 4096,
-                bytes: 1 << 30,
+                runs: 16_384,
+                bytes: 2 << 30,
                 release: timerdVersion
             )
             say(.welcome(version: 1, welcome))

@@ -68,6 +68,22 @@ struct EndRunsTests {
         }
     }
 
+    @Test(
+        "A stop of the runner ends runs by their rules, and the daemon stores them as interrupted"
+    )
+    func runner() async throws {
+        try await DaemonProcess.with { daemon in
+            let (jobs, runner) = (try await begin(daemon), daemon.runner)
+            try Data().write(to: URL(filePath: daemon.folder + "/go"))
+            while try await !run(of: jobs.willing, daemon).contains("\"status\":3") {
+                try Task.checkCancellation()
+            }
+            kill(runner, SIGTERM)
+            try await eventually("the runner has nothing left") { !isAlive(runner) }
+            try await check(jobs, daemon)
+        }
+    }
+
     /// What `timerd` said on standard output and standard error, and its exit status.
     private func timerd(_ daemon: DaemonProcess, _ words: String...) async throws -> (
         String, String, Int32

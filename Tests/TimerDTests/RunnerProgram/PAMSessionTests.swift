@@ -138,6 +138,24 @@ struct PAMSessionTests {
         }
     }
 
+    @Test("The runner ends once all sessions are closed")
+    func closedFirst() throws {
+        let service = try Service("session optional pam_exec.so FOLDER/slow")
+        let slow = service.folder.file("slow")
+        try
+            "#!/bin/sh\n[ $PAM_TYPE = open_session ] || { sleep 0.3; umask 0; echo closed >>\(service.folder.file("story")); }\n"
+            .write(toFile: slow, atomically: false, encoding: .utf8)
+        chmod(slow, 0o755)
+        let runner = try RunnerProcess("--until-idle")
+        var peer: RunnerPeer? = try runner.connect()
+        try peer?.send(ScriptedRun.start(request(1, "exit 7", service)))
+        #expect(try peer?.end(of: 1).end.code == 7)
+        try peer?.send(.stored(run: 1))
+        peer = nil
+        #expect(runner.wait() == 0)
+        #expect(service.story.last == "closed")
+    }
+
     @Test("A run is ended by its rules; the session is closed then")
     func ended() async throws {
         let service = try Service("")

@@ -15,8 +15,12 @@ final class RunnerProcess {
     /// Where it listens.
     let path: String
 
-    /// `folder`: that of another runner, in whose place this one comes.
-    init(_ arguments: String..., in folder: TemporaryFolder? = nil) throws {
+    /// Begins one in `folder`, that of another runner, in whose place it comes, if there is one; `command` runs it.
+    init(
+        _ arguments: String...,
+        in folder: TemporaryFolder? = nil,
+        through command: [String] = []
+    ) throws {
         let folder = try folder ?? TemporaryFolder()
         self.folder = folder
         path = folder.path + "/runner"
@@ -26,10 +30,10 @@ final class RunnerProcess {
         listen(listener, 8)
         let program = DaemonProcess.programs + "/timerd-runner"
         var words: [UnsafeMutablePointer<CChar>?] =
-            ([program] + arguments).map { strdup($0) } + [nil]
+            (command + [program] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
         var pid: Int32 = 0
-        let error = cspawn_program(program, &words, listener, &pid)
+        let error = cspawn_program(command.first ?? program, &words, listener, &pid)
         guard error == 0 else { throw POSIXError(POSIXErrorCode(rawValue: error) ?? .EIO) }
         self.pid = pid
     }

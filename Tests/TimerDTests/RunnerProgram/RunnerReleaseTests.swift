@@ -12,7 +12,7 @@ import TimerControl
 /// A real runner that is the same program as the tests' own, but for the release that it says it is of.
 @Suite("Runners of other releases", .timeLimit(.minutes(1))) struct RunnerReleaseTests {
     private static let release = "0.0.9"
-    fileprivate static let now = { @Sendable in Int64(1) }
+    static let now = { @Sendable in Int64(1) }
 
     /// A folder with such a program, and the socket of the runners that are begun there.
     private final class Place: Sendable {

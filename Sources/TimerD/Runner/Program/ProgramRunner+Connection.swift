@@ -210,7 +210,12 @@ extension ProgramRunner {
             }
             for next in waiting { next.resume(returning: answer) }
         case .outlasted(let run, let pids):
-            state.withLock { $0.entries[run]?.request?.outlasted }?(pids)
+            let outlasted = state.withLock { state in
+                let isNews = state.entries[run]?.outlasting != pids
+                state.entries[run]?.outlasting = pids
+                return isNews ? state.entries[run]?.request?.outlasted : nil
+            }
+            outlasted?(pids)
         case .ended(let run, let end):
             let entry = state.withLock { state in
                 state.entries[run]?.end = end
@@ -223,9 +228,7 @@ extension ProgramRunner {
     }
 
     private func refused(_ run: Int64, _ cause: Errno) {
-        // It may be begun later: there is no room, or the runner ends and another one follows.
-        let isForNow = [ENOSPC, ENOMEM, ESHUTDOWN].contains(cause.rawValue)
-        guard isForNow else {
+        guard let reason = Self.reasonToWait(cause) else {
             let command = state.withLock { $0.entries[run]?.command }
             if let command { refuse(run, command.refusal(cause)) }
             return
@@ -239,7 +242,19 @@ extension ProgramRunner {
             // What makes room may have been on its way already.
             later(.seconds(1)) { $0.noteRoom() }
         }
-        settle(run, .failure(.notBegun("timerd-runner has no room for it: \(cause.text)")))
+        settle(run, .failure(.notBegun("timerd-runner \(reason)")))
+    }
+
+    /// Why a run may be begun later, after the runner's name; nil if it may not.
+    private static func reasonToWait(_ cause: Errno) -> String? {
+        switch cause.rawValue {
+        case ENOSPC: "has no room for it: there are as many runs, or bytes of them, as there may be"
+        case EMFILE, ENFILE, ENOMEM: "has no room for it: \(cause.text)"
+        case EAGAIN: "cannot make a process for it: there are as many as there may be"
+        // Another one follows.
+        case ESHUTDOWN: "is ending"
+        default: nil
+        }
     }
 
     // MARK: - Its end

@@ -202,6 +202,7 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
         if let known = entry.known, known.phase != .starting, entry.end?.failure == nil {
             entry.started(known.pid)
         }
+        if !entry.outlasting.isEmpty { entry.request?.outlasted(entry.outlasting) }
         if let result = entry.result { settle(run, .success(result)) }
     }
 

@@ -21,6 +21,8 @@ struct RunEntry: Sendable {
     var known: KnownRun?
     /// How it ended; kept until that is stored.
     var end: RunnerReport.End?
+    /// Those whom its owner could not end at its timeout; each runner's greeting is followed by them again.
+    var outlasting: [Int32] = []
     /// When it was found that the runner which had it is gone, in µs since 1970; kept until that is stored.
     var lostAt: Int64?
     /// Whether nobody needs its end.
@@ -70,7 +72,7 @@ struct RunEntry: Sendable {
                 .outOfMemory(request?.limits.memoryWords ?? "")
             case .signalled: .signalled(end.code)
             case .timedOut: .timedOut
-            case .notStarted: .interrupted
+            case .notStarted, .interrupted: .interrupted
             }
         return RunResult(
             outcome: outcome,

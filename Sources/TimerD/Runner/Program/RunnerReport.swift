@@ -37,11 +37,11 @@ enum RunnerReport: Sendable {
     /// How a run ended.
     struct End: Sendable {
         enum Outcome: UInt8, Sendable {
-            case exited, signalled, timedOut, notStarted
+            case exited, signalled, timedOut, notStarted, interrupted
         }
 
         var outcome: Outcome
-        /// The exit status, or the signal.
+        /// The exit status, or the signal; of what was interrupted, either.
         var code: Int32
         var startedAtMicroseconds: Int64
         var endedAtMicroseconds: Int64

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #define _GNU_SOURCE
-#include "CSpawn.h"
+#include "spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ enum { STATUS = 3 };
 enum { JOIN_SESSION_KEYRING = 1 };
 
 struct start {
-    const struct cspawn_plan *plan;
+    const struct plan *plan;
     int status;
     pid_t caller;
     // Whether the child has still to enter its control group.
@@ -34,9 +34,9 @@ struct start {
     int gate;
 };
 
-// Everything from here to `run` runs in the child, which may share the caller's memory but has none
-// of the caller's other threads. So it makes only system calls, and changes ids by bare ones:
-// glibc's functions would change the ids of all threads of the caller (nptl(7)).
+// Everything from here to `run` runs in the child, which has none of the other threads that a PAM module may have made
+// in its caller. So it makes only system calls, and changes ids by bare ones: glibc's functions would ask each thread
+// that it knows of (nptl(7)).
 
 static _Noreturn void give_up(int status, const struct cspawn_report *report) {
     // The pipe is empty, so this writes all of it or nothing: pipe(7).
@@ -63,8 +63,7 @@ static void reset_signals(void) {
 // Makes `stdio` 0, 1 and 2, `status` 3, and closes all others.
 static void arrange_descriptors(const int *stdio, int status) {
     int high[4] = {stdio[0], stdio[1], stdio[2], status};
-    // Moves those that are in the way of 0 to 3: the daemon may have been started without 0, 1 or
-    // 2.
+    // Moves those that are in the way of 0 to 3: the runner may have been started without 0, 1 or 2.
     for (int i = 0; i < 4; i++)
         if (high[i] <= STATUS) high[i] = fcntl(high[i], F_DUPFD, STATUS + 1);
     if (high[0] == -1 || high[1] == -1 || high[2] == -1 || dup3(high[3], STATUS, O_CLOEXEC) == -1) {
@@ -86,7 +85,7 @@ static void lower(int resource, rlim_t soft, rlim_t hard, enum cspawn_step step)
     if (setrlimit(resource, &limit) == -1) fail(step, errno);
 }
 
-static void set_limits(const struct cspawn_plan *plan) {
+static void set_limits(const struct plan *plan) {
     lower(RLIMIT_NOFILE, plan->open_files, RLIM_INFINITY, cspawn_step_descriptors);
     if (plan->memory_max != UINT64_MAX)
         lower(RLIMIT_AS, plan->memory_max, plan->memory_max, cspawn_step_memory);
@@ -95,13 +94,12 @@ static void set_limits(const struct cspawn_plan *plan) {
         lower(RLIMIT_CPU, plan->cpu_time, plan->cpu_time + 5, cspawn_step_cpu);
 }
 
-static void set_nice(const struct cspawn_plan *plan) {
+static void set_nice(const struct plan *plan) {
     if (setpriority(PRIO_PROCESS, 0, plan->nice) == -1) fail(cspawn_step_nice, errno);
 }
 
-// Gives the child an anonymous session keyring of its own. With the daemon's keyring a run could
-// read, clear and revoke root's keys and those of other runs. Called before `become`, so that the
-// quota of the caller pays for it.
+// Gives the child an anonymous session keyring of its own. With the runner's a run could read, clear and revoke root's
+// keys and those of other runs. Called before `become`, so that the quota of the runner pays for it.
 static void leave_keyring(void) {
     if (syscall(SYS_keyctl, JOIN_SESSION_KEYRING, NULL) >= 0) return;
     switch (errno) {
@@ -110,21 +108,17 @@ static void leave_keyring(void) {
     case EPERM:
     case EACCES:
         return;
-    // The quota of a daemon that is not root: it serves a single user, and all keys are that
-    // user's.
+    // The quota of a runner that is not root: it serves a single user, and all keys are that user's.
     case EDQUOT:
         if (syscall(SYS_geteuid) != 0) return;
     }
     fail(cspawn_step_keyring, errno);
 }
 
-// Resets a negative oom_score_adj, which protects the daemon from the OOM killer; a positive one
-// stays.
+// Resets a negative oom_score_adj, which protects the runner from the OOM killer; a positive one stays.
 //
-// Called before `become`: the kernel takes the value that a privileged process wrote as the lowest
-// that others may go back to. In a child that shares the caller's memory until its exec, only the
-// child's value changes: proc(5), and __set_oom_adj in fs/proc/base.c of the kernel, which asks for
-// vfork_done.
+// Called before `become`: the kernel takes the value that a privileged process wrote as the lowest that others may go
+// back to.
 static void forgo_oom_protection(void) {
     int file = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
     // Without a /proc, or without the right to write to it, the value stays as it is.
@@ -136,7 +130,7 @@ static void forgo_oom_protection(void) {
 }
 
 // Groups, then gid, then uid: each needs the privilege that the last one takes away.
-static void become(const struct cspawn_plan *plan) {
+static void become(const struct plan *plan) {
     uid_t uid = plan->uid, uids[3];
     gid_t gid = plan->gid, gids[3];
     if (syscall(SYS_setgroups, plan->group_count, plan->groups) == -1)
@@ -170,7 +164,7 @@ static void judge(const char *path, int index, struct cspawn_report *report) {
 }
 
 // Runs as the user of the run, so the report tells of files only what that user may see.
-static _Noreturn void execute(const struct cspawn_plan *plan) {
+static _Noreturn void execute(const struct plan *plan) {
     struct cspawn_report report = {.step = cspawn_step_exec, .error = ENOENT, .file = -1};
     bool isForbidden = false;
     for (int i = 0; plan->files[i]; i++) {
@@ -215,7 +209,7 @@ static void wait_at(int gate) {
 
 static int run(void *argument) {
     const struct start *start = argument;
-    const struct cspawn_plan *plan = start->plan;
+    const struct plan *plan = start->plan;
     // First, so that a signal to the run's group reaches this process too.
     pid_t session = setsid();
     int error = errno;
@@ -227,9 +221,8 @@ static int run(void *argument) {
     set_limits(plan);
     if (start->gate == -1) leave_keyring();
     forgo_oom_protection();
-    // A niceness of 0 or more is set with the daemon's privilege, because the daemon itself may run
-    // at a higher one. A negative one is set as the owner, and only if the kernel allows the owner
-    // that.
+    // A niceness of 0 or more is set with the runner's privilege, because the runner itself may run at a higher one. A
+    // negative one is set as the owner, and only if the kernel allows the owner that.
     if (plan->has_nice && plan->nice >= 0) set_nice(plan);
     if (plan->has_credentials) become(plan);
     if (plan->has_nice && plan->nice < 0) set_nice(plan);
@@ -239,21 +232,11 @@ static int run(void *argument) {
     execute(plan);
 }
 
-// The child shares the caller's memory until its exec: that makes a start cheap, and the caller
-// waits.
-#if __has_feature(thread_sanitizer)
-// The thread sanitizer takes a clone for a fork: the child would free the caller's state.
-static const int shared = 0;
-#else
-static const int shared = CLONE_VM | CLONE_VFORK;
-#endif
-
 // A fork into the control group, which is cheaper than to enter it: clone3(2). -1 where the kernel, or whatever
 // filters its calls, does not do that.
-static pid_t fork_into_group(const struct start *start, int *descriptor, uint64_t flags) {
+static pid_t fork_into_group(const struct start *start, uint64_t flags) {
     struct clone_args arguments = {
-        .flags = CLONE_PIDFD | CLONE_INTO_CGROUP | flags,
-        .pidfd = (uintptr_t)descriptor,
+        .flags = CLONE_INTO_CGROUP | flags,
         // That of a sibling is the caller's.
         .exit_signal = flags & CLONE_PARENT ? 0 : SIGCHLD,
         .cgroup = (uint64_t)start->plan->group,
@@ -263,53 +246,24 @@ static pid_t fork_into_group(const struct start *start, int *descriptor, uint64_
     return pid;
 }
 
-int cspawn(const struct cspawn_plan *plan, struct cspawn_process *process) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == -1) return errno;
-    struct start start = {.plan = plan, .status = ends[1], .caller = getpid(), .gate = -1};
-    // A child that becomes another user shares nothing. Before the exec that user could stop it,
-    // make it wait for a file system, make it dump its core, or look into its memory.
-    int flags = SIGCHLD | CLONE_PIDFD | (plan->has_credentials || plan->forks ? 0 : shared);
-    // No handler of the caller is to run in the child.
-    uint64_t all = ~UINT64_C(0), before;
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
-    // The child's stack may be here: this function waits for the exec, or the child has a copy of
-    // it.
-    char stack[32768] __attribute__((aligned(16)));
-    pid_t pid = -1;
-    if (plan->has_group && !(flags & CLONE_VM)) pid = fork_into_group(&start, &process->pidfd, 0);
-    if (pid == -1) {
-        start.enters_group = plan->has_group;
-        pid = clone(run, stack + sizeof stack, flags, &start, &process->pidfd);
+// `flags` are 0 for a child, or CLONE_PARENT for a sibling; 0 or the errno.
+static int begin(struct start *start, int flags, pid_t *pid) {
+    *pid = start->plan->has_group ? fork_into_group(start, (uint64_t)flags) : -1;
+    if (*pid == -1) {
+        start->enters_group = start->plan->has_group;
+        // The child has a copy of this stack.
+        char stack[32768] __attribute__((aligned(16)));
+        *pid = clone(run, stack + sizeof stack, flags | SIGCHLD, start);
     }
-    int error = errno;
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, 8);
-    close(ends[1]);
-    if (pid == -1) {
-        close(ends[0]);
-        return error;
-    }
-    process->pid = pid;
-    process->status = ends[0];
-    return 0;
+    return *pid == -1 ? errno : 0;
 }
 
-int cspawn_beside(const struct cspawn_plan *plan, int status, int gate, int32_t *pid) {
-    // The child is a sibling.
+int spawn(const struct plan *plan, int status, pid_t *pid) {
+    struct start start = {.plan = plan, .status = status, .caller = getpid(), .gate = -1};
+    return begin(&start, 0, pid);
+}
+
+int spawn_beside(const struct plan *plan, int status, int gate, pid_t *pid) {
     struct start start = {.plan = plan, .status = status, .caller = getppid(), .gate = gate};
-    uint64_t all = ~UINT64_C(0), before;
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
-    char stack[32768] __attribute__((aligned(16)));
-    int descriptor;
-    pid_t process = plan->has_group ? fork_into_group(&start, &descriptor, CLONE_PARENT) : -1;
-    if (process == -1) {
-        start.enters_group = plan->has_group;
-        process = clone(run, stack + sizeof stack, SIGCHLD | CLONE_PIDFD | CLONE_PARENT, &start, &descriptor);
-    }
-    int error = errno;
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, 8);
-    if (process == -1) return error;
-    close(descriptor);
-    *pid = process;
-    return 0;
+    return begin(&start, CLONE_PARENT, pid);
 }

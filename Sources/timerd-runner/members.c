@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is left of a run.
+
+#define _GNU_SOURCE
+#include "signals.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Whether a process has ended and waits to be reaped.
+static bool is_zombie(pid_t pid) {
+    char path[32], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "re");
+    if (!file) return kill(pid, 0) == -1 && errno == ESRCH;
+    size_t count = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[count] = 0;
+    // "pid (name) state": the name may hold blanks and parentheses, what follows holds none.
+    const char *end = strrchr(text, ')');
+    return end && (end[2] == 'Z' || end[2] == 'X');
+}
+
+// All of a control group, which has its processes in a list; not all of those are alive.
+static size_t find_in_group(const struct run *run, pid_t *members, size_t room) {
+    int file = open_members(run->group);
+    if (file == -1) return 0;
+    size_t found = read_members(file, members, room), count = 0;
+    close(file);
+    for (size_t i = 0; i < found; i++)
+        if (!is_zombie(members[i])) members[count++] = members[i];
+    return count;
+}
+
+size_t find_members(const struct run *run, pid_t *members, size_t room) {
+    if (run->group) return find_in_group(run, members, room);
+    size_t count = 0;
+    DIR *folder = opendir("/proc");
+    if (!folder) return 0;
+    for (struct dirent *entry; count < room && (entry = readdir(folder));) {
+        if (!isdigit((unsigned char)entry->d_name[0])) continue;
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        if (getpgid(pid) == run->pid && !is_zombie(pid)) members[count++] = pid;
+    }
+    closedir(folder);
+    return count;
+}
+
+static bool exists(pid_t process) { return kill(process, 0) == 0 || errno == EPERM; }
+
+bool survives(const struct run *run) {
+    if (run->group) return is_populated(run->group);
+    // The kernel gives the number to no new process while the group has a member: a process with that number
+    // means that the group is gone.
+    if (exists(run->pid) || !exists(-run->pid)) return false;
+    // Zombies are members until they are reaped, which not every parent does.
+    pid_t one;
+    return find_members(run, &one, 1) > 0;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "orders.h"
+
+#include "reports.h"
+
+#include <errno.h>
+
+bool is_to_leave;
+
+bool is_hello(const uint8_t *bytes) { return bytes[0] == order_hello; }
+
+static int hello(struct reader *frame, struct buffer *answers) {
+    uint32_t version = take_u32(frame);
+    // A daemon of any version reads this answer, and leaves if it does not speak this one.
+    if (version == 0 || frame->failed) return EPROTO;
+    return put_greeting(answers) ? 0 : ENOMEM;
+}
+
+static int start(struct reader *frame, struct buffer *answers) {
+    uint64_t id;
+    int error = is_ending ? ESHUTDOWN : start_run(frame, &id);
+    if (is_ending) id = take_u64(frame);
+    if (error == 0 || error == EPROTO) return error;
+    return put_refusal(answers, id, error) ? 0 : ENOMEM;
+}
+
+static int end(struct reader *frame, struct buffer *answers) {
+    uint64_t id = take_u64(frame);
+    bool as_runner = take_u8(frame);
+    struct teardown teardown;
+    if (!take_teardown(frame, &teardown) || !is_read(frame)) return EPROTO;
+    struct run *run = find_run(id);
+    if (!run || run->phase >= phase_surviving) return put_gone(answers, id) ? 0 : ENOMEM;
+    end_run(run, &teardown, cause_asked, as_runner);
+    return 0;
+}
+
+static int stored(struct reader *frame) {
+    uint64_t id = take_u64(frame);
+    if (!is_read(frame)) return EPROTO;
+    struct run *run = find_run(id);
+    // Only what has been told can be stored.
+    if (!run || run->phase != phase_ended || run->news & news_ended) return 0;
+    run->is_stored = true;
+    if (!run->is_queued) remove_run(run);
+    return 0;
+}
+
+int carry_out(const uint8_t *bytes, size_t size, struct buffer *answers) {
+    struct reader frame = {bytes + 1, bytes + size, false};
+    switch (bytes[0]) {
+    case order_hello: return hello(&frame, answers);
+    case order_start: return start(&frame, answers);
+    case order_end: return end(&frame, answers);
+    case order_stored: return stored(&frame);
+    case order_leave: is_to_leave = true; return 0;
+    case order_end_all: end_all(); return 0;
+    // A newer daemon has been told this version, and says nothing that it does not know.
+    default: return EPROTO;
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the daemon is told.
+
+#pragma once
+
+#include "run.h"
+#include "wire.h"
+
+/// Chooses a number that no other runner has; returns 0 or the errno.
+int choose_epoch(void);
+
+// Each of these is false without memory, and the buffer may then have a part of it.
+
+/// Who the runner is, what it has for runs, and which runs it knows; what came of these is news then.
+bool put_greeting(struct buffer *to);
+
+/// That a run was not begun, for that errno.
+bool put_refusal(struct buffer *to, uint64_t run, int error);
+
+/// That there is no such run that could be signalled.
+bool put_gone(struct buffer *to, uint64_t run);
+
+/// Puts what is to be told of a run, one piece of each stream at most; the rest is news still.
+void put_news(struct buffer *to, struct run *run);
