@@ -69,19 +69,19 @@ docs: dependencies
 format:
 	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Fuzz/Package.swift Fuzz/Sources migrations
 
-## The programs, in .build/release. What timerctl links in, where the system has its archive, no start has to look for; one
+## The programs, in .build/release. What timerctl and timerd-runner link in, where the system has its archive, no start has to look for; one
 ## that was linked without an archive is linked again.
 release: dependencies
 	$(SWIFT) build $(RELEASE) --product timerd
-	$(SWIFT) build $(RELEASE) --product timerd-runner
 	@mkdir -p .build/archives
 	@for name in yaml stdc++; do \
 		archive=$$(cc -print-file-name=lib$$name.a); \
 		link=.build/archives/lib$$name.a; \
 		[ ! -e "$$archive" ] || [ "$$(readlink $$link)" = "$$archive" ] || \
-			{ ln -sf "$$archive" $$link && rm -f .build/release/timerctl; }; \
+			{ ln -sf "$$archive" $$link && rm -f .build/release/timerctl .build/release/timerd-runner; }; \
 	done
 	$(SWIFT) build $(RELEASE) --product timerctl
+	$(SWIFT) build $(RELEASE) --product timerd-runner
 
 ## Programs, units, manual pages and completions.
 install: release

@@ -23,6 +23,9 @@ let testSettings =
         .unsafeFlags(["-Onone"], .when(configuration: .release))
     ]
 
+/// Where `make release` puts the archives of libraries that are to be linked in.
+let archives = ["-L\(Context.packageDirectory)/.build/archives"]
+
 let package = Package(
     name: "timerd",
     products: [
@@ -71,7 +74,12 @@ let package = Package(
         .executableTarget(
             name: "timerd-runner",
             dependencies: ["CSpawn"],
-            cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
+            cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])],
+            linkerSettings: [
+                // It is C alone: what starts Swift would bring all of Swift's runtime.
+                .unsafeFlags(["-nostartfiles"]),
+                .unsafeFlags(archives, .when(configuration: .release)),
+            ]
         ),
         .target(name: "Locks", swiftSettings: settings),
         .target(
@@ -147,10 +155,8 @@ let package = Package(
             swiftSettings: settings,
             // A start takes 2.5 ms instead of 3 where no library has to be found and no name is for others.
             linkerSettings: [
-                // Where `make release` puts the archives of libraries that are to be linked in.
                 .unsafeFlags(
-                    [
-                        "-L\(Context.packageDirectory)/.build/archives",
+                    archives + [
                         "-Xlinker", "--no-export-dynamic", "-Xclang-linker", "-static-libgcc",
                     ],
                     .when(configuration: .release)
