@@ -135,6 +135,22 @@ struct KnownRunsTests {
         }
     }
 
+    @Test(
+        "The daemon dies when the next runner is stored and the end of its run is not: that was interrupted"
+    )
+    func anotherRunnerAndCrash() async throws {
+        try await withRun { test, job, _ in
+            try await test.store.writer.write { writer in
+                try DaemonState.write(runnerEpoch: 1, to: writer)
+            }
+            let after = try await test.crashedAndDown(for: .seconds(5), known: KnownRuns(epoch: 1))
+            #expect(after.recovered.interrupted == 1)
+            #expect(after.runner.requests.isEmpty)
+            #expect(try await after.history(job).map(\.outcome) == [.interrupted])
+            try await after.close()
+        }
+    }
+
     @Test("A run that is taken up keeps its job busy and has its place")
     func busy() async throws {
         let change = { @Sendable (job: inout JobDefinition) in
