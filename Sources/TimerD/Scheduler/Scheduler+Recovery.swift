@@ -25,7 +25,6 @@ extension Scheduler {
         }
         if keepsNothing { retention.startedWithNothing(now: clock.now().elapsed) }
         publish(untold)
-        // Another one may have come since.
         let epoch = standing.latest ?? known.epoch
         return try await write { [epochBefore] writer in
             let recovered = try writer.recover(known, epochBefore: epochBefore)
@@ -38,6 +37,10 @@ extension Scheduler {
         } durable: { scheduler, settled in
             scheduler.standing.stored(epoch)
             scheduler.takeUp(settled.0, tied: settled.tied)
+            // Another one may have come since.
+            if let latest = scheduler.standing.latest, latest != epoch {
+                scheduler.storeRunner(latest)
+            }
             // Not awaited: the user database may be slow, and it is asked again before each command starts.
             if settled.isAnyHeld { scheduler.lookAtHeld(all: true) }
         }.0

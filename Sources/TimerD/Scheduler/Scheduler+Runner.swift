@@ -25,13 +25,19 @@ extension Scheduler {
         case .back(let epoch):
             let pid = runner.known.pid ?? 0
             log.notice("timerd-runner answers again", metadata: ["runner": "\(pid)"])
-            // Before any run is asked for: what it is asked for, it knows from then on.
-            record {
-                try DaemonState.write(runnerEpoch: epoch, to: $0.database)
-            } durable: { scheduler, _ in
-                scheduler.standing.stored(epoch)
-                scheduler.beginAgain()
-            }
+            // Else the write of recovery comes behind this one, and has the epoch of the one that was attached.
+            if isRecovered { storeRunner(epoch) }
+        }
+    }
+
+    /// Stores which runner is asked for runs from here on, and begins those that wait.
+    func storeRunner(_ epoch: Int64) {
+        // Before any run is asked for: what it is asked for, it knows from then on.
+        record {
+            try DaemonState.write(runnerEpoch: epoch, to: $0.database)
+        } durable: { scheduler, _ in
+            scheduler.standing.stored(epoch)
+            scheduler.beginAgain()
         }
     }
 

@@ -56,8 +56,11 @@ struct DaemonState: Hashable, Sendable {
     }
 
     /// Stores which runner is asked for all runs from here on.
+    ///
+    /// Those that are open were asked of the one before, or may have been.
     static func write(runnerEpoch epoch: Int64, to database: Database) throws {
         try database.prepare(SQL.writeRunnerEpoch).run(epoch)
+        if database.changes > 0 { try RunStore(database).markOfRunnerBefore() }
     }
 
     /// Has no new run get one of the numbers up to `run`.
@@ -104,7 +107,9 @@ struct DaemonState: Hashable, Sendable {
             SET boot_id = ?1, elapsed_base_us = ?2, shift_us = ?3, elapsed_us = ?4
             """
         static let writeMoment = "UPDATE daemon_state SET shift_us = ?1, elapsed_us = ?2"
-        static let writeRunnerEpoch = "UPDATE daemon_state SET runner_epoch = ?1"
+        static let writeRunnerEpoch = """
+            UPDATE daemon_state SET runner_epoch = ?1 WHERE runner_epoch IS NOT ?1
+            """
         static let skipRuns = "UPDATE daemon_state SET runs_through = max(runs_through, ?1)"
         static let writeSequenceEnd = "UPDATE daemon_state SET event_seq_end = ?1"
     }

@@ -21,6 +21,10 @@ struct RunStore {
         try database.prepare(SQL.markStarted).run(run, pid, date)
     }
 
+    /// Notes of the runs that have no end yet that they may have begun: another runner, which does not know them,
+    /// says nothing of that.
+    func markOfRunnerBefore() throws { try database.prepare(SQL.markOfRunnerBefore).run() }
+
     /// Notes how many processes of a run in progress its timeout could not end.
     func markSurvivors(_ run: RunID, _ count: Int) throws {
         try database.prepare(SQL.markSurvivors).run(run, count)
@@ -68,12 +72,13 @@ struct RunStore {
         }
     }
 
-    /// The runs of a fire that have no end yet; of each, whether its start is stored.
+    /// The runs of a fire that have no end yet; of each, whether its start is stored, and whether it may have begun
+    /// though the runner that is stored does not know it.
     func inProgress(of fire: FireID) throws -> [(
-        run: RunID, attempt: Int, isOnFailure: Bool, isStarted: Bool
+        run: RunID, attempt: Int, isOnFailure: Bool, isStarted: Bool, mayHaveBegun: Bool
     )] {
         try database.prepare(SQL.inProgressOfFire).all(fire) {
-            (try $0.get(0), try $0.get(1), try $0.get(2), try $0.get(3))
+            (try $0.get(0), try $0.get(1), try $0.get(2), try $0.get(3), try $0.get(4))
         }
     }
 
@@ -135,6 +140,12 @@ struct RunStore {
         static let markStarted = """
             UPDATE runs SET pid = ?2, started_at_us = ?3 WHERE id = ?1
             """
+        /// No process has the number 0.
+        static let markOfRunnerBefore = """
+            UPDATE runs SET pid = 0 WHERE outcome IS NULL
+                AND fire_id IN (
+                    SELECT id FROM fires INDEXED BY fires_open WHERE \(RunRow.isOpen))
+            """
         static let markSurvivors = """
             UPDATE runs SET survivors = ?2 WHERE id = ?1 AND outcome IS NULL
             """
@@ -158,7 +169,7 @@ struct RunStore {
             WHERE runs.fire_id = ?1 AND runs.outcome IS NULL
             """
         static let inProgressOfFire = """
-            SELECT id, attempt, is_on_failure, pid IS NOT NULL
+            SELECT id, attempt, is_on_failure, coalesce(pid, 0) > 0, pid IS 0
             FROM runs WHERE fire_id = ?1 AND outcome IS NULL
             """
         static let isOpen = "SELECT ended_at_us IS NULL FROM runs WHERE id = ?1"

@@ -63,8 +63,10 @@ extension JobTransaction {
             }
             let isClaim = job.claim?.fire == fire.id
             let left = fire.state == .running ? try runs(of: fire, job, runner) : []
-            // What the same runner does not know, it was never asked for.
-            let isUnasked = runner.epoch == epochBefore && !left.contains(where: \.isKnown)
+            // What the same runner does not know, it was never asked for; a runner before it may have been.
+            let isUnasked =
+                runner.epoch == epochBefore
+                && !left.contains { $0.isKnown || $0.mayHaveBegun }
             if isUnasked, fire.state == .running, isClaim, !fire.hasCome(of: job, at: moment) {
                 // It was prepared ahead of its date.
                 try releaseRun(of: fire.id)
@@ -203,7 +205,8 @@ extension JobTransaction {
                 attempt: $0.attempt,
                 isOnFailure: $0.isOnFailure,
                 isStarted: $0.isStarted,
-                isKnown: runner.runs[$0.run.rawValue] != nil
+                isKnown: runner.runs[$0.run.rawValue] != nil,
+                mayHaveBegun: $0.mayHaveBegun
             )
         }
     }

@@ -13,6 +13,8 @@ struct LeftRun: Sendable {
     var isStarted: Bool
     /// Whether whatever minds the runs knows it; else that has ended, and its processes with it.
     var isKnown: Bool
+    /// Whether it may have begun though the runner that is stored does not know it: one before that was asked for it.
+    var mayHaveBegun: Bool
 
     /// Its fire, as it goes on in this daemon.
     var commandFire: CommandFire {

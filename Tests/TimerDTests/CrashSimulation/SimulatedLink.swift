@@ -49,7 +49,11 @@ final class RunnerLane: Conductor.Lane, RunnerLoop, @unchecked Sendable {
     /// What the daemon has said may still be read.
     func daemonDies() { link?.daemonHasDied() }
 
-    func perform(_ work: @escaping @Sendable () -> Void) { queue.append(work) }
+    func perform(_ work: @escaping @Sendable () -> Void) {
+        queue.append(work)
+        // Before a command that is on its way to the runner gets there.
+        simulation.perhapsEndSoon(daemon: 0, runner: 0.02)
+    }
 
     func perform(after time: Duration, _ work: @escaping @Sendable () -> Void) {
         let (seconds, attoseconds) = time.components
@@ -89,6 +93,8 @@ final class SimulatedLink: RunnerLink, @unchecked Sendable {
     /// Whether the daemon has closed it, or is dead.
     private(set) var isClosed = false
     private var hasEnded = false
+    /// Whether the daemon was told of a run that a daemon before has begun.
+    private var knowsAny = false
 
     fileprivate init(
         _ simulation: CrashSimulation,
@@ -114,7 +120,11 @@ final class SimulatedLink: RunnerLink, @unchecked Sendable {
         guard !hasEnded, !simulation.isDead(life) else { return true }
         if case .start(let request, _) = order { simulation.ordered(request) }
         orders.append((arrival(behind: orders.last?.date), order))
-        if case .start = order { simulation.perhapsEndSoon(daemon: 0.04, runner: 0.02) }
+        switch order {
+        case .start: simulation.perhapsEndSoon(daemon: 0.04, runner: 0.02)
+        case .stored: simulation.perhapsEndSoon(daemon: 0, runner: 0.05)
+        default: break
+        }
         return true
     }
 
@@ -132,8 +142,10 @@ final class SimulatedLink: RunnerLink, @unchecked Sendable {
         guard !hasEnded else { return }
         take(report)
         switch report {
-        case .ended: simulation.perhapsEndSoon(daemon: 0.06, runner: 0.02)
-        case .synced: simulation.perhapsEndSoon(daemon: 0.02, runner: 0.1)
+        case .ended: simulation.perhapsEndSoon(daemon: 0.06, runner: 0.06)
+        case .known: knowsAny = true
+        // Before the daemon has taken up what it has just heard of.
+        case .synced: simulation.perhapsEndSoon(daemon: 0.02, runner: knowsAny ? 0.5 : 0.1)
         default: break
         }
     }

@@ -38,19 +38,12 @@ struct RunnerLifeTests {
         return (job, "\(try #require(run.id))")
     }
 
-    /// The ended runs of a job, once there is one.
-    private func ended(_ daemon: DaemonProcess, _ job: String) async throws -> [String] {
-        for _ in 0..<600 {
-            let lines = try await daemon.timerctl("runs", job, "--json").output.split(
-                separator: "\n"
-            )
-            if lines.contains(where: { $0.contains("\"outcome\"") }) {
-                return lines.map(String.init)
-            }
-            try await Task.sleep(for: .milliseconds(50))
-        }
-        Issue.record("no run of job \(job) has ended")
-        return []
+    /// The one run of a job, once it has ended.
+    private func ended(_ daemon: DaemonProcess, _ job: String) async throws -> Run {
+        let run = try await daemon.finishedRun(job)
+        let runs = try await daemon.runs([job])
+        #expect(runs.count == 1, "\(runs)")
+        return run
     }
 
     @Test(
@@ -72,8 +65,7 @@ struct RunnerLifeTests {
             #expect(daemon.runner == runner, "the runner is the same")
             #expect(daemon.log.contains("a run is taken up"))
             gate.open()
-            let runs = try await ended(daemon, job)
-            #expect(runs.count == 1 && runs[0].contains("\"status\":3"), "\(runs)")
+            #expect(try await ended(daemon, job).status == 3)
             let output = try await daemon.timerctl("logs", "--run", run)
             #expect(output.output == "before\nafter\n", "\(output)")
         }
@@ -87,8 +79,7 @@ struct RunnerLifeTests {
             await daemon.end(SIGKILL)
             try await daemon.start()
             try await daemon.timerctl("kill", run)
-            let runs = try await ended(daemon, job)
-            #expect(runs.count == 1 && runs[0].contains("\"signal\":15"), "\(runs)")
+            #expect(try await ended(daemon, job).signal == SIGTERM)
         }
     }
 
@@ -101,8 +92,7 @@ struct RunnerLifeTests {
             await daemon.end(SIGKILL)
             try await eventually("it has timed out") { !hasChild(runner) }
             try await daemon.start()
-            let runs = try await ended(daemon, job)
-            #expect(runs.count == 1 && runs[0].contains("timedOut"), "\(runs)")
+            #expect(try await ended(daemon, job).outcome == .timedOut)
         }
     }
 
@@ -121,11 +111,10 @@ struct RunnerLifeTests {
             kill(runner, SIGKILL)
             try await eventually("what it ran has ended") { !children.contains(where: isAlive) }
             if withDaemon { try await daemon.start() }
-            let runs = try await ended(daemon, job)
-            #expect(runs.count == 1 && runs[0].contains("interrupted"), "\(runs)")
+            #expect(try await ended(daemon, job).outcome == .interrupted)
             let next = try await daemon.timerctl("add", "--in", "1ms", "--", "true")
             let after = try await ended(daemon, next.output.trimmingCharacters(in: .newlines))
-            #expect(after.count == 1 && after[0].contains("\"status\":0"), "\(after)")
+            #expect(after.status == 0)
             #expect(daemon.runner != runner)
         }
     }
@@ -142,9 +131,9 @@ struct RunnerLifeTests {
             #expect(daemon.runner == runner)
             let next = try await daemon.timerctl("add", "--in", "1ms", "--", "sh", "-c", "exit 4")
             let job = next.output.trimmingCharacters(in: .newlines)
-            let runs = try await ended(daemon, job)
-            #expect(runs.count == 1 && runs[0].contains("\"status\":4"), "\(runs)")
-            #expect(!runs[0].contains("\"id\":\(run),"))
+            let after = try await ended(daemon, job)
+            #expect(after.status == 4)
+            #expect(after.id.map(String.init) != run)
             gate.open()
         }
     }

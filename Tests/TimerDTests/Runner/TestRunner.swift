@@ -9,7 +9,9 @@ import Testing
 @testable import TimerD
 
 /// A real runner with a short grace, and short ways to run shell scripts with it.
-struct TestRunner: Sendable {
+///
+/// It ends with this, once what it runs has ended.
+final class TestRunner: Sendable {
     static let grace = Duration.milliseconds(200)
     private static let lastRun = Atomic<Int64>(0)
 
@@ -37,6 +39,9 @@ struct TestRunner: Sendable {
         self.runner = runner
         attaching = Task { try await runner.attach { _ in } }
     }
+
+    /// The connection would stay for as long as the loop that all tests share, and its runner with it.
+    deinit { Task { [runner] in await runner.detach() } }
 
     static func request(_ argv: [String], input: [UInt8] = []) -> RunRequest {
         RunRequest(

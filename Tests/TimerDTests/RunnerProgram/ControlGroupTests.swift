@@ -83,7 +83,7 @@ import Testing
         "A signal reaches all of the group once, whatever session they have",
         .enabled(if: MachineGroups.areThere, MachineGroups.has)
     )
-    func signals() throws {
+    func signals() async throws {
         let folder = try TemporaryFolder()
         let runner = try RunnerProcess()
         let peer = try runner.connect()
@@ -116,7 +116,9 @@ import Testing
         }
         #expect(answer == .sent)
         for name in ["a", "b"] {
-            while (readFile(folder.file(name)) ?? "").isEmpty { usleep(2000) }
+            try await eventually("\(name) has got it") {
+                readFile(folder.file(name))?.isEmpty == false
+            }
         }
         try peer.send(.end(run: 1, .standard, asRunner: false))
         #expect(try peer.end(of: 1).end.code == SIGTERM)

@@ -135,6 +135,22 @@ struct KnownRunsTests {
         }
     }
 
+    @Test(
+        "The daemon dies when the next runner is stored and the end of its run is not: that was interrupted"
+    )
+    func anotherRunnerAndCrash() async throws {
+        try await withRun { test, job, _ in
+            try await test.store.writer.write { writer in
+                try DaemonState.write(runnerEpoch: 1, to: writer)
+            }
+            let after = try await test.crashedAndDown(for: .seconds(5), known: KnownRuns(epoch: 1))
+            #expect(after.recovered.interrupted == 1)
+            #expect(after.runner.requests.isEmpty)
+            #expect(try await after.history(job).map(\.outcome) == [.interrupted])
+            try await after.close()
+        }
+    }
+
     @Test("A run that is taken up keeps its job busy and has its place")
     func busy() async throws {
         let change = { @Sendable (job: inout JobDefinition) in
@@ -184,12 +200,12 @@ struct KnownRunsTests {
     }
 
     @Test(
-        "While the runner is away commands wait, and begin once it is back; the same if it has no room"
+        "While the runner is away commands wait, and begin once it is back; the same if it is replaced or has no room"
     )
     func away() async throws {
         try await TestScheduler.with { test in
             let job = try await test.add(ScheduleWords(every: "10s"), command: ["x"])
-            for change in [RunnerChange.away("it is gone"), .full] {
+            for change in [RunnerChange.away("it is gone"), .full, .replaced("0.0.9")] {
                 let count = test.runner.requests.count
                 await test.loop.ask { [scheduler = test.scheduler] in
                     scheduler.assumeIsolated { $0.runnerChanged(change) }
@@ -212,7 +228,34 @@ struct KnownRunsTests {
                 try await test.settle()
                 #expect(test.runner.requests.count == count + 1)
             }
+            // None of its dates was left out.
+            #expect(try await test.history(job.id).map(\.outcome) == [.exited, .exited, .exited])
         }
+    }
+
+    @Test("Why the runner is away is what clients and the log are told")
+    func reason() async throws {
+        let log = RecordedLog()
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, log: log.logger)
+        let standing = { @Sendable (change: RunnerChange) async in
+            await test.loop.ask { [scheduler = test.scheduler] in
+                scheduler.assumeIsolated {
+                    $0.runnerChanged(change)
+                    return $0.runnerStanding
+                }
+            }
+        }
+        let away = await standing(.away("the connection has ended: why"))
+        #expect(away.trouble == "timerd-runner does not answer: the connection has ended: why")
+        #expect(away.troubleSince == TestScheduler.start && away.pid == nil)
+        let line =
+            "timerd-runner does not answer; commands wait error=the connection has ended: why"
+        #expect(log.all.contains(line), "\(log.all)")
+        let replaced = await standing(.replaced("0.0.9"))
+        #expect(replaced.trouble == "timerd-runner of another release is being replaced")
+        #expect(log.all.last?.hasSuffix(" release=0.0.9") == true, "\(log.all)")
+        try await test.close()
     }
 
     @Test(

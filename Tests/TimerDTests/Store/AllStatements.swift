@@ -209,6 +209,7 @@ enum AllStatements {
         ("RunStore.SQL.isOpen", RunStore.SQL.isOpen),
         ("RunStore.SQL.last", RunStore.SQL.last),
         ("RunStore.SQL.markFinished", RunStore.SQL.markFinished),
+        ("RunStore.SQL.markOfRunnerBefore", RunStore.SQL.markOfRunnerBefore),
         ("RunStore.SQL.markStarted", RunStore.SQL.markStarted),
         ("RunStore.SQL.markSurvivors", RunStore.SQL.markSurvivors),
         ("RunStore.SQL.openOfFire", RunStore.SQL.openOfFire),

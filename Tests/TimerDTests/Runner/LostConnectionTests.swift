@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+import Locks
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// What a daemon makes of a connection with its runner that is lost: the other end of it is a test.
+@Suite("Lost connections with a runner", .timeLimit(.minutes(1)))
+struct LostConnectionTests {
+    private let script = ScriptedRunner()
+
+    private func request(_ run: Int64, epoch: Int64? = nil) -> RunRequest {
+        var request = TestRunner.script("exit 3")
+        (request.run, request.epoch) = (run, epoch)
+        return request
+    }
+
+    /// Why a run was not begun; nil if it was.
+    private func refusal(_ runner: ProgramRunner, _ request: RunRequest) async -> String? {
+        do throws(RunBreak) {
+            _ = try await runner.run(request) { _ in }
+            return nil
+        } catch {
+            if case .notBegun(let reason) = error { return reason }
+            return "\(error)"
+        }
+    }
+
+    @Test("The reason is told")
+    func reason() async throws {
+        let (runner, changes) = try await script.attached()
+        let first = try await script.connection(0)
+        await first.say(.synced)
+        #expect(changes.all == [#"away("it speaks out of turn")"#])
+        try await script.connection(1).greet(epoch: 1)
+        #expect(changes.all.last == "back(epoch: 1)")
+        try await script.connection(1).lose("why")
+        #expect(changes.all.last == #"away("why")"#)
+        await runner.detach()
+    }
+
+    @Test(
+        "An end that is stored while there is no connection is told over the next one, and forgotten"
+    )
+    func storedMeanwhile() async throws {
+        let (runner, _) = try await script.attached()
+        let first = try await script.connection(0)
+        async let result = runner.run(request(7)) { _ in }
+        try await eventually("it is ordered") { first.started == [7] }
+        await first.say(.started(run: 7, .scripted()), .scriptedEnd(of: 7, status: 3))
+        #expect(try await result.outcome == .exited(3))
+        await first.lose()
+        runner.stored(7)
+        await script.flush()
+        #expect(first.stored.isEmpty)
+        let second = try await script.connection(1)
+        await second.greet(epoch: 1, knowing: [7: .scripted(.ended)])
+        #expect(runner.known.runs.keys.sorted() == [7], "the runner has not forgotten it")
+        await second.say(.scriptedEnd(of: 7, status: 3))
+        await script.flush()
+        #expect(second.stored == [7])
+        #expect(runner.known.runs.isEmpty)
+        await runner.detach()
+    }
+
+    @Test("A run whose runner died before it is taken up was interrupted, which is told at once")
+    func takenUpLate() async throws {
+        let (runner, _) = try await script.attached(knowing: [7: .scripted()])
+        try await script.connection(0).lose()
+        try await script.connection(1).greet(epoch: 2)
+        let result = try await runner.takeUp(request(7)) { _ in }
+        #expect(result.outcome == .interrupted)
+        #expect(result.startedAtMicroseconds == 1_000_000)
+        #expect(result.endedAtMicroseconds == 5_000_000)
+        runner.stored(7)
+        #expect(runner.known.runs.isEmpty)
+        await runner.detach()
+    }
+
+    @Test("A run that nobody needs is forgotten with its runner")
+    func forgotten() async throws {
+        let (runner, _) = try await script.attached(knowing: [7: .scripted(), 8: .scripted()])
+        runner.stored(7)
+        #expect(runner.known.runs.keys.sorted() == [7, 8], "they go on")
+        try await script.connection(0).lose()
+        try await script.connection(1).greet(epoch: 2)
+        #expect(runner.known.runs.keys.sorted() == [8])
+        await runner.detach()
+    }
+
+    @Test("A run is asked of no other runner than the one that is stored")
+    func anotherRunner() async throws {
+        let (runner, _) = try await script.attached(epoch: 1)
+        try await script.connection(0).lose()
+        let second = try await script.connection(1)
+        await second.greet(epoch: 2)
+        let why = Locked<[String?]>([])
+        let asked = Task {
+            let refusal = await refusal(runner, request(7, epoch: 1))
+            why.withLock { $0.append(refusal) }
+        }
+        try await eventually("it is refused, or begun") {
+            !second.started.isEmpty || !why.withLock { $0.isEmpty }
+        }
+        #expect(second.started.isEmpty)
+        #expect(why.withLock { $0 } == ["it is another timerd-runner by now"])
+        async let result = runner.run(request(8, epoch: 2)) { _ in }
+        try await eventually("it is ordered") { second.started.last == 8 }
+        await second.say(.started(run: 8, .scripted()), .scriptedEnd(of: 8, status: 4))
+        #expect(try await result.outcome == .exited(4))
+        await runner.detach()
+        await asked.value
+    }
+
+    @Test("While a runner makes room for the next, no run begins, and none is lost")
+    func replaced() async throws {
+        let (runner, changes) = try await script.attached(
+            knowing: [7: .scripted()],
+            release: "0.0.9"
+        )
+        let first = try await script.connection(0)
+        async let taken = runner.takeUp(request(7)) { _ in }
+        await first.say(.scriptedEnd(of: 7, status: 3))
+        #expect(try await taken.outcome == .exited(3))
+        runner.stored(7)
+        await script.flush()
+        #expect(changes.all == [#"replaced("0.0.9")"#])
+        #expect(await refusal(runner, request(8)) == "timerd-runner does not answer")
+        #expect(first.started.isEmpty)
+        // It has ended.
+        await script.pass()
+        let second = try await script.connection(1)
+        await second.greet(epoch: 2)
+        #expect(changes.all.last == "back(epoch: 2)")
+        async let result = runner.run(request(9)) { _ in }
+        try await eventually("it is ordered") { second.started == [9] }
+        await second.say(.scriptedEnd(of: 9, status: 4))
+        #expect(try await result.outcome == .exited(4))
+        await runner.detach()
+    }
+}
