@@ -2,9 +2,9 @@
 
 /// The runs that whatever minds them knows.
 package struct KnownRuns: Sendable {
-    /// Of what minds the runs: each of its lives has another one, from 1 on.
+    /// Of what minds the runs: from 1 on, and another one after each end of it that left something.
     ///
-    /// It knows all that was begun in its own life and is not stored.
+    /// It knows all that was begun in its epoch and is not stored.
     package var epoch: Int64
     /// Of the process that minds them; nil where it is none of its own.
     package var pid: Int32?

@@ -3,6 +3,7 @@
 
 #define _GNU_SOURCE
 #include "daemon.h"
+#include "epoch.h"
 #include "groups.h"
 #include "orders.h"
 #include "reports.h"
@@ -129,10 +130,11 @@ int main(int count, char **words) {
         strcpy(groups_lack, "timerd-runner was started with --without-groups");
     else
         groups_open(key_of_listener());
-    error = choose_epoch();
+    error = take_epoch(LISTENER);
     if (error == 0) error = listen_to_daemons(LISTENER);
     if (error != 0) fail("cannot listen", error);
     loop_run(between);
     groups_close();
+    if (run_count() == 0) hand_epoch_on();
     return 0;
 }

@@ -3,10 +3,10 @@
 #define _GNU_SOURCE
 #include "reports.h"
 
-#include <errno.h>
+#include "epoch.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 // How much of a stream is told at a time.
@@ -126,22 +126,11 @@ bool put_gone(struct buffer *to, uint64_t run) {
 
 // MARK: - The greeting
 
-static uint64_t epoch;
-
-int choose_epoch(void) {
-    // Never 0, and no more than the daemon's store can keep.
-    while (epoch == 0) {
-        if (getrandom(&epoch, sizeof epoch, 0) != sizeof epoch) return errno;
-        epoch &= INT64_MAX;
-    }
-    return 0;
-}
-
 static bool put_welcome(struct buffer *to) {
     size_t start = begin_frame(to, report_welcome, 40 + sizeof RELEASE);
     if (start == SIZE_MAX) return false;
     put_u32(to, PROTOCOL_VERSION);
-    put_u64(to, epoch);
+    put_u64(to, epoch());
     put_u32(to, (uint32_t)getpid());
     put_u32(to, (uint32_t)run_limit);
     put_u64(to, byte_limit);

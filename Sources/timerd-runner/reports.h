@@ -6,9 +6,6 @@
 #include "run.h"
 #include "wire.h"
 
-/// Chooses a number that no other runner has; returns 0 or the errno.
-int choose_epoch(void);
-
 // Each of these is false without memory, and the buffer may then have a part of it.
 
 /// Who the runner is, what it has for runs, and which runs it knows; what came of these is news then.

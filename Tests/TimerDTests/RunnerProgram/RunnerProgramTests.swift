@@ -236,6 +236,52 @@ import TimerControl
         #expect(runner.wait() == 0)
     }
 
+    @Test(
+        "One that ends with nothing left hands its epoch on, once; one that is killed, or loses an end, does not"
+    )
+    func handedOn() throws {
+        let folder = try TemporaryFolder()
+        func epoch(_ body: (RunnerProcess, RunnerPeer) throws -> Void) throws -> Int64 {
+            let runner = try RunnerProcess("--until-idle", in: folder)
+            var peer: RunnerPeer? = try runner.connect()
+            let epoch = try peer?.next { report in
+                if case .welcome(1, let welcome) = report { welcome?.epoch } else { nil }
+            }
+            try peer.map { try body(runner, $0) }
+            // Nobody is connected any more.
+            peer = nil
+            _ = runner.wait()
+            return try #require(epoch)
+        }
+        let isIdle: (RunnerProcess, RunnerPeer) throws -> Void = { _, _ in }
+        let first = try epoch { _, peer in
+            try peer.send(start(1, "exit 3"))
+            #expect(try peer.end(of: 1).end.code == 3)
+            try peer.send(.stored(run: 1))
+        }
+        let second = try epoch(isIdle)
+        #expect(second == first)
+        let third = try epoch { runner, _ in
+            kill(runner.pid, SIGKILL)
+        }
+        #expect(third == first)
+        let fourth = try epoch { runner, peer in
+            try peer.send(start(4, "exit 3"))
+            #expect(try peer.end(of: 4).end.code == 3)
+            // Nobody stores it before the runner ends.
+            kill(runner.pid, SIGTERM)
+        }
+        #expect(fourth != first)
+        let fifth = try epoch(isIdle)
+        #expect(fifth != fourth && fifth != first)
+        // Of another boot.
+        let note = folder.path + "/runner-epoch"
+        let text = try String(contentsOfFile: note, encoding: .utf8)
+        try #require(text.hasSuffix(" \(fifth)\n"), "\(text)")
+        try ("x" + text.dropFirst()).write(toFile: note, atomically: false, encoding: .utf8)
+        #expect(try epoch(isIdle) != fifth)
+    }
+
     @Test("What a run leaves behind in another session is adopted, and reaped")
     func adopted() throws {
         let runner = try RunnerProcess()

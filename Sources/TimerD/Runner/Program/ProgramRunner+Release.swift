@@ -11,7 +11,7 @@ extension ProgramRunner {
     /// Not where another one of its release has just made room: whoever starts them has no newer program.
     func isToLeave(_ runner: RunnerReport.Welcome) -> Bool {
         guard runner.release != timerdVersion else { return false }
-        return left.map { $0.release != runner.release || $0.epoch == runner.epoch } ?? true
+        return left.map { $0.release != runner.release || $0.pid == runner.pid } ?? true
     }
 
     /// Replaces the runner if it is to leave and minds nothing.

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a runner of an epoch does not know, it was never asked for, or has told the end of: so a daemon may ask for it
+// again. That holds of the next runner too where this one has ended with nothing left. So it hands its epoch on, in a
+// file beside its socket; a runner that dies hands nothing on, and its runs count as interrupted.
+
+#define _GNU_SOURCE
+#include "epoch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { LENGTH = 128 };
+
+static uint64_t number;
+// Empty where the socket has no path.
+static char path[sizeof((struct sockaddr_un *)NULL)->sun_path + sizeof "-epoch"];
+// After a loss of power a file that was taken may be there again: it counts for one boot. Empty if that is unknown.
+static char boot[LENGTH / 2];
+
+static void find_path(int listener) {
+    struct sockaddr_un address = {0};
+    socklen_t size = sizeof address;
+    if (getsockname(listener, (struct sockaddr *)&address, &size) == -1 || address.sun_path[0] != '/') return;
+    // The kernel's address need not end with a NUL.
+    snprintf(path, sizeof path, "%.*s-epoch", (int)sizeof address.sun_path, address.sun_path);
+}
+
+static void find_boot(void) {
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!file) return;
+    if (!fgets(boot, sizeof boot, file)) boot[0] = 0;
+    boot[strcspn(boot, "\n")] = 0;
+    fclose(file);
+}
+
+// The epoch that was handed on; 0 for none.
+static uint64_t take_file(void) {
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file == -1) return 0;
+    char text[LENGTH] = {0};
+    struct stat status;
+    bool is_own = fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid();
+    ssize_t count = is_own ? read(file, text, sizeof text - 1) : -1;
+    close(file);
+    // Before it counts: this runner's own runs make it untrue.
+    if (count <= 0 || unlink(path) == -1) return 0;
+    size_t length = strlen(boot);
+    if (length == 0 || strncmp(text, boot, length) != 0 || text[length] != ' ') return 0;
+    char *end;
+    uint64_t found = strtoull(text + length + 1, &end, 10);
+    // A whole line, else it was written in part.
+    return *end == '\n' && found <= INT64_MAX ? found : 0;
+}
+
+int take_epoch(int listener) {
+    find_path(listener);
+    find_boot();
+    number = path[0] ? take_file() : 0;
+    // Never 0, and no more than the daemon's store can keep.
+    while (number == 0) {
+        if (getrandom(&number, sizeof number, 0) != sizeof number) return errno;
+        number &= INT64_MAX;
+    }
+    return 0;
+}
+
+uint64_t epoch(void) { return number; }
+
+void hand_epoch_on(void) {
+    if (!path[0] || !boot[0]) return;
+    unlink(path);
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    // Without it the next runner has another epoch, and what was never asked for counts as interrupted: safe.
+    bool is_written = file != -1 && dprintf(file, "%s %" PRIu64 "\n", boot, number) > 0;
+    if (!is_written) fprintf(stderr, "timerd-runner: cannot hand its epoch on in '%s': %s\n", path, strerror(errno));
+    if (file != -1) close(file);
+}
