@@ -5,7 +5,7 @@
 /// A definition is half a kilobyte with two dozen references. A job is copied at each step of its way, and its
 /// definition is changed seldom.
 package struct SharedDefinition: Hashable, Sendable {
-    /// `@unchecked`: it is changed only where nothing else holds it.
+    /// `@unchecked`: what is shared is only read, as `_modify` makes another where any other copy has it.
     private final class Storage: @unchecked Sendable {
         var definition: JobDefinition
 

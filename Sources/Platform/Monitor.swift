@@ -5,8 +5,9 @@ import Glibc
 /// A value behind a lock, and a way for threads to sleep until it has changed.
 ///
 /// Of pthreads, as a condition is. `@unchecked`: `value` is touched with `mutex` held and never
-/// otherwise, and what the two pointers point to lives from `init` to `deinit`.
-package final class Monitor<Value>: @unchecked Sendable {
+/// otherwise, what is handed out of it is Sendable as it is, and the two pointers, to what lives from `init` to
+/// `deinit`, never change.
+package final class Monitor<Value: Sendable>: @unchecked Sendable {
     /// What a thread that waits makes of the value.
     package enum Look<Result> {
         case found(Result)
@@ -18,7 +19,7 @@ package final class Monitor<Value>: @unchecked Sendable {
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var value: Value
 
-    package init(_ value: sending Value) {
+    package init(_ value: Value) {
         self.value = value
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()

@@ -3,8 +3,9 @@
 /// What a timer calls, and its target, held weakly.
 ///
 /// Unchecked, since the block need not be Sendable: it was given by `sending`, so nobody else has it or what
-/// it captured, and the timer that has it calls it from one thread at a time (`WeakTimerState.beginCallout`,
-/// under a lock that the next caller takes after it).
+/// it captured, or captured what belongs to an actor, and looks first whether it is on that
+/// (`WeakTimer+Actors.swift`). The timer that has it calls it from one thread at a time
+/// (`WeakTimerState.beginCallout`, under a lock that the next caller takes after it).
 final class Callout: @unchecked Sendable {
     private let block: (WeakTimer) -> Bool
     private let target: @Sendable () -> Bool

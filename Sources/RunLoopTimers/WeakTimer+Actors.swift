@@ -70,8 +70,9 @@ extension WeakTimer {
         isolation: isolated any Actor,
         action: @escaping (Target, WeakTimer) -> Void
     ) {
-        // The caller is on the actor, so these belong to it; nothing uses them but the callout, which
-        // makes sure first that it is on the actor.
+        // The caller is on the actor, so these belong to it. The callout uses them once it has made sure that it is on
+        // the actor. Elsewhere it is only asked whether the target is still there, which any thread may ask of a weak
+        // reference; and what the action captured is released there, if its timer is.
         nonisolated(unsafe) weak let held = target
         nonisolated(unsafe) let onActor = action
         let callout = Callout { [weak isolation] timer in

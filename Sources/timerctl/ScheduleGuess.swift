@@ -61,6 +61,7 @@ struct ScheduleGuess {
         var kinds: [ScheduleKind] = []
         var isDateFirst = text.hasPrefix("+")
         for kind in [ScheduleKind.cron, .calendar, .every, .in, .at] {
+            // try?: words that a kind does not accept are not of that kind.
             guard let schedule = try? read(text, as: kind, now, zone) else { continue }
             kinds.append(kind)
             if kind == .calendar, hasOneDate(schedule) { isDateFirst = true }

@@ -50,13 +50,6 @@ final class RunOutput: Sendable {
     /// Whether the run is over and its output is to be had from the store.
     var isStored: Bool { state.value.isStored }
 
-    func append(_ bytes: UnsafeRawBufferPointer, to stream: Stream) {
-        change(stream) { capture, echo in
-            capture.append(bytes)
-            echo?.take(bytes, of: stream)
-        }
-    }
-
     /// Appends bytes that begin at `position` of the stream: those that are there already are left out, and
     /// those between were lost on the way here.
     func append(_ bytes: ArraySlice<UInt8>, from position: Int64, to stream: Stream) {

@@ -28,30 +28,21 @@ enum OutboxText {
     private static func write(_ event: Event, to writer: inout JSONWriter) {
         writer.array { writer in
             var missing = 0
-            func begin() {
+            func put<Value>(_ value: Value?, _ write: (inout JSONWriter, Value) -> Void) {
+                guard let value else {
+                    missing += 1
+                    return
+                }
                 for _ in 0..<missing {
                     writer.comma()
                     writer.writeNull()
                 }
                 missing = 0
                 writer.comma()
+                write(&writer, value)
             }
-            func number(_ value: Int64?) {
-                guard let value else {
-                    missing += 1
-                    return
-                }
-                begin()
-                writer.write(value)
-            }
-            func word(_ value: String?) {
-                guard let value else {
-                    missing += 1
-                    return
-                }
-                begin()
-                writer.writeString(value)
-            }
+            func number(_ value: Int64?) { put(value) { $0.write($1) } }
+            func word(_ value: String?) { put(value) { $0.writeString($1) } }
             word(event.type.rawValue)
             number(event.at.microseconds)
             number(event.job.rawValue)

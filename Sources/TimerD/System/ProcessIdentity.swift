@@ -14,13 +14,7 @@ struct ProcessIdentity: Sendable, Hashable {
         ProcessStatus(of: pid)?.ticks
     }
 
-    /// Whether it is still the process that was started, and has not ended.
-    var lives: Bool {
-        guard let status = ProcessStatus(of: pid) else { return false }
-        return status.ticks == ticks && !status.hasEnded
-    }
-
-    /// As `lives`, but throws if that cannot be found out now.
+    /// Whether it is still the process that was started, and has not ended; throws if that cannot be found out now.
     func isThere() throws(Errno) -> Bool {
         guard let status = try ProcessStatus.look(at: pid) else { return false }
         return status.ticks == ticks && !status.hasEnded

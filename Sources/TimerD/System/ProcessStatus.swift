@@ -4,7 +4,7 @@ import Glibc
 import Platform
 import SystemPackage
 
-/// What proc(5) says of a process, which need not be the daemon's child.
+/// What proc(5) says of a process.
 struct ProcessStatus: Sendable {
     /// Whether it has ended and waits to be reaped.
     let hasEnded: Bool
@@ -48,20 +48,6 @@ struct ProcessStatus: Sendable {
         return UInt32(String(decoding: words[1], as: UTF8.self))
     }
 
-    /// Every process there is; nil if /proc cannot be listed.
-    static var allProcesses: [pid_t]? {
-        guard let folder = opendir("/proc") else { return nil }
-        defer { closedir(folder) }
-        var pids: [pid_t] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { name in
-                String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if let pid = pid_t(name) { pids.append(pid) }
-        }
-        return pids
-    }
-
     /// A file of a process, 1 MiB of it at most; nil if it cannot be read.
     static func contents(of pid: pid_t, _ name: String) -> [UInt8]? {
         let file = open("/proc/\(pid)/\(name)", O_RDONLY | O_CLOEXEC)
@@ -75,18 +61,5 @@ struct ProcessStatus: Sendable {
             contents += part[..<count]
         }
         return contents
-    }
-
-    /// Polls `hasEnded` until it is true or `limit` has passed: after 1 ms, and then ever more rarely.
-    ///
-    /// The kernel reports no event when the last process of a group ends.
-    static func wait(atMost limit: Duration, until hasEnded: () -> Bool) async {
-        let deadline = ContinuousClock.now + limit
-        var pause = Duration.milliseconds(1)
-        while !hasEnded(), ContinuousClock.now < deadline {
-            // try?: cancellation would only shorten the pause, and nobody cancels a task that ends processes.
-            try? await Task.sleep(for: min(pause, deadline - ContinuousClock.now))
-            pause = min(pause * 2, .milliseconds(50))
-        }
     }
 }

@@ -51,8 +51,8 @@ final class RunnerLane: Conductor.Lane, RunnerLoop, @unchecked Sendable {
 
     func perform(_ work: @escaping @Sendable () -> Void) {
         queue.append(work)
-        // Before a command that is on its way to the runner gets there.
-        simulation.perhapsEndSoon(daemon: 0, runner: 0.02)
+        // Before a command that is on its way to the runner gets there. What a dead daemon does has no order.
+        if !simulation.isDead(life) { simulation.perhapsEndSoon(daemon: 0, runner: 0.02) }
     }
 
     func perform(after time: Duration, _ work: @escaping @Sendable () -> Void) {

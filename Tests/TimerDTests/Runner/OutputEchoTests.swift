@@ -33,8 +33,7 @@ import Testing
     }
 
     private func write(_ text: String, to stream: RunOutput.Stream = .stdout, of run: RunOutput) {
-        var text = text
-        text.withUTF8 { run.append(UnsafeRawBufferPointer($0), to: stream) }
+        run.write(text, to: stream)
     }
 
     @Test("Each line is whole and says whose it is, whatever comes between its parts")

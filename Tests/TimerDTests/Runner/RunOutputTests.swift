@@ -86,8 +86,12 @@ import TimerControl
 }
 
 extension RunOutput {
-    /// As the pump does with what comes out of a pipe.
+    /// As what a runner reports, behind all that came before.
     func write(_ text: String, to stream: Stream = .stdout) {
-        Array(text.utf8).withUnsafeBytes { append($0, to: stream) }
+        let now = captured
+        let end =
+            stream == .stdout
+            ? now.stdoutDropped + now.stdout.count : now.stderrDropped + now.stderr.count
+        append(Array(text.utf8)[...], from: Int64(end), to: stream)
     }
 }

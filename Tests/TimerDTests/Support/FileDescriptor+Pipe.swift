@@ -4,6 +4,8 @@ import Glibc
 import Platform
 import SystemPackage
 
+@testable import TimerD
+
 extension FileDescriptor {
     /// Both ends of a new pipe, which no executed program inherits.
     static func closeOnExecPipe() throws(Errno) -> (read: Self, write: Self) {
@@ -15,18 +17,5 @@ extension FileDescriptor {
             throw cause
         }
         return (Self(rawValue: ends[0]), Self(rawValue: ends[1]))
-    }
-
-    /// Has reads and writes answer EAGAIN where they would wait.
-    func stopBlocking() throws(Errno) {
-        let flags = fcntl(rawValue, F_GETFL)
-        guard flags != -1, fcntl(rawValue, F_SETFL, flags | O_NONBLOCK) != -1 else {
-            throw .last
-        }
-    }
-
-    /// Closes; Linux frees the descriptor whatever close(2) answers.
-    func closeForGood() {
-        Glibc.close(rawValue)
     }
 }

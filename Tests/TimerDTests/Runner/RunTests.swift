@@ -7,7 +7,7 @@ import Testing
 
 @testable import TimerD
 
-@Suite("SpawnRunner", .timeLimit(.minutes(1))) struct SpawnRunnerTests {
+@Suite("Runs of commands", .timeLimit(.minutes(1))) struct RunTests {
     let test: TestRunner
 
     init() throws {
