@@ -138,10 +138,10 @@ static void process_ended(struct run *run, int status, const struct rusage *used
 }
 
 void reap(void) {
-    // While a signal is on its way to a group, no number may become free: it could be another group's by then. The
-    // next ones wait for this.
-    if (reap_errands()) return;
     for (;;) {
+        // While a signal is on its way to a group, no number may become free: it could be another group's by then. The
+        // end of a run may have sent one just now; the next ones wait for this.
+        if (reap_errands()) return;
         int status;
         struct rusage used;
         pid_t pid = wait4(-1, &status, WNOHANG, &used);

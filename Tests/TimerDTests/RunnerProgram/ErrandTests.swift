@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import JobModel
+import Testing
+
+@testable import TimerD
+
+/// The processes by which a runner of root's signals as a run's owner: `timerd-runner/errands.c`.
+@Suite("Signals of many runs at once", .timeLimit(.minutes(1)), .enabled(if: geteuid() == 0))
+struct ErrandTests {
+    @Test(
+        "Runs that end together, each with something left of it, keep no later end from being noticed"
+    )
+    func together() throws {
+        let count: Int64 = 100
+        let folder = try TemporaryFolder()
+        let gate = folder.file("go")
+        let runner = try RunnerProcess("--without-groups")
+        let peer = try runner.connect()
+        // Each waits to open the pipe, and all do at once when somebody writes.
+        let script = "sleep 1000 & echo; exec 3<\(gate); exit 3"
+        chmod(folder.path, 0o755)
+        mkfifo(gate, 0o644)
+        for run in 1...count {
+            var request = ScriptedRun.request(run, script)
+            request.credentials = CredentialsTests.nobody
+            try peer.send(ScriptedRun.start(request))
+        }
+        for _ in 1...count {
+            try peer.next { if case .output = $0 { () } else { nil } }
+        }
+        let gates = open(gate, O_WRONLY)
+        defer { close(gates) }
+        var ends: [Int64: RunnerReport.End] = [:]
+        while ends.count < count {
+            let (run, end) = try peer.next { report in
+                if case .ended(let run, let end) = report { (run, end) } else { nil }
+            }
+            ends[run] = end
+        }
+        #expect(ends.values.allSatisfy { $0.code == 3 && $0.survivors == [] })
+        // Who waits for a process that another part has reaped waits for ever, and so does all behind it.
+        try peer.send(ScriptedRun.start(ScriptedRun.request(count + 1, "exit 4")))
+        #expect(try peer.end(of: count + 1).end.code == 4)
+        withExtendedLifetime(runner) {}
+    }
+}
