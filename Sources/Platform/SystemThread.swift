@@ -79,6 +79,15 @@ package enum SystemThread {
         close(file)
     }
 
+    /// Has a write of the calling thread to a closed pipe or socket answer EPIPE, whatever the process does with
+    /// SIGPIPE elsewhere: the signal goes to the thread that wrote.
+    package static func blockBrokenPipeSignal() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+
     private static func giveWay() {
         let process = __priority_which_t(PRIO_PROCESS.rawValue)
         // Of a process setpriority(2) means the first thread, of 0 the calling one: on Linux they

@@ -68,7 +68,8 @@ final class OutputEcho: Sendable {
     // MARK: - On the thread
 
     private func run() {
-        ignoreBrokenPipes()
+        // A reader that is gone is an error of the echo, not the end of the daemon.
+        SystemThread.blockBrokenPipeSignal()
         while let bytes = next() {
             do throws(Errno) {
                 try writeAll(bytes)
@@ -128,14 +129,6 @@ final class OutputEcho: Sendable {
             "what runs write cannot be written to standard output; it is stored alone",
             metadata: ["error": "\(cause.text)"]
         )
-    }
-
-    /// A closed pipe is an error, not the end of the daemon.
-    private func ignoreBrokenPipes() {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGPIPE)
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 }
 

@@ -175,7 +175,8 @@ final class EpollLoop: Sendable {
     // MARK: - On the thread
 
     private func run() {
-        ignoreBrokenPipes()
+        // A write to an end that is closed is to answer EPIPE.
+        SystemThread.blockBrokenPipeSignal()
         var events = [epoll_event](repeating: epoll_event(), count: Self.mostPerTurn)
         while state.withLock({ $0.stopped.isEmpty }) {
             let count = epoll_wait(epoll.rawValue, &events, CInt(events.count), patience())
@@ -232,14 +233,5 @@ final class EpollLoop: Sendable {
         for body in last.work { body() }
         for entry in last.entries.values { entry.descriptor.closeForGood() }
         for continuation in last.stopped { continuation.resume() }
-    }
-
-    /// A write to a command that has closed its input is to answer EPIPE, whatever the daemon does
-    /// with SIGPIPE elsewhere: the signal goes to the thread that wrote.
-    private func ignoreBrokenPipes() {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGPIPE)
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 }

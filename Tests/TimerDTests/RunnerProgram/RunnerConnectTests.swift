@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Glibc
 import Subprocess
 import SystemPackage
@@ -45,6 +46,20 @@ import Testing
             refusal(of: RunnerProgram(socket: lost))
                 == "cannot listen at '\(lost)': no such file or directory"
         )
+    }
+
+    @Test("A runner whose socket is named from the present folder hands its epoch on beside it")
+    func relative() async throws {
+        let present = FileManager.default.currentDirectoryPath
+        let toRoot = String(repeating: "../", count: present.split(separator: "/").count)
+        let socket = toRoot + folder.file("s").dropFirst()
+        let program = RunnerProgram(
+            executable: DaemonProcess.programs + "/timerd-runner",
+            socket: socket,
+            started: reap
+        )
+        try program.connect().close()
+        try await eventually("it has ended") { access(folder.file("s-epoch"), F_OK) == 0 }
     }
 
     @Test("Another user's program listens there", .enabled(if: geteuid() == 0))

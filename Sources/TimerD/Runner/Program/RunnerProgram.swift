@@ -102,6 +102,13 @@ struct RunnerProgram: Sendable {
         started(pid)
     }
 
+    /// `socket`, from the root on.
+    private var wholePath: String {
+        guard !socket.hasPrefix("/"), let folder = realpath(".", nil) else { return socket }
+        defer { free(folder) }
+        return "\(String(cString: folder))/\(socket)"
+    }
+
     /// A Unix socket, bound or connected to `socket`.
     private func attached(
         _ attach: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
@@ -110,7 +117,10 @@ struct RunnerProgram: Sendable {
         address.sun_family = sa_family_t(AF_UNIX)
         let size = MemoryLayout.size(ofValue: address.sun_path)
         guard socket.utf8.count < size else { throw .fileNameTooLong }
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: socket.utf8) }
+        // Whole, where that fits: the runner works in another folder, and hands its epoch on beside its socket.
+        let whole = wholePath
+        let path = whole.utf8.count < size ? whole : socket
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
         let descriptor = Glibc.socket(
             AF_UNIX,
             CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue),
