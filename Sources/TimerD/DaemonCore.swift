@@ -102,6 +102,8 @@ struct DaemonCore {
             runner: runner,
             accounts: accounts,
             targets: TargetWatch(on: epoll),
+            // Where the runner's reports come in.
+            pool: epoll,
             events: bus,
             eventSequenceEnd: store.state.eventSequenceEnd,
             epochBefore: store.state.runnerEpoch,

@@ -116,26 +116,30 @@ bool is_populated(const struct group *group) {
     return strstr(text, "populated 1") != NULL;
 }
 
-static bool take_number(const struct group *group, const char *file, const char *name, uint64_t *value) {
-    char text[1024];
-    if (read_file(place_of(group), file_of(group, file), text, sizeof text) <= 0) return false;
-    const char *at = text;
+// The number behind `name` at the beginning of a line; `value` stays as it is where there is none.
+static void take_number(const char *text, const char *name, uint64_t *value) {
     size_t length = strlen(name);
-    for (; at && strncmp(at, name, length) != 0; at = strchr(at, '\n'), at += at != NULL)
-        ;
-    if (!at) return false;
-    *value = strtoull(at + length, NULL, 10);
-    return true;
+    for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL) {
+        if (strncmp(line, name, length) != 0) continue;
+        *value = strtoull(line + length, NULL, 10);
+        return;
+    }
 }
 
 static void take_usage(struct run *run) {
     const struct group *group = run->group;
-    uint64_t value;
-    if (take_number(group, "cpu.stat", "user_usec ", &value)) run->user_time = value;
-    if (take_number(group, "cpu.stat", "system_usec ", &value)) run->system_time = value;
+    char text[1024];
+    if (read_file(place_of(group), file_of(group, "cpu.stat"), text, sizeof text) > 0) {
+        take_number(text, "user_usec ", &run->user_time);
+        take_number(text, "system_usec ", &run->system_time);
+    }
     if (!(controllers & controller_memory)) return;
-    if (take_number(group, "memory.peak", "", &value)) run->peak_memory = value;
-    if (take_number(group, "memory.events", "oom_kill ", &value)) run->is_out_of_memory = value > 0;
+    if (read_file(place_of(group), file_of(group, "memory.peak"), text, sizeof text) > 0)
+        take_number(text, "", &run->peak_memory);
+    uint64_t kills = 0;
+    if (read_file(place_of(group), file_of(group, "memory.events"), text, sizeof text) > 0)
+        take_number(text, "oom_kill ", &kills);
+    if (kills > 0) run->is_out_of_memory = true;
 }
 
 static void forget_group(struct group *group) {

@@ -54,17 +54,21 @@ extension RunRequest {
     }
 
     private static func check(variable name: String, value: String) throws(StartRefusal) {
-        let quoted = StartRefusal.quote(name)
         guard let first = name.utf8.first, !name.utf8.contains(0), !name.utf8.contains(0x3D) else {
-            throw StartRefusal("variable \(quoted) is empty, or contains '=' or a NUL byte")
+            throw StartRefusal(
+                "variable \(StartRefusal.quote(name)) is empty, or contains '=' or a NUL byte"
+            )
         }
         // POSIX has no such names, and shells cannot set them.
         guard !(0x30...0x39).contains(first) else {
-            throw StartRefusal("variable \(quoted) begins with a digit")
+            throw StartRefusal("variable \(StartRefusal.quote(name)) begins with a digit")
         }
         guard !value.utf8.contains(0) else {
             throw StartRefusal(
-                "variable \(quoted) has the value \(StartRefusal.quote(value)), with a NUL byte"
+                """
+                variable \(StartRefusal.quote(name)) has the value \(StartRefusal.quote(value)), \
+                with a NUL byte
+                """
             )
         }
     }

@@ -37,7 +37,7 @@ extension Scheduler {
         let job = command.job.definition.name ?? command.job.id.description
         outputs.begin(command.run, command.output, echoAs: settings.outputOnStdout ? job : nil)
         let (runner, accounts, settings, clock) = (runner, accounts, settings, clock)
-        // Detached: nothing of a run's preparation is to happen on the timers' thread.
+        // Nothing of a run's preparation is to happen on the timers' thread.
         command.task = Task.detached(executorPreference: pool) { [command] in
             do throws(RunBreak) {
                 let result = try await settings.carryOut(command, accounts, clock) {
