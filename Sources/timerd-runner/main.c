@@ -9,6 +9,7 @@
 #include "reports.h"
 #include "run.h"
 #include "session.h"
+#include "spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,11 +60,13 @@ static void watch_signals(void) {
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
-    sigprocmask(SIG_SETMASK, &set, NULL);
-    // The kernel would throw away how each run ended, if whoever started the runner ignored it: wait(2).
-    signal(SIGCHLD, SIG_DFL);
-    // A command that has closed its input is to cost its run a write that fails, not all runs their runner.
-    signal(SIGPIPE, SIG_IGN);
+    sigset_t blocked = set;
+    // A command that has closed its input is to cost its run a write that fails, not all runs their runner. Blocked, and not
+    // ignored: what is ignored would be so in commands.
+    sigaddset(&blocked, SIGPIPE);
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
+    // Of SIGCHLD, too: were it ignored, the kernel would throw away how each run ended (wait(2)).
+    reset_signals();
     signals = (struct source){signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), signal_ready};
     int error = signals.descriptor == -1 ? errno : loop_watch(&signals, false);
     if (error != 0) fail("cannot watch signals", error);

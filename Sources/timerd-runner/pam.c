@@ -91,8 +91,6 @@ static void arrange(int *kept) {
         kept[i] = FIRST + i;
     }
     syscall(SYS_close_range, FIRST + KEPT, ~0U, 0);
-    for (int signal_number = 1; signal_number <= 64; signal_number++)
-        if (signal_number != SIGKILL && signal_number != SIGSTOP) signal(signal_number, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

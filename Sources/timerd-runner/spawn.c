@@ -30,6 +30,9 @@ struct start {
     pid_t caller;
     // Whether the child has still to enter its control group.
     bool enters_group;
+    // Whether the caller's oom_score_adj, which the child inherits, is negative. Asked in the caller: the kernel makes what
+    // /proc has of a process when somebody looks.
+    bool is_protected;
     // What it waits for before all; -1 for nothing. Then its keyring is its parent's, which has made one.
     int gate;
 };
@@ -50,12 +53,14 @@ static _Noreturn void fail(enum cspawn_step step, int error) {
     give_up(STATUS, &report);
 }
 
-// Resets every signal: none is ignored, handled or blocked.
-static void reset_signals(void) {
+void reset_signals(void) {
     // The kernel's struct sigaction, all zero: SIG_DFL. glibc's call refuses 32 and 33.
     unsigned long standard[8] = {0};
     for (int signal = 1; signal <= 64; signal++)
         syscall(SYS_rt_sigaction, signal, standard, NULL, 8);
+}
+
+static void unblock_signals(void) {
     uint64_t none = 0;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
 }
@@ -115,17 +120,16 @@ static void leave_keyring(void) {
     fail(cspawn_step_keyring, errno);
 }
 
-// Resets a negative oom_score_adj, which protects the runner from the OOM killer; a positive one stays.
+// Resets an oom_score_adj that protects the runner from the OOM killer; a positive one stays.
 //
 // Called before `become`: the kernel takes the value that a privileged process wrote as the lowest that others may go
 // back to.
 static void forgo_oom_protection(void) {
-    int file = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     // Without a /proc, or without the right to write to it, the value stays as it is.
     if (file == -1) return;
-    char first = 0;
-    ssize_t count = read(file, &first, 1);
-    if (count == 1 && first == '-') count = pwrite(file, "0", 1, 0);
+    ssize_t written = write(file, "0", 1);
+    (void)written;
     close(file);
 }
 
@@ -217,10 +221,12 @@ static int run(void *argument) {
     if (start->gate != -1) wait_at(start->gate);
     arrange_descriptors(plan->stdio, start->status);
     if (session == -1) fail(cspawn_step_session, error);
-    reset_signals();
+    // The runner's own are; the modules of a session may have changed them.
+    if (start->gate != -1) reset_signals();
+    unblock_signals();
     set_limits(plan);
     if (start->gate == -1) leave_keyring();
-    forgo_oom_protection();
+    if (start->is_protected) forgo_oom_protection();
     // A niceness of 0 or more is set with the runner's privilege, because the runner itself may run at a higher one. A
     // negative one is set as the owner, and only if the kernel allows the owner that.
     if (plan->has_nice && plan->nice >= 0) set_nice(plan);
@@ -258,12 +264,24 @@ static int begin(struct start *start, int flags, pid_t *pid) {
     return *pid == -1 ? errno : 0;
 }
 
+// Each time: it may be changed while the runner lives.
+static bool is_protected(void) {
+    int file = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+    if (file == -1) return false;
+    char first = 0;
+    ssize_t count = read(file, &first, 1);
+    close(file);
+    return count == 1 && first == '-';
+}
+
 int spawn(const struct plan *plan, int status, pid_t *pid) {
-    struct start start = {.plan = plan, .status = status, .caller = getpid(), .gate = -1};
+    struct start start = {
+        .plan = plan, .status = status, .caller = getpid(), .is_protected = is_protected(), .gate = -1};
     return begin(&start, 0, pid);
 }
 
 int spawn_beside(const struct plan *plan, int status, int gate, pid_t *pid) {
-    struct start start = {.plan = plan, .status = status, .caller = getppid(), .gate = gate};
+    struct start start = {
+        .plan = plan, .status = status, .caller = getppid(), .is_protected = is_protected(), .gate = gate};
     return begin(&start, CLONE_PARENT, pid);
 }

@@ -39,6 +39,9 @@ struct plan {
     int group;
 };
 
+/// Has no signal ignored or handled, as commands are to find them; to be called once, before any is started.
+void reset_signals(void);
+
 /// Starts a process, which is a copy of this one until it becomes the command; returns 0 or the errno.
 ///
 /// `status` gets a `cspawn_report` if it could not, and is closed if it could; it must not block, and is the caller's

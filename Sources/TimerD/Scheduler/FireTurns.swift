@@ -13,6 +13,9 @@ import TimerControl
 struct FireTurns: Sendable {
     /// How long the timers' thread handles fires before it lets the run loop go on.
     static let slice = TimeSpan.milliseconds(1)
+    /// The same for fires that have had their turn and only have to start: else they would wait until all that
+    /// are due with them are in their queues.
+    static let readySlice = TimeSpan.milliseconds(5)
     /// Two fires further apart than this belong to different passes of the run loop.
     static let gap = TimeSpan(microseconds: 100)
     /// The most begun fires of one user whose record is not on disk yet: another user's record waits behind
@@ -95,7 +98,7 @@ struct FireTurns: Sendable {
     ) -> Bool {
         if waiting.contains(job) { return false }
         if now < lastDone || now - lastDone > Self.gap { passBegan = now }
-        let isInTime = now - passBegan < Self.slice
+        let isInTime = now - passBegan < (isPaid ? Self.readySlice : Self.slice)
         // One that only has to start goes before those that wait for their turn.
         let isBehind = isPaid ? users[owner]?.ready.isEmpty == false : isBehind(owner)
         guard isInTime, !isBehind, isPaid || maySpend(owner, at: now) else {

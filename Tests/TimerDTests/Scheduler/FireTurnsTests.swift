@@ -62,6 +62,22 @@ struct FireTurnsTests {
         #expect(turns.next(at: Self.at(4)) == 1)
     }
 
+    @Test(
+        "Fires that only have to start begin among many that are due with them, for five slices of the others"
+    )
+    func paidGoesOnLonger() {
+        let turns = Turns()
+        let (isFirst, late) = (turns.begins(1, of: Self.ann, at: Self.at(0)), Self.at(1_050))
+        #expect(isFirst)
+        turns.value.done(at: Self.at(1_000))
+        #expect(!turns.begins(2, of: Self.ann, at: late))
+        let isBegun = turns.value.begins(Self.id(3), of: Self.ann, isPaid: true, at: late)
+        #expect(isBegun)
+        turns.value.done(at: Self.at(5_000))
+        let tooLate = turns.value.begins(Self.id(4), of: Self.ann, isPaid: true, at: Self.at(5_050))
+        #expect(!tooLate)
+    }
+
     @Test("Once half of what may be on its way to disk is, a record waits for no others")
     func crowded() {
         let turns = Turns()
