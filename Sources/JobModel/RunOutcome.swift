@@ -81,4 +81,9 @@ extension RunPolicy {
         guard case .exited(let status) = outcome else { return false }
         return successCodes.contains(status)
     }
+
+    /// Whether it is one of the runs that went wrong; a run that its user ended before it began is not.
+    package func isFailure(_ outcome: RunOutcome) -> Bool {
+        outcome != .withdrawn && !isSuccess(outcome)
+    }
 }

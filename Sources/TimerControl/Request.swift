@@ -196,6 +196,15 @@ public struct ListRuns: Codable, Hashable, Sendable {
     public var name: String?
     /// Only those whose command runs, waits or is about to start.
     public var open: Bool?
+    /// Only runs that ended as failures, in the order of their ends.
+    public var failed: Bool?
+    /// Only fires of this date or later; with `failed`, only runs that ended then.
+    public var since: Timestamp?
+    public var outcome: RunWord?
+    /// Only fires of jobs with this tag.
+    public var tag: String?
+    /// Only fires of this user's jobs, by name or uid.
+    public var owner: String?
     /// 1 to 1000; default 20.
     public var limit: Int?
     /// From the answer before.
@@ -203,7 +212,9 @@ public struct ListRuns: Codable, Hashable, Sendable {
 
     public init() {}
 
-    static let fieldNames: Set<String> = ["job", "name", "open", "limit", "cursor"]
+    static let fieldNames: Set<String> = [
+        "job", "name", "open", "failed", "since", "outcome", "tag", "owner", "limit", "cursor",
+    ]
 }
 
 /// `run.get` and `run.kill`.

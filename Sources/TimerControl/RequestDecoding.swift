@@ -45,6 +45,12 @@ extension Request {
                     "expected at most one of 'job', 'name'; both are given"
                 )
             }
+            if list.open == true, list.failed == true {
+                throw ControlError(
+                    .invalidParams,
+                    "expected at most one of 'open', 'failed'; both are true"
+                )
+            }
             self = .listRuns(list)
         case .getRun: self = .getRun(try parameters.run())
         case .readOutput: self = .readOutput(try parameters.output())

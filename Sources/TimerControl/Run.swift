@@ -9,6 +9,8 @@ public struct Run: Codable, Hashable, Sendable {
     /// The run's number; nil if the fire ran no command.
     public var id: RunID?
     public var job: JobID
+    /// What the job is, or was, called; nil for a job without a name.
+    public var name: String?
     public var fire: FireID
     /// From 1; counts the retries of one fire.
     ///
@@ -30,6 +32,8 @@ public struct Run: Codable, Hashable, Sendable {
     public var reason: FireReason?
     public var firedAt: Timestamp?
     public var outcome: Outcome?
+    /// True if it ended as a failure, by the rules that its job had then; else nil.
+    public var failed: Bool?
     /// The exit status, if `outcome` is `exited`.
     public var status: Int32?
     /// The signal's number, if `outcome` is `signalled`.
@@ -74,8 +78,4 @@ public struct Run: Codable, Hashable, Sendable {
         case interrupted
     }
 
-    /// Whether the run ended as a failure; nil while that is not known, or for an event.
-    public var hasFailed: Bool? {
-        outcome.map { $0 != .exited || status != 0 }
-    }
 }

@@ -37,7 +37,7 @@ struct RunSentence {
             if let start = run.startedAt, let end = run.endedAt {
                 text += " after \(RelativeTime.length(end - start))"
             }
-            if run.hasFailed == true { style = .red }
+            if run.failed == true { style = .red }
         case .skipped:
             text = Self.skipped(run, dates)
             style = .yellow

@@ -10,10 +10,13 @@ struct Runs: AsyncParsableCommand {
         commandName: "runs",
         abstract: "Tell what became of fires, the newest first.",
         discussion: """
-            Every date has its line: a run with its outcome, an event, or why it was skipped.
+            Every date has its line: a run with its outcome, an event, or why it was skipped. With \
+            --failed only runs that failed, the last to end first.
 
             Examples:
               timerctl runs
+              timerctl runs --failed --since 8h
+              timerctl runs --outcome skipped --tag backup --since yesterday
               timerctl runs 2 -n 100
               timerctl runs --name backup --json | jq -r .outcome
             """
@@ -27,6 +30,35 @@ struct Runs: AsyncParsableCommand {
 
     @Option(help: "The name of a live job, instead of an id.")
     var name: String?
+
+    @Flag(help: "Only runs that failed, by their jobs' own rules; with --since, that ended since.")
+    var failed = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Only what was due since: 8h for eight hours ago, 22:00, yesterday, a date.",
+            valueName: "when"
+        )
+    )
+    var since: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Only with this outcome: \(RunWord.allCases.map(\.rawValue).joined(separator: ", ")).
+            """,
+            valueName: "outcome"
+        ),
+        completion: .list(RunWord.allCases.map(\.rawValue)),
+        transform: { try runWord($0) }
+    )
+    var outcome: RunWord?
+
+    @Option(help: "Only of jobs with this tag.")
+    var tag: String?
+
+    @Option(help: ArgumentHelp("Only of this user's jobs, a name or a uid.", valueName: "user"))
+    var owner: String?
 
     @Option(
         name: .customShort("n"),
@@ -43,8 +75,9 @@ struct Runs: AsyncParsableCommand {
     }
 
     func run() async throws {
+        let dates = LocalDate(now: .now, zone: .local)
+        var request = try request(dates)
         let daemon = try await Daemon.connect(common)
-        var request = request()
         var runs: [Run] = []
         var left = number
         repeat {
@@ -58,40 +91,59 @@ struct Runs: AsyncParsableCommand {
             }
             request.cursor = page.value.cursor
         } while request.cursor != nil && left > 0
-        if left == number { return Output.tell("no fires yet") }
+        if left == number {
+            return Output.tell(request.isNarrowed ? "no such runs" : "no fires yet")
+        }
         if common.json { return }
-        let table = Self.table(
-            of: runs,
-            isOfOneJob: id != nil || name != nil,
-            dates: LocalDate(now: .now, zone: .local)
-        )
+        let table = Self.table(of: runs, isOfOneJob: id != nil || name != nil, dates: dates)
         try Output.write(table.text(for: .current))
     }
 
-    func request() -> ListRuns {
+    func request(_ dates: LocalDate) throws -> ListRuns {
         var request = ListRuns()
         request.job = id
         request.name = name
+        request.failed = failed ? true : nil
+        request.since = try since.map {
+            try PastDate($0, of: "--since", now: dates.now, zone: dates.zone).date
+        }
+        (request.outcome, request.tag, request.owner) = (outcome, tag, owner)
         return request
     }
 
     static func table(of runs: [Run], isOfOneJob: Bool, dates: LocalDate) -> Table {
         var columns: [Table.Column] = [
             .init(title: "RUN", isRightAligned: true), .init(title: "JOB", isRightAligned: true),
-            .init(title: "FIRE DATE"), .init(title: ""), .init(title: "OUTCOME"),
+            .init(title: "NAME", narrowest: 8), .init(title: "FIRE DATE"), .init(title: ""),
+            .init(title: "OUTCOME"),
         ]
-        if isOfOneJob { columns.remove(at: 1) }
+        if isOfOneJob { columns.removeSubrange(1...2) }
         var table = Table(columns: columns)
         table.rows = runs.map { run in
             let sentence = RunSentence(run, dates: dates)
             var cells: [Table.Cell] = [
-                .init(run.id.map { "\($0)" } ?? "-"), "\(run.job)",
+                .init(run.id.map { "\($0)" } ?? "-"), "\(run.job)", .init(run.name ?? "-"),
                 .init(dates.dayAndTime(run.fireDate)), .init(dates.distance(run.fireDate)),
                 .init(sentence.text, sentence.style),
             ]
-            if isOfOneJob { cells.remove(at: 1) }
+            if isOfOneJob { cells.removeSubrange(1...2) }
             return cells
         }
         return table
     }
+}
+
+extension ListRuns {
+    /// Whether it asks for a part of what there is.
+    fileprivate var isNarrowed: Bool {
+        failed != nil || since != nil || outcome != nil || tag != nil || owner != nil
+    }
+}
+
+private func runWord(_ argument: String) throws -> RunWord {
+    guard let outcome = RunWord(rawValue: argument) else {
+        let words = RunWord.allCases.map(\.rawValue).joined(separator: ", ")
+        throw ValidationError("--outcome '\(argument)' is none of \(words)")
+    }
+    return outcome
 }

@@ -176,6 +176,10 @@ void complete_environment(char **envp, size_t room, uint32_t uid) {
             add_variable(envp, room, "DBUS_SESSION_BUS_ADDRESS", bus);
         }
     }
-    const char *language = getenv("LANG");
-    if (language && *language) add_variable(envp, room, "LANG", language);
+    // As whoever started the runner has them: in a container that is all there is to say them.
+    const char *names[] = {"LANG", "TZ"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value) add_variable(envp, room, names[i], value);
+    }
 }

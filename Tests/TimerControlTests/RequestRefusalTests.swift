@@ -185,6 +185,10 @@ import TimerControl
                 "run.list", #"{"job":1,"name":"a"}"#,
                 "expected at most one of 'job', 'name'; both are given"
             ),
+            (
+                "run.list", #"{"open":true,"failed":true}"#,
+                "expected at most one of 'open', 'failed'; both are true"
+            ),
             ("run.get", "{}", "parameter 'id' is missing"),
             ("run.output", #"{"id":null}"#, "parameter 'id' is null, expected an integer"),
             (

@@ -128,7 +128,7 @@ import TimerControl
             state: .done,
             fireDate: testNow
         )
-        failed.outcome = .timedOut
+        (failed.outcome, failed.failed) = (.timedOut, true)
         let findings: [(Finding, Finding.Level, String)] = [
             (Diagnosis.daemon(status { $0.version = "9" }), .warning, "restart timerd"),
             (Diagnosis.runs([failed]), .warning, "timerctl runs 7"),

@@ -15,6 +15,7 @@ import TimerControl
             run(.done) {
                 $0.id = RunID(rawValue: 12)
                 $0.job = JobID(rawValue: 10)
+                $0.name = "backup"
                 $0.fireDate = testNow - .seconds(300)
                 $0.outcome = .notStarted
                 $0.error = "no such file\nor directory"
@@ -22,9 +23,9 @@ import TimerControl
         ]
         #expect(
             Runs.table(of: runs, isOfOneJob: false, dates: testDates).text(for: .plain) == """
-                RUN  JOB  FIRE DATE                       OUTCOME
-                  -    2  2026-12-01 09:00:00  now        skipped: the run before was still in progress
-                 12   10  2026-12-01 08:55:00  5 min ago  not started: no such file^Jor directory
+                RUN  JOB  NAME    FIRE DATE                       OUTCOME
+                  -    2  -       2026-12-01 09:00:00  now        skipped: the run before was still in progress
+                 12   10  backup  2026-12-01 08:55:00  5 min ago  not started: no such file^Jor directory
 
                 """
         )
@@ -34,13 +35,50 @@ import TimerControl
 
     @Test("Runs are those of one job, by id or name, or of all")
     func request() throws {
-        #expect(try Runs.parse([]).request() == ListRuns())
-        #expect(try Runs.parse(["2", "-n", "5"]).request().job == JobID(rawValue: 2))
-        #expect(try Runs.parse(["--name", "n"]).request().name == "n")
+        #expect(try Runs.parse([]).request(testDates) == ListRuns())
+        #expect(try Runs.parse(["2", "-n", "5"]).request(testDates).job == JobID(rawValue: 2))
+        #expect(try Runs.parse(["--name", "n"]).request(testDates).name == "n")
         expectUsageError("an id and --name exclude each other") {
             try Runs.parse(["2", "--name", "n"])
         }
         expectUsageError("-n -1 is not a number from 1") { try Runs.parse(["-n", "-1"]) }
+    }
+
+    @Test("Runs are those that failed, since a time, with an outcome, a tag, an owner")
+    func narrowed() throws {
+        var expected = ListRuns()
+        (expected.failed, expected.since) = (true, testNow - .seconds(8 * 3600))
+        #expect(try Runs.parse(["--failed", "--since", "8h"]).request(testDates) == expected)
+        expected = ListRuns()
+        (expected.outcome, expected.tag, expected.owner) = (.timedOut, "t", "ann")
+        let words = ["--outcome", "timedOut", "--tag", "t", "--owner", "ann"]
+        #expect(try Runs.parse(words).request(testDates) == expected)
+        expectUsageError(
+            """
+            --outcome 'bad' is none of success, failure, signalled, timedOut, notStarted, interrupted, \
+            skipped, fired
+            """
+        ) { try Runs.parse(["--outcome", "bad"]) }
+    }
+
+    @Test("A date that has passed is a duration, the last time of day, or a date")
+    func since() throws {
+        func since(_ words: String) throws -> Timestamp {
+            try PastDate(words, of: "--since", now: testDates.now, zone: testDates.zone).date
+        }
+        // It is 09:00:00 on 1 December.
+        #expect(try since("90min") == testNow - .seconds(5400))
+        #expect(try since("08:00") == testNow - .seconds(3600))
+        #expect(try since("10:00") == testNow - .seconds(23 * 3600))
+        #expect(try since("yesterday 09:00") == testNow - .seconds(86_400))
+        #expect(try since("2026-11-30 09:00") == testNow - .seconds(86_400))
+        let accepted =
+            "accepted are a duration such as '8h', and a date such as '22:00' or 'yesterday 03:00'"
+        let ahead = #expect(throws: ValidationError.self) { try since("2026-12-03") }
+        #expect(ahead?.message == "--since '2026-12-03' is still to come; \(accepted)")
+        let nonsense = #expect(throws: ValidationError.self) { try since("whenever") }
+        #expect(nonsense?.message.hasPrefix("--since: ") == true)
+        #expect(nonsense?.message.hasSuffix("; \(accepted)") == true)
     }
 
     @Test("Logs are those of one run, or of the newest run of a job")

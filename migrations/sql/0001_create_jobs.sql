@@ -275,7 +275,9 @@ CREATE TABLE runs (
     system_us INTEGER,
     peak_memory_bytes INTEGER,
     -- How many processes of its group could not be ended with its end; NULL for none.
-    survivors INTEGER
+    survivors INTEGER,
+    -- Whose failure it is: the job's owner, where it ended as one by the job's rules of that time; else NULL.
+    failed_owner_id INTEGER
 ) STRICT;
 
 CREATE TRIGGER run_removed AFTER DELETE ON runs
@@ -286,6 +288,12 @@ END;
 
 CREATE INDEX runs_by_job ON runs (job_id, id);
 CREATE INDEX runs_by_fire ON runs (fire_id);
+
+-- What went wrong, by its end: found without a look at what went well, and one's own without a look at that of
+-- others. A run that went well writes nothing of it.
+CREATE INDEX runs_failed ON runs (ended_at_us, id) WHERE failed_owner_id IS NOT NULL;
+CREATE INDEX runs_failed_by_owner ON runs (failed_owner_id, ended_at_us, id)
+    WHERE failed_owner_id IS NOT NULL;
 
 -- The last bytes that a run wrote to each stream; no row where there were none.
 CREATE TABLE run_output (

@@ -3,29 +3,22 @@
 import TimerControl
 
 extension CommandHandler {
-    /// `run.list`: what became of the fires of one job, or of all, newest first by date; a page ends
-    /// by its bytes too.
-    func listRuns(_ filter: ListRuns, _ caller: Caller) async throws -> Answer {
-        let limit = filter.limit ?? 20
-        var job = filter.job
-        if let reference = filter.job.map(JobReference.id) ?? filter.name.map(JobReference.name) {
-            job = try await self.job(reference, caller).id
+    /// `run.list`: what became of the fires of one job, or of all, newest first; a page ends by its bytes, and
+    /// by what was looked at, too.
+    func listRuns(_ request: ListRuns, _ caller: Caller) async throws -> Answer {
+        var filter = RunFilter()
+        if let reference = request.job.map(JobReference.id) ?? request.name.map(JobReference.name) {
+            filter.job = try await self.job(reference, caller).id
         }
-        let (runs, isFull) = try await read(for: caller) { [job] queries in
-            let room = PageRoom()
-            let runs = try queries.runs(
-                of: job,
-                owner: try queries.id(of: caller.onlyOwner),
-                isOpen: filter.open == true,
-                cursor: filter.cursor,
-                limit: limit + 1,
-                in: room
-            )
-            return (runs, room.isFull)
+        filter.isOpen = request.open == true
+        filter.isFailed = request.failed == true
+        (filter.since, filter.outcome, filter.tag) = (request.since, request.outcome, request.tag)
+        return try await read(for: caller) { [filter] queries in
+            var filter = filter
+            filter.owner = try queries.owner(meant: request.owner, caller)
+            let page = try queries.runs(filter, after: request.cursor, limit: request.limit ?? 20)
+            return RunsReply(runs: page.runs, cursor: page.cursor)
         }
-        let page = runs.prefix(limit)
-        let isLast = !isFull && runs.count <= limit
-        return RunsReply(runs: page.map(\.run), cursor: isLast ? nil : page.last?.cursor)
     }
 
     /// `run.get`.

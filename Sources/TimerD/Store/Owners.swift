@@ -134,4 +134,5 @@ struct KnownOwner: Hashable, Sendable {
 extension OwnerID {
     /// A row that never exists.
     static let nobody = Self(rawValue: -1)
+    static let root = Self(rawValue: 0)
 }

@@ -49,7 +49,9 @@ extension PageRoom {
     func takes(job: StoredJob) -> Bool { takes(Self.job + job.storedBytes) }
 
     /// Whether a row of `RunRow.columns` fits.
-    func takes(run row: borrowing Row) -> Bool { takes(Self.fixed + row.byteCount(13)) }
+    func takes(run row: borrowing Row) -> Bool {
+        takes(Self.fixed + row.byteCount(13) + row.byteCount(24))
+    }
 
     /// Whether a row of the events fits.
     func takes(event row: borrowing Row) -> Bool {

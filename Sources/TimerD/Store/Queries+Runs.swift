@@ -3,52 +3,58 @@
 import Schedules
 import TimerControl
 
-/// The list of what became of fires, by their dates, the newest first.
+/// The list of what became of fires, the newest first.
 extension Queries {
-    /// A fire's attempts follow each other, the last first; fires of one date by falling number.
+    /// Reads a page: what comes after `cursor`, where the page before ended.
     ///
-    /// Of `job`, by the dates on its clock; where it is nil, of all jobs of `owner`, and where that is
-    /// nil too, of all, by the dates in wall time. `cursor`: where the page before ended. `isOpen`: only
-    /// those whose command runs, waits or is about to start. Fewer than there are where `room` is full.
+    /// A fire's attempts follow each other, the last first; fires of one date by falling number. Of a job, by the dates
+    /// on its clock; of an owner and of all, by the dates in wall time; what has failed, by the date of its end.
     func runs(
-        of job: JobID?,
-        owner: OwnerID?,
-        isOpen: Bool = false,
-        cursor: RunCursor?,
+        _ filter: RunFilter,
+        after cursor: RunCursor?,
         limit: Int,
-        in room: PageRoom? = nil
-    ) throws -> [RunOnPage] {
-        let order = RunOrder(job, owner, isOpen: isOpen)
-        var runs: [RunOnPage] = []
+        in room: PageRoom = PageRoom()
+    ) throws -> RunPage {
+        let page = RunPage(filter, limit: limit, of: self, in: room)
+        let order = RunOrder(filter)
         // Apart, so that many fires on one date are not read again for each page.
         if let cursor {
-            runs = try database.prepare(SQL.runs(order, .onDate)).page(
+            _ = try database.prepare(SQL.runs(order, .onDate)).page(
                 cursor.date,
                 cursor.fire,
                 cursor.run,
-                limit,
-                owner,
-                job
-            ) { try read($0, in: room) }
+                RunPage.mostLookedAt + 1,
+                filter.owner,
+                filter.job,
+                filter.since ?? .distantPast
+            ) { try page.take($0) }
         }
-        guard runs.count < limit, room?.isFull != true else { return runs }
+        guard !page.hasMore else { return page }
         let rest = try database.prepare(SQL.runs(order, .before))
-        func page(before end: some SQLBindable) throws -> [RunOnPage] {
+        func read(before end: some SQLBindable) throws {
             let none: Int64? = nil
-            return try rest.page(end, none, none, limit - runs.count, owner, job) {
-                try read($0, in: room)
-            }
+            _ = try rest.page(
+                end,
+                none,
+                none,
+                RunPage.mostLookedAt + 1 - page.lookedAt,
+                filter.owner,
+                filter.job,
+                filter.since ?? .distantPast
+            ) { try page.take($0) }
         }
-        guard let cursor else {
+        if let cursor {
+            try read(before: cursor.date)
+        } else {
             // SQLite sorts bytes behind every date, and behind what stands where a date cannot be read.
-            return try page(before: [UInt8.max])
+            try read(before: [UInt8.max])
         }
-        return try runs + page(before: cursor.date)
+        return page
     }
 
-    private func read(_ row: borrowing Row, in room: PageRoom?) throws -> RunOnPage? {
-        if let room, !room.takes(run: row) { return nil }
-        return RunRow.run(from: row)
+    /// Whether a job has a tag.
+    func isTagged(_ job: JobID, _ tag: String) throws -> Bool {
+        try database.prepare(SQL.isTagged).value(job, tag) ?? false
     }
 }
 
@@ -62,13 +68,31 @@ enum RunOrder: Hashable, Sendable, CaseIterable {
     case open
     /// fires_by_date.
     case all
+    /// runs_by_job, and sorted: a job's runs are few.
+    case failedOfJob
+    /// runs_failed_by_owner.
+    case failedOfOwner
+    /// runs_failed.
+    case failed
 
-    fileprivate init(_ job: JobID?, _ owner: OwnerID?, isOpen: Bool) {
-        switch (isOpen, job, owner) {
-        case (true, _, _): self = .open
-        case (false, _?, _): self = .job
-        case (false, nil, _?): self = .owner
-        case (false, nil, nil): self = .all
+    fileprivate init(_ filter: RunFilter) {
+        switch (filter.isOpen, filter.isFailed, filter.job, filter.owner) {
+        case (true, _, _, _): self = .open
+        case (false, false, _?, _): self = .job
+        // Of root's fires there is no index of their own.
+        case (false, false, nil, .root?): self = .all
+        case (false, false, nil, _?): self = .owner
+        case (false, false, nil, nil): self = .all
+        case (false, true, _?, _): self = .failedOfJob
+        case (false, true, nil, _?): self = .failedOfOwner
+        case (false, true, nil, nil): self = .failed
+        }
+    }
+
+    fileprivate var isOfFailures: Bool {
+        switch self {
+        case .failedOfJob, .failedOfOwner, .failed: true
+        case .job, .owner, .open, .all: false
         }
     }
 
@@ -81,6 +105,10 @@ enum RunOrder: Hashable, Sendable, CaseIterable {
 
 extension Queries.SQL {
     static func runs(_ order: RunOrder, _ part: RunOrder.Part) -> String {
+        order.isOfFailures ? failedRuns(order, part) : fires(order, part)
+    }
+
+    private static func fires(_ order: RunOrder, _ part: RunOrder.Part) -> String {
         let date = order == .job ? "fires.fire_date_us" : "fires.wall_date_us"
         let isBehind =
             switch part {
@@ -88,23 +116,56 @@ extension Queries.SQL {
                 "\(date) = ?1 AND fires.id <= ?2 AND (fires.id < ?2 OR runs.id < ?3)"
             case .before: "\(date) < ?1"
             }
-        // Each takes the same values, up to ?6.
+        // Each takes the same values, up to ?7.
         let isListed =
             switch order {
-            case .job: "fires.job_id = ?6"
             case .owner: "fires.owner_id = ?5 AND fires.owner_id <> 0 AND ?6 IS NULL"
             case .open:
                 """
                 \(RunRow.isOpen) AND (fires.owner_id = ?5 OR ?5 IS NULL)
                     AND (fires.job_id = ?6 OR ?6 IS NULL)
                 """
-            case .all: "?5 IS NULL AND ?6 IS NULL"
+            case .all: "(fires.owner_id = ?5 OR ?5 IS NULL) AND ?6 IS NULL"
+            default: "fires.job_id = ?6"
             }
+        // An index is searched by it where it has that date, and no date is given already.
+        let isSince =
+            order == .job || part == .onDate
+            ? "+fires.wall_date_us >= ?7" : "fires.wall_date_us >= ?7"
         return """
             SELECT \(RunRow.columns), \(date) FROM \(RunRow.source)
-            WHERE \(isBehind) AND \(isListed)
+            WHERE \(isBehind) AND \(isListed) AND \(isSince)
                 AND fires.state NOT IN ('claimed', 'forgotten')
             ORDER BY \(date) DESC, fires.id DESC, runs.id DESC LIMIT ?4
             """
     }
+
+    private static func failedRuns(_ order: RunOrder, _ part: RunOrder.Part) -> String {
+        let date = "runs.ended_at_us"
+        let isBehind =
+            switch part {
+            case .onDate: "\(date) = ?1 AND runs.id < ?3"
+            case .before: "\(date) < ?1"
+            }
+        let (index, isListed) =
+            switch order {
+            case .failedOfOwner: ("INDEXED BY runs_failed_by_owner", "runs.failed_owner_id = ?5")
+            case .failed: ("INDEXED BY runs_failed", "?5 IS NULL")
+            default: ("INDEXED BY runs_by_job", "runs.job_id = ?6")
+            }
+        return """
+            SELECT \(RunRow.columns), \(date)
+            FROM runs \(index) CROSS JOIN fires ON fires.id = runs.fire_id
+            WHERE \(isBehind) AND \(isListed) AND (runs.job_id = ?6 OR ?6 IS NULL)
+                AND \(part == .onDate ? "+" : "")\(date) >= ?7 AND runs.failed_owner_id IS NOT NULL
+            ORDER BY \(date) DESC, runs.id DESC LIMIT ?4
+            """
+    }
+
+    static let isTagged = """
+        SELECT EXISTS (
+            SELECT 1 FROM jobs CROSS JOIN job_tags ON job_tags.owner_id = jobs.owner_id
+                AND job_tags.tag = ?2 AND job_tags.job_id = jobs.id
+            WHERE jobs.id = ?1)
+        """
 }

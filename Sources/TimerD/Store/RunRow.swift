@@ -8,7 +8,7 @@ struct RunOnPage: Sendable {
     var run: Run
     var cursor: RunCursor
 
-    fileprivate init(_ run: Run, date: Timestamp?) {
+    init(_ run: Run, date: Timestamp?) {
         self.run = run
         // A date that cannot be read comes before all others.
         cursor = RunCursor(date: date ?? .distantFuture, fire: run.fire, run: run.id)
@@ -25,7 +25,9 @@ enum RunRow {
         runs.started_at_us, runs.ended_at_us, runs.user_us, runs.system_us, runs.peak_memory_bytes,
         runs.is_on_failure,
         CASE WHEN fires.waits_for = 'retry' AND \(isLastOfWaiting) THEN fires.waits_until_us END,
-        CASE WHEN \(isLastOfWaiting) THEN fires.waits_for END, runs.survivors
+        CASE WHEN \(isLastOfWaiting) THEN fires.waits_for END, runs.survivors,
+        runs.failed_owner_id IS NOT NULL,
+        (SELECT name FROM job_definitions WHERE job_definitions.job_id = fires.job_id)
         """
     /// Whether the fire waits, and this is its last run, or it has none.
     private static let isLastOfWaiting = """
@@ -69,7 +71,8 @@ enum RunRow {
         run.error = row.ifReadable(13)
         run.startedAt = row.ifReadable(14)
         run.endedAt = row.ifReadable(15)
-        return RunOnPage(run, date: row.ifReadable(23))
+        run.name = row.ifReadable(24)
+        return RunOnPage(run, date: row.ifReadable(25))
     }
 
     private static func read(_ row: borrowing Row) throws -> RunOnPage {
@@ -97,13 +100,15 @@ enum RunRow {
         run.systemTime = try row.seconds(17)
         run.peakMemory = try row.get(18)
         run.survivors = try row.get(22)
+        run.failed = try row.get(23) ? true : nil
+        run.name = try row.get(24)
         run.onFailure = try row.count(19, above: 0) == nil ? nil : true
         if run.onFailure == true { run.attempt = nil }
         run.nextAttemptAt = try row.get(20)
         // The fire may wait for its next attempt; this one is over.
         if run.outcome != nil { run.state = .done }
         run.waitsFor = try row.get(21)
-        return RunOnPage(run, date: row.ifReadable(23))
+        return RunOnPage(run, date: row.ifReadable(25))
     }
 }
 

@@ -30,7 +30,8 @@ struct RunStore {
         try database.prepare(SQL.markSurvivors).run(run, count)
     }
 
-    func markFinished(_ run: RunID, _ ended: EndedRun) throws {
+    /// `failureOf`: whose failure it is; nil where it is none.
+    func markFinished(_ run: RunID, _ ended: EndedRun, failureOf owner: OwnerID?) throws {
         let (outcome, code, error) = ended.outcome.columns
         try database.prepare(SQL.markFinished).run(
             run,
@@ -42,7 +43,8 @@ struct RunStore {
             ended.usage?.userMicroseconds,
             ended.usage?.systemMicroseconds,
             ended.usage?.peakMemory,
-            ended.survivors.isEmpty ? nil : ended.survivors.count
+            ended.survivors.isEmpty ? nil : ended.survivors.count,
+            owner
         )
     }
 
@@ -56,9 +58,9 @@ struct RunStore {
         }
     }
 
-    /// Ends the runs of a job that have no end, as interrupted.
-    func interrupt(of job: JobID, at date: Timestamp) throws {
-        try database.prepare(SQL.interruptOfJob).run(job, date)
+    /// Ends the runs of a job that have no end, as interrupted: failures of its owner.
+    func interrupt(of job: JobID, _ owner: OwnerID, at date: Timestamp) throws {
+        try database.prepare(SQL.interruptOfJob).run(job, date, owner)
     }
 
     // MARK: - Reading
@@ -152,7 +154,8 @@ struct RunStore {
         static let markFinished = """
             UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
                 started_at_us = coalesce(?5, started_at_us), ended_at_us = ?6,
-                user_us = ?7, system_us = ?8, peak_memory_bytes = ?9, survivors = ?10
+                user_us = ?7, system_us = ?8, peak_memory_bytes = ?9, survivors = ?10,
+                failed_owner_id = ?11
             WHERE id = ?1
             """
         static let insertOutput = """
@@ -160,7 +163,7 @@ struct RunStore {
             VALUES (?1, ?2, ?3, ?4, ?5)
             """
         static let interruptOfJob = """
-            UPDATE runs SET outcome = 'interrupted', ended_at_us = ?2
+            UPDATE runs SET outcome = 'interrupted', ended_at_us = ?2, failed_owner_id = ?3
             WHERE job_id = ?1 AND outcome IS NULL
             """
         static let openOfFire = """

@@ -108,7 +108,7 @@ extension JobTransaction {
 
     /// Closes the open fires of a job that ends while it cannot be read.
     func closeOpenFires(of job: StoredJob) throws {
-        try runs.interrupt(of: job.id, at: moment.wall)
+        try runs.interrupt(of: job.id, job.ownerID, at: moment.wall)
         try fires.close(of: job.id)
     }
 }

@@ -45,7 +45,8 @@ extension JobTransaction {
         _ ended: EndedRun,
         next: RetryDecision = .done
     ) throws {
-        try runs.markFinished(run, ended)
+        let hasFailed = job.policy.run.isFailure(ended.outcome)
+        try runs.markFinished(run, ended, failureOf: hasFailed ? job.ownerID : nil)
         // A job that was invalidated meanwhile begins nothing more.
         switch try jobs.isInvalidated(job.id) ? .done : next {
         case .done: try fires.markDone(ended.fire)

@@ -37,7 +37,7 @@ extension JobTransaction {
             try closeWaiting(fire.id)
             return nil
         }
-        let input = fire.isOnFailure ? try failure(of: fire.id, job) : nil
+        let input = fire.isOnFailure ? try failure(of: fire.id) : nil
         // The clock may have been set back since the date came.
         let firedAt = fire.firedAt ?? max(moment.wall, fire.fireDate)
         try fires.markBegun(fire.id, at: firedAt)
@@ -158,14 +158,9 @@ extension JobTransaction {
         try enqueue(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = row.date }
     }
 
-    /// The failed run as `onFailure` reads it: as on the wire, with the job's name.
-    private func failure(of fire: FireID, _ job: StoredJob) throws -> [UInt8] {
-        guard let run = try runs.last(of: fire),
-            case .object(var members) = try JSONValue(encoding: run)
-        else {
-            return []
-        }
-        if let name = job.definition.name { members["name"] = .string(name) }
-        return JSONValue.object(members).jsonBytes
+    /// The failed run as `onFailure` reads it: as on the wire.
+    private func failure(of fire: FireID) throws -> [UInt8] {
+        guard let run = try runs.last(of: fire) else { return [] }
+        return try JSONValue(encoding: run).jsonBytes
     }
 }

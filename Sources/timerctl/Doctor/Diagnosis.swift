@@ -76,7 +76,7 @@ enum Diagnosis {
 
     /// The newest fires of all jobs that the caller may see.
     static func runs(_ runs: [Run]) -> Finding {
-        let failed = Set(runs.filter { $0.hasFailed == true }.map(\.job)).sorted()
+        let failed = Set(runs.filter { $0.failed == true }.map(\.job)).sorted()
         guard !failed.isEmpty else { return .ok("runs", "none of the last \(runs.count) failed") }
         let names = failed.prefix(5).map { "\($0)" }.joined(separator: ", ")
         return .warning(

@@ -67,19 +67,19 @@ struct RunnerLoginEnvironmentTests {
             all[String(parts[0])] = String(parts.last ?? "")
         }
         return all.filter {
-            ["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "LANG"].contains($0.key)
+            ["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "LANG", "TZ"].contains($0.key)
         }
     }
 
-    private static let english = ["/usr/bin/env", "LANG=en_GB.UTF-8"]
-    private static let noLanguage = ["/usr/bin/env", "-u", "LANG"]
+    private static let english = ["/usr/bin/env", "LANG=en_GB.UTF-8", "TZ=Asia/Tokyo"]
+    private static let noLanguage = ["/usr/bin/env", "-u", "LANG", "-u", "TZ"]
 
     @Test(
-        "The user's folder is in it, and the bus where there is one; the language is the runner's"
+        "The user's folder is in it, and the bus where there is one; language and zone are the runner's"
     )
     func there() throws {
         let folder = try UserFolder()
-        let language = ["XDG_RUNTIME_DIR": folder.path, "LANG": "en_GB.UTF-8"]
+        let language = ["XDG_RUNTIME_DIR": folder.path, "LANG": "en_GB.UTF-8", "TZ": "Asia/Tokyo"]
         #expect(try environment(through: Self.english) == language)
         #expect(try environment(through: Self.noLanguage) == ["XDG_RUNTIME_DIR": folder.path])
         try folder.listen()
@@ -95,7 +95,9 @@ struct RunnerLoginEnvironmentTests {
     func own() throws {
         let folder = try UserFolder()
         try folder.listen()
-        let own = ["XDG_RUNTIME_DIR": "/own", "DBUS_SESSION_BUS_ADDRESS": "", "LANG": "C"]
+        let own = [
+            "XDG_RUNTIME_DIR": "/own", "DBUS_SESSION_BUS_ADDRESS": "", "LANG": "C", "TZ": "UTC",
+        ]
         #expect(try environment(own, through: Self.english) == own)
         withExtendedLifetime(folder) {}
     }

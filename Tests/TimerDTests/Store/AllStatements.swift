@@ -182,6 +182,7 @@ enum AllStatements {
         ("Queries.SQL.claimed", Queries.SQL.claimed),
         ("Queries.SQL.heldJobs", Queries.SQL.heldJobs),
         ("Queries.SQL.idleJobs", Queries.SQL.idleJobs),
+        ("Queries.SQL.isTagged", Queries.SQL.isTagged),
         ("Queries.SQL.jobs", Queries.SQL.jobs),
         ("Queries.SQL.jobsByTag", Queries.SQL.jobsByTag),
         ("Queries.SQL.jobsOfOwner", Queries.SQL.jobsOfOwner),

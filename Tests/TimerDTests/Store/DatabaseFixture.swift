@@ -36,8 +36,8 @@ struct DatabaseFixture {
             let jobs = try queries.jobs(filter, owner: nil, limit: 1000).map {
                 try JSONValue(encoding: $0.told).jsonText
             }
-            let runs = try queries.runs(of: nil, owner: nil, cursor: nil, limit: 1000).map {
-                try JSONValue(encoding: $0.run).jsonText
+            let runs = try queries.runs(RunFilter(), after: nil, limit: 1000).runs.map {
+                try JSONValue(encoding: $0).jsonText
             }
             return (jobs + runs).joined(separator: "\n") + "\n"
         }

@@ -13,7 +13,9 @@ import TimerControl
         arguments: [
             (
                 Queries.SQL.runs(.owner, .before),
-                "SEARCH fires USING INDEX fires_by_owner (owner_id=? AND wall_date_us<?)"
+                """
+                SEARCH fires USING INDEX fires_by_owner (owner_id=? AND wall_date_us>? AND wall_date_us<?)
+                """
             ),
             (
                 Queries.SQL.runs(.owner, .onDate),
@@ -50,7 +52,7 @@ import TimerControl
                 try EventLog($0).events(after: 0, limit: 1000)
             }
             let fires = try await test.store.reader.read {
-                try Queries($0).runs(of: nil, owner: nil, cursor: nil, limit: 1000)
+                try Queries($0).runs(RunFilter(), after: nil, limit: 1000).runs
             }
             #expect(fires.count == 60)
             for owner in [UInt32(1), 2] {
@@ -65,18 +67,19 @@ import TimerControl
                 } while true
                 #expect(events == all.filter { $0.owner?.uid == owner })
 
-                var runs: [RunOnPage] = []
-                while runs.count % 7 == 0 {
-                    let cursor = runs.last?.cursor
-                    let page = try await test.store.reader.read {
-                        let id = try Owners($0).id(of: Owner(uid: owner))
-                        return try Queries($0).runs(of: nil, owner: id, cursor: cursor, limit: 7)
+                var runs: [Run] = []
+                var cursor: RunCursor?
+                repeat {
+                    let page = try await test.store.reader.read { [cursor] in
+                        let filter = RunFilter(owner: try Owners($0).id(of: Owner(uid: owner)))
+                        let page = try Queries($0).runs(filter, after: cursor, limit: 7)
+                        return (runs: page.runs, cursor: page.cursor)
                     }
-                    runs += page
-                    if page.isEmpty { break }
-                }
-                let own = fires.map(\.run).filter { $0.job.rawValue % 3 == Int64(owner + 1) % 3 }
-                #expect(runs.map(\.run) == own)
+                    runs += page.runs
+                    cursor = page.cursor
+                } while cursor != nil
+                let own = fires.filter { $0.job.rawValue % 3 == Int64(owner + 1) % 3 }
+                #expect(runs == own)
             }
         }
     }

@@ -306,7 +306,8 @@ final class TestScheduler: Sendable {
     func history(_ id: JobID) async throws -> [Run] {
         try await settle()
         return try await store.reader.read {
-            try Queries($0).runs(of: id, owner: nil, cursor: nil, limit: 1000).map(\.run)
+            try Queries($0).runs(RunFilter(job: id), after: nil, limit: 1000, in: PageRoom(.max))
+                .runs
         }.reversed()
     }
 

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What became of a fire, in one word, by which `run.list` picks.
+public enum RunWord: String, Codable, Hashable, Sendable, CaseIterable {
+    /// The command ended with a status that is no failure.
+    case success
+    /// It ended with another status.
+    case failure
+    case signalled, timedOut, notStarted, interrupted
+    /// The date had no fire.
+    case skipped
+    /// An event without a command.
+    case fired
+
+    public func isOf(_ run: Run) -> Bool {
+        switch self {
+        case .success: run.outcome == .exited && run.failed != true
+        case .failure: run.outcome == .exited && run.failed == true
+        case .signalled: run.outcome == .signalled
+        case .timedOut: run.outcome == .timedOut
+        case .notStarted: run.outcome == .notStarted
+        case .interrupted: run.outcome == .interrupted
+        case .skipped: run.state == .skipped
+        case .fired: run.state == .fired
+        }
+    }
+}
