@@ -28,7 +28,7 @@ struct Timerctl: AsyncParsableCommand {
             Add.self, List.self, Show.self, SetFireDate.self, Fire.self, Pause.self, Resume.self,
             Skip.self, Invalidate.self, Kill.self, Runs.self, Logs.self, Watch.self, Status.self,
             Metrics.self,
-            TimelineCommand.self, Top.self,
+            Agenda.self, TimelineCommand.self, Top.self,
             Next.self, Apply.self, Export.self, Backup.self, Doctor.self,
             Explain.self,
             At.self, Every.self, Import.self,

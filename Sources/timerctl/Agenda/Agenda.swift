@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import TimerControl
+
+/// `timerctl agenda`: what will fire, of all jobs, in the order of time.
+struct Agenda: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "agenda",
+        abstract: "List what will fire, of all jobs, in the order of time.",
+        discussion: """
+            A job that fires often has one line, at its first date, with how often; --each says from \
+            how many dates on. Dates follow from the schedules: what a job's overlap, its window or a \
+            full machine will make of them is not known yet.
+
+            Examples:
+              timerctl agenda
+              timerctl agenda --next 7d --tag backup
+              timerctl agenda --each 1000 --json | jq -r .fireDate
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp("How far ahead, up to 366d; default 24h.", valueName: "duration"),
+        transform: { try ahead($0) }
+    )
+    var next = TimeSpan.seconds(86_400)
+
+    @Option(help: "Only jobs with this tag.")
+    var tag: String?
+
+    @Option(help: ArgumentHelp("Only jobs of this user, a name or a uid.", valueName: "user"))
+    var owner: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The most dates of one job that have a line each; default 6.",
+            valueName: "number"
+        )
+    )
+    var each = 6
+
+    @OptionGroup var common: CommonOptions
+
+    mutating func validate() throws {
+        guard 0...AgendaLine.mostDates ~= each else {
+            throw ValidationError(
+                "--each \(each) is not a number from 0 to \(AgendaLine.mostDates)"
+            )
+        }
+    }
+
+    func run() async throws {
+        let dates = LocalDate(now: .now, zone: .local)
+        let end = dates.now + next
+        let daemon = try await Daemon.connect(common)
+        let jobs = try await daemon.jobs(request(), until: end)
+        let lines = AgendaLine.lines(of: jobs, dates, until: end, each: each)
+        if lines.isEmpty {
+            return Output.tell("nothing fires up to \(dates.full(end))")
+        }
+        if common.json {
+            return try Output.write(lines.map { $0.json.jsonText + "\n" }.joined())
+        }
+        try Output.write(Self.table(of: lines, dates: dates).text(for: .current))
+    }
+
+    /// The first page, in the order of the next fires.
+    func request() -> ListJobs {
+        var request = ListJobs()
+        (request.tag, request.owner) = (tag, owner)
+        request.order = .nextFire
+        request.limit = Limits.page
+        return request
+    }
+
+    static func table(of lines: [AgendaLine], dates: LocalDate) -> Table {
+        let hasMany = lines.contains { $0.many != nil }
+        var columns: [Table.Column] = [
+            .init(title: "DATE"), .init(title: ""), .init(title: "JOB", isRightAligned: true),
+            .init(title: "NAME", narrowest: 8), .init(title: "TIMES"), .init(title: "COMMAND"),
+        ]
+        if !hasMany { columns.remove(at: 4) }
+        var table = Table(columns: columns)
+        table.rows = lines.map { line in
+            var cells: [Table.Cell] = [
+                .init("\(dates.weekday(line.date)) \(dates.dayAndTime(line.date))"),
+                .init(dates.distance(line.date)), "\(line.job)", .init(line.name ?? "-"),
+                .init(line.times(dates)), .init(line.action),
+            ]
+            if !hasMany { cells.remove(at: 4) }
+            return cells
+        }
+        return table
+    }
+}
+
+extension Daemon {
+    /// The jobs that fire up to `end`, page by page; `request` asks in the order of the next fires.
+    fileprivate func jobs(_ request: ListJobs, until end: Timestamp) async throws -> [Job] {
+        var request = request
+        var jobs: [Job] = []
+        // A job that fires between two pages comes once more, with its next date.
+        var seen: Set<JobID> = []
+        repeat {
+            let page = try await ask(.listJobs(request), for: JobsReply.self).value
+            jobs += page.jobs.filter { seen.insert($0.id).inserted }
+            request.cursor = page.cursor
+            // Those without a date come last.
+            if page.jobs.last.map({ $0.nextFire ?? .distantFuture > end }) ?? true { break }
+        } while request.cursor != nil
+        return jobs
+    }
+}
+
+private func ahead(_ argument: String) throws -> TimeSpan {
+    // try?: the error below says what is accepted.
+    guard let span = try? TimeSpan(parsing: argument),
+        (.seconds(1) ... .seconds(366 * 86_400)).contains(span)
+    else { throw ValidationError("--next '\(argument)' is no duration from 1s to 366d") }
+    return span
+}

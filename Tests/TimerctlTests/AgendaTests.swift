@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("Agenda") struct AgendaTests {
+    private static func named(
+        _ id: Int64,
+        _ name: String?,
+        _ words: ScheduleWords,
+        in span: TimeSpan,
+        change: (inout Job) -> Void = { _ in }
+    ) -> Job {
+        job(id, schedule: words) {
+            ($0.definition.name, $0.definition.command) = (name, ["run", "\(id)"])
+            $0.fireDate = testNow + span
+            change(&$0)
+        }
+    }
+
+    private static let hour = TimeSpan.seconds(3600)
+    private static let jobs = [
+        named(1, "often", ScheduleWords(every: "5min"), in: .seconds(300)),
+        named(2, "thrice", ScheduleWords(every: "8h"), in: hour),
+        named(3, nil, ScheduleWords(at: "2026-12-01T10:00:00Z"), in: .seconds(7200)),
+        named(4, "later", ScheduleWords(at: "2026-12-03T10:00:00Z"), in: .seconds(180_000)),
+        named(5, "held", ScheduleWords(every: "8h"), in: hour) { $0.held = "no such user" },
+        named(6, "paused", ScheduleWords(every: "8h"), in: .seconds(-60)) { $0.state = .paused },
+        // Its date has come; it waits for its turn.
+        named(7, "overdue", ScheduleWords(at: "2026-12-01T07:59:00Z"), in: .seconds(-60)),
+        named(8, "always", ScheduleWords(every: "1s"), in: .seconds(1)),
+    ]
+
+    private func lines(each: Int = 6) -> [AgendaLine] {
+        AgendaLine.lines(
+            of: Self.jobs,
+            testDates,
+            until: testNow + .seconds(86_400),
+            each: each
+        )
+    }
+
+    @Test("All dates come in the order of time; who fires often has one line, with how often")
+    func table() {
+        #expect(
+            Agenda.table(of: lines(), dates: testDates).text(for: .plain) == """
+                DATE                                JOB  NAME     TIMES                                     COMMAND
+                Tue 2026-12-01 08:59:00  60 s ago     7  overdue                                            run 7
+                Tue 2026-12-01 09:00:01  in 1 s       8  always   more than 1000 times                      run 8
+                Tue 2026-12-01 09:05:00  in 5 min     1  often    288 times, the last tomorrow at 09:00:00  run 1
+                Tue 2026-12-01 10:00:00  in 60 min    2  thrice                                             run 2
+                Tue 2026-12-01 11:00:00  in 2 h       3  -                                                  run 3
+                Tue 2026-12-01 18:00:00  in 9 h       2  thrice                                             run 2
+                Wed 2026-12-02 02:00:00  in 17 h      2  thrice                                             run 2
+
+                """
+        )
+    }
+
+    @Test("Each date has its line where it is asked for, and what was not counted is said")
+    func each() {
+        let all = lines(each: 500)
+        #expect(all.count { $0.job == JobID(rawValue: 1) } == 288)
+        let always = all.filter { $0.job == JobID(rawValue: 8) }
+        #expect(always.count == 1)
+        #expect(always.first?.times(testDates) == "more than 1000 times")
+        #expect(always.first?.json["isCut"] == .bool(true))
+    }
+
+    @Test("How far ahead, and how many lines a job may have, are checked")
+    func refusals() throws {
+        #expect(try Agenda.parse(["--next", "7d"]).next == .seconds(7 * 86_400))
+        expectUsageError("--next '2y' is no duration from 1s to 366d") {
+            try Agenda.parse(["--next", "2y"])
+        }
+        expectUsageError("--each -1 is not a number from 0 to 1000") {
+            try Agenda.parse(["--each=-1"])
+        }
+        var expected = ListJobs()
+        (expected.tag, expected.owner) = ("t", "ann")
+        (expected.order, expected.limit) = (.nextFire, 1000)
+        #expect(try Agenda.parse(["--tag", "t", "--owner", "ann"]).request() == expected)
+    }
+}
