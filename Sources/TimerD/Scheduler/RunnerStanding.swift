@@ -16,6 +16,12 @@ struct RunnerStanding {
     /// Since when no command begins, by the wall clock; nil if one may.
     private(set) var since: Timestamp?
 
+    /// Whether there is room is known only once a run was asked for: it has no room since the first refusal, though
+    /// there was hope in between, for no longer than this.
+    private static let hope = TimeSpan.seconds(5)
+    private var fullSince: Timestamp?
+    private var hadRoomAt: Timestamp?
+
     /// Why no command begins now; nil if one may.
     var trouble: String? {
         if let away { return away }
@@ -23,15 +29,22 @@ struct RunnerStanding {
         return isFull ? "timerd-runner has no room for more runs" : nil
     }
 
-    mutating func take(_ change: RunnerChange, at now: Timestamp) {
+    /// Whether it is news: the same want of room is news once.
+    @discardableResult
+    mutating func take(_ change: RunnerChange, at now: Timestamp) -> Bool {
+        var isNews = true
         switch change {
         case .away(let reason): away = "timerd-runner does not answer: \(reason)"
         case .replaced: away = "timerd-runner of another release is being replaced"
-        case .full: isFull = true
-        case .hasRoom: isFull = false
+        case .full:
+            isFull = true
+            isNews = hadRoomAt.map { now - $0 > Self.hope || now < $0 } ?? true
+            if isNews { fullSince = now }
+        case .hasRoom: (isFull, hadRoomAt) = (false, now)
         case .back(let epoch): (away, latest) = (nil, epoch)
         }
-        since = trouble == nil ? nil : since ?? now
+        since = trouble == nil ? nil : since ?? (isFull ? fullSince : nil) ?? now
+        return isNews
     }
 
     /// An epoch is stored, and no other one will be unless it came later.

@@ -8,7 +8,7 @@ import TimerControl
 extension Scheduler {
     /// The connection with it has changed, or its room.
     func runnerChanged(_ change: RunnerChange) {
-        standing.take(change, at: clock.now().wall)
+        let isNews = standing.take(change, at: clock.now().wall)
         switch change {
         case .away(let reason):
             log.error(
@@ -20,7 +20,8 @@ extension Scheduler {
                 "timerd-runner of another release has no runs, and makes room for one of this release",
                 metadata: ["release": "\(release)"]
             )
-        case .full: log.warning("timerd-runner has no room for more runs; commands wait")
+        case .full:
+            if isNews { log.warning("timerd-runner has no room for more runs; commands wait") }
         case .hasRoom: beginAgain()
         case .back(let epoch):
             let pid = runner.known.pid ?? 0
