@@ -31,7 +31,7 @@ struct Timerctl: AsyncParsableCommand {
             TimelineCommand.self, Top.self,
             Next.self, Apply.self, Export.self, Backup.self, Doctor.self,
             Explain.self,
-            At.self, Every.self, Import.self,
+            At.self, Batch.self, Atq.self, Atrm.self, Every.self, Import.self,
         ]
     )
 
@@ -39,13 +39,20 @@ struct Timerctl: AsyncParsableCommand {
     /// arguments that cannot be read.
     static func parsed() -> any AsyncParsableCommand {
         do {
-            var command = try parseAsRoot()
+            var command = try parseAsRoot(arguments(CommandLine.arguments))
             if let command = command as? any AsyncParsableCommand { return command }
             try command.run()
             Glibc.exit(EXIT_SUCCESS)
         } catch {
             end(with: error)
         }
+    }
+
+    /// What follows the program's name; a link by the name of a command is that command.
+    static func arguments(_ words: [String]) -> [String] {
+        let name = words.first?.split(separator: "/").last.map(String.init) ?? ""
+        let verb = ["at", "atq", "atrm", "batch"].contains(name) ? [name] : []
+        return verb + words.dropFirst()
     }
 
     /// Carries out a command and ends the process with its status.
