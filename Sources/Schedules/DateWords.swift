@@ -11,7 +11,7 @@ struct DateWords {
     private var dayOfMonth: Int?
     private var year: Int?
 
-    /// - Parameter text: the whole, for messages.
+    /// The parts of a date; `text` is the whole, for messages.
     static func parts(of words: [String], text: String) throws(ScheduleError) -> DateParts {
         var reader = Self(parts: DateParts(text: text), words: words[...])
         try reader.read()
