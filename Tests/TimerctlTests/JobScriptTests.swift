@@ -135,6 +135,16 @@ import TimerControl
             (["/usr/bin/timerctl", "list"], ["list"]), (["atq"], ["atq"]),
             (["/usr/local/bin/atrm", "3"], ["atrm", "3"]), (["./batch"], ["batch"]),
             (["at", "noon"], ["at", "noon"]), ([], []),
+            (["timerctl", "--socket", "/s", "list", "-a"], ["list", "--socket", "/s", "-a"]),
+            (
+                ["timerctl", "--json", "--socket=/s", "add", "ls"],
+                ["add", "--json", "--socket=/s", "ls"]
+            ),
+            (
+                ["timerctl", "--socket", "/s", "import", "crontab", "-"],
+                ["import", "crontab", "--socket", "/s", "-"]
+            ),
+            (["timerctl", "--socket"], ["--socket"]), (["timerctl", "--help"], ["--help"]),
         ]
     )
     func links(words: [String], arguments: [String]) {
