@@ -153,7 +153,7 @@ private struct CalendarReader {
     /// 0 for Monday, spelled in three letters or in full.
     private mutating func weekday() -> Int? {
         let end = rest.firstIndex { !$0.isLetter } ?? rest.endIndex
-        guard let day = DateParts.weekday(Substring(rest[..<end]).lowercased()) else { return nil }
+        guard let day = DateWords.weekday(Substring(rest[..<end]).lowercased()) else { return nil }
         rest = rest[end...]
         return (day + 6) % 7
     }

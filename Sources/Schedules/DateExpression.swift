@@ -3,8 +3,9 @@
 /// Reads the dates people write.
 ///
 /// RFC 3339; `2026-12-01 09:00[:30[.5]] [ZONE]`, or the day alone for its midnight; `09:00`, the next one;
-/// `today`, `tomorrow`, `yesterday` or a weekday with a time; `+10m` or `now + 10m`; `@1700000000`; `now`. A
-/// zone is a name, an offset, or an abbreviation of the default zone. Case matters in zone names only.
+/// `today`, `tomorrow`, `yesterday` or a weekday with a time; `+10m` or `now + 10m`; `@1700000000`; `now`; and
+/// what at(1) takes: `noon`, `4pm + 3 days`, `next friday`, `Dec 24 10:00`, `24.12.2026`. A zone is a name, an
+/// offset, or an abbreviation of the default zone. Case matters in zone names and in `M` and `m` only.
 public enum DateExpression {
     /// The instant `text` means, and a note when its local time does not exist or comes twice.
     ///
@@ -26,17 +27,22 @@ public enum DateExpression {
         let spoken = words.joined(separator: " ")
         let ahead = spoken.lowercased().hasPrefix("now") ? spoken.dropFirst(3) : spoken[...]
         if ahead.isEmpty { return (now, nil) }
+        if let span = nextUnits[spoken.lowercased()] { return (now + span, nil) }
         let signed = ahead.drop { $0 == " " }
         if signed.first == "+" { return try distance(text, signed.dropFirst(), from: now) }
         if let date = Timestamp(rfc3339: spoken) {
             return (try withinReach(date, text), nil)
         }
         words = words.flatMap { splitAtT($0) }
-        var parts = DateParts(text: text)
-        try parts.read(words)
+        let parts = try DateWords.parts(of: words, text: text)
         let (date, note) = try parts.resolve(now: now, zone: zone())
         return (try withinReach(date, text), note)
     }
+
+    /// Lengths of real time that follow now.
+    private static let nextUnits: [String: TimeSpan] = [
+        "next minute": .seconds(60), "next hour": .seconds(3600),
+    ]
 
     /// "@1700000000", with a fraction if wanted.
     private static func unixTime(
@@ -67,7 +73,8 @@ public enum DateExpression {
         if words.contains("+") {
             throw ScheduleError(.badDate, "date '\(text)' is not a distance, such as '+10m'")
         }
-        let span = try TimeSpan(parsing: String(words))
+        let spelled = words.split(separator: " ").map { DateWords.unit(String($0)) }
+        let span = try TimeSpan(parsing: spelled.joined(separator: " "))
         if span > .longestInterval {
             throw ScheduleError(.badDate, "date '\(text)' is too far away; at most 100 years")
         }

@@ -66,7 +66,7 @@ enum Phrase {
         list(runs(UInt64(bits)) { monthNames[$0 - 1] })
     }
 
-    private static let monthNames = [
+    static let monthNames = [
         "January", "February", "March", "April", "May", "June", "July", "August", "September",
         "October", "November", "December",
     ]

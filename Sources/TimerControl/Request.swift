@@ -103,13 +103,14 @@ public struct JobRevision: Hashable, Sendable {
     }
 }
 
-/// One job, by `id` or by the `name` of a live job of the caller.
+/// One job, by `id` or by the `name` of a live job of the caller; where it is only read, by that of an
+/// ended one too.
 public enum JobReference: Hashable, Sendable {
     case id(JobID)
     case name(String)
 }
 
-/// Jobs by `id`, `ids`, `name`, `tag` or `owner`; each id and name must match, a tag or an owner need not.
+/// Jobs by `id`, `ids`, `name`, `tag` or `owner`; each id, name and tag must match, an owner need not.
 public enum JobSelection: Hashable, Sendable {
     case ids([JobID])
     case name(String)

@@ -1,29 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Schedules
 import TimerControl
 
-/// `timerctl at`: a job that fires once; short for `add --at`.
+/// `timerctl at`: a job that fires once; short for `add --at`, with a script on standard input.
 struct At: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "at",
-        abstract: "Add a job that fires once, then: short for 'add --at'.",
+        abstract: "Add a job that fires once, then; without a command, a script from stdin.",
         discussion: """
+            Without a command the script is read from standard input, or from a file with -f, as \
+            at(1) does: /bin/sh runs it in the working directory, with the umask and the \
+            environment of now. With a command it is 'add --at'.
+
             Examples:
+              echo 'make backup' | timerctl at 4pm + 3 days
+              timerctl at next friday noon -f cleanup.sh
               timerctl at 'tomorrow 09:00' -- sh -c 'date >> /tmp/mornings'
-              timerctl at +10m --user-info '{"text":"tea"}'
+              timerctl at +10m --event --user-info '{"text":"tea"}'
             """
     )
 
-    @Argument(
-        help: ArgumentHelp("When: '2026-12-01 09:00', 'tomorrow 09:00', +10m.", valueName: "date")
-    )
-    var date: String
+    @OptionGroup var date: DateArgument
 
     @Option(.tz, unset: "yours") var tz: String?
 
-    @OptionGroup
-    var job: JobOptions
+    @OptionGroup var script: ScriptArguments
+
+    /// The schedule in the options of `add`.
+    var schedule: ScheduleOptions {
+        get throws {
+            let zone = tz.map { ["--tz", $0] } ?? []
+            return try ScheduleOptions.parse(["--at", date.text] + zone)
+        }
+    }
+
+    mutating func validate() throws {
+        try script.check()
+    }
+
+    func run() async throws {
+        let schedule = try schedule
+        do {
+            try await script.add(schedule)
+        } catch let error as ScheduleError where date.words.count > 1 {
+            throw ScheduleError(error.code, "\(error.message) (a command goes after '--')")
+        }
+    }
+}
+
+/// A date of several words, without quotes, as at(1) takes it.
+///
+/// Single arguments, as argument-parser takes none after an array: a command follows.
+struct DateArgument: ParsableArguments {
+    @Argument(
+        help: ArgumentHelp(
+            "When: '2026-12-01 09:00', tomorrow 09:00, +10m, noon, 4pm + 3 days.",
+            valueName: "date"
+        )
+    )
+    var first: String
+
+    @Argument(help: .hidden) var second: String?
+    @Argument(help: .hidden) var third: String?
+    @Argument(help: .hidden) var fourth: String?
+    @Argument(help: .hidden) var fifth: String?
+    @Argument(help: .hidden) var sixth: String?
+    @Argument(help: .hidden) var seventh: String?
+    /// "10:00 24 Dec 2026 UTC + 3 days" has eight words.
+    @Argument(help: .hidden) var eighth: String?
+
+    var words: [String] {
+        [first] + [second, third, fourth, fifth, sixth, seventh, eighth].compactMap(\.self)
+    }
+
+    var text: String { words.joined(separator: " ") }
+}
+
+/// `timerctl batch`: a script that runs now, with what other programs leave.
+struct Batch: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "batch",
+        abstract: "Run a script from stdin now, with the time that other programs leave.",
+        discussion: """
+            As 'at now', at a niceness of 19 unless --nice says another. batch(1) waits until the \
+            load has dropped; this begins at once, and the kernel gives it what nobody else wants.
+
+            Examples:
+              echo 'make world' | timerctl batch
+            """
+    )
+
+    @OptionGroup var script: ScriptArguments
+
+    mutating func validate() throws {
+        try script.check()
+    }
+
+    func run() async throws {
+        var script = script
+        if script.job.runs.nice == nil { script.job.runs.nice = try StatedOption(.nice, "19") }
+        try await script.add(try ScheduleOptions.parse(["--at", "now"]))
+    }
+}
+
+/// What a job does that fires once: a command, or a script that is read now.
+struct ScriptArguments: ParsableArguments {
+    @OptionGroup var job: JobOptions
+
+    @Option(
+        name: .customShort("f"),
+        help: ArgumentHelp("A file with the script, not standard input.", valueName: "path"),
+        completion: .file()
+    )
+    var file: String?
 
     @Argument(
         parsing: .postTerminator,
@@ -31,19 +122,23 @@ struct At: AsyncParsableCommand {
     )
     var command: [String] = []
 
-    /// The schedule in the options of `add`.
-    var schedule: ScheduleOptions {
-        get throws {
-            let zone = tz.map { ["--tz", $0] } ?? []
-            return try ScheduleOptions.parse(["--at", date] + zone)
+    /// Not `validate()`, whose error would come before that of a mistyped option.
+    func check() throws {
+        try job.check(command: command)
+        if file != nil, !command.isEmpty || job.runs.shell != nil || job.event {
+            throw ValidationError("-f and a command or --event exclude each other")
         }
     }
 
-    mutating func validate() throws {
-        try job.check(command: command)
-    }
-
-    func run() async throws {
-        try await job.add(schedule, command: command)
+    /// Reads the script if there is to be one, and adds the job.
+    func add(_ schedule: ScheduleOptions) async throws {
+        guard file != nil || job.isBare(command: command) else {
+            return try await job.add(schedule, command: command)
+        }
+        // What is wrong with the date is said before anybody types a script.
+        _ = try schedule.words(now: .now, local: .local)
+        let surroundings = try Surroundings.current()
+        let script = try file.map(JobScript.file) ?? JobScript.standardInput()
+        try await job.add(schedule, command: [], script: script, in: surroundings)
     }
 }

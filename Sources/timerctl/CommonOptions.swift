@@ -30,38 +30,38 @@ struct CommonOptions: ParsableArguments {
     }
 }
 
-/// One job or several: ids, or one name.
+/// One job or several: ids and names.
 struct JobArguments: ParsableArguments {
     @Argument(
-        help: ArgumentHelp("The ids of jobs.", valueName: "id"),
-        transform: { try jobID($0) }
+        help: ArgumentHelp("The ids or names of jobs.", valueName: "job"),
+        transform: { try jobReference($0) }
     )
-    var ids: [JobID] = []
+    var jobs: [JobReference] = []
 
-    @Option(help: "The name of a live job, instead of an id.")
+    @Option(help: "The name of a job, also of one that looks like an id.")
     var name: String?
 
     mutating func validate() throws {
-        guard ids.isEmpty != (name == nil) else {
-            throw ValidationError("say which job: its id, or --name with its name")
+        guard jobs.isEmpty != (name == nil) else {
+            throw ValidationError("say which job: its id or its name")
         }
     }
 
-    var references: [JobReference] { name.map { [.name($0)] } ?? ids.map { .id($0) } }
+    var references: [JobReference] { name.map { [.name($0)] } ?? jobs }
 }
 
-/// Jobs by ids, by one name, or by a tag that they share.
+/// Jobs by ids and names, or by a tag or an owner that they share.
 struct JobSelectionArguments: ParsableArguments {
     @Argument(
-        help: ArgumentHelp("The ids of jobs.", valueName: "id"),
-        transform: { try jobID($0) }
+        help: ArgumentHelp("The ids or names of jobs.", valueName: "job"),
+        transform: { try jobReference($0) }
     )
-    var ids: [JobID] = []
+    var jobs: [JobReference] = []
 
-    @Option(help: "The name of a live job, instead of an id.")
+    @Option(help: "The name of a live job, also of one that looks like an id.")
     var name: String?
 
-    @Option(help: "All live jobs with this tag, instead of an id.")
+    @Option(help: "All live jobs with this tag.")
     var tag: String?
 
     @Option(
@@ -73,30 +73,58 @@ struct JobSelectionArguments: ParsableArguments {
     var owner: String?
 
     mutating func validate() throws {
-        let ways = [!ids.isEmpty, name != nil, tag != nil, owner != nil]
+        let ways = [!jobs.isEmpty, name != nil, tag != nil, owner != nil]
         guard ways.filter(\.self).count == 1 else {
             throw ValidationError(
-                "say which jobs: their ids, --name with a name, --tag with a tag, "
-                    + "or --owner with a user"
+                "say which jobs: their ids or names, --tag with a tag, or --owner with a user"
             )
         }
     }
 
-    /// One for each id, so that a refused one does not keep the others from being changed.
-    var selections: [JobSelection] {
-        if let name { return [.name(name)] }
-        if let tag { return [.tag(tag)] }
-        if let owner { return [.owner(owner)] }
-        return ids.map { .ids([$0]) }
+    /// All of them in one request, which changes all or none; nil where names have to be looked up first.
+    var selection: JobSelection? {
+        if let name { return .name(name) }
+        if let tag { return .tag(tag) }
+        if let owner { return .owner(owner) }
+        if jobs.count == 1, case .name(let name) = jobs[0] { return .name(name) }
+        let ids = jobs.compactMap(\.id)
+        return ids.count == jobs.count ? .ids(ids) : nil
     }
 }
 
-/// The id in an argument.
-func jobID(_ argument: String) throws -> JobID {
+extension JobReference {
+    var id: JobID? {
+        guard case .id(let id) = self else { return nil }
+        return id
+    }
+
+    /// As it is typed.
+    var word: String {
+        switch self {
+        case .id(let id): "\(id)"
+        case .name(let name): name
+        }
+    }
+
+    /// "job 2", "job 'backup'".
+    var title: String {
+        switch self {
+        case .id(let id): "job \(id)"
+        case .name(let name): "job '\(Printable.escaped(name))'"
+        }
+    }
+}
+
+/// The job in an argument: digits are an id, all else is a name.
+func jobReference(_ argument: String) throws -> JobReference {
+    guard argument.allSatisfy({ $0.isASCII && $0.isNumber }) else {
+        return .name(argument)
+    }
     guard let number = Int64(argument), number > 0 else {
         throw ValidationError(
-            "'\(argument)' is no id, a number from 1; a job's name goes with --name"
+            "'\(argument)' is neither an id, a number from 1, nor a name; a name of digits goes "
+                + "with --name"
         )
     }
-    return JobID(rawValue: number)
+    return .id(JobID(rawValue: number))
 }

@@ -85,7 +85,8 @@ struct Daemon {
 
     private static func job(named name: String, _ client: ControlClient) async throws -> Job? {
         do {
-            return try await client.job(.name(name))
+            let job = try await client.job(.name(name))
+            return job.state.isLive ? job : nil
         } catch let error as ControlError where error.reason == .notFound {
             return nil
         }
@@ -124,10 +125,18 @@ struct Daemon {
         _ body: (Daemon, Item) async throws -> Void
     ) async throws {
         let daemon = try await connect(common)
+        try await forEach(items, daemon) { try await body(daemon, $0) }
+    }
+
+    static func forEach<Item>(
+        _ items: [Item],
+        _ daemon: Daemon,
+        _ body: (Item) async throws -> Void
+    ) async throws {
         var refusals: [Failure] = []
         for item in items {
             do {
-                try await body(daemon, item)
+                try await body(item)
             } catch let error as Failure where error.isRefusal {
                 Output.complain(error.message)
                 refusals.append(error)
@@ -143,19 +152,39 @@ struct Daemon {
         _ request: (JobSelection) -> Request,
         _ sentence: (Job) -> String
     ) async throws {
-        try await forEach(jobs.selections, common) { daemon, selection in
-            let answer = try await daemon.ask(request(selection), for: JobsReply.self)
-            let others = answer.value.others ?? []
-            if common.json {
-                let lines = others.map { "{\"id\":\($0)}\n" }.joined()
-                return try Output.write(answer.jsonLines("jobs") + lines)
-            }
-            try Output.write(answer.value.jobs.map { sentence($0) + "\n" }.joined())
-            try Output.write(others.map { "job \($0): changed too\n" }.joined())
-            if answer.value.jobs.isEmpty, let tag = jobs.tag {
-                Output.tell("no live job has the tag '\(tag)'")
+        let daemon = try await connect(common)
+        let ids = jobs.selection == nil ? try await daemon.ids(of: jobs.jobs) : []
+        let selection = jobs.selection ?? .ids(ids)
+        let answer = try await daemon.ask(request(selection), for: JobsReply.self)
+        let others = answer.value.others ?? []
+        if common.json {
+            let lines = others.map { "{\"id\":\($0)}\n" }.joined()
+            return try Output.write(answer.jsonLines("jobs") + lines)
+        }
+        try Output.write(answer.value.jobs.map { sentence($0) + "\n" }.joined())
+        try Output.write(others.map { "job \($0): changed too\n" }.joined())
+        if answer.value.jobs.isEmpty, let tag = jobs.tag {
+            Output.tell("all jobs with the tag '\(tag)' have ended")
+        }
+    }
+
+    /// The ids of jobs that are all there.
+    ///
+    /// - Throws: the refusal of each that is not, one a line, as one failure.
+    func ids(of references: [JobReference]) async throws(Failure) -> [JobID] {
+        var ids: [JobID] = []
+        var refusals: [Failure] = []
+        for reference in references {
+            do throws(Failure) {
+                ids.append(try await ask(.getJob(reference), for: JobReply.self).value.job.id)
+            } catch {
+                guard error.isRefusal else { throw error }
+                refusals.append(error)
             }
         }
+        guard let last = refusals.last else { return ids }
+        for refusal in refusals.dropLast() { Output.complain(refusal.message) }
+        throw Failure(last.status, "\(last.message); nothing is changed")
     }
 }
 

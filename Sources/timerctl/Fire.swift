@@ -36,7 +36,10 @@ struct Fire: AsyncParsableCommand {
 
     func run() async throws {
         if wait { return try await fireAndWait(jobs.references[0]) }
-        try await Daemon.forEach(jobs.references, common) { daemon, job in
+        let daemon = try await Daemon.connect(common)
+        // None is fired where one is not there; a live job has the name, or fire refuses it.
+        if jobs.references.count > 1 { _ = try await daemon.ids(of: jobs.references) }
+        try await Daemon.forEach(jobs.references, daemon) { job in
             let answer = try await daemon.ask(.fireJob(job), for: FireReply.self)
             try Output.write(
                 common.json

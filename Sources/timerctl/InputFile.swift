@@ -56,7 +56,8 @@ enum InputFile {
             }
             bytes += chunk[..<count]
             guard bytes.count <= limit else {
-                throw Failure(.badData, "'\(path)' is longer than \(limit >> 20) MiB")
+                let name = path == "-" ? "standard input" : "'\(path)'"
+                throw Failure(.badData, "\(name) is longer than \(limit >> 20) MiB")
             }
         }
     }

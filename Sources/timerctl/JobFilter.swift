@@ -8,6 +8,9 @@ struct JobFilter: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Ended jobs as well.")
     var all = false
 
+    @Option(help: "Only jobs of this name, ended ones too.")
+    var name: String?
+
     @Option(help: "Only jobs with this tag.")
     var tag: String?
 
@@ -31,7 +34,8 @@ struct JobFilter: ParsableArguments {
     func request() -> ListJobs {
         var request = ListJobs()
         // A state that only ended jobs have asks for ended jobs.
-        request.all = all || state?.isLive == false ? true : nil
+        request.all = all || name != nil || state?.isLive == false ? true : nil
+        request.name = name
         request.state = state
         request.tag = tag
         request.owner = owner
@@ -43,7 +47,9 @@ struct JobFilter: ParsableArguments {
 
     /// The sentence that is printed instead of an empty table.
     var emptySentence: String {
-        if tag != nil || state != nil || owner != nil || held { return "no such jobs" }
+        if name != nil || tag != nil || state != nil || owner != nil || held {
+            return "no such jobs"
+        }
         return all ? "no jobs" : "no live jobs; --all shows ended ones"
     }
 }

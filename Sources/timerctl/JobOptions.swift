@@ -30,6 +30,9 @@ struct JobOptions: ParsableArguments {
     @OptionGroup(title: "Runs")
     var runs: RunOptions
 
+    @Flag(help: "No command: each fire is an event for whoever watches.")
+    var event = false
+
     @Flag(name: .shortAndLong, help: "Say nothing on standard error of the first fire.")
     var quiet = false
 
@@ -42,20 +45,54 @@ struct JobOptions: ParsableArguments {
         if runs.shell != nil, !command.isEmpty {
             throw ValidationError("--shell and a command exclude each other")
         }
+        if event, runs.shell != nil || !command.isEmpty {
+            throw ValidationError("--event and a command exclude each other")
+        }
+        if runs.shell == "-", userInfo == "-" {
+            throw ValidationError(
+                "--shell - and --user-info - exclude each other: standard input is read once"
+            )
+        }
         if whileConnected, whilePid != nil {
             throw ValidationError("--while-pid and --while-connected exclude each other")
         }
         if replace, name == nil { throw ValidationError("--replace needs --name") }
     }
 
-    /// Adds the job and prints the answer.
+    /// Whether nothing says what a fire does, so that it is an event though nobody asked for one.
+    func isBare(command: [String]) -> Bool {
+        command.isEmpty && runs.shell == nil && !event && userInfo != "-"
+    }
+
+    /// Adds the job and prints the answer; a script on standard input is read, or refused, but not dropped.
     func add(_ schedule: ScheduleOptions, command: [String]) async throws {
-        let (request, notes) = try request(
+        var script: JobScript?
+        if runs.shell == "-" {
+            // What is wrong with the options is said before anybody types a script.
+            _ = try request(schedule, command: command, now: .now, local: .local)
+            script = try JobScript.standardInput()
+        } else if isBare(command: command) {
+            try JobScript.refuseDropped(StandardInput.current)
+        }
+        try await add(schedule, command: command, script: script)
+    }
+
+    /// Adds the job, with `script` as its command if there is one, and prints the answer.
+    func add(
+        _ schedule: ScheduleOptions,
+        command: [String],
+        script: JobScript?,
+        in surroundings: Surroundings? = nil
+    ) async throws {
+        var (request, notes) = try request(
             schedule,
             command: command,
             now: .now,
-            local: .local
+            local: .local,
+            script: script,
+            in: surroundings
         )
+        notes += surroundings?.notes ?? []
         let daemon = try await Daemon.connect(common)
         let answer = try await daemon.ask(request, for: JobReply.self)
         let job = answer.value.job
@@ -70,7 +107,9 @@ struct JobOptions: ParsableArguments {
         _ schedule: ScheduleOptions,
         command: [String],
         now: Timestamp,
-        local: Zone
+        local: Zone,
+        script: JobScript? = nil,
+        in surroundings: Surroundings? = nil
     ) throws -> (request: Request, notes: [String]) {
         var (words, notes) = try schedule.words(now: now, local: local)
         var definition = JobDefinition(schedule: words)
@@ -89,6 +128,8 @@ struct JobOptions: ParsableArguments {
             definition.until = date.rfc3339
             notes += [note].compactMap(\.self)
         }
+        if let script { definition.command = script.command }
+        surroundings?.apply(to: &definition)
         definition.paused = paused ? true : nil
         definition.whileConnected = whileConnected ? true : nil
         return (.addJobs(AddJobs(definition, replace: replace)), notes)

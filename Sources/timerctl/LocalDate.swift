@@ -41,6 +41,18 @@ struct LocalDate {
         }
     }
 
+    /// "Thu Dec 24 10:00:00 2026", as asctime(3) has it.
+    func asctime(_ date: Timestamp) -> String {
+        let text = local(date)
+        let months = [
+            "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+        ]
+        let month = months[(Int(text.dropFirst(5).prefix(2)) ?? 1) - 1]
+        let day = text.dropFirst(8).prefix(2)
+        return "\(weekday(date)) \(month) \(day.hasPrefix("0") ? " \(day.dropFirst())" : day) "
+            + "\(text.dropFirst(11).prefix(8)) \(text.prefix(4))"
+    }
+
     /// "in 4 min", "3 s ago".
     func distance(_ date: Timestamp) -> String {
         RelativeTime.words(from: now, to: date)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Schedules
 import TimerControl
 
 /// `timerctl logs`: what a run wrote.
@@ -10,7 +11,9 @@ struct Logs: AsyncParsableCommand {
         abstract: "Print what a command wrote: its standard output and standard error.",
         discussion: """
             Of the newest run of the job, or of all jobs, unless --run names one. The bytes come as \
-            they were, the last 64 KiB of each stream, each on its own stream again.
+            they were, the last 64 KiB of each stream, each on its own stream again. Of a run that \
+            wrote nothing, standard error says what became of it; --on-failure shows what the job's \
+            on-failure command wrote as well.
 
             Of a run in progress, what it has written up to now; with -f, also what it writes from \
             now on, until it ends. A reader that is slower than the run misses bytes and is told \
@@ -18,19 +21,19 @@ struct Logs: AsyncParsableCommand {
 
             Examples:
               timerctl logs 2
-              timerctl logs -f --name backup
+              timerctl logs -f backup
               timerctl logs --run 17 --stderr
-              timerctl logs --name backup 2>&1 | less
+              timerctl logs backup 2>&1 | less
             """
     )
 
     @Argument(
-        help: ArgumentHelp("The id of the job.", valueName: "id"),
-        transform: { try jobID($0) }
+        help: ArgumentHelp("The id or name of the job.", valueName: "job"),
+        transform: { try jobReference($0) }
     )
-    var id: JobID?
+    var job: JobReference?
 
-    @Option(help: "The name of a live job, instead of an id.")
+    @Option(help: "The name of a job, also of one that looks like an id.")
     var name: String?
 
     @Option(
@@ -42,6 +45,9 @@ struct Logs: AsyncParsableCommand {
     @Flag(name: .shortAndLong, help: "Go on with what the run writes, until it ends.")
     var follow = false
 
+    @Flag(help: "Behind it, what the on-failure command wrote.")
+    var onFailure = false
+
     @Flag(help: "Standard output alone.")
     var stdout = false
 
@@ -51,8 +57,8 @@ struct Logs: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     mutating func validate() throws {
-        guard [id != nil, name != nil, runNumber != nil].filter(\.self).count <= 1 else {
-            throw ValidationError("an id, --name and --run exclude each other")
+        guard [job != nil, name != nil, runNumber != nil].filter(\.self).count <= 1 else {
+            throw ValidationError("a job, --name and --run exclude each other")
         }
     }
 
@@ -60,6 +66,25 @@ struct Logs: AsyncParsableCommand {
         let daemon = try await Daemon.connect(common)
         let run =
             if let runNumber { RunID(rawValue: runNumber) } else { try await newestRun(daemon) }
+        guard let end = try await show(run, daemon), !common.json else { return }
+        tell(of: end.run, wroteNothing: end.wroteNothing)
+        guard let alert = try await onFailureRun(of: end.run, daemon), let id = alert.id else {
+            return
+        }
+        guard onFailure else {
+            return Output.tell("the on-failure command was run \(id); --on-failure shows it too")
+        }
+        Output.tell("on-failure command, run \(id):")
+        if let end = try await show(id, daemon) {
+            tell(of: end.run, wroteNothing: end.wroteNothing)
+        }
+    }
+
+    /// Writes what a run wrote; nil of one that is still in progress.
+    private func show(
+        _ run: RunID,
+        _ daemon: Daemon
+    ) async throws -> (run: Run, wroteNothing: Bool)? {
         var request = ReadOutput(id: run)
         request.wait = follow ? true : nil
         var reader = OutputReader()
@@ -75,14 +100,31 @@ struct Logs: AsyncParsableCommand {
             }
             isRunning = answer.value.running
         } while follow && isRunning
-        if !isRunning, !common.json { try await tellOfSurvivors(run, daemon) }
+        if isRunning { return nil }
+        let reply = try await daemon.ask(.getRun(RunReference(id: run)), for: RunReply.self)
+        return (reply.value.run, reader.position == OutputPosition())
     }
 
-    /// Reports processes of the run that could not be ended.
-    private func tellOfSurvivors(_ run: RunID, _ daemon: Daemon) async throws {
-        let reply = try await daemon.ask(.getRun(RunReference(id: run)), for: RunReply.self)
-        guard let count = reply.value.run.survivors else { return }
-        Output.complain("run \(run): \(RunSentence.survivors(count))")
+    /// Says why there is nothing to show, and of processes of the run that could not be ended.
+    private func tell(of run: Run, wroteNothing: Bool) {
+        if wroteNothing, let id = run.id {
+            let dates = LocalDate(now: .now, zone: .local)
+            Output.tell(
+                "run \(id) of job \(run.job), \(dates.distance(run.fireDate)), wrote nothing: "
+                    + RunSentence(run, dates: dates).text
+            )
+        }
+        guard let count = run.survivors, let id = run.id else { return }
+        Output.complain("run \(id): \(RunSentence.survivors(count))")
+    }
+
+    /// The run of the on-failure command that followed, nil where there is none.
+    private func onFailureRun(of run: Run, _ daemon: Daemon) async throws -> Run? {
+        guard run.failed == true, run.onFailure != true else { return nil }
+        var request = ListRuns()
+        request.job = run.job
+        let runs = try await daemon.runs(request, atMost: 100).page.runs
+        return runs.first { $0.fire == run.fire && $0.onFailure == true }
     }
 
     /// Writes each stream to the stream of the same name, and says how much of it is lost.
@@ -100,21 +142,30 @@ struct Logs: AsyncParsableCommand {
 
     /// The newest run there is; fires that ran no command have none.
     private func newestRun(_ daemon: Daemon) async throws -> RunID {
+        let reference = job ?? name.map { .name($0) }
         var request = ListRuns()
-        request.job = id
-        request.name = name
+        switch reference {
+        case .id(let id): request.job = id
+        case .name(let name): request.name = name
+        case nil: break
+        }
         request.limit = 100
         repeat {
             let page = try await daemon.ask(.listRuns(request), for: RunsReply.self).value
             // The command of `onFailure` is no run of the job's own.
             let own = page.runs.lazy.filter { $0.onFailure != true }
-            if let run = own.compactMap(\.id).first { return run }
+            if let run = own.first(where: { $0.id != nil || $0.outcome == .notStarted }) {
+                if let id = run.id { return id }
+                let dates = LocalDate(now: .now, zone: .local)
+                throw Failure(
+                    .refused,
+                    "nothing was written for the date \(dates.full(run.fireDate)): "
+                        + RunSentence(run, dates: dates).text
+                )
+            }
             request.cursor = page.cursor
         } while request.cursor != nil
-        let job = id.map { "job \($0)" } ?? name.map { "job '\($0)'" } ?? "no job"
-        throw Failure(
-            .refused,
-            "\(job) has run \(id == nil && name == nil ? "a" : "no") command yet"
-        )
+        guard let reference else { throw Failure(.refused, "no job has run a command yet") }
+        throw Failure(.refused, "\(reference.title) has run no command yet")
     }
 }

@@ -5,7 +5,12 @@ import TimerControl
 
 /// How the command of a job is run: the options of `add` that go with a command.
 struct RunOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The command, as a line for /bin/sh -c.", valueName: "line"))
+    @Option(
+        help: ArgumentHelp(
+            "The command, as a line for /bin/sh -c; - reads a script from standard input.",
+            valueName: "line"
+        )
+    )
     var shell: String?
 
     @Option(.timeout) var timeout: StatedOption?

@@ -10,25 +10,26 @@ struct Runs: AsyncParsableCommand {
         commandName: "runs",
         abstract: "Tell what became of fires, the newest first.",
         discussion: """
-            Every date has its line: a run with its outcome, an event, or why it was skipped. With \
-            --failed only runs that failed, the last to end first.
+            Every date has its line: a run with its outcome, an event, or why it was skipped. Dates \
+            that are still ahead, and are skipped already, come last. With --failed only runs that \
+            failed, the last to end first.
 
             Examples:
               timerctl runs
               timerctl runs --failed --since 8h
               timerctl runs --outcome skipped --tag backup --since yesterday
               timerctl runs 2 -n 100
-              timerctl runs --name backup --json | jq -r .outcome
+              timerctl runs backup --json | jq -r .outcome
             """
     )
 
     @Argument(
-        help: ArgumentHelp("The id of one job.", valueName: "id"),
-        transform: { try jobID($0) }
+        help: ArgumentHelp("The id or name of one job.", valueName: "job"),
+        transform: { try jobReference($0) }
     )
-    var id: JobID?
+    var job: JobReference?
 
-    @Option(help: "The name of a live job, instead of an id.")
+    @Option(help: "The name of a job, also of one that looks like an id.")
     var name: String?
 
     @Flag(help: "Only runs that failed, by their jobs' own rules; with --since, that ended since.")
@@ -70,7 +71,7 @@ struct Runs: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     mutating func validate() throws {
-        if id != nil, name != nil { throw ValidationError("an id and --name exclude each other") }
+        if job != nil, name != nil { throw ValidationError("a job and --name exclude each other") }
         guard number > 0 else { throw ValidationError("-n \(number) is not a number from 1") }
     }
 
@@ -95,14 +96,27 @@ struct Runs: AsyncParsableCommand {
             return Output.tell(request.isNarrowed ? "no such runs" : "no fires yet")
         }
         if common.json { return }
-        let table = Self.table(of: runs, isOfOneJob: id != nil || name != nil, dates: dates)
+        let table = Self.table(
+            of: Self.aheadLast(runs, dates),
+            isOfOneJob: job != nil || name != nil,
+            dates: dates
+        )
         try Output.write(table.text(for: .current))
+    }
+
+    /// What took place, the newest first, then the dates ahead that will not fire.
+    static func aheadLast(_ runs: [Run], _ dates: LocalDate) -> [Run] {
+        let isAhead = { (run: Run) in run.state == .skipped && run.fireDate > dates.now }
+        return runs.filter { !isAhead($0) } + runs.filter(isAhead)
     }
 
     func request(_ dates: LocalDate) throws -> ListRuns {
         var request = ListRuns()
-        request.job = id
-        request.name = name
+        switch job {
+        case .id(let id): request.job = id
+        case .name(let name): request.name = name
+        case nil: request.name = name
+        }
         request.failed = failed ? true : nil
         request.since = try since.map {
             try PastDate($0, of: "--since", now: dates.now, zone: dates.zone).date

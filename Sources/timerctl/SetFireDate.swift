@@ -21,21 +21,21 @@ struct SetFireDate: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "The name of a live job, instead of an id.")
+    @Option(help: "The name of a live job, also of one that looks like an id.")
     var name: String?
 
     @OptionGroup var common: CommonOptions
 
     @Argument(
         help: ArgumentHelp(
-            "The job's id, unless --name is given, and the date.",
-            valueName: "id> <date"
+            "The job's id or name, unless --name is given, and the date.",
+            valueName: "job> <date"
         )
     )
     var words: [String]
 
     mutating func validate() throws {
-        if name == nil { _ = try jobID(words[0]) }
+        if name == nil { _ = try jobReference(words[0]) }
         guard words.count > (name == nil ? 1 : 0) else {
             throw ValidationError("no date; try 'tomorrow 09:00' or '+10m'")
         }
@@ -53,7 +53,7 @@ struct SetFireDate: AsyncParsableCommand {
     }
 
     func request(now: Timestamp, local: Zone) throws -> (request: Request, note: String?) {
-        let job: JobReference = try name.map { .name($0) } ?? .id(jobID(words[0]))
+        let job: JobReference = try name.map { .name($0) } ?? jobReference(words[0])
         let text = words.dropFirst(name == nil ? 1 : 0).joined(separator: " ")
         let (date, note) = try DateExpression.parse(text, now: now, zone: local)
         return (.setFireDate(TimerControl.SetFireDate(job: job, fireDate: date.rfc3339)), note)

@@ -15,33 +15,49 @@ struct Skip: AsyncParsableCommand {
 
             Examples:
               timerctl skip 2
-              timerctl skip --name backup -n 3
+              timerctl skip backup --count 3
             """
     )
 
     @OptionGroup var jobs: JobSelectionArguments
 
     @Option(
-        name: .customShort("n"),
+        name: [.customShort("n"), .customLong("count")],
         parsing: .unconditional,
-        help: ArgumentHelp("How many dates.", valueName: "number")
+        help: ArgumentHelp(
+            "How many dates of each; 1 unless several jobs are named.",
+            valueName: "number"
+        )
     )
-    var number = 1
+    var number: Int?
 
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard 1...10_000 ~= number else {
-            throw ValidationError("-n is '\(number)', accepted is 1 to 10000")
+        if let number, !(1...10_000 ~= number) {
+            throw ValidationError("--count is '\(number)', accepted is 1 to 10000")
+        }
+        // "skip 2 5" could be read as five dates of job 2.
+        if number == nil, jobs.jobs.count > 1 {
+            throw ValidationError(
+                "several jobs: say --count, so many dates of each; 'skip 2 --count 5' drops five dates "
+                    + "of job 2, and 'skip 2 5 --count 1' the next date of both"
+            )
         }
     }
 
     func run() async throws {
         let dates = LocalDate(now: .now, zone: .local)
         try await Daemon.change(jobs, common) {
-            Request.skipJobs(SkipJobs(jobs: $0, count: number))
+            Request.skipJobs(SkipJobs(jobs: $0, count: number ?? 1))
         } _: {
-            $0.nextFireSentence(dates)
+            "\($0.nextFireSentence(dates)); \(dropped)"
         }
+    }
+
+    /// "the next date is dropped".
+    private var dropped: String {
+        let count = number ?? 1
+        return count == 1 ? "the next date is dropped" : "the next \(count) dates are dropped"
     }
 }

@@ -12,12 +12,13 @@ struct Timerctl: AsyncParsableCommand {
         abstract: "Add, watch, move and end the jobs of timerd.",
         discussion: """
             A job fires at its dates: it runs a command, or is an event for whoever watches. It \
-            survives crashes and reboots. Answers go to standard output, all else to standard error.
+            survives crashes and reboots. Answers go to standard output, all else to standard error. \
+            --socket PATH and --json may stand before the command as well.
 
             Examples:
               timerctl add --every 5s --name heartbeat -- curl -fsS http://localhost/
               timerctl list
-              timerctl runs --name heartbeat   # why did it not run?
+              timerctl runs heartbeat   # why did it not run?
               timerctl watch
 
             Exit status: 0 done, 1 refused, 64 wrong usage, 65 bad data, 69 no daemon, 74 \
@@ -31,7 +32,7 @@ struct Timerctl: AsyncParsableCommand {
             Agenda.self, TimelineCommand.self, Top.self,
             Next.self, Apply.self, Export.self, Backup.self, Doctor.self,
             Explain.self,
-            At.self, Every.self, Import.self,
+            At.self, Batch.self, Atq.self, Atrm.self, Every.self, Import.self,
         ]
     )
 
@@ -39,13 +40,36 @@ struct Timerctl: AsyncParsableCommand {
     /// arguments that cannot be read.
     static func parsed() -> any AsyncParsableCommand {
         do {
-            var command = try parseAsRoot()
+            var command = try parseAsRoot(arguments(CommandLine.arguments))
             if let command = command as? any AsyncParsableCommand { return command }
             try command.run()
             Glibc.exit(EXIT_SUCCESS)
         } catch {
             end(with: error)
         }
+    }
+
+    /// What follows the program's name; a link by the name of a command is that command.
+    ///
+    /// `--socket` and `--json` before the command are moved behind it, where they belong.
+    static func arguments(_ words: [String]) -> [String] {
+        let name = words.first?.split(separator: "/").last.map(String.init) ?? ""
+        if ["at", "atq", "atrm", "batch"].contains(name) { return [name] + words.dropFirst() }
+        var (common, rest) = ([] as [String], words.dropFirst())
+        while let word = rest.first {
+            let count =
+                switch word {
+                case "--socket" where rest.count > 1: 2
+                case "--json": 1
+                case _ where word.hasPrefix("--socket="): 1
+                default: 0
+                }
+            if count == 0 { break }
+            common += rest.prefix(count)
+            rest = rest.dropFirst(count)
+        }
+        let verbs = rest.first == "import" ? 2 : 1
+        return rest.prefix(verbs) + common + rest.dropFirst(verbs)
     }
 
     /// Carries out a command and ends the process with its status.

@@ -39,10 +39,10 @@ struct Watch: AsyncParsableCommand {
     @Option(
         name: .customLong("job"),
         parsing: .upToNextOption,
-        help: ArgumentHelp("Only events of the jobs with these ids.", valueName: "id"),
-        transform: { try jobID($0) }
+        help: ArgumentHelp("Only events of these jobs, by ids or names.", valueName: "job"),
+        transform: { try jobReference($0) }
     )
-    var jobs: [JobID] = []
+    var jobs: [JobReference] = []
 
     @Option(
         name: .customShort("n"),
@@ -60,7 +60,12 @@ struct Watch: AsyncParsableCommand {
 
     func run() async throws {
         let daemon = try await Daemon.connect(common)
-        let (client, request) = (daemon.client, request)
+        let client = daemon.client
+        // Only names have to be asked for.
+        let ids = jobs.compactMap(\.id)
+        let request = request(
+            of: ids.count == jobs.count ? ids : try await daemon.ids(of: jobs)
+        )
         var last: Int64 = 0
         do {
             let subscription = try await daemon.answer(to: "events.subscribe") {
@@ -99,7 +104,7 @@ struct Watch: AsyncParsableCommand {
         return EventLine(event, dates: LocalDate(now: .now, zone: .local)).text(for: .current)
     }
 
-    var request: Subscribe {
+    func request(of jobs: [JobID]) -> Subscribe {
         var request = Subscribe()
         request.since = since
         request.types = types.isEmpty ? nil : types
@@ -111,7 +116,7 @@ struct Watch: AsyncParsableCommand {
     func resumption(after seq: Int64) -> String {
         var words = ["timerctl", "watch", "--since", "\(seq)"]
         if !types.isEmpty { words += ["--type"] + types.map(\.rawValue) }
-        if !jobs.isEmpty { words += ["--job"] + jobs.map(\.description) }
+        if !jobs.isEmpty { words += ["--job"] + jobs.map(\.word) }
         if common.json { words.append("--json") }
         if let socket = common.socket { words += ["--socket", socket] }
         return ShellWords.joined(words)

@@ -47,6 +47,56 @@ import Testing
     }
 
     @Test(
+        "The dates of at(1)",
+        arguments: [
+            ("noon", "2026-03-25T11:00:00Z"), ("midnight", "2026-03-25T23:00:00Z"),
+            ("teatime", "2026-03-25T15:00:00Z"), ("Noon Tomorrow", "2026-03-26T11:00:00Z"),
+            ("tomorrow noon", "2026-03-26T11:00:00Z"), ("4pm", "2026-03-25T15:00:00Z"),
+            ("4 PM", "2026-03-25T15:00:00Z"), ("10:15am", "2026-03-26T09:15:00Z"),
+            ("12am", "2026-03-25T23:00:00Z"), ("12 pm", "2026-03-25T11:00:00Z"),
+            ("1630", "2026-03-25T15:30:00Z"), ("0530 tomorrow", "2026-03-26T04:30:00Z"),
+            // The clocks go forward on the 29th: it stays 4 in the afternoon.
+            ("4pm + 5 days", "2026-03-30T14:00:00Z"), ("4pm +1 week", "2026-04-01T14:00:00Z"),
+            ("9am + 3 days", "2026-03-28T08:00:00Z"),
+            ("16:00 + 2 hours", "2026-03-25T17:00:00Z"), ("9:00 +2h", "2026-03-25T10:00:00Z"),
+            ("9:00 +02 hours", "2026-03-25T10:00:00Z"), ("10:00 +05", "2026-03-26T05:00:00Z"),
+            ("now + 3 days", "2026-03-28T09:30:00Z"), ("NOW + 2 HOURS", "2026-03-25T11:30:00Z"),
+            ("next friday 09:00", "2026-03-27T08:00:00Z"),
+            ("next wed 11:00", "2026-04-01T09:00:00Z"), ("4pm next day", "2026-03-26T15:00:00Z"),
+            ("10:00 next month", "2026-04-25T08:00:00Z"),
+            ("next year 10:00", "2027-03-25T09:00:00Z"), ("next hour", "2026-03-25T10:30:00Z"),
+            ("Dec 24 10:00", "2026-12-24T09:00:00Z"), ("10:00 24 December", "2026-12-24T09:00:00Z"),
+            ("Jan 24 10:00", "2027-01-24T09:00:00Z"), ("10am Feb 29", "2028-02-29T09:00:00Z"),
+            ("Dec 24 2027 10:00", "2027-12-24T09:00:00Z"),
+            ("10:00 Dec 24, 2027", "2027-12-24T09:00:00Z"),
+            ("10:00 24.12.2026", "2026-12-24T09:00:00Z"),
+            ("12/24/2026 10am", "2026-12-24T09:00:00Z"),
+            ("09:00 UTC tomorrow", "2026-03-26T09:00:00Z"),
+            ("31.01.2027 10:00 + 2 months", "2027-03-31T08:00:00Z"),
+        ]
+    )
+    func datesOfAt(text: String, expected: String) throws {
+        let zone = try Zone(named: "Europe/Berlin")
+        let (date, note) = try DateExpression.parse(text, now: instant(Self.now), zone: zone)
+        #expect(date == (try instant(expected)), "\(date)")
+        #expect(note == nil)
+    }
+
+    @Test(
+        "A day by its word, without a time, is at this time of day, and the note says so",
+        arguments: [
+            ("tomorrow", "2026-03-26"), ("next friday", "2026-03-27"), ("wed", "2026-04-01"),
+            ("next week", "2026-04-01"), ("dec 24", "2026-12-24"), ("24.12.2026", "2026-12-24"),
+        ]
+    )
+    func timeOfNow(text: String, day: String) throws {
+        let zone = try Zone(named: "Europe/Berlin")
+        let result = try DateExpression.parse(text, now: instant(Self.now), zone: zone)
+        #expect(zone.localTime(at: result.date).description == "\(day) 10:30:00")
+        #expect(result.note == "'\(text)' has no time; it is this time of day, \(day) 10:30:00")
+    }
+
+    @Test(
         "Local times that do not exist or come twice are chosen by the rule, with a note",
         arguments: [
             (
@@ -97,15 +147,32 @@ import Testing
             ("2026-02-29", "date '2026-02-29': there is no day '2026-02-29'"),
             ("24:00", "date '24:00': there is no time '24:00'; times are 00:00 to 23:59:59"),
             ("10:60", "date '10:60': there is no time '10:60'"),
-            ("tomorrow", "date 'tomorrow' has no time; try 'tomorrow 09:00'"),
-            ("mon", "date 'mon' has no time; try 'mon 09:00'"),
+            ("today", "date 'today' has no time; try 'today 09:00'"),
+            ("yesterday", "date 'yesterday' has no time; try 'yesterday 09:00'"),
             ("Mon 2026-03-25 12:00", "date 'Mon 2026-03-25 12:00': that day is not a Monday"),
-            ("next monday", "date 'next monday' is not understood; accepted are RFC 3339, "),
-            ("noon", "date 'noon' is not understood"), ("9am", "date '9am' is not understood"),
+            ("next one", "date 'next one' is not understood; accepted are RFC 3339, "),
+            ("next", "date 'next' is not understood"), ("dec", "date 'dec' is not understood"),
+            ("noon 4pm", "date 'noon 4pm' is not understood"),
+            ("tonight", "date 'tonight' is not understood"),
+            ("now tomorrow", "date 'now tomorrow' is not understood"),
+            ("13pm", "date '13pm': there is no time '13pm'; times are 1am to 12pm"),
+            ("0am", "date '0am': there is no time '0am'"),
+            ("2400", "date '2400': there is no time '2400'; times are 00:00 to 23:59:59"),
+            ("4pm Feb 30", "date '4pm Feb 30': February has no day 30"),
+            ("Dec 32 2026", "date 'Dec 32 2026': there is no day 'December 32 2026'"),
+            ("31.11.2026", "date '31.11.2026': there is no day '31.11.2026'"),
+            ("24.12.26", "date '24.12.26' is not understood"),
+            ("Dec 24 26", "date 'Dec 24 26' is not understood"),
+            (
+                "31.08.2026 10:00 + 1 month",
+                "date '31.08.2026 10:00 + 1 month': September 2026 has no day 31"
+            ),
+            ("4pm + 3 dogs", "duration '3 dogs' has the unknown unit"),
+            ("4pm + 3 days 10:00", "duration '3 days 10:00'"),
             ("26-12-01 09:00", "date '26-12-01 09:00' is not understood"),
             ("09:00 10:00", "date '09:00 10:00' is not understood"),
             ("today tomorrow 09:00", "date 'today tomorrow 09:00' is not understood"),
-            ("09:00 UTC tomorrow", "date '09:00 UTC tomorrow' is not understood"),
+            ("09:00 UTC CET", "date '09:00 UTC CET' is not understood"),
             ("09:00 Mars/Base", "zone 'Mars/Base' is unknown"),
             ("09:00 jan23", "zone 'jan23' is unknown"),
             ("2026-12-01 09:00 UTC+2", "zone 'UTC+2' could be east or west of Greenwich; "),

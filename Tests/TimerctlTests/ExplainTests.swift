@@ -78,7 +78,7 @@ import Testing
             ("Funday 10:00", .badCalendar, "calendar", "calendar 'Funday 10:00': word 'Funday'"),
             ("5 parsecs", .badDuration, "every", "duration '5 parsecs' has the unknown unit "),
             ("-5s", .badDuration, "every", "duration '-5s' is negative"),
-            ("tomorrow", .badDate, "at", "date 'tomorrow' has no time"),
+            ("today", .badDate, "at", "date 'today' has no time"),
         ]
     )
     func refused(text: String, code: ScheduleError.Code, kind: String, message: String) {

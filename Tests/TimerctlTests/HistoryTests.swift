@@ -38,7 +38,7 @@ import TimerControl
         #expect(try Runs.parse([]).request(testDates) == ListRuns())
         #expect(try Runs.parse(["2", "-n", "5"]).request(testDates).job == JobID(rawValue: 2))
         #expect(try Runs.parse(["--name", "n"]).request(testDates).name == "n")
-        expectUsageError("an id and --name exclude each other") {
+        expectUsageError("a job and --name exclude each other") {
             try Runs.parse(["2", "--name", "n"])
         }
         expectUsageError("-n -1 is not a number from 1") { try Runs.parse(["-n", "-1"]) }
@@ -81,10 +81,19 @@ import TimerControl
         #expect(nonsense?.message.hasSuffix("; \(accepted)") == true)
     }
 
+    @Test(
+        "What took place comes first, the newest first, and dates ahead that are skipped come last"
+    )
+    func aheadLast() {
+        let ahead = run(.skipped) { $0.fireDate = testNow + .seconds(60) }
+        let (done, missed) = (run(.done), run(.skipped) { $0.fireDate = testNow - .seconds(60) })
+        #expect(Runs.aheadLast([ahead, done, missed], testDates) == [done, missed, ahead])
+    }
+
     @Test("Logs are those of one run, or of the newest run of a job")
     func logs() throws {
         #expect(try Logs.parse(["--run", "17"]).runNumber == 17)
-        expectUsageError("an id, --name and --run exclude each other") {
+        expectUsageError("a job, --name and --run exclude each other") {
             try Logs.parse(["2", "--run", "17"])
         }
     }

@@ -14,27 +14,60 @@ import TimerControl
         #expect(try Fire.parse(["--name", "7"]).jobs.references == [.name("7")])
     }
 
-    @Test("Each id is a selection of its own, so that one refusal leaves the others be")
+    @Test(
+        "Several jobs are one selection, so that all are changed or none; names are looked up first"
+    )
     func selections() throws {
-        #expect(try Pause.parse(["2", "3"]).jobs.selections == [.ids([id(2)]), .ids([id(3)])])
-        #expect(try Resume.parse(["--name", "n"]).jobs.selections == [.name("n")])
-        #expect(try Invalidate.parse(["--tag", "t"]).jobs.selections == [.tag("t")])
+        #expect(try Pause.parse(["2", "3"]).jobs.selection == .ids([id(2), id(3)]))
+        #expect(try Resume.parse(["--name", "n"]).jobs.selection == .name("n"))
+        #expect(try Resume.parse(["n"]).jobs.selection == .name("n"))
+        #expect(try Invalidate.parse(["--tag", "t"]).jobs.selection == .tag("t"))
+        let mixed = try Invalidate.parse(["2", "backup"]).jobs
+        #expect(mixed.selection == nil && mixed.jobs == [.id(id(2)), .name("backup")])
+    }
+
+    @Test("'skip 2 5' could be read two ways: several jobs need --count")
+    func skip() throws {
+        expectUsageError(
+            "several jobs: say --count, so many dates of each; 'skip 2 --count 5' drops five dates "
+                + "of job 2, and 'skip 2 5 --count 1' the next date of both"
+        ) {
+            try Skip.parse(["2", "5"])
+        }
+        #expect(try Skip.parse(["2", "5", "--count", "1"]).jobs.selection == .ids([id(2), id(5)]))
+        #expect(try Skip.parse(["2", "-n", "5"]).number == 5)
+        expectUsageError("--count is '0', accepted is 1 to 10000") {
+            try Skip.parse(["2", "--count", "0"])
+        }
     }
 
     @Test("No job, or two ways to name one, is wrong usage")
     func oneWay() {
-        let which = "say which job: its id, or --name with its name"
+        let which = "say which job: its id or its name"
         expectUsageError(which) { try Show.parse([]) }
         expectUsageError(which) { try Fire.parse(["2", "--name", "n"]) }
         let jobs =
-            "say which jobs: their ids, --name with a name, --tag with a tag, or --owner with a user"
+            "say which jobs: their ids or names, --tag with a tag, or --owner with a user"
         expectUsageError(jobs) { try Pause.parse([]) }
         expectUsageError(jobs) { try Invalidate.parse(["--name", "n", "--tag", "t"]) }
     }
 
-    @Test("An id is a number from 1", arguments: ["0", "standup", "1.5", "99999999999999999999"])
+    @Test("What is no number is a name")
+    func names() throws {
+        #expect(
+            try Show.parse(["standup", "2", "1.5"]).jobs.references
+                == [.name("standup"), .id(id(2)), .name("1.5")]
+        )
+        #expect(try Runs.parse(["backup"]).request(testDates).name == "backup")
+        #expect(try Logs.parse(["backup"]).job == .name("backup"))
+    }
+
+    @Test("An id is a number from 1", arguments: ["0", "99999999999999999999"])
     func badID(argument: String) {
-        expectUsageError("'\(argument)' is no id, a number from 1; a job's name goes with --name") {
+        expectUsageError(
+            "'\(argument)' is neither an id, a number from 1, nor a name; a name of digits goes with "
+                + "--name"
+        ) {
             try Show.parse([argument])
         }
     }
@@ -45,6 +78,7 @@ import TimerControl
             (["2", "tomorrow 09:00"], JobReference.id(JobID(rawValue: 2)), "2026-12-02T08:00"),
             (["2", "tomorrow", "09:00"], .id(JobID(rawValue: 2)), "2026-12-02T08:00"),
             (["--name", "n", "+10m"], .name("n"), "2026-12-01T08:10"),
+            (["n", "+10m"], .name("n"), "2026-12-01T08:10"),
             (["2026-12-24", "18:00", "--name", "n"], .name("n"), "2026-12-24T17:00"),
         ]
     )
@@ -57,9 +91,6 @@ import TimerControl
     @Test("set-fire-date needs a job and a date")
     func incompleteFireDate() {
         expectUsageError("no date; try 'tomorrow 09:00' or '+10m'") { try SetFireDate.parse(["2"]) }
-        expectUsageError("'tomorrow' is no id, a number from 1; a job's name goes with --name") {
-            try SetFireDate.parse(["tomorrow", "09:00"])
-        }
     }
 
     @Test("A changed job is told by its title and its next fire")

@@ -19,6 +19,8 @@ import TimerControl
                 ["--at", "tomorrow 09:00", "--", "echo", "--hi"]
             ),
             (["--name", "x", "+10m"], ["--at", "+10m", "--name", "x"]),
+            (["4pm", "+", "3", "days", "--", "ls"], ["--at", "4pm + 3 days", "--", "ls"]),
+            (["tomorrow", "noon", "--event"], ["--at", "tomorrow noon", "--event"]),
             (
                 ["09:00", "--tz", "UTC", "--shell", "a | b"],
                 ["--at", "09:00", "--tz", "UTC", "--shell", "a | b"]
@@ -27,9 +29,9 @@ import TimerControl
     )
     func at(arguments: [String], same: [String]) throws {
         let at = try At.parse(arguments)
-        let request = try at.job.request(
+        let request = try at.script.job.request(
             at.schedule,
-            command: at.command,
+            command: at.script.command,
             now: testNow,
             local: berlin
         ).request
@@ -64,7 +66,6 @@ import TimerControl
     @Test("A command without '--' is refused")
     func noTerminator() {
         #expect(throws: (any Error).self) { try Every.parse(["5s", "true"]) }
-        #expect(throws: (any Error).self) { try At.parse(["09:00", "true"]) }
         #expect(throws: (any Error).self) { try Every.parse(["5s", "--tz", "UTC"]) }
     }
 }

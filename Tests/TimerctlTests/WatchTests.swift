@@ -9,15 +9,19 @@ import TimerControl
 @Suite("Watch") struct WatchTests {
     @Test("Filters may be given together or one by one")
     func request() throws {
-        #expect(try Watch.parse([]).request == Subscribe())
+        #expect(try Watch.parse([]).request(of: []) == Subscribe())
         var expected = Subscribe()
         expected.since = 0
         expected.types = [.fireFired, .runFinished]
         expected.jobs = [JobID(rawValue: 2), JobID(rawValue: 3)]
         let together = ["--since", "0", "--type", "fire.fired", "run.finished", "--job", "2", "3"]
-        #expect(try Watch.parse(together).request == expected)
+        let ids = [JobID(rawValue: 2), JobID(rawValue: 3)]
+        #expect(try Watch.parse(together).jobs == ids.map { .id($0) })
+        #expect(try Watch.parse(together).request(of: ids) == expected)
         let each = ["--type", "fire.fired", "--type", "run.finished", "--job", "2", "--job", "3"]
-        #expect(try Watch.parse(each + ["--since", "0"]).request == expected)
+        #expect(try Watch.parse(each).jobs == ids.map { .id($0) })
+        #expect(try Watch.parse(each + ["--since", "0"]).request(of: ids) == expected)
+        #expect(try Watch.parse(["--job", "backup"]).jobs == [.name("backup")])
     }
 
     @Test(

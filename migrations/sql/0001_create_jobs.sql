@@ -178,15 +178,18 @@ CREATE TRIGGER definition_removed AFTER DELETE ON job_definitions BEGIN
     UPDATE owners SET bytes = bytes - 1024 - length(CAST(old.definition AS BLOB))
         - coalesce(length(CAST(old.user_info AS BLOB)), 0)
     WHERE id = old.owner_id;
+    DELETE FROM job_names
+    WHERE owner_id = old.owner_id AND name = old.name AND job_id = old.job_id;
 END;
 
--- Names of live jobs. Here and in job_tags job_id refers to jobs too, but is not declared to: to remove
+-- The newest job of each name: the live one, or the last that was live until it is removed. Here and in job_tags job_id refers to jobs too, but is not declared to: to remove
 -- a job, SQLite would look at each row, for want of an index that only this would use. The same goes for
 -- each owner_id, of owners, whose rows stay.
 CREATE TABLE job_names (
     owner_id INTEGER NOT NULL,
     name TEXT NOT NULL,
     job_id INTEGER NOT NULL,
+    live INTEGER NOT NULL DEFAULT 1 CHECK (live IN (0, 1)),
     PRIMARY KEY (owner_id, name)
 ) STRICT, WITHOUT ROWID;
 

@@ -59,7 +59,7 @@ extension CommandHandler {
                 let own = try Owners(queries.database).id(of: caller.owner)
                 return try queries.jobID(named: name, owner: own).flatMap { try queries.job($0) }
             }
-            guard let found else { throw ControlError.noJob(named: name) }
+            guard let found else { throw ControlError.noKeptJob(named: name) }
             return found
         }
     }

@@ -62,8 +62,9 @@ extension JobStore {
         try database.prepare(SQL.definition).value(id)
     }
 
-    func deleteName(_ name: String, of owner: OwnerID) throws {
-        try database.prepare(SQL.deleteName).run(owner, name)
+    /// Lets another job have the name, by which the ended one is found until then.
+    func releaseName(_ name: String, of owner: OwnerID) throws {
+        try database.prepare(SQL.releaseName).run(owner, name)
     }
 
     private func insertTags(_ tags: [String]?, of id: JobID, _ owner: OwnerID) throws {
@@ -122,8 +123,10 @@ extension JobStore.SQL {
         UPDATE job_definitions SET definition = ?2, user_info = ?3 WHERE job_id = ?1
         """
     static let definition = "SELECT definition FROM job_definitions WHERE job_id = ?1"
-    static let insertName = "INSERT INTO job_names (owner_id, name, job_id) VALUES (?1, ?2, ?3)"
-    static let deleteName = "DELETE FROM job_names WHERE owner_id = ?1 AND name = ?2"
+    /// In place of the ended job that has the name.
+    static let insertName =
+        "INSERT OR REPLACE INTO job_names (owner_id, name, job_id) VALUES (?1, ?2, ?3)"
+    static let releaseName = "UPDATE job_names SET live = 0 WHERE owner_id = ?1 AND name = ?2"
     static let insertTag = """
         INSERT OR IGNORE INTO job_tags (owner_id, tag, job_id) VALUES (?1, ?2, ?3)
         """

@@ -44,6 +44,16 @@ struct JobStore {
         try database.prepare(SQL.idByName).first(owner, name) { try $0.get(0) }
     }
 
+    /// The live job of that name, else the one that was the last to have it.
+    func newestID(named name: String, owner: OwnerID) throws -> JobID? {
+        try database.prepare(SQL.newestIDByName).first(owner, name) { try $0.get(0) }
+    }
+
+    /// Whether a job has the tag, live or ended.
+    func hasTag(_ tag: String, owner: OwnerID) throws -> Bool {
+        try database.prepare(SQL.hasTag).value(tag, owner, as: Bool.self) ?? false
+    }
+
     func liveIDs(tagged tag: String, owner: OwnerID) throws -> [JobID] {
         try database.prepare(SQL.liveIDsByTag).all(tag, owner) { try $0.get(0) }
     }
@@ -146,7 +156,13 @@ struct JobStore {
             with: JobRow.columnsWithoutUserInfo
         )
         static let userInfo = "SELECT user_info FROM job_definitions WHERE job_id = ?1"
-        static let idByName = "SELECT job_id FROM job_names WHERE owner_id = ?1 AND name = ?2"
+        static let idByName =
+            "SELECT job_id FROM job_names WHERE owner_id = ?1 AND name = ?2 AND live = 1"
+        static let newestIDByName =
+            "SELECT job_id FROM job_names WHERE owner_id = ?1 AND name = ?2"
+        static let hasTag = """
+            SELECT EXISTS (SELECT 1 FROM job_tags WHERE tag = ?1 AND owner_id = ?2)
+            """
         static let liveIDsByTag = """
             SELECT job_tags.job_id FROM job_tags JOIN jobs ON jobs.id = job_tags.job_id
             WHERE job_tags.tag = ?1 AND job_tags.owner_id = ?2

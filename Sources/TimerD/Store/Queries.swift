@@ -106,9 +106,9 @@ struct Queries {
         return try JobStore(database).job(id, of: owner)
     }
 
-    /// The live job of that name.
+    /// The live job of that name, else the one that was the last to have it.
     func jobID(named name: String, owner: OwnerID) throws -> JobID? {
-        try JobStore(database).id(named: name, owner: owner)
+        try JobStore(database).newestID(named: name, owner: owner)
     }
 
     func run(_ id: RunID) throws -> Run? {

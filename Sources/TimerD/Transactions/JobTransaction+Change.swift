@@ -30,6 +30,13 @@ extension JobTransaction {
     ) throws -> ChangedJobs {
         let first = outcome.jobs.count
         let ids = try resolve(selection, caller: caller, busy: busy)
+        if ids.isEmpty, case .tag(let tag) = selection {
+            // To end what has ended already is fine; a tag that no job ever had is a mistake.
+            let own = try owners.id(of: caller.owner)
+            guard case .invalidate = change, try jobs.hasTag(tag, owner: own) else {
+                throw ControlError.noJob(tagged: tag)
+            }
+        }
         var changed = ChangedJobs()
         changed.told = try apply(change, to: ids, caller: caller)
         changed.jobs = Array(outcome.jobs[first...])
@@ -45,7 +52,9 @@ extension JobTransaction {
         var idle: [StoredJob] = []
         idle.reserveCapacity(ids.count)
         for id in ids {
-            guard let job = try jobToChange(id, of: owner) else { throw ControlError.noJob(id) }
+            guard let job = try jobToChange(id, of: owner) else {
+                throw try missing(ids, of: owner)
+            }
             guard job.state.isLive, job.claim == nil, !job.isHeld, job.unread == nil,
                 !job.definition.isTied, try !fires.hasOpen(id)
             else { return nil }
@@ -66,9 +75,16 @@ extension JobTransaction {
         let owner = try Queries(database).id(of: caller.onlyOwner)
         outcome.jobs.reserveCapacity(outcome.jobs.count + ids.count)
         return try ids.count { id in
-            guard let job = try jobToChange(id, of: owner) else { throw ControlError.noJob(id) }
+            guard let job = try jobToChange(id, of: owner) else {
+                throw try missing(ids, of: owner)
+            }
             return try apply(change, to: job, in: room)
         }
+    }
+
+    /// The refusal that names those of `ids` that are not there.
+    private mutating func missing(_ ids: [JobID], of owner: OwnerID?) throws -> ControlError {
+        .noJobs(try ids.filter { try jobToChange($0, of: owner) == nil })
     }
 
     /// Returns whether the job fits into the reply.
@@ -300,6 +316,32 @@ extension JobTransaction {
 extension ControlError {
     static func noJob(_ id: JobID) -> Self {
         Self(.notFound, "there is no job \(id); 'timerctl list --all' shows those that are kept")
+    }
+
+    /// Nothing is changed if one of those that are named is missing.
+    static func noJobs(_ ids: [JobID]) -> Self {
+        guard ids.count > 1 else { return noJob(ids.first ?? JobID(rawValue: 0)) }
+        let told = 20
+        let numbers = ids.prefix(told).map(\.description)
+        let list =
+            ids.count > told
+            ? "\(numbers.joined(separator: ", ")) and \(ids.count - told) more"
+            : "\(numbers.dropLast().joined(separator: ", ")) and \(ids[ids.count - 1])"
+        return Self(
+            .notFound,
+            "there are no jobs \(list); 'timerctl list --all' shows those that are kept"
+        )
+    }
+
+    static func noJob(tagged tag: String) -> Self {
+        Self(.notFound, "no live job has the tag '\(tag)'; 'timerctl list' shows the jobs")
+    }
+
+    static func noKeptJob(named name: String) -> Self {
+        Self(
+            .notFound,
+            "there is no job named '\(name)', live or ended; 'timerctl list --all' shows them"
+        )
     }
 
     static func noJob(named name: String) -> Self {

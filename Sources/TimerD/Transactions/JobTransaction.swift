@@ -148,7 +148,7 @@ struct JobTransaction {
             try jobs.deleteTarget(of: job.id)
         }
         if let name = job.definition.name {
-            try jobs.deleteName(name, of: job.ownerID)
+            try jobs.releaseName(name, of: job.ownerID)
         }
         if state == .finished, endTold != nil { return }
         try enqueue(state == .invalidated ? .jobInvalidated : .jobFinished, job, reason.rawValue)

@@ -170,8 +170,9 @@ struct JobReader {
         guard let text else { return nil }
         do throws(ScheduleError) {
             let date = try DateExpression.parse(text, now: now, zone: zone).date
-            let later = try DateExpression.parse(text, now: now + .seconds(700_001), zone: zone)
-                .date
+            // In nine years and eight days each weekday has come, and each 29 February.
+            let then = now + .seconds(9 * 366 * 86_400 + 700_001)
+            let later = try DateExpression.parse(text, now: then, zone: zone).date
             if date == later { return date.rfc3339 }
             complain(
                 places[option] ?? place,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A crontab, read by Debian's crontab(5).
-struct Crontab: Hashable {
+struct Crontab {
     /// A line with a schedule and a command, and the variables that hold for it.
     struct Entry: Hashable {
         /// From 1.
@@ -33,6 +33,8 @@ struct Crontab: Hashable {
     var unloggedLines: [Int] = []
     /// All variables that some line sets.
     var variableNames: Set<String> = []
+    /// The lines that say who gets mail.
+    var mailLines: [(line: Int, text: String)] = []
 
     /// `hasUsers`: whether there is a user between schedule and command, as in /etc/crontab.
     init(parsing text: String, hasUsers: Bool) {
@@ -44,6 +46,9 @@ struct Crontab: Hashable {
             if let variable = CrontabVariable(parsing: words) {
                 variables[variable.name] = variable.value
                 variableNames.insert(variable.name)
+                if ["MAILTO", "MAILFROM"].contains(variable.name) {
+                    mailLines.append((index + 1, "\(variable.name)=\(variable.value)"))
+                }
                 continue
             }
             var rest = words
@@ -94,6 +99,13 @@ struct Crontab: Hashable {
                     ?? "the command is missing"
             )
         }
+        if let field = sixthField(rest) {
+            throw Mistake(
+                reason:
+                    "the command begins with '\(field)', which looks like a sixth field; a crontab "
+                    + "has five, and --cron of 'timerctl add' takes six with the second first"
+            )
+        }
         let (command, input) = split(rest)
         return Entry(
             line: line,
@@ -104,6 +116,15 @@ struct Crontab: Hashable {
             input: input,
             variables: variables
         )
+    }
+
+    /// The first word of a command, if it can only be a field: "*", "*/5", "30", "2026".
+    private static func sixthField(_ command: Substring) -> Substring? {
+        let word = command.prefix { !isBlank($0) }
+        let isField =
+            word.first != "/" && word.allSatisfy { "0123456789*?/,-".contains($0) }
+            && word.contains { $0.isNumber || "*?".contains($0) }
+        return isField ? word : nil
     }
 
     /// The next word, without the blanks around it.

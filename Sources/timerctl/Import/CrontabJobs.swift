@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Schedules
 import TimerControl
 
@@ -12,6 +13,11 @@ struct CrontabJobs {
     var caller = LocalUser.current
     var findUser: (String) -> LocalUser? = { LocalUser(named: $0) }
     var isFolder: (String) -> Bool = InputFile.isFolder
+    /// Whether a command of that name is where cron looks for one.
+    var isCommand: (String) -> Bool = { name in
+        ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
+            .contains { access("\($0)/\(name)", X_OK) == 0 }
+    }
     /// The zone of lines that name none.
     var local = Zone.local
 
@@ -23,6 +29,7 @@ struct CrontabJobs {
         }
         for entry in crontab.entries {
             do throws(Mistake) {
+                plan.warnings += try userWarning(entry).map { [$0] } ?? []
                 plan.jobs.append(try job(entry, tag: plan.tag))
             } catch {
                 plan.refusals.append(
@@ -31,6 +38,7 @@ struct CrontabJobs {
             }
         }
         plan.refusals.sort { lineNumber($0.place) < lineNumber($1.place) }
+        plan.warnings += mailWarnings(on: crontab)
         plan.notes = notes(on: crontab)
         return plan
     }
@@ -80,6 +88,34 @@ struct CrontabJobs {
         "CRON_TZ", "LOGNAME", "MAILTO", "MAILFROM", "RANDOM_DELAY",
     ]
 
+    /// A word on a command that begins with the name of a user, in a crontab that has no users.
+    ///
+    /// - Throws: where there is no command of that name.
+    private func userWarning(_ entry: Crontab.Entry) throws(Mistake) -> String? {
+        let words = entry.command.split { $0 == " " || $0 == "\t" }
+        guard entry.user == nil, words.count > 1, findUser(String(words[0])) != nil else {
+            return nil
+        }
+        guard isCommand(String(words[0])) else {
+            throw Mistake(
+                reason:
+                    "'\(words[0])' is a user, and no command; a crontab with users is read with "
+                    + "--system, a user's own has none"
+            )
+        }
+        return
+            "line \(entry.line): '\(words[0])' is a user as well; it is read as the command, and "
+            + "--system reads a user there"
+    }
+
+    /// MAILTO="" asks for no mail, and loses nothing.
+    private func mailWarnings(on crontab: Crontab) -> [String] {
+        crontab.mailLines.filter { !$0.text.hasSuffix("=") }.map { line, text in
+            "line \(line): \(text) is not carried: nobody gets mail of what a run writes, or that it "
+                + "fails; 'timerctl logs' has it, and --on-failure of 'timerctl add' runs a command"
+        }
+    }
+
     private func owner(of entry: Crontab.Entry) throws(Mistake) -> LocalUser {
         guard let name = entry.user else { return owner ?? caller }
         guard let user = findUser(name) else { throw Mistake(reason: "there is no user '\(name)'") }
@@ -94,12 +130,6 @@ struct CrontabJobs {
     private func notes(on crontab: Crontab) -> [String] {
         var notes: [String] = []
         let names = crontab.variableNames
-        if !names.isDisjoint(with: ["MAILTO", "MAILFROM"]) {
-            notes.append(
-                "MAILTO: timerd sends no mail; 'timerctl logs ID' has what a run wrote, and "
-                    + "--on-failure of 'timerctl add' runs a command of yours"
-            )
-        }
         if names.contains("CRON_TZ") {
             notes.append(
                 "CRON_TZ: dates are read in that zone, as cronie does; Debian's cron does not"

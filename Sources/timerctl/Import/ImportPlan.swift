@@ -7,6 +7,8 @@ import TimerControl
 struct ImportPlan {
     var jobs: [ImportedJob] = []
     var refusals: [Refusal] = []
+    /// Ways in which somebody was told of a failure until now, and is no more; a sentence each.
+    var warnings: [String] = []
     /// What has no counterpart here, or is done in another way; a sentence each.
     var notes: [String] = []
     /// The tag of all jobs of this source: "crontab:/etc/crontab".

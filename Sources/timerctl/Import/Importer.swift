@@ -11,6 +11,7 @@ struct Importer {
     var reminder: String
 
     func run() async throws {
+        for warning in plan.warnings { Output.complain("warning: \(warning)") }
         for note in plan.notes { Output.complain("note: \(note)") }
         for refusal in plan.refusals {
             Output.complain("\(refusal.place), '\(refusal.text)': \(refusal.reason)")

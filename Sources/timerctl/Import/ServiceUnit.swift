@@ -24,12 +24,12 @@ struct ServiceUnit {
     }
 
     /// The settings that are read here, or do not concern the run itself.
-    private static let known: Set = [
+    static let known: Set = [
         "Type", "ExecStart", "ExecStartPre", "ExecStartPost", "User", "Group", "WorkingDirectory",
         "Environment", "EnvironmentFile", "Nice", "TimeoutStartSec", "TimeoutStopSec", "TimeoutSec",
         "RuntimeMaxSec", "UMask", "LimitAS", "LimitCPU", "MemoryMax", "MemoryHigh", "CPUWeight",
         "CPUQuota", "TasksMax", "IOWeight", "SuccessExitStatus", "Restart",
-        "RestartSec", "DynamicUser", "RemainAfterExit", "SyslogIdentifier",
+        "RestartSec", "DynamicUser",
     ]
 
     private func value(_ name: String) -> String? { unit.value(name, in: "Service") }
@@ -46,7 +46,10 @@ struct ServiceUnit {
         definition.command = try command(variables)
         definition.cwd = try folder()
         definition.umask = value("UMask")
-        definition.nice = value("Nice").flatMap { Int($0) }
+        if let nice = value("Nice") {
+            definition.nice = Int(nice)
+            if definition.nice == nil { notes.append("Nice=\(nice) is no number, and left out") }
+        }
         definition.memoryMax = limit("LimitAS")
         definition.cpuTime = limit("LimitCPU")
         readGroupLimits(&definition)
@@ -58,13 +61,6 @@ struct ServiceUnit {
         readRestart(&definition)
         if let group = value("Group"), group != owner.name {
             notes.append("Group=\(group): a run has its user's own groups")
-        }
-        let others = unit.others(in: "Service", than: Self.known)
-        if !others.isEmpty {
-            notes.append(
-                "left out, for a run has nothing like it: \(others.joined(separator: ", ")); "
-                    + "--start-unit has systemd run the service as it is"
-            )
         }
     }
 
@@ -210,12 +206,17 @@ struct ServiceUnit {
     }
 
     /// The first of the settings that is given, as a length of time; nil for none.
-    private func span(_ names: [String]) -> String? {
+    private mutating func span(_ names: [String]) -> String? {
         for name in names {
             guard let text = value(name) else { continue }
-            // try?: "infinity" is no length of time; a run without the setting has no limit either.
-            guard let span = try? TimeSpan(parsing: text), span > .zero else { return nil }
-            return span.description
+            // A run without the setting has no limit either.
+            if text == "infinity" { return nil }
+            // try?: the note says what was read.
+            guard let span = try? TimeSpan(parsing: text) else {
+                notes.append("\(name)=\(text) is no length of time, and left out")
+                return nil
+            }
+            return span > .zero ? span.description : nil
         }
         return nil
     }

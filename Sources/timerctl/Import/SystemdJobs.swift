@@ -32,16 +32,7 @@ struct SystemdJobs {
                 "\(when.clocks.count) jobs: their runs may overlap, those of one unit never do"
             )
         }
-        for unit in [timer, service].compactMap(\.self) {
-            let conditions = unit.others(in: "Unit", than: []).filter {
-                $0.hasPrefix("Condition") || $0.hasPrefix("Assert")
-            }
-            if !conditions.isEmpty, !startsUnit || unit.name == timer.name {
-                plan.notes.append(
-                    "\(unit.name): not looked at before a run: \(conditions.joined(separator: ", "))"
-                )
-            }
-        }
+        var alert: UnitAlert?
         do throws(UnitCommand.Mistake) {
             let owner = try owner()
             var definition = JobDefinition(schedule: ScheduleWords())
@@ -57,6 +48,9 @@ struct SystemdJobs {
                 var unit = ServiceUnit(service, owner: owner, isUser: isUser)
                 try unit.apply(to: &definition)
                 plan.notes += unit.notes
+                alert = UnitAlert(service, owner: owner, isUser: isUser)
+                alert?.apply(to: &definition)
+                plan.notes += [alert?.note].compactMap(\.self)
             }
             definition.tags = [plan.tag]
             definition.jitter = when.jitter
@@ -64,6 +58,12 @@ struct SystemdJobs {
             plan.jobs = when.clocks.map { job($0, definition, owner) }
         } catch {
             plan.refusals.append(.init(place: serviceName, text: timer.name, reason: error.reason))
+        }
+        // What systemd goes on to do for a unit that it starts is not lost.
+        for unit in startsUnit ? [timer] : [timer, service].compactMap(\.self) {
+            let directives = UnitDirectives(unit, takesAlert: alert?.isCarried == true)
+            plan.warnings += directives.warnings
+            plan.notes += directives.notes
         }
         return plan
     }

@@ -24,7 +24,7 @@ struct TimerUnit {
     var tolerance: String?
 
     /// The settings that are read here, or ask for what timerd does anyway.
-    private static let known: Set = [
+    static let known: Set = [
         "OnCalendar", "OnActiveSec", "OnBootSec", "OnStartupSec", "OnUnitActiveSec",
         "OnUnitInactiveSec", "Persistent", "AccuracySec", "RandomizedDelaySec", "Unit",
         "RemainAfterElapse", "WakeSystem", "FixedRandomDelay",
@@ -96,9 +96,12 @@ struct TimerUnit {
     }
 
     private mutating func readDelays(_ unit: UnitFile) {
-        // try?: a length that cannot be read counts as not given.
         func span(_ name: String) -> TimeSpan? {
-            unit.value(name, in: "Timer").flatMap { try? TimeSpan(parsing: $0) }
+            guard let text = unit.value(name, in: "Timer") else { return nil }
+            // try?: a length that cannot be read counts as not given.
+            let span = try? TimeSpan(parsing: text)
+            if span == nil { notes.append("\(name)=\(text) is no length of time, and left out") }
+            return span
         }
         if let delay = span("RandomizedDelaySec"), delay > .zero {
             jitter = delay.description
@@ -113,12 +116,6 @@ struct TimerUnit {
         if unit.isOn("WakeSystem", in: "Timer") {
             notes.append(
                 "WakeSystem: timerd wakes no sleeping machine; Persistent= and misfire make up for it"
-            )
-        }
-        let others = unit.others(in: "Timer", than: Self.known)
-        if !others.isEmpty {
-            notes.append(
-                "left out, for there is nothing like it: \(others.joined(separator: ", "))"
             )
         }
     }

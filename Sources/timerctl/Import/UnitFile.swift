@@ -7,26 +7,39 @@ struct UnitFile: Hashable {
         var section: String
         var name: String
         var value: String
+        /// "/etc/systemd/system/x.timer:4", where it stands.
+        var place = ""
+
+        /// "[Unit] After=network.target".
+        var text: String { "[\(section)] \(name)=\(value)" }
     }
 
     /// "certbot.timer".
     var name: String
     var settings: [Setting] = []
+    /// Lines that are no settings, which systemd skips as well.
+    private(set) var unread: [Setting] = []
 
     init(name: String) { self.name = name }
 
     /// Adds the settings of a file; skips lines that cannot be read, as systemd does.
-    mutating func read(_ text: String) {
+    mutating func read(_ text: String, from path: String = "") {
         var section = ""
         var pending = ""
-        for line in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
+        // Where a continued line begins.
+        var start: Int?
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        for (index, line) in lines.enumerated() {
             let trimmed = line.trimmingBlanks
             // A comment between the parts of a continued line is not part of it.
             if let first = trimmed.first, "#;".contains(first) { continue }
             if trimmed.hasSuffix("\\") {
                 pending += trimmed.dropLast() + " "
+                start = start ?? index
                 continue
             }
+            let place = "\(path.isEmpty ? name : path):\((start ?? index) + 1)"
+            start = nil
             let whole = (pending + trimmed)[...].trimmingBlanks
             pending = ""
             if whole.hasPrefix("["), whole.hasSuffix("]") {
@@ -35,7 +48,16 @@ struct UnitFile: Hashable {
                 let name = whole[..<equals].trimmingBlanks
                 let value = whole[whole.index(after: equals)...].trimmingBlanks
                 settings.append(
-                    Setting(section: section, name: String(name), value: String(value))
+                    Setting(
+                        section: section,
+                        name: String(name),
+                        value: String(value),
+                        place: place
+                    )
+                )
+            } else if !whole.isEmpty {
+                unread.append(
+                    Setting(section: section, name: "", value: String(whole), place: place)
                 )
             }
         }
@@ -43,11 +65,15 @@ struct UnitFile: Hashable {
 
     /// All values of a setting that may be given several times; an empty value removes those before it.
     func values(_ name: String, in section: String) -> [String] {
-        var values: [String] = []
+        settings(name, in: section).map(\.value)
+    }
+
+    private func settings(_ name: String, in section: String) -> [Setting] {
+        var result: [Setting] = []
         for setting in settings where setting.section == section && setting.name == name {
-            if setting.value.isEmpty { values = [] } else { values.append(setting.value) }
+            if setting.value.isEmpty { result = [] } else { result.append(setting) }
         }
-        return values
+        return result
     }
 
     /// The last value of a setting; nil if it is not given, or was removed.
@@ -60,14 +86,14 @@ struct UnitFile: Hashable {
         ["1", "yes", "y", "true", "t", "on"].contains(value(name, in: section)?.lowercased() ?? "")
     }
 
-    /// The settings of a section that are none of `known`, in order, each once.
-    func others(in section: String, than known: Set<String>) -> [String] {
-        var names: [String] = []
-        for setting in settings where setting.section == section {
-            let isNew = !known.contains(setting.name) && !names.contains(setting.name)
-            if isNew, !setting.value.isEmpty { names.append(setting.name) }
+    /// The settings that none of `known` names, by section, in order, without those that were taken back.
+    func others(than known: [String: Set<String>]) -> [Setting] {
+        settings.filter { setting in
+            // systemd leaves such sections to others.
+            !setting.section.hasPrefix("X-")
+                && known[setting.section]?.contains(setting.name) != true
+                && settings(setting.name, in: setting.section).contains(setting)
         }
-        return names
     }
 
     /// "certbot" of "certbot.timer".

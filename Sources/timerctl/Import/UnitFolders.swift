@@ -38,8 +38,8 @@ struct UnitFolders {
                 throw Failure(.badData, "'\(name)' is masked, by '\(file)'")
             }
         }
-        unit.read(try Self.text(of: file))
-        for path in dropIns(of: names) { unit.read(try Self.text(of: path)) }
+        unit.read(try Self.text(of: file), from: file)
+        for path in dropIns(of: names) { unit.read(try Self.text(of: path), from: path) }
         return unit
     }
 

@@ -140,8 +140,9 @@ import TimerControl
             let hers = try await add(handler, as: Self.ann)
             #expect(await error(handler, .getJob(.name("backup")), as: Self.ben) != nil)
             #expect(await error(handler, .fireJob(.name("backup")), as: 0) != nil)
-            #expect(await error(handler, .pauseJobs(.tag("net")), as: Self.ben) == nil)
-            #expect(await error(handler, .pauseJobs(.tag("net")), as: 0) == nil)
+            let none = ControlError.noJob(tagged: "net")
+            #expect(await error(handler, .pauseJobs(.tag("net")), as: Self.ben) == none)
+            #expect(await error(handler, .pauseJobs(.tag("net")), as: 0) == none)
             #expect(try await test.job(hers).state == .scheduled)
 
             var replacement = AddJobs(definition())

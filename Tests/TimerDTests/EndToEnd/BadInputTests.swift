@@ -47,7 +47,7 @@ struct BadInputTests {
         Row(arguments: ["show", "4711"], status: 1, names: ["4711"]),
         Row(arguments: ["show", "--name", "nobody"], status: 1, names: ["nobody"]),
         Row(arguments: ["logs", "--run", "4711"], status: 1, names: ["4711"]),
-        Row(arguments: ["pause", "x"], status: 64, names: ["x"]),
+        Row(arguments: ["pause", "x"], status: 1, names: ["'x'"]),
         Row(arguments: ["frobnicate"], status: 64, names: ["frobnicate"]),
     ]
 

@@ -58,7 +58,7 @@ struct GrowthLoad {
             ("run_output", rows["run_output"], rows["runs"]),
             ("outbox", rows["outbox"], 100),
             ("event_words", rows["event_words"], 0),
-            ("job_names", rows["job_names"], 0),
+            ("job_names", rows["job_names"], jobs),
             ("job_tags", rows["job_tags"], 0),
             ("the file's bytes", fileSize, Self.promise(rows)),
         ]

@@ -18,6 +18,7 @@ import TimerControl
         jobs.caller = caller
         jobs.findUser = { name in [LocalUser.root, .ann, .munin].first { $0.name == name } }
         jobs.isFolder = { $0 != "/nonexistent" }
+        jobs.isCommand = { $0 == "munin" }
         jobs.local = local
         return jobs.plan(of: Crontab(parsing: text, hasUsers: hasUsers))
     }
@@ -167,7 +168,50 @@ import TimerControl
         expected.overlap = .allow
         expected.misfire = .skip
         #expect(plan.jobs.first?.definition == expected)
-        #expect(plan.notes.map { $0.prefix(6) } == ["MAILTO", "CRON_T", "line 5"])
+        #expect(plan.notes.map { $0.prefix(6) } == ["CRON_T", "line 5"])
+        #expect(plan.warnings.map { $0.prefix(31) } == ["line 1: MAILTO=ops is not carri"])
+    }
+
+    @Test("Each line that says who gets mail is told of; one that asks for none is not")
+    func mail() {
+        let plan = plan("MAILTO=\"\"\n* * * * * a\nMAILTO=bob\n* * * * * b\nMAILFROM=x")
+        #expect(
+            plan.warnings.map { $0.prefix { $0 != ":" } + $0.dropFirst(6).prefix(14) }
+                == ["line 3: MAILTO=bob i", "line 5: MAILFROM=x i"]
+        )
+    }
+
+    @Test(
+        "A sixth field is no command",
+        arguments: [
+            "* * * * * * /bin/a", "0 0 * * * */5 /bin/a", "0 0 * * * 30 /bin/a",
+            "0 0 1 1 * 2027 /bin/a", "* * * * * ?",
+        ]
+    )
+    func sixthField(line: String) {
+        let plan = plan("\n" + line)
+        #expect(plan.jobs.isEmpty)
+        #expect(plan.refusals.first?.place == "line 2")
+        #expect(plan.refusals.first?.reason.contains("looks like a sixth field") == true)
+    }
+
+    @Test("A command may begin with a digit, and @daily has no sixth field to look like")
+    func digits() {
+        #expect(plan("0 0 * * * 7z a x\n@daily 2to3 x\n* * * * * /1").refusals.count == 0)
+    }
+
+    @Test("A user in a crontab without users is refused, or told of where it is a command as well")
+    func userColumn() {
+        let refused = plan("\n17 * * * * ann run-parts /etc/cron.hourly")
+        #expect(refused.jobs.isEmpty)
+        #expect(refused.refusals.map(\.place) == ["line 2"])
+        #expect(
+            refused.refusals.first?.reason.hasPrefix("'ann' is a user, and no command; ") == true
+        )
+        let told = plan("17 * * * * munin --now")
+        #expect(told.jobs.map(\.definition.command) == [["/bin/sh", "-c", "munin --now"]])
+        #expect(told.warnings.map { $0.prefix(33) } == ["line 1: 'munin' is a user as well"])
+        #expect(plan("17 * * * * ann").refusals == [], "one word is a command")
     }
 
     /// Seen with Debian's cron 3.0pl1-162, which ran a line of nobody's in /var/spool/cron.

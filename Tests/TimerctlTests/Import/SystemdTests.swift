@@ -54,8 +54,15 @@ import TimerControl
         )
         #expect(unit.values("OnCalendar", in: "Timer") == ["weekly"])
         #expect(unit.settings[2].value == "Mon  *-*-* 09:00")
+        #expect(unit.settings[2].place == "a@b.timer:6", "where a continued line begins")
         #expect(!unit.isOn("Persistent", in: "Timer"))
-        #expect(unit.others(in: "Timer", than: ["OnCalendar"]) == ["Persistent", "WakeSystem"])
+        #expect(
+            unit.others(than: ["Timer": ["OnCalendar"], "Unit": []]).map(\.text)
+                == [
+                    "[Unit] Description=x", "[Timer] Persistent=yes", "[Timer] Persistent=no",
+                    "[Timer] WakeSystem=on",
+                ]
+        )
         #expect(unit.stem == "a@b")
         #expect(unit.instance == "b")
     }
@@ -154,7 +161,98 @@ import TimerControl
         #expect(job.owner == .ann)
         #expect(plan.notes.count == 2)
         #expect(plan.notes[0].contains("not TEMPFAIL"))
-        #expect(plan.notes[1].contains("PrivateTmp; --start-unit"))
+        #expect(plan.notes[1].hasPrefix("x.service:14: [Service] PrivateTmp=yes is not carried: "))
+    }
+
+    /// A plan of units that have more than one section.
+    private func whole(_ timer: String, _ service: String, caller: LocalUser = .root) -> ImportPlan
+    {
+        var jobs = SystemdJobs(
+            timer: unit("x.timer", timer),
+            service: unit("x.service", service),
+            serviceName: "x.service",
+            isUser: false,
+            startsUnit: false
+        )
+        jobs.caller = caller
+        jobs.findUser = { name in [LocalUser.root, .ann].first { $0.name == name } }
+        return jobs.plan(now: testNow)
+    }
+
+    @Test("Every directive that is not carried is told of, with its place and its value")
+    func directives() {
+        let plan = whole(
+            """
+            [Unit]
+            Description=x
+            Requires=network.target
+            After=a.service \\
+              b.service
+            [Timer]
+            OnCalendar=daily
+            OnClockChange=yes
+            Nonsense=1
+            rubbish
+            [Install]
+            WantedBy=timers.target
+            Also=y.service
+            [X-Mine]
+            A=b
+            """,
+            """
+            [Unit]
+            OnSuccess=y.service
+            ConditionACPower=true
+            Wants=z.service
+            Wants=
+            [Service]
+            ExecStart=/bin/a
+            ProtectHome=yes
+            Nice=soon
+            TimeoutStopSec=later
+            [Mount]
+            What=x
+            """
+        )
+        #expect(plan.refusals == [])
+        #expect(
+            plan.warnings == [
+                "x.service:2: [Unit] OnSuccess=y.service is not carried: "
+                    + "no unit is started when a run succeeds"
+            ]
+        )
+        for expected in [
+            "x.timer:3: [Unit] Requires=network.target is not carried: a job neither waits",
+            "x.timer:4: [Unit] After=a.service  b.service is not carried: a job neither waits",
+            "x.timer:8: [Timer] OnClockChange=yes is not carried: timerd has nothing like it",
+            "x.timer:9: [Timer] Nonsense=1 is not carried: ", "x.timer:10: 'rubbish' is no setting",
+            "x.timer:13: [Install] Also=y.service is not carried: ",
+            "x.service:3: [Unit] ConditionACPower=true is not carried: it is not looked at",
+            "x.service:8: [Service] ProtectHome=yes is not carried: a run has nothing like it; ",
+            "x.service:12: [Mount] What=x is not carried: ", "Nice=soon is no number",
+            "TimeoutStopSec=later is no length of time",
+        ] {
+            #expect(plan.notes.filter { $0.hasPrefix(expected) }.count == 1, "\(expected)")
+        }
+        #expect(plan.notes.count == 11, "\(plan.notes)")
+    }
+
+    @Test("OnFailure= is the job's where its owner may start units, else it is a warning")
+    func alert() {
+        let service =
+            "[Unit]\nOnFailure=alert@%n.service page.service\n[Service]\nExecStart=/bin/a\n"
+        let carried = whole("[Timer]\nOnCalendar=daily", service)
+        #expect(
+            carried.jobs.first?.definition.onFailure
+                == ["systemctl", "start", "alert@x.service.service", "page.service"]
+        )
+        #expect(carried.warnings == [])
+        #expect(carried.notes.contains { $0.hasPrefix("OnFailure=: when a fire has failed") })
+        let told = whole("[Timer]\nOnCalendar=daily", service + "User=ann")
+        #expect(told.jobs.first?.definition.onFailure == nil && told.jobs.count == 1)
+        #expect(told.warnings.first?.hasPrefix("x.service:2: [Unit] OnFailure=alert@%n") == true)
+        let ofTimer = whole("[Unit]\nOnFailure=y.service\n[Timer]\nOnCalendar=daily", service)
+        #expect(ofTimer.warnings.map { $0.prefix(9) } == ["x.timer:2"])
     }
 
     @Test("Limits of its control group are those of a run's; what a run has none of is noted")

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import TimerControl
+
+/// `timerctl atq`: the jobs that fire once, as at(1) lists its queue.
+struct Atq: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "atq",
+        abstract: "List the live jobs that fire once, as atq(1) does.",
+        discussion: """
+            A line each: the id, a tab, the date of the next fire, the letter 'a' for a queue, and \
+            the owner. 'timerctl list' shows all jobs, with their names.
+            """
+    )
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        let daemon = try await Daemon.connect(common)
+        var request = ListJobs()
+        request.order = .nextFire
+        let jobs = try await daemon.jobs(request).filter(\.firesOnce)
+        if common.json {
+            return try Output.write(
+                try jobs.map { try JSONValue(encoding: $0).jsonText + "\n" }.joined()
+            )
+        }
+        let dates = LocalDate(now: .now, zone: .local)
+        try Output.write(jobs.map { Self.line($0, dates) + "\n" }.joined())
+    }
+
+    /// "5\tThu Dec 24 10:00:00 2026 a user".
+    static func line(_ job: Job, _ dates: LocalDate) -> String {
+        let date = job.state == .paused ? "paused" : job.nextFire.map(dates.asctime) ?? "held"
+        return "\(job.id)\t\(date) a \(Printable.escaped(job.owner))"
+    }
+}
+
+/// `timerctl atrm`: ends jobs, all of those that are named or none.
+struct Atrm: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "atrm",
+        abstract: "End jobs for good, as atrm(1) does: 'timerctl invalidate' by its other name."
+    )
+
+    @OptionGroup var jobs: JobSelectionArguments
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        var invalidate = try Invalidate.parse(["1"])
+        (invalidate.jobs, invalidate.common) = (jobs, common)
+        try await invalidate.run()
+    }
+}
+
+extension Job {
+    /// Whether its schedule has one date.
+    var firesOnce: Bool { definition.schedule.at != nil || definition.schedule.in != nil }
+}

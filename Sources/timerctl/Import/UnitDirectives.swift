@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// The directives of a unit that no job carries, each with its place: none is dropped in silence.
+struct UnitDirectives {
+    /// Those that tell somebody of a failure.
+    private(set) var warnings: [String] = []
+    private(set) var notes: [String] = []
+
+    /// What is carried, is done by timerd anyway, or is for readers of the unit.
+    private static let known: [String: Set<String>] = [
+        "Unit": ["Description", "Documentation"],
+        "Timer": TimerUnit.known,
+        "Service": ServiceUnit.known,
+    ]
+
+    /// With `takesAlert` the service's OnFailure= is the job's.
+    init(_ unit: UnitFile, takesAlert: Bool) {
+        for setting in unit.others(than: Self.known) where !Self.isDoneAnyway(setting, of: unit) {
+            if takesAlert, setting.section == "Unit", setting.name == "OnFailure",
+                unit.name.hasSuffix(".service")
+            {
+                continue
+            }
+            let line =
+                "\(setting.place): \(setting.text) is not carried: \(Self.reason(setting))"
+            if ["OnFailure", "OnSuccess"].contains(setting.name) {
+                warnings.append(line)
+            } else {
+                notes.append(line)
+            }
+        }
+        notes += unit.unread.map {
+            "\($0.place): '\($0.value)' is no setting; systemd skips it, too"
+        }
+    }
+
+    /// A timer that is enabled starts with the machine, as a job does.
+    private static func isDoneAnyway(_ setting: UnitFile.Setting, of unit: UnitFile) -> Bool {
+        let targets = ["timers.target", "basic.target", "default.target", "multi-user.target"]
+        return unit.name.hasSuffix(".timer") && setting.section == "Install"
+            && setting.name == "WantedBy" && targets.contains(setting.value)
+    }
+
+    /// Directives that order units or tie them to each other.
+    private static let ofOtherUnits: Set = [
+        "After", "Before", "Requires", "Requisite", "Wants", "BindsTo", "PartOf", "Upholds",
+        "Conflicts", "RequiresMountsFor", "WantsMountsFor", "JoinsNamespaceOf",
+        "DefaultDependencies",
+    ]
+
+    private static func reason(_ setting: UnitFile.Setting) -> String {
+        switch setting.name {
+        case "OnFailure":
+            "nobody is told of a failure; --on-failure of 'timerctl add' runs a command then"
+        case "OnSuccess": "no unit is started when a run succeeds"
+        case _ where ofOtherUnits.contains(setting.name):
+            "a job neither waits for other units nor starts them"
+        case _ where setting.name.hasPrefix("Condition") || setting.name.hasPrefix("Assert"):
+            "it is not looked at before a run"
+        case _ where setting.section == "Service":
+            "a run has nothing like it; --start-unit has systemd run the service as it is"
+        default: "timerd has nothing like it"
+        }
+    }
+}
+
+/// What a service's `OnFailure=` starts, as the command of a job's `onFailure`.
+struct UnitAlert {
+    /// The units; empty where there is nothing that a job could carry.
+    private let units: [String]
+    private let owner: LocalUser
+    private let isUser: Bool
+
+    /// systemd's manager of system units takes orders from root.
+    init(_ service: UnitFile, owner: LocalUser, isUser: Bool) {
+        let specifiers = UnitSpecifiers(unit: service, owner: owner, isUser: isUser)
+        let names = service.values("OnFailure", in: "Unit")
+            .flatMap { $0.split(whereSeparator: \.isWhitespace) }
+        // try?: a specifier that is not understood leaves the directive to be told of.
+        let expanded = names.map { try? specifiers.expanded(String($0)) }
+        let mayStart = isUser || owner.uid == 0
+        units = mayStart && !expanded.contains(nil) ? expanded.compactMap(\.self) : []
+        (self.owner, self.isUser) = (owner, isUser)
+    }
+
+    var isCarried: Bool { !units.isEmpty }
+
+    func apply(to definition: inout JobDefinition) {
+        guard isCarried else { return }
+        definition.onFailure = ["systemctl"] + (isUser ? ["--user"] : []) + ["start"] + units
+        guard isUser else { return }
+        let folder = ["XDG_RUNTIME_DIR": "/run/user/\(owner.uid)"]
+        definition.env = (definition.env ?? [:]).merging(folder) { own, _ in own }
+    }
+
+    var note: String? {
+        guard isCarried else { return nil }
+        return "OnFailure=: when a fire has failed for good, 'systemctl start "
+            + "\(units.joined(separator: " "))' is run; $MONITOR_SERVICE_RESULT and the like are not set"
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// `timerctl at` and its relatives, typed into a shell.
+@Suite("At, typed into a shell", .timeLimit(.minutes(2)))
+struct AtTests {
+    private func shell(_ daemon: DaemonProcess, in folder: TemporaryFolder) -> Shell {
+        Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: folder.path)
+    }
+
+    private func output(of job: String, _ daemon: DaemonProcess) async throws -> String {
+        try await daemon.timerctl(
+            "watch",
+            "--since",
+            "0",
+            "--type",
+            "run.finished",
+            "--job",
+            job,
+            "-n",
+            "1"
+        )
+        return try await daemon.timerctl("logs", job).output
+    }
+
+    @Test(
+        "A script on standard input runs in the folder, with the umask and the environment of then"
+    )
+    func script() async throws {
+        let folder = try TemporaryFolder()
+        try await DaemonProcess.with { daemon in
+            let added = try await shell(daemon, in: folder)(
+                "umask 027; COLOUR='dark red' TERM=vt100; export COLOUR TERM;"
+                    + #" printf 'pwd\numask\necho "$COLOUR,$TERM,$TIMERD_JOB_ID"\n' | timerctl at now + 1s"#
+            )
+            try #require(added.output == "1\n", "\(added.errors)")
+            #expect(try await output(of: "1", daemon) == "\(folder.path)\n0027\ndark red,,1\n")
+        }
+    }
+
+    @Test("A script in a file, from '--shell -', and by batch runs too")
+    func otherWays() async throws {
+        let folder = try TemporaryFolder()
+        try await DaemonProcess.with { daemon in
+            let added = try await shell(daemon, in: folder)(
+                "echo 'echo from a file' >x.sh && timerctl at +1ms -f x.sh"
+                    + " && echo 'echo again' | timerctl every 1h --shell - && timerctl fire -- 2"
+                    + " && echo 'nice' | timerctl batch"
+            )
+            try #require(added.isDone, "\(added.errors)")
+            #expect(try await output(of: "1", daemon) == "from a file\n")
+            #expect(try await output(of: "2", daemon) == "again\n")
+            #expect(try await output(of: "3", daemon) == "19\n")
+        }
+    }
+
+    @Test("Nothing that is piped in is dropped")
+    func nothingDropped() async throws {
+        let folder = try TemporaryFolder()
+        try await DaemonProcess.with { daemon in
+            for command in [
+                "echo ls | timerctl every 1h", "echo ls | timerctl add --in 1h",
+                ": | timerctl at +1h", "timerctl at +1h </dev/null",
+                "echo ls | timerctl at nonsense",
+            ] {
+                let refused = try await shell(daemon, in: folder)(command)
+                #expect(!refused.isDone, "\(command)")
+                #expect(refused.output == "" && refused.errors.hasPrefix("timerctl: "))
+            }
+            for command in [
+                "echo ls | timerctl every 1h --event", "timerctl every 1h </dev/null",
+                "echo '{}' | timerctl at +1h --user-info -", "timerctl at +1h --event",
+            ] {
+                let added = try await shell(daemon, in: folder)(command)
+                #expect(added.isDone, "\(command): \(added.errors)")
+            }
+        }
+    }
+
+    @Test("atq lists what fires once, atrm ends it, by links of that name")
+    func links() async throws {
+        let folder = try TemporaryFolder()
+        try await DaemonProcess.with { daemon in
+            let link = "ln -s \"$(command -v timerctl)\""
+            let done = try await shell(daemon, in: folder)(
+                "\(link) atq && \(link) atrm && \(link) at && timerctl every 1h --event"
+                    + " && echo ls | ./at 10:00 24.12.2099 && ./atq && ./atrm 2 && ./atq"
+            )
+            let lines = done.output.split(separator: "\n")
+            try #require(lines.count == 4, "\(done.output)\(done.errors)")
+            #expect(lines[2].hasPrefix("2\tThu Dec 24 10:00:00 2099 a "))
+            #expect(lines[3] == "job 2: invalidated")
+        }
+    }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// What people's hands type, with the real programs.
+@Suite("What hands type", .timeLimit(.minutes(2)))
+struct HandsTests {
+    private func waitForRun(of job: String, _ daemon: DaemonProcess) async throws {
+        try await daemon.timerctl(
+            "watch",
+            "--since",
+            "0",
+            "--type",
+            "job.finished",
+            "--job",
+            job,
+            "-n",
+            "1"
+        )
+    }
+
+    @Test("A name is that of the newest job that had it, also once it has ended")
+    func endedNames() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "1ms", "--name", "tea", "--", "echo", "first")
+            try await waitForRun(of: "1", daemon)
+            for verb in ["show", "runs", "logs"] {
+                let answer = try await daemon.timerctl(verb, "tea")
+                #expect(answer.status == 0, "\(verb): \(answer.errors)")
+            }
+            #expect(try await daemon.timerctl("logs", "tea").output == "first\n")
+            #expect(try await daemon.timerctl("show", "--name", "tea").output.contains("finished"))
+            #expect(try await daemon.timerctl("list", "--name", "tea").output.contains("finished"))
+            try await daemon.timerctl("add", "--in", "1ms", "--name", "tea", "--", "echo", "second")
+            try await waitForRun(of: "2", daemon)
+            #expect(try await daemon.timerctl("logs", "tea").output == "second\n")
+            let events = try await daemon.timerctl(
+                "watch",
+                "--since",
+                "0",
+                "--job",
+                "tea",
+                "-n",
+                "1",
+                "--json"
+            )
+            #expect(events.output.contains(#""job":2"#))
+            let none = try await daemon.timerctl("show", "coffee")
+            #expect(none.status == 1)
+            #expect(none.errors.contains("there is no job named 'coffee', live or ended"))
+            #expect(try await daemon.timerctl("pause", "tea").status == 1, "it has ended")
+        }
+    }
+
+    @Test("Logs tell why there is nothing to show, and of the on-failure command")
+    func logs() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl(
+                "add",
+                "--in",
+                "1ms",
+                "--name",
+                "loud",
+                "--on-failure",
+                "echo alarm",
+                "--",
+                "sh",
+                "-c",
+                "echo out; exit 3"
+            )
+            try await daemon.timerctl(
+                "watch",
+                "--since",
+                "0",
+                "--type",
+                "run.finished",
+                "--job",
+                "1",
+                "-n",
+                "2"
+            )
+            let loud = try await daemon.timerctl("logs", "loud")
+            #expect(loud.output == "out\n" && loud.status == 0)
+            #expect(loud.errors == "the on-failure command was run 2; --on-failure shows it too\n")
+            let both = try await daemon.timerctl("logs", "loud", "--on-failure")
+            #expect(both.output == "out\nalarm\n")
+            #expect(both.errors == "on-failure command, run 2:\n")
+
+            try await daemon.timerctl("add", "--in", "1ms", "--name", "mute", "--", "false")
+            try await waitForRun(of: "2", daemon)
+            let mute = try await daemon.timerctl("logs", "mute")
+            #expect(mute.output == "" && mute.status == 0)
+            #expect(mute.errors.hasPrefix("run 3 of job 2, ") && mute.errors.contains("exit 1"))
+
+            try await daemon.timerctl(
+                "add",
+                "--in",
+                "1ms",
+                "--name",
+                "gone",
+                "--",
+                "/nonexistent/x"
+            )
+            try await waitForRun(of: "3", daemon)
+            let gone = try await daemon.timerctl("logs", "gone")
+            #expect(gone.output == "" && gone.errors.contains("not started"), "\(gone.errors)")
+        }
+    }
+
+    @Test("Several jobs are changed all or none, and each that is missing is named")
+    func allOrNone() async throws {
+        try await DaemonProcess.with { daemon in
+            for name in ["a", "b"] {
+                try await daemon.timerctl("add", "--every", "1h", "--name", name, "--", "true")
+            }
+            let refused = try await daemon.timerctl("invalidate", "1", "2", "998", "999")
+            #expect(refused.status == 1)
+            #expect(refused.errors.contains("there are no jobs 998 and 999; "), "\(refused.errors)")
+            let named = try await daemon.timerctl("invalidate", "a", "999", "c")
+            #expect(named.status == 1)
+            #expect(named.errors.contains("job 999") && named.errors.contains("'c'"))
+            #expect(try await daemon.timerctl("fire", "1", "999").status == 1)
+            #expect(
+                try await daemon.timerctl("list", "--json").output.contains(#""fires":0,"id":1"#)
+            )
+            #expect(try await daemon.timerctl("list", "--json").output.contains(#""id":2"#))
+            let done = try await daemon.timerctl("invalidate", "a", "2")
+            #expect(done.output == "job 1 (a): invalidated\njob 2 (b): invalidated\n")
+        }
+    }
+
+    @Test("A tag that no job has is refused; ending again what has ended is not")
+    func tags() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--tag", "work", "--", "true")
+            for verb in ["resume", "pause", "skip", "invalidate"] {
+                let typo = try await daemon.timerctl(verb, "--tag", "wrok")
+                #expect(typo.status == 1)
+                #expect(typo.errors.contains("no live job has the tag 'wrok'"), "\(typo.errors)")
+            }
+            #expect(try await daemon.timerctl("resume", "--tag", "work").status == 0)
+            #expect(try await daemon.timerctl("invalidate", "--tag", "work").status == 0)
+            let again = try await daemon.timerctl("invalidate", "--tag", "work")
+            #expect(again.status == 0)
+            #expect(again.errors == "all jobs with the tag 'work' have ended\n")
+            #expect(try await daemon.timerctl("pause", "--tag", "work").status == 1)
+        }
+    }
+
+    @Test("What was skipped is said in words, and --socket may come first")
+    func skip() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--", "true")
+            let one = try await daemon.timerctl("skip", "1")
+            #expect(one.output.hasSuffix("; the next date is dropped\n"), "\(one.output)")
+            let three = try await daemon.timerctl("skip", "1", "--count", "3")
+            #expect(three.output.hasSuffix("; the next 3 dates are dropped\n"))
+            #expect(try await daemon.timerctl("--socket", daemon.socket, "show", "1").status == 0)
+            let other = try await daemon.timerctl("--socket", "/nonexistent", "show", "1")
+            #expect(other.status == 69)
+        }
+    }
+}
