@@ -29,6 +29,8 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     case zoneChanged
     /// The job was ended before the date, which had come, could fire, or its command run.
     case invalidated
+    /// The date had come, and its job was given other dates before it could fire.
+    case changed
     /// The job was held: it could not be read, or its owner was gone.
     case held
     /// Fired by hand, and dropped before its command began: the job was ended, or a newer fire replaced it.
@@ -52,6 +54,7 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .clockStepped: "the clock was set forward over it"
         case .zoneChanged: "the rules of its time zone have changed"
         case .invalidated: "the job was ended before it could fire"
+        case .changed: "the job was given another schedule before it could fire"
         }
     }
 }

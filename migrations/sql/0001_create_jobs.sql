@@ -218,7 +218,8 @@ CREATE TABLE fires (
     reason TEXT CHECK (reason IS NULL OR reason = 'misfire' OR reason = 'coalesced' OR reason = 'misfireLimit'
         OR reason = 'misfireWindow' OR reason = 'overlap' OR reason = 'manual' OR reason = 'skip'
         OR reason = 'moved' OR reason = 'paused' OR reason = 'clockStepped' OR reason = 'invalidated'
-        OR reason = 'overload' OR reason = 'held' OR reason = 'withdrawn' OR reason = 'zoneChanged'),
+        OR reason = 'overload' OR reason = 'held' OR reason = 'withdrawn' OR reason = 'zoneChanged'
+        OR reason = 'changed'),
     -- How many missed dates this fire stands for.
     missed INTEGER NOT NULL DEFAULT 0,
     -- A range of skipped dates: how many there are, and the last in wall time.

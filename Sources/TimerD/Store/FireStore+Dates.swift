@@ -70,6 +70,18 @@ extension FireStore {
         try database.prepare(SQL.skippedAhead).all(job, date) { (try $0.get(0), try $0.get(1)) }
     }
 
+    /// The job's rows of skipped dates that reach beyond `date` of its clock, in order.
+    func skipped(of job: JobID, beyond date: Timestamp) throws -> [(id: FireID, first: Timestamp)] {
+        try database.prepare(SQL.skippedBeyond).all(job, date) { (try $0.get(0), try $0.get(1)) }
+    }
+
+    /// Moves the dates of all of the job's rows by so much: onto another clock.
+    func shiftDates(of job: JobID, by span: TimeSpan) throws {
+        // In two steps, by way of numbers that no row has: on its way a date could meet another that is still to move.
+        try database.prepare(SQL.shiftDatesAway).run(job, span.microseconds)
+        try database.prepare(SQL.shiftDatesBack).run(job)
+    }
+
     /// The date of the job that its user moved to `date`, before `end`; nil if that is not kept.
     func movedDate(to date: Timestamp, before end: Timestamp, _ job: JobID) throws -> Timestamp? {
         try database.prepare(SQL.movedAround).value(job, date, end)
@@ -132,6 +144,18 @@ extension FireStore.SQL {
         WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND state = 'skipped'
             AND reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'overlap', 'zoneChanged')
         ORDER BY fire_date_us
+        """
+    static let skippedBeyond = """
+        SELECT id, fire_date_us FROM fires
+        WHERE job_id = ?1 AND state = 'skipped'
+            AND fire_date_us + coalesce(last_date_us - wall_date_us, 0) > ?2
+        ORDER BY fire_date_us
+        """
+    static let shiftDatesAway = """
+        UPDATE fires SET fire_date_us = -(fire_date_us + ?2) WHERE job_id = ?1
+        """
+    static let shiftDatesBack = """
+        UPDATE fires SET fire_date_us = -fire_date_us WHERE job_id = ?1 AND fire_date_us < 0
         """
     private static let moved = """
         SELECT fire_date_us FROM fires WHERE job_id = ?1 AND reason = 'moved'

@@ -57,6 +57,13 @@ extension JobStore {
         try insertTags(new.definition.tags, of: job.id, job.ownerID)
     }
 
+    /// Writes by which schedule the job goes from now on; `update` writes its dates.
+    func updateSchedule(of job: StoredJob, to new: NewJob) throws {
+        try database.prepare(SQL.updateSchedule).run(job.id, new.clock, new.rules?.id)
+        if case .reboot = job.schedule { try database.prepare(SQL.deleteBoot).run(job.id) }
+        if case .reboot = new.schedule { try database.prepare(SQL.insertBoot).run(job.id) }
+    }
+
     /// The text of its definition.
     func definition(of id: JobID) throws -> String? {
         try database.prepare(SQL.definition).value(id)
@@ -115,6 +122,8 @@ extension JobStore.SQL {
         VALUES (coalesce(?7, \(DaemonState.SQL.next("jobs"))), ?1, ?2, ?3, ?4, ?5, ?5, ?6)
         """
     static let insertBoot = "INSERT INTO boot_jobs VALUES (?1)"
+    static let deleteBoot = "DELETE FROM boot_jobs WHERE job_id = ?1"
+    static let updateSchedule = "UPDATE jobs SET clock = ?2, zone_rules_id = ?3 WHERE id = ?1"
     static let insertDefinition = """
         INSERT INTO job_definitions (job_id, added_at_us, name, definition, user_info, owner_id)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6)

@@ -59,10 +59,14 @@ extension JobTransaction {
             guard replace, let old = try job(holder) else {
                 throw ControlError(
                     .nameTaken,
-                    "job \(holder) has the name '\(name)'; --replace puts the new job in its place"
+                    "job \(holder) has the name '\(name)'; --replace makes it what is said here"
                 )
             }
-            return try self.replace(old, with: new)
+            guard old.unread == nil, !old.definition.isTied, !new.definition.isTied else {
+                return try self.replace(old, with: new)
+            }
+            countLive(-1, of: owner)
+            return try redate(old, to: new, isPaused: new.definition.paused == true)
         }
         return try insert(new, of: owner, depth: depth)
     }

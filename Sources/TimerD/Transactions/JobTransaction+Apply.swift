@@ -44,11 +44,9 @@ extension JobTransaction {
         return applied
     }
 
-    /// Makes the job what `new` says.
+    /// Makes the job what `new` says; it keeps its id and its history.
     ///
-    /// A job whose schedule stays the same keeps its id, its history and its next date. Another schedule has
-    /// other dates, and fires are known by their dates: such a job is replaced by a new one. So is an event
-    /// that gets a command, and a command that becomes an event.
+    /// A job whose schedule stays the same keeps its next date too.
     private mutating func change(
         _ id: JobID,
         to new: NewJob,
@@ -56,18 +54,28 @@ extension JobTransaction {
     ) throws -> StoredJob {
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: new, caller: caller)
-        guard keepsDates(job, new) else {
-            countLive(1, of: job.ownerID)
-            return try replace(job, with: new)
-        }
-        try releaseClaim(of: &job)
-        try jobs.updateDefinition(of: job, to: new)
         let isPaused =
             new.definition.paused
             ?? (job.definition.paused == true ? false : job.state == .paused)
+        // What a job is that cannot be read is not known: nor are its dates.
+        guard job.unread == nil else {
+            countLive(1, of: job.ownerID)
+            return try replace(job, with: new)
+        }
+        guard job.definition.hasDates(of: new.definition, now: moment.wall, zone: .local) else {
+            return try redate(job, to: new, isPaused: isPaused)
+        }
+        try releaseClaim(of: &job)
+        try jobs.updateDefinition(of: job, to: new)
         job.sharedDefinition = new.sharedDefinition
         job.revision = try EventWords(database).revision(of: id)
         job.policy = new.policy
+        return try goOn(as: job, isPaused: isPaused)
+    }
+
+    /// Tells of a job that was changed and has no claim, and has it go on; it may be over by what it is now.
+    mutating func goOn(as changed: StoredJob, isPaused: Bool) throws -> StoredJob {
+        var job = changed
         let date = job.wallFireDate(at: moment)
         try enqueue(.jobChanged, job) { $0.fireDate = date }
         if let count = job.policy.count, job.fires >= count {
@@ -102,13 +110,6 @@ extension JobTransaction {
                 "job \(job.id) ends with a process or a connection; it cannot be changed"
             )
         }
-    }
-
-    /// Whether the job's dates, and how they are carried out, are those of `new`.
-    private func keepsDates(_ job: StoredJob, _ new: NewJob) -> Bool {
-        // What a job is that cannot be read is not known.
-        job.unread == nil
-            && job.definition.hasDates(of: new.definition, now: moment.wall, zone: .local)
     }
 
     private mutating func finish(_ job: inout StoredJob, _ reason: StoredJob.EndReason) throws

@@ -280,8 +280,10 @@ extension JobTransaction {
         throw ControlError(.conflict, "job \(job.id) is held: \(reason)")
     }
 
-    /// Stores why passed dates of a job that is about to end did not fire.
-    mutating func recordUnfired(_ job: inout StoredJob) throws {
+    /// Stores why passed dates of a job that is about to end, or to have others, did not fire: `reason`, unless it
+    /// was held or paused.
+    mutating func recordUnfired(_ job: inout StoredJob, _ reason: FireReason = .invalidated) throws
+    {
         let now = moment.reading(of: job.clock)
         guard job.claim == nil, let first = job.fireDate, first <= now else {
             let end = min(now, job.fireDate ?? now)
@@ -293,7 +295,7 @@ extension JobTransaction {
             first: first,
             last: passed.last,
             count: passed.count,
-            reason: job.isHeld ? .held : job.state == .paused ? .paused : .invalidated
+            reason: job.isHeld ? .held : job.state == .paused ? .paused : reason
         )
         try skip(dates, of: &job, dates.reason)
         if let from = job.movedFrom, from <= now { try recordMove(of: &job, through: first) }

@@ -97,19 +97,18 @@ import TimerControl
         }
     }
 
-    @Test("Another schedule is another job, in the place of the one there was")
+    @Test("With another schedule it is the same job, with its history")
     func otherSchedule() async throws {
         try await TestScheduler.with { test in
             let job = try await add(test, Self.definition(ScheduleWords(cron: "* * * * *")))
             try await test.advance(by: .seconds(60))
             let new = Self.definition(ScheduleWords(cron: "*/2 * * * *"))
             let changed = try #require(try await apply(test, revision(job, new)).changed.first)
-            #expect(changed.id != job.id)
+            #expect(changed.id == job.id)
             #expect(changed.fireDate == TestScheduler.start + .seconds(120))
-            #expect(try await test.job(job.id).endReason == .replaced)
-            try await test.advance(by: .seconds(120))
-            #expect(test.fired(job.id) == [60])
-            #expect(test.fired(changed.id) == [120])
+            try await test.advance(by: .seconds(240))
+            #expect(test.fired(job.id) == [60, 120, 240])
+            #expect(try await test.history(job.id).map(\.state).count == 3)
         }
     }
 

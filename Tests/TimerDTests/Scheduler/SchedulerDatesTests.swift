@@ -264,7 +264,7 @@ struct SchedulerDatesTests {
             test.stall(.seconds(11))
             let new = try NewJob(job.definition, owner: 0, at: test.clock.now(), zone: .utc)
             _ = try await test.scheduler.add([new], replace: true, caller: TestScheduler.root)
-            #expect(try await test.history(job.id).map(\.reason) == [.invalidated])
+            #expect(try await test.history(job.id).map(\.reason) == [.changed])
         }
     }
 }
