@@ -123,7 +123,7 @@ extension CrashSimulation {
                 job.whileConnected = true
                 connection = ConnectionLife()
             }
-            definitions[lastDefinition] = (batch, false)
+            definitions[lastDefinition] = (batch, false, job.name)
             new.append(job)
         }
         let numbers = batch...lastDefinition
@@ -146,6 +146,7 @@ extension CrashSimulation {
             tell("added \(added.map(\.id))")
             for job in added {
                 register(job.id)
+                noteRedating(job.id)
                 if let connection, life?.isReady == true { connections[job.id] = connection }
             }
             for holder in holders where added[0].id != holder.id {
@@ -165,16 +166,44 @@ extension CrashSimulation {
         let stored = disk.withoutFault { try? Queries(inspector).job(id) }
         check(.accepted, stored != nil, "job \(id)")
         guard let stored else { return }
-        var job = PromisedJob(stored, wallOffset: wallOffset)
+        let mayBeReplaced = stored.definition.name.map { replacedNames.contains($0) } ?? false
+        var job = PromisedJob(
+            stored,
+            wallOffset: wallOffset,
+            redated: mayBeReplaced ? redatingEnd : nil
+        )
         // Who ended it before its add was answered did not name it.
         let definition = stored.definition
         if let number = definition.userInfo.flatMap({ Int64($0.text) }) {
             let tagged = definition.tags?.compactMap { endedTags[$0] }.max() ?? 0
-            // One that was asked for later may have been stored before, and replaced.
-            let mayBeReplaced = definition.name.map { replacedNames.contains($0) } ?? false
+            // One that was asked for later may have been stored before.
             if number <= tagged || mayBeReplaced { job.mayHaveEnded = true }
         }
         jobs[id] = job
+    }
+
+    /// Takes note of a job that is known by now to be what another add has made it: it has other dates.
+    func noteRedating(_ id: JobID) {
+        guard let promised = jobs[id], let stored = stored(id), let end = redatingEnd,
+            let wallOffset = moment?.wallOffset,
+            stored.definition.userInfo != promised.definition.userInfo
+        else { return }
+        tell("job \(id) is another by now")
+        var job = PromisedJob(stored, wallOffset: wallOffset, redated: end)
+        (job.inFlight, job.byHand) = (promised.inFlight, promised.byHand)
+        job.mayHaveFiredByHand = promised.mayHaveFiredByHand
+        job.mayHaveEnded = promised.mayHaveEnded
+        (job.isEndAnswered, job.bootsAtMost) = (promised.isEndAnswered, promised.bootsAtMost)
+        if promised.inFlight > 0 || promised.state == .unknown { job.state = .unknown }
+        if promised.state == .ended { job.state = .ended }
+        jobs[id] = job
+        moves[id] = nil
+    }
+
+    /// By when a job that is another now was made that, in elapsed time; and with that all dates of before lie
+    /// behind it, as far as the clocks were ahead.
+    private var redatingEnd: Timestamp? {
+        moment.map { $0.elapsed + max(mostAhead, mostShift) }
     }
 
     private func ended(_ id: JobID) {

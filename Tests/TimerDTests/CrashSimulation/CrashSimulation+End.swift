@@ -74,6 +74,7 @@ extension CrashSimulation {
                     "job \(id) (\(job.dates.words)) was due at \(due.rfc3339)"
                 )
             }
+            if job.isRedated, job.isOfBoot || !job.repeats { continue }
             if job.isOfBoot {
                 // One by hand that a crash left without an answer is told by its reason.
                 let own = rows.count {
@@ -91,7 +92,8 @@ extension CrashSimulation {
                 check(.everyDate, age < .hours(24), "job \(id) (\(job.dates.words)) is \(age) old")
                 guard age < .hours(24) else { continue }
                 // A fire by hand that came to nothing has that as its reason.
-                let own = rows.filter { !byHand.contains($0.id) }
+                var own = rows.filter { !byHand.contains($0.id) }
+                if job.isRedated { own = own.filter { $0.last > job.dates.start } }
                 let ledger = Ledger(
                     job.dates,
                     stored,

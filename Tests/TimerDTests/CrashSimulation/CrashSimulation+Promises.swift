@@ -38,6 +38,7 @@ extension CrashSimulation {
                 register(id)
                 jobs[id]?.bootsAtMost = tally.powerLosses
             }
+            noteRedating(id)
             guard let number = jobs[id]?.definition.userInfo.flatMap({ Int64($0.text) }),
                 let definition = definitions[Int(number)]
             else {
@@ -54,7 +55,12 @@ extension CrashSimulation {
             batches[definition.batch, default: 0] += 1
         }
         for (batch, count) in batches.sorted(by: { $0.key < $1.key }) {
-            let all = definitions.values.count { $0.batch == batch }
+            let of = definitions.values.filter { $0.batch == batch }
+            // What was asked for after it may have put another definition in the place of one of them.
+            if of.contains(where: { $0.name.map { replacedNames.contains($0) } ?? false }) {
+                continue
+            }
+            let all = of.count
             check(.allOrNone, count == all, "\(count) of the \(all) jobs from \(batch) on")
         }
     }

@@ -52,7 +52,7 @@ final class CrashSimulation: @unchecked Sendable {
 
     // What clients know.
     var jobs: [JobID: PromisedJob] = [:]
-    var definitions: [Int: (batch: Int, isRefused: Bool)] = [:]
+    var definitions: [Int: (batch: Int, isRefused: Bool, name: String?)] = [:]
     var lastDefinition = 0
     /// The last definition at the time when a tag was ended, or a name was given anew.
     var endedTags: [String: Int] = [:]

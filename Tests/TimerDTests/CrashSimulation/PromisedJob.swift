@@ -37,10 +37,16 @@ struct PromisedJob {
     var hasLostPower = false
     var hasBooted = false
 
-    init(_ job: StoredJob, wallOffset: TimeSpan) {
+    /// Whether it was another job's definition before: what it was to do until then is not known here.
+    let isRedated: Bool
+
+    /// `redated`: by when it became what it is, in elapsed time; nil for a job that has been that from its add on.
+    init(_ job: StoredJob, wallOffset: TimeSpan, redated: Timestamp? = nil) {
         id = job.id
         definition = job.definition
-        let added = ClockReading(elapsed: job.addedAt - wallOffset, wallOffset: wallOffset)
+        isRedated = redated != nil
+        let elapsed = redated ?? job.addedAt - wallOffset
+        let added = ClockReading(elapsed: elapsed, wallOffset: wallOffset)
         dates = YearJob(job, words: YearJob.words(job.definition), at: added)
         state = job.definition.paused == true ? .paused : .scheduled
         mayHaveEnded = job.definition.isTied
