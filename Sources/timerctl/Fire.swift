@@ -17,7 +17,8 @@ struct Fire: AsyncParsableCommand {
               seq=$(timerctl status --json | jq .seq)
               timerctl fire 2
               timerctl watch --since "$seq" --job 2 --type run.finished -n 1
-            """
+            """,
+        aliases: ["run", "trigger"]
     )
 
     @OptionGroup var jobs: JobArguments

@@ -16,7 +16,8 @@ struct Invalidate: AsyncParsableCommand {
               timerctl invalidate 2 3
               timerctl invalidate --name heartbeat
               timerctl invalidate "$TIMERD_JOB_ID"   # in a job's own command
-            """
+            """,
+        aliases: ["rm", "remove", "delete", "cancel"]
     )
 
     @OptionGroup var jobs: JobSelectionArguments
