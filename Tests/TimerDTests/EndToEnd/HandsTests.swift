@@ -56,6 +56,32 @@ struct HandsTests {
         }
     }
 
+    @Test("The name of a job that has ended is free, for add, apply and import")
+    func freeNames() async throws {
+        let folder = try TemporaryFolder()
+        try await DaemonProcess.with { daemon in
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: folder.path)
+            for name in ["sync", "ping"] {
+                try await daemon.timerctl("add", "--every", "1h", "--name", name, "--", "true")
+                try await daemon.timerctl("invalidate", name)
+            }
+            let imported = try await shell("echo '0 9 * * * sync' | timerctl import crontab -")
+            #expect(imported.output == "3\n", "\(imported.errors)")
+            #expect(
+                try await daemon.timerctl("show", "3", "--json").output.contains(#""name":"sync""#)
+            )
+            let applied = try await shell(
+                "echo 'jobs: {ping: {every: 2h, command: [true]}}' >jobs.yaml"
+                    + " && timerctl apply -f jobs.yaml --label web"
+            )
+            #expect(applied.isDone, "\(applied.errors)")
+            #expect(try await daemon.timerctl("show", "ping").output.contains("every 2h"))
+            try await daemon.timerctl("invalidate", "ping")
+            let added = try await daemon.timerctl("add", "--in", "1h", "--name", "ping", "--event")
+            #expect(added.output == "5\n", "\(added.errors)")
+        }
+    }
+
     @Test("Logs tell why there is nothing to show, and of the on-failure command")
     func logs() async throws {
         try await DaemonProcess.with { daemon in
