@@ -55,7 +55,7 @@ say "A job every second, which runs a real command"
 run timerctl add --every 1s --name disk -- /bin/sh -c 'df -h / | tail -1'
 
 say "A one-shot that carries userInfo and tells whoever watches"
-run timerctl add --in 30s --user-info '{"text":"stand up"}'
+run timerctl add --in 30s --event --user-info '{"text":"stand up"}'
 run timerctl list
 
 say "Three seconds of what happens"

@@ -47,13 +47,23 @@ struct Add: AsyncParsableCommand {
         if words.first == "--version" { throw CleanExit.message(Timerctl.configuration.version) }
         if let first = words.first, first.hasPrefix("-"), first != "--", first != "-" {
             // Taken as a word of the command, it would become the program's name.
+            let near = Spelling.nearest(
+                to: String(first.drop { $0 == "-" }.prefix { $0 != "=" }),
+                among: Self.optionNames
+            )
             throw ValidationError(
-                "unknown option '\(first)'; a command that begins so goes after '--'"
+                "unknown option '\(first)'\(near.map { ", perhaps '--\($0)'" } ?? ""); a command that "
+                    + "begins so goes after '--'"
             )
         }
         try schedule.check()
+        if let first = words.first, first != "--" { try schedule.checkEnd(before: first) }
         try job.check(command: command)
     }
+
+    private static let optionNames =
+        JobOption.allCases.compactMap(\.flag)
+        + ["shell", "replace", "event", "quiet", "socket", "json", "help"]
 
     func run() async throws {
         try await job.add(schedule, command: command)

@@ -50,9 +50,7 @@ struct Atrm: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        var invalidate = try Invalidate.parse(["1"])
-        (invalidate.jobs, invalidate.common) = (jobs, common)
-        try await invalidate.run()
+        try await Invalidate.end(jobs, kill: false, common)
     }
 }
 

@@ -34,11 +34,12 @@ struct CommonOptions: ParsableArguments {
 struct JobArguments: ParsableArguments {
     @Argument(
         help: ArgumentHelp("The ids or names of jobs.", valueName: "job"),
+        completion: .jobs,
         transform: { try jobReference($0) }
     )
     var jobs: [JobReference] = []
 
-    @Option(help: "The name of a job, also of one that looks like an id.")
+    @Option(help: "The name of a job, also of one that looks like an id.", completion: .jobs)
     var name: String?
 
     mutating func validate() throws {
@@ -54,14 +55,15 @@ struct JobArguments: ParsableArguments {
 struct JobSelectionArguments: ParsableArguments {
     @Argument(
         help: ArgumentHelp("The ids or names of jobs.", valueName: "job"),
+        completion: .jobs,
         transform: { try jobReference($0) }
     )
     var jobs: [JobReference] = []
 
-    @Option(help: "The name of a live job, also of one that looks like an id.")
+    @Option(help: "The name of a live job, also of one that looks like an id.", completion: .jobs)
     var name: String?
 
-    @Option(help: "All live jobs with this tag.")
+    @Option(help: "All live jobs with this tag.", completion: .tags)
     var tag: String?
 
     @Option(

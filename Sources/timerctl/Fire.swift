@@ -18,7 +18,8 @@ struct Fire: AsyncParsableCommand {
             Examples:
               timerctl fire 2
               timerctl fire --wait 2 && echo it went well
-            """
+            """,
+        aliases: ["run", "trigger"]
     )
 
     @OptionGroup var jobs: JobArguments

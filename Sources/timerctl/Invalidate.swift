@@ -16,7 +16,8 @@ struct Invalidate: AsyncParsableCommand {
               timerctl invalidate 2 3
               timerctl invalidate --name heartbeat
               timerctl invalidate "$TIMERD_JOB_ID"   # in a job's own command
-            """
+            """,
+        aliases: ["rm", "remove", "delete", "cancel"]
     )
 
     @OptionGroup var jobs: JobSelectionArguments
@@ -27,6 +28,14 @@ struct Invalidate: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
+        try await Self.end(jobs, kill: kill, common)
+    }
+
+    static func end(
+        _ jobs: JobSelectionArguments,
+        kill: Bool,
+        _ common: CommonOptions
+    ) async throws {
         try await Daemon.change(jobs, common) {
             Request.invalidateJobs(InvalidateJobs($0, kill: kill))
         } _: { job in

@@ -8,10 +8,10 @@ struct JobFilter: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Ended jobs as well.")
     var all = false
 
-    @Option(help: "Only jobs of this name, ended ones too.")
+    @Option(help: "Only jobs of this name, ended ones too.", completion: .jobs)
     var name: String?
 
-    @Option(help: "Only jobs with this tag.")
+    @Option(help: "Only jobs with this tag.", completion: .tags)
     var tag: String?
 
     @Option(help: ArgumentHelp("Only jobs of this user, a name or a uid.", valueName: "user"))

@@ -97,6 +97,7 @@ extension JobOption {
         switch form {
         case .choice(let words): .list(words)
         case .path: .directory
+        case .zone: .zones
         default: nil
         }
     }

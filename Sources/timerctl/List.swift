@@ -18,7 +18,8 @@ struct List: AsyncParsableCommand {
               timerctl list -n 10
               timerctl list --all --tag work
               timerctl list --json | jq -r 'select(.fires == 0) | .id'
-            """
+            """,
+        aliases: ["ls"]
     )
 
     @OptionGroup var filter: JobFilter

@@ -24,16 +24,18 @@ struct Logs: AsyncParsableCommand {
               timerctl logs -f backup
               timerctl logs --run 17 --stderr
               timerctl logs backup 2>&1 | less
-            """
+            """,
+        aliases: ["log"]
     )
 
     @Argument(
         help: ArgumentHelp("The id or name of the job.", valueName: "job"),
+        completion: .jobs,
         transform: { try jobReference($0) }
     )
     var job: JobReference?
 
-    @Option(help: "The name of a job, also of one that looks like an id.")
+    @Option(help: "The name of a job, also of one that looks like an id.", completion: .jobs)
     var name: String?
 
     @Option(

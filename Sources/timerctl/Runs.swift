@@ -20,16 +20,18 @@ struct Runs: AsyncParsableCommand {
               timerctl runs --outcome skipped --tag backup --since yesterday
               timerctl runs 2 -n 100
               timerctl runs backup --json | jq -r .outcome
-            """
+            """,
+        aliases: ["history"]
     )
 
     @Argument(
         help: ArgumentHelp("The id or name of one job.", valueName: "job"),
+        completion: .jobs,
         transform: { try jobReference($0) }
     )
     var job: JobReference?
 
-    @Option(help: "The name of a job, also of one that looks like an id.")
+    @Option(help: "The name of a job, also of one that looks like an id.", completion: .jobs)
     var name: String?
 
     @Flag(help: "Only runs that failed, by their jobs' own rules; with --since, that ended since.")

@@ -32,6 +32,11 @@ struct ScheduleOptions: ParsableArguments {
                     : "\(given.joined(separator: " and ")) exclude each other"
             )
         }
+        if let cron, !cron.contains(where: \.isWhitespace), !cron.hasPrefix("@") {
+            throw ValidationError(
+                "--cron '\(cron)' is one field; put all of them into quotes, for the shell expands '*'"
+            )
+        }
         if bare != nil { return }
         if from != nil, every == nil { throw ValidationError("--from belongs to --every") }
         if tz != nil, delay != nil || every != nil && from == nil {
@@ -39,6 +44,35 @@ struct ScheduleOptions: ParsableArguments {
                 "--tz belongs to --at, --from, --cron and --calendar; a length of time has no zone"
             )
         }
+    }
+
+    /// Checks that `word`, the first of a command that no "--" precedes, is none of the schedule.
+    ///
+    /// "--at tomorrow 09:00 ls" would run '09:00'.
+    func checkEnd(before word: String) throws {
+        let readers: [(String?, (String) throws -> Void)] = [
+            (at, Self.readDate), (from, Self.readDate),
+            (every, { _ = try TimeSpan(parsing: $0) }), (delay, { _ = try TimeSpan(parsing: $0) }),
+            (cron, { _ = try CronExpression(parsing: $0, zone: .utc) }),
+            (calendar, { _ = try CalendarExpression(parsing: $0, zone: .utc) }),
+        ]
+        let longer = readers.lazy.compactMap { text, read -> String? in
+            guard let text else { return nil }
+            let longer = "\(text) \(word)"
+            // try?: words that do not go together are what is hoped for.
+            return (try? read(longer)).map { longer }
+        }.first
+        guard let longer else { return }
+        throw ValidationError(
+            "is the command '\(word)', or is '\(longer)' the schedule? put the schedule into quotes, "
+                + "and '--' before the command"
+        )
+    }
+
+    private static func readDate(_ text: String) throws {
+        // "4pm + 3 days" goes on.
+        if text.hasSuffix(" +") { return }
+        _ = try DateExpression.parse(text, now: .now, zone: .local)
     }
 
     /// The zone of the words: `--tz`, else `local`.

@@ -32,7 +32,7 @@ struct Timerctl: AsyncParsableCommand {
             Agenda.self, TimelineCommand.self, Top.self,
             Next.self, Apply.self, Export.self, Backup.self, Doctor.self,
             Explain.self,
-            At.self, Batch.self, Atq.self, Atrm.self, Every.self, Import.self,
+            At.self, Batch.self, Atq.self, Atrm.self, Every.self, Import.self, Complete.self,
         ]
     )
 
@@ -40,7 +40,9 @@ struct Timerctl: AsyncParsableCommand {
     /// arguments that cannot be read.
     static func parsed() -> any AsyncParsableCommand {
         do {
-            var command = try parseAsRoot(arguments(CommandLine.arguments))
+            let arguments = arguments(CommandLine.arguments)
+            try checkVerb(of: arguments)
+            var command = try parseAsRoot(arguments)
             if let command = command as? any AsyncParsableCommand { return command }
             try command.run()
             Glibc.exit(EXIT_SUCCESS)
@@ -70,6 +72,29 @@ struct Timerctl: AsyncParsableCommand {
         }
         let verbs = rest.first == "import" ? 2 : 1
         return rest.prefix(verbs) + common + rest.dropFirst(verbs)
+    }
+
+    /// Answers a misspelt command with the near one.
+    static func checkVerb(of arguments: [String]) throws {
+        guard let verb = arguments.first, !verb.hasPrefix("-") else { return }
+        try check(verb, amongThoseOf: configuration, or: ["help"])
+        guard verb == "import", arguments.count > 1, !arguments[1].hasPrefix("-") else { return }
+        try check(arguments[1], amongThoseOf: Import.configuration, or: [])
+    }
+
+    private static func check(
+        _ verb: String,
+        amongThoseOf configuration: CommandConfiguration,
+        or others: [String]
+    ) throws {
+        var known: [String] = []
+        for command in configuration.subcommands {
+            known += [command.configuration.commandName].compactMap(\.self)
+            known += command.configuration.aliases
+        }
+        if (known + others).contains(verb) { return }
+        let near = Spelling.nearest(to: verb, among: known).map { ", perhaps '\($0)'" } ?? ""
+        throw ValidationError("there is no command '\(verb)'\(near)")
     }
 
     /// Carries out a command and ends the process with its status.

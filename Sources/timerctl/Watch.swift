@@ -40,6 +40,7 @@ struct Watch: AsyncParsableCommand {
         name: .customLong("job"),
         parsing: .upToNextOption,
         help: ArgumentHelp("Only events of these jobs, by ids or names.", valueName: "job"),
+        completion: .jobs,
         transform: { try jobReference($0) }
     )
     var jobs: [JobReference] = []

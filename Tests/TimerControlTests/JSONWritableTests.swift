@@ -18,6 +18,25 @@ import Testing
         }
     }
 
+    @Test("The values of these tests set each field at times, so that none is left out unseen")
+    func everyField() throws {
+        var values = RandomWireValues(seed: 17)
+        // What is known inside the daemon alone is not written.
+        var (fields, set): (Set<String>, Set<String>) = ([], ["Event.owner", "Event.ownerID"])
+        for _ in 0..<200 {
+            for value in [values.run(), try values.job(), values.event()] as [any JSONWritable] {
+                for child in Mirror(reflecting: value).children {
+                    let name = "\(type(of: value)).\(child.label ?? "")"
+                    fields.insert(name)
+                    let mirror = Mirror(reflecting: child.value)
+                    let isNil = mirror.displayStyle == .optional && mirror.children.isEmpty
+                    if !isNil { set.insert(name) }
+                }
+            }
+        }
+        #expect(fields.subtracting(set).isEmpty)
+    }
+
     @Test("A reply's line has its id and its result, an event's line the event")
     func lines() throws {
         var values = RandomWireValues(seed: 15)

@@ -143,6 +143,8 @@ struct RandomWireValues {
         run.systemTime = maybe { $0.dice.isTrue(0.5) ? 0 : .infinity }
         run.peakMemory = maybe { $0.number() }
         run.survivors = maybe { $0.small() }
+        run.failed = maybe { $0.dice.isTrue(0.5) }
+        run.name = maybe { $0.text() }
         run.unread = maybe { $0.text() }
         return run
     }

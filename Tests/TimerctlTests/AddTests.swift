@@ -175,7 +175,7 @@ import TimerControl
             (["--in", "5s", "--"], "no command after '--'"),
             (
                 ["--in", "5s", "--nmae", "x"],
-                "unknown option '--nmae'; a command that begins so goes after '--'"
+                "unknown option '--nmae', perhaps '--name'; a command that begins so goes after '--'"
             ),
             (["--in", "5s", "--replace"], "--replace needs --name"),
             (["--in", "5s", "--count", "0"], "--count is 0, expected a number from 1 upwards"),

@@ -56,9 +56,9 @@ import TimerControl
             ),
             (["add", "--in"], "missing value for '--in <duration>'; see 'timerctl add --help'"),
             (
-                ["show", "x"],
-                "'x' is no id, a number from 1; a job's name goes with --name; "
-                    + "see 'timerctl show --help'"
+                ["show", "0"],
+                "'0' is neither an id, a number from 1, nor a name; a name of digits goes with "
+                    + "--name; see 'timerctl show --help'"
             ),
         ]
     )

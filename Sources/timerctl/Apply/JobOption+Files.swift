@@ -87,24 +87,6 @@ extension JobOption {
 
     /// The name most like a misspelt one; nil where none is like it.
     static func nearest(to word: String) -> String? {
-        let near = inFiles.map { (name: $0.rawValue, edits: edits(from: word, to: $0.rawValue)) }
-            .min { $0.edits < $1.edits }
-        return near.flatMap { $0.edits <= max(1, word.count / 3) ? $0.name : nil }
-    }
-
-    /// How many letters are to be put in, left out or replaced.
-    private static func edits(from word: String, to name: String) -> Int {
-        let (word, name) = (Array(word.lowercased()), Array(name.lowercased()))
-        var row = Array(0...name.count)
-        for (index, letter) in word.enumerated() {
-            var diagonal = index
-            row[0] = index + 1
-            for column in name.indices {
-                let replaced = diagonal + (name[column] == letter ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = min(replaced, diagonal + 1, row[column] + 1)
-            }
-        }
-        return row[name.count]
+        Spelling.nearest(to: word, among: inFiles.map(\.rawValue))
     }
 }

@@ -20,6 +20,7 @@ struct CrossingTableTests {
         /// `text` as it would be of `missing`.
         func asMissing(_ text: String) -> String {
             text.replacing("'\(name)'", with: "'\(Self.missing.name)'")
+                .replacing("'\(tag)'", with: "'\(Self.missing.tag)'")
                 .replacing("no job \(job);", with: "no job \(Self.missing.job);")
                 .replacing("no run \(run);", with: "no run \(Self.missing.run);")
         }

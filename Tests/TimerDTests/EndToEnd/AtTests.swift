@@ -43,6 +43,21 @@ struct AtTests {
         }
     }
 
+    @Test(
+        "A script is typed into a terminal, to its end",
+        .enabled(if: Shell.has("script"), "there is no script(1)")
+    )
+    func terminal() async throws {
+        let folder = try TemporaryFolder()
+        try await DaemonProcess.with { daemon in
+            let typed = try await shell(daemon, in: folder)(
+                #"printf 'echo typed\n\004' | script -qec 'timerctl at +1ms' /dev/null"#
+            )
+            #expect(typed.isDone && typed.output.contains("Ctrl-D on a line of its own ends them"))
+            #expect(try await output(of: "1", daemon) == "typed\n")
+        }
+    }
+
     @Test("A script in a file, from '--shell -', and by batch runs too")
     func otherWays() async throws {
         let folder = try TemporaryFolder()

@@ -281,7 +281,7 @@ struct DamagedRowTests {
             let added = try await Tool.run(
                 environment + [
                     "TIMERD_SOCKET=\(daemon.socket)", DaemonProcess.programs + "/timerctl", "add",
-                    "--cron", "*/10 * * * * *", "--tz", "Moon",
+                    "--cron", "*/10 * * * * *", "--tz", "Moon", "--event",
                 ]
             )
             let bad = added.trimmingCharacters(in: .newlines)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
 import TimerControl
 
@@ -52,6 +53,32 @@ struct HandsTests {
             #expect(none.status == 1)
             #expect(none.errors.contains("there is no job named 'coffee', live or ended"))
             #expect(try await daemon.timerctl("pause", "tea").status == 1, "it has ended")
+        }
+    }
+
+    @Test("The name of a job that has ended is free, for add, apply and import")
+    func freeNames() async throws {
+        let folder = try TemporaryFolder()
+        try await DaemonProcess.with { daemon in
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: folder.path)
+            for name in ["sync", "ping"] {
+                try await daemon.timerctl("add", "--every", "1h", "--name", name, "--", "true")
+                try await daemon.timerctl("invalidate", name)
+            }
+            let imported = try await shell("echo '0 9 * * * sync' | timerctl import crontab -")
+            #expect(imported.output == "3\n", "\(imported.errors)")
+            #expect(
+                try await daemon.timerctl("show", "3", "--json").output.contains(#""name":"sync""#)
+            )
+            let applied = try await shell(
+                "echo 'jobs: {ping: {every: 2h, command: [true]}}' >jobs.yaml"
+                    + " && timerctl apply -f jobs.yaml --label web"
+            )
+            #expect(applied.isDone, "\(applied.errors)")
+            #expect(try await daemon.timerctl("show", "ping").output.contains("every 2h"))
+            try await daemon.timerctl("invalidate", "ping")
+            let added = try await daemon.timerctl("add", "--in", "1h", "--name", "ping", "--event")
+            #expect(added.output == "5\n", "\(added.errors)")
         }
     }
 
@@ -147,6 +174,59 @@ struct HandsTests {
             #expect(again.status == 0)
             #expect(again.errors == "all jobs with the tag 'work' have ended\n")
             #expect(try await daemon.timerctl("pause", "--tag", "work").status == 1)
+        }
+    }
+
+    @Test(
+        "The shell completes names, tags and zones as they are now",
+        .enabled(if: Shell.has("bash"), "there is no bash")
+    )
+    func completion() async throws {
+        let folder = try TemporaryFolder()
+        try await DaemonProcess.with { daemon in
+            for name in ["backup", "base"] {
+                try await daemon.timerctl(
+                    "add",
+                    "--every",
+                    "2h",
+                    "--name",
+                    name,
+                    "--tag",
+                    "n\(name)",
+                    "--",
+                    "true"
+                )
+            }
+            try #"""
+            . ./script
+            c() {
+                COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_POINT=${#COMP_LINE}
+                COMPREPLY=()
+                _timerctl timerctl "${COMP_WORDS[$COMP_CWORD]}" "${COMP_WORDS[$COMP_CWORD - 1]}"
+                echo "${COMPREPLY[*]}"
+            }
+            c timerctl show ba
+            c timerctl invalidate backup b
+            c timerctl logs --name b
+            c timerctl pause --tag nb
+            c timerctl next --tz Europe/Berl
+
+            """#.write(toFile: folder.file("ask"), atomically: false, encoding: .utf8)
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: folder.path)
+            let answer = try await shell(
+                "timerctl --generate-completion-script bash >script && bash ask"
+            )
+            #expect(
+                answer.output == """
+                    backup base
+                    backup base
+                    backup base
+                    nbackup nbase
+                    Europe/Berlin
+
+                    """,
+                "\(answer.errors)"
+            )
         }
     }
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// The refusals of requests for jobs that are not there, or are somebody else's.
+extension ControlError {
+    static func noJob(_ id: JobID) -> Self {
+        Self(.notFound, "there is no job \(id); 'timerctl list --all' shows those that are kept")
+    }
+
+    /// Nothing is changed if one of those that are named is missing.
+    static func noJobs(_ ids: [JobID]) -> Self {
+        guard ids.count > 1 else { return noJob(ids.first ?? JobID(rawValue: 0)) }
+        let told = 20
+        let numbers = ids.prefix(told).map(\.description)
+        let list =
+            ids.count > told
+            ? "\(numbers.joined(separator: ", ")) and \(ids.count - told) more"
+            : "\(numbers.dropLast().joined(separator: ", ")) and \(ids[ids.count - 1])"
+        return Self(
+            .notFound,
+            "there are no jobs \(list); 'timerctl list --all' shows those that are kept"
+        )
+    }
+
+    static func noJob(tagged tag: String) -> Self {
+        Self(.notFound, "no live job has the tag '\(tag)'; 'timerctl list' shows the jobs")
+    }
+
+    static func noKeptJob(named name: String) -> Self {
+        Self(
+            .notFound,
+            "there is no job named '\(name)', live or ended; 'timerctl list --all' shows them"
+        )
+    }
+
+    static func noJob(named name: String) -> Self {
+        Self(.notFound, "there is no live job named '\(name)'; 'timerctl list' shows them")
+    }
+}

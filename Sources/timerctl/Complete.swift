@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import TimerControl
+
+/// `timerctl complete`: what the completions of shells ask for, a word a line.
+struct Complete: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "complete",
+        abstract: "Print the words that shells complete: jobs, tags or zones.",
+        shouldDisplay: false
+    )
+
+    enum Kind: String, ExpressibleByArgument, CaseIterable {
+        /// Names and ids, also of ended jobs.
+        case jobs
+        case tags
+        case zones
+    }
+
+    @Argument(help: "jobs, tags or zones.")
+    var kind: Kind
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        let words: [String]
+        if kind == .zones {
+            words = try Self.zones()
+        } else {
+            var request = ListJobs()
+            request.all = true
+            let daemon = try await Daemon.connect(common)
+            let jobs = try await daemon.jobs(request)
+            words = Self.words(kind, of: jobs)
+        }
+        try Output.write(words.map { $0 + "\n" }.joined())
+    }
+
+    /// Each once; those that a shell would split are left out.
+    static func words(_ kind: Kind, of jobs: [Job]) -> [String] {
+        let all =
+            kind == .tags
+            ? jobs.flatMap { $0.definition.tags ?? [] }
+            : jobs.compactMap(\.definition.name) + jobs.map { "\($0.id)" }
+        var seen: Set<String> = []
+        return all.filter { !$0.contains(where: \.isWhitespace) && seen.insert($0).inserted }
+    }
+
+    /// The names in the database of zones, which lists them in one file.
+    private static func zones() throws(Failure) -> [String] {
+        var folder = "/usr/share/zoneinfo"
+        if let set = getenv("TZDIR"), set.pointee != 0 { folder = String(cString: set) }
+        return zones(
+            in: String(decoding: try InputFile.bytes(of: "\(folder)/tzdata.zi"), as: UTF8.self)
+        )
+    }
+
+    /// The zones ("Z Europe/Berlin ...") and the other names of zones ("L Europe/Berlin Arctic/Longyearbyen").
+    static func zones(in text: String) -> [String] {
+        text.split(separator: "\n").compactMap { line in
+            let words = line.split(separator: " ")
+            return switch words.first {
+            case "Z" where words.count > 1: String(words[1])
+            case "L" where words.count > 2: String(words[2])
+            default: nil
+            }
+        }
+    }
+}
+
+extension CompletionKind {
+    /// Asked for when the user presses Tab: the daemon knows them.
+    static let jobs = shellCommand("timerctl complete jobs 2>/dev/null")
+    static let tags = shellCommand("timerctl complete tags 2>/dev/null")
+    static let zones = shellCommand("timerctl complete zones 2>/dev/null")
+}

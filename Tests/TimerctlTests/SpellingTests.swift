@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("Words that people type") struct SpellingTests {
+    @Test(
+        "A misspelt command is answered with the near one",
+        arguments: [
+            (["lst"], "there is no command 'lst', perhaps 'list'"),
+            (["invaldate", "2"], "there is no command 'invaldate', perhaps 'invalidate'"),
+            (["psuse"], "there is no command 'psuse', perhaps 'pause'"),
+            (["frobnicate"], "there is no command 'frobnicate'"),
+            (["import", "crntab", "-"], "there is no command 'crntab', perhaps 'crontab'"),
+        ]
+    )
+    func verbs(arguments: [String], message: String) {
+        let error = #expect(throws: ValidationError.self) {
+            try Timerctl.checkVerb(of: arguments)
+        }
+        #expect(error?.message == message)
+    }
+
+    @Test(
+        "The names that other programs have for a command are understood",
+        arguments: [
+            (["ls"], "list"), (["rm", "2"], "invalidate"), (["cancel", "2"], "invalidate"),
+            (["run", "2"], "fire"), (["history"], "runs"), (["log", "2"], "logs"),
+        ]
+    )
+    func aliases(arguments: [String], name: String) throws {
+        try Timerctl.checkVerb(of: arguments)
+        let command = try Timerctl.parseAsRoot(arguments)
+        #expect(type(of: command).configuration.commandName == name)
+    }
+
+    @Test(
+        "Every command passes, and what asks for help",
+        arguments: [[], ["--help"], ["help", "x"]]
+    )
+    func others(arguments: [String]) throws {
+        try Timerctl.checkVerb(of: arguments)
+    }
+
+    @Test(
+        "How many letters differ; two that changed places are one",
+        arguments: [
+            ("list", "list", 0), ("lsit", "list", 1), ("lis", "list", 1), ("lists", "list", 1),
+            ("past", "list", 2), ("", "list", 4), ("LIST", "list", 0),
+        ]
+    )
+    func edits(word: String, name: String, count: Int) {
+        #expect(Spelling.edits(from: word, to: name) == count)
+    }
+
+    @Test("A misspelt option of add is answered with the near one")
+    func options() {
+        expectUsageError(
+            "unknown option '--nmae', perhaps '--name'; a command that begins so goes after '--'"
+        ) { try Add.parse(["--every", "5s", "--nmae", "x", "ls"]) }
+        expectUsageError(
+            "unknown option '--evrey=5s', perhaps '--every'; a command that begins so goes after '--'"
+        ) { try Add.parse(["--evrey=5s", "ls"]) }
+    }
+
+    @Test(
+        "Stars that the shell expanded are asked to be quoted",
+        arguments: ["Makefile", "0", "*"]
+    )
+    func stars(field: String) {
+        expectUsageError(
+            "--cron '\(field)' is one field; put all of them into quotes, for the shell expands '*'"
+        ) { try Add.parse(["--cron", field, "*", "*", "*", "*", "ls"]) }
+    }
+
+    @Test(
+        "A schedule without quotes does not become a command",
+        arguments: [
+            (["--at", "tomorrow", "09:00", "ls"], "09:00", "tomorrow 09:00"),
+            (["--in", "1h", "30min", "ls"], "30min", "1h 30min"),
+            (["--calendar", "*-*-*", "09:00", "ls"], "09:00", "*-*-* 09:00"),
+            (["--at", "4pm", "+", "3", "days"], "+", "4pm +"),
+        ]
+    )
+    func schedule(arguments: [String], word: String, longer: String) throws {
+        expectUsageError(
+            "is the command '\(word)', or is '\(longer)' the schedule? put the schedule into quotes, "
+                + "and '--' before the command"
+        ) { try Add.parse(arguments) }
+        let apart = [arguments[0], arguments[1], "--"] + arguments.dropFirst(2)
+        #expect(try Add.parse(apart).command == Array(arguments.dropFirst(2)))
+    }
+
+    @Test("Shells complete names, ids, tags and zones")
+    func completions() throws {
+        let jobs = [
+            job {
+                $0.definition.name = "backup"
+                $0.definition.tags = ["a", "b c"]
+            },
+            job { $0.definition.tags = ["a", "d"] },
+        ]
+        #expect(Complete.words(.jobs, of: jobs) == ["backup", "2"])
+        #expect(Complete.words(.tags, of: jobs) == ["a", "d"])
+        let text =
+            "# version\nR x 1 2\nZ Europe/Berlin 0:53 - LMT\n1 E CE%sT\nL Europe/Berlin Arctic/Longyearbyen\n"
+        #expect(Complete.zones(in: text) == ["Europe/Berlin", "Arctic/Longyearbyen"])
+    }
+}
