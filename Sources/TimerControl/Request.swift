@@ -53,7 +53,7 @@ public enum Request: Hashable, Sendable {
 /// `job.add`: one definition, or several under `jobs` of which all are added or none.
 public struct AddJobs: Hashable, Sendable {
     public var definitions: [JobDefinition]
-    /// A live job of the same owner and name is invalidated in the same transaction.
+    /// A live job of the same owner and name becomes what is said here.
     public var replace: Bool
     /// Whether they came as `jobs: [...]`, so that the answer is a list as well.
     public var isList: Bool

@@ -32,7 +32,6 @@ public struct JobsReply: Codable, Hashable, Sendable {
 /// `job.apply`: the jobs as they stand, in the order of the request.
 public struct ApplyReply: Codable, Hashable, Sendable {
     public var invalidated: [Job]
-    /// For a job whose schedule changed, the job that took its place.
     public var changed: [Job]
     public var added: [Job]
     /// Jobs that were invalidated as well but do not fit into the reply; nil if all fit.

@@ -21,7 +21,7 @@ struct JobOptions: ParsableArguments {
     @Option(.whilePid) var whilePid: StatedOption?
     @Flag(.whileConnected) var whileConnected = false
 
-    @Flag(help: "Take the place of your live job of that --name.")
+    @Flag(help: "Make your live job of that --name this one; it keeps its id and its history.")
     var replace = false
 
     @Option(.cwd) var cwd: String?

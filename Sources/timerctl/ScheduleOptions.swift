@@ -46,6 +46,11 @@ struct ScheduleOptions: ParsableArguments {
         }
     }
 
+    /// Checks that there is one kind of schedule at most, for a command that may leave it as it is.
+    func checkOne() throws {
+        if [delay, at, every, cron, calendar].contains(where: { $0 != nil }) { try check() }
+    }
+
     /// Checks that `word`, the first of a command that no "--" precedes, is none of the schedule.
     ///
     /// "--at tomorrow 09:00 ls" would run '09:00'.

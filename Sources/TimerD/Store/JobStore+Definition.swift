@@ -46,13 +46,21 @@ extension JobStore {
         try insertTags(new.definition.tags, of: id, owner)
     }
 
-    /// Writes what the job is from now on; its name stays.
+    /// Writes what the job is from now on; nobody else has its name.
     func updateDefinition(of job: StoredJob, to new: NewJob) throws {
+        let (old, name) = (job.definition.name, new.definition.name)
         try database.prepare(SQL.updateDefinition).run(
             job.id,
             new.text.definition,
-            new.text.userInfo
+            new.text.userInfo,
+            name
         )
+        if let old, old != name {
+            try database.prepare(SQL.deleteName).run(job.ownerID, old, job.id)
+        }
+        if let name, old != name {
+            try database.prepare(SQL.insertName).run(job.ownerID, name, job.id)
+        }
         try deleteTags(of: job)
         try insertTags(new.definition.tags, of: job.id, job.ownerID)
     }
@@ -129,12 +137,15 @@ extension JobStore.SQL {
         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         """
     static let updateDefinition = """
-        UPDATE job_definitions SET definition = ?2, user_info = ?3 WHERE job_id = ?1
+        UPDATE job_definitions SET definition = ?2, user_info = ?3, name = ?4 WHERE job_id = ?1
         """
     static let definition = "SELECT definition FROM job_definitions WHERE job_id = ?1"
     /// In place of the ended job that has the name.
     static let insertName =
         "INSERT OR REPLACE INTO job_names (owner_id, name, job_id) VALUES (?1, ?2, ?3)"
+    static let deleteName = """
+        DELETE FROM job_names WHERE owner_id = ?1 AND name = ?2 AND job_id = ?3
+        """
     static let releaseName = "UPDATE job_names SET live = 0 WHERE owner_id = ?1 AND name = ?2"
     static let insertTag = """
         INSERT OR IGNORE INTO job_tags (owner_id, tag, job_id) VALUES (?1, ?2, ?3)

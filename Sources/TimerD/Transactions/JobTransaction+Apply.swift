@@ -98,11 +98,10 @@ extension JobTransaction {
                 "job \(job.id) is \(job.state); only a job that is scheduled or paused can change"
             )
         }
-        guard job.definition.name == new.definition.name else {
-            throw ControlError(
-                .invalidParams,
-                "job \(job.id) keeps its name, \(job.definition.name.map { "'\($0)'" } ?? "none")"
-            )
+        if let name = new.definition.name, name != job.definition.name,
+            let holder = try jobs.id(named: name, owner: job.ownerID)
+        {
+            throw ControlError(.nameTaken, "job \(holder) has the name '\(name)'")
         }
         guard !job.definition.isTied else {
             throw ControlError(

@@ -14,8 +14,8 @@ struct Apply: AsyncParsableCommand {
             The files are YAML or JSON: a label, and jobs by name, each in the words of 'add'. \
             Jobs that carry the label are compared with them: new ones are added, others changed \
             or removed, and no other job is touched. All of it happens or nothing. A changed job \
-            keeps its id, its history and its next date, unless its schedule is another one. \
-            Applying twice changes nothing.
+            keeps its id and its history, and with the same schedule its next date. Applying \
+            twice changes nothing.
 
             Examples:
               timerctl apply -f jobs.yaml --dry-run

@@ -20,8 +20,8 @@ struct ApplyPlan {
         var declared: DeclaredJob
         var job: Job
         var fields: [FieldChange]
-        /// Whether a new job, with dates of its own, takes its place.
-        var isReplaced: Bool
+        /// Whether its dates are others from then on.
+        var isRedated: Bool
     }
 
     struct FieldChange: Hashable {
@@ -98,7 +98,7 @@ struct ApplyPlan {
             let name = option.rawValue
             fields.append(FieldChange(name: name, old: old[name], new: new[name]))
         }
-        let isReplaced = !job.definition.hasDates(of: declared.definition, now: now, zone: zone)
+        let isRedated = !job.definition.hasDates(of: declared.definition, now: now, zone: zone)
         // Said, it counts; where it was said before and is not any more, it is over; else it is the
         // business of whoever pauses.
         let isPaused = job.state == .paused
@@ -116,7 +116,7 @@ struct ApplyPlan {
             return
         }
         changes.append(
-            Change(declared: declared, job: job, fields: fields, isReplaced: isReplaced)
+            Change(declared: declared, job: job, fields: fields, isRedated: isRedated)
         )
     }
 }

@@ -13,7 +13,7 @@ enum PlanText {
             add("+ \(job.name): \(sentence(job.definition))", .green)
         }
         for change in plan.changes {
-            let note = change.isReplaced ? "; a new job takes its place" : ""
+            let note = change.isRedated ? "; with other dates" : ""
             add("~ \(change.declared.name) (job \(change.job.id)\(note))", .yellow)
             for field in change.fields { add("    \(sentence(field))", nil) }
         }

@@ -326,7 +326,7 @@ import TimerControl
     @Test(
         "What cannot be applied is refused with the reason",
         arguments: [
-            (Self.definition { $0.name = "other" }, "job 1 keeps its name, 'sync'"),
+            (Self.definition { $0.name = "other" }, "job 1 has the name 'other'"),
             (
                 Self.definition { $0.whileConnected = true },
                 "change[0]: 'whilePid' and 'whileConnected' are accepted by job.add alone"
@@ -336,6 +336,7 @@ import TimerControl
     )
     func refusals(new: JobDefinition, message: String) async throws {
         try await TestScheduler.with { test in
+            _ = try await add(test, Self.definition { $0.name = "other" })
             let job = try await add(test, Self.definition())
             let answer = await test.handler().handle(.applyJobs(revision(job, new)), from: 0)
             guard case .failure(let error) = answer else {

@@ -124,6 +124,7 @@ enum AllStatements {
         ("JobStore.SQL.definition", JobStore.SQL.definition),
         ("JobStore.SQL.delete", JobStore.SQL.delete),
         ("JobStore.SQL.deleteBoot", JobStore.SQL.deleteBoot),
+        ("JobStore.SQL.deleteName", JobStore.SQL.deleteName),
         ("JobStore.SQL.deleteTag", JobStore.SQL.deleteTag),
         ("JobStore.SQL.deleteTags", JobStore.SQL.deleteTags),
         ("JobStore.SQL.deleteTarget", JobStore.SQL.deleteTarget),

@@ -148,12 +148,12 @@ import TimerControl
 
     @Test("Another schedule, or a command where there was none, is another job")
     func replaced() throws {
-        for (text, isReplaced) in [
+        for (text, isRedated) in [
             ("every: 6s", true), ("every: 5s, command: ls", true), ("every: 5s, nice: 1", false),
             ("cron: '* * * * *'", true),
         ] {
             let plan = try plan("a: {\(text)}", [live(1, "a")])
-            #expect(plan.changes.map(\.isReplaced) == [isReplaced], "\(text)")
+            #expect(plan.changes.map(\.isRedated) == [isRedated], "\(text)")
         }
     }
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import TimerControl
+
+/// `timerctl change`: a job that goes on as something else.
+struct Change: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "change",
+        abstract: "Change a job: its schedule, its command, any option of add.",
+        discussion: """
+            What is not stated stays as it is. The job keeps its id and its history, also with \
+            another schedule; then 'fires' and --count begin anew. Runs in progress go on as they \
+            began. Tags and variables that are stated take the place of all that were there.
+
+            Examples:
+              timerctl change backup --every 2h
+              timerctl change backup --timeout 10min --unset retries
+              timerctl change 2 --tz Europe/Paris
+              timerctl change report -- /usr/local/bin/report --full
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp("The id or name of a job.", valueName: "job"),
+        completion: .jobs,
+        transform: { try jobReference($0) }
+    )
+    var reference: JobReference
+
+    @OptionGroup(title: "Schedule")
+    var schedule: ScheduleOptions
+
+    @OptionGroup
+    var job: JobOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Take an option away, as if it had never been said.",
+            valueName: "option"
+        ),
+        completion: .list(JobOption.allCases.filter { !$0.isOfSchedule }.map(\.rawValue)),
+        transform: { try JobOption.unsettable($0) }
+    )
+    var unset: [JobOption] = []
+
+    @Argument(
+        parsing: .postTerminator,
+        help: ArgumentHelp("The program and its arguments, after '--'.", valueName: "command")
+    )
+    var command: [String] = []
+
+    mutating func validate() throws {
+        if job.replace { throw ValidationError("--replace belongs to 'add'") }
+        try schedule.checkOne()
+        try job.check(command: command)
+    }
+
+    func run() async throws {
+        let script = job.runs.shell == "-" ? try JobScript.standardInput() : nil
+        let daemon = try await Daemon.connect(job.common)
+        let old = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
+        let changed = try ChangedDefinition(
+            of: old.definition,
+            schedule,
+            job,
+            unset: unset,
+            command: command,
+            now: .now,
+            local: .local,
+            script: script
+        )
+        for note in changed.notes { Output.complain("note: \(note)") }
+        let revision = JobRevision(id: old.id, definition: changed.definition)
+        try await daemon.change(revision, json: job.common.json) { new in
+            job.quiet ? nil : new.nextFireSentence(in: .local)
+        }
+    }
+}
+
+extension Daemon {
+    /// Makes a job what is said, and prints it; `sentence` goes to standard error.
+    func change(
+        _ revision: JobRevision,
+        json: Bool,
+        sentence: (Job) -> String?
+    ) async throws {
+        let request = Request.applyJobs(ApplyJobs(change: [revision]))
+        let answer: Answer<ApplyReply>
+        do {
+            answer = try await ask(request, for: ApplyReply.self)
+        } catch {
+            // Its place among others says nothing where it is the only one.
+            throw Failure(error.status, error.message.replacing("change[0]: ", with: ""))
+        }
+        guard let job = answer.value.changed.first else { return }
+        try Output.write(json ? answer.jsonLines("changed") : "\(job.title): changed\n")
+        if let sentence = sentence(job) { Output.tell(sentence) }
+    }
+}
+
+extension Job {
+    /// "next fire in 5 s, at 09:00:05", or what it is instead.
+    func nextFireSentence(in zone: Zone) -> String {
+        guard state == .scheduled else { return "it is \(state)" }
+        guard let date = nextFire else { return "fires when the machine starts" }
+        let dates = LocalDate(now: .now, zone: zone)
+        return "next fire \(dates.distance(date)), \(dates.phrase(date))"
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("change, rename, copy", .timeLimit(.minutes(2)))
+struct ChangeCommandTests {
+    @Test("A job keeps its id and its history, whatever of it is changed")
+    func change() async throws {
+        try await DaemonProcess.with { daemon in
+            let words = [
+                "add", "--every", "1h", "--name", "tick", "--", "sh", "-c", "echo $0", "old",
+            ]
+            _ = try await daemon.timerctl(words)
+            #expect(try await daemon.timerctl("fire", "--wait", "tick").status == 0)
+            let changed = try await daemon.timerctl(
+                "change",
+                "tick",
+                "--cron",
+                "0 9 * * *",
+                "--tz",
+                "UTC",
+                "--timeout",
+                "5s"
+            )
+            #expect(changed.output == "job 1 (tick): changed\n")
+            #expect(changed.errors.hasPrefix("next fire in "))
+            #expect(changed.errors.contains("at 09:00:00"))
+            let job = try await daemon.job(1)
+            #expect(job["timeout"] == .string("5s"))
+            #expect(job["schedule"]?["cron"] == .string("0 9 * * *"))
+            #expect(try await daemon.timerctl("runs", "tick").output.contains("exit 0"))
+            #expect(try await daemon.timerctl("logs", "tick").output == "old\n")
+            try await daemon.timerctl("change", "1", "--", "echo", "new")
+            #expect(try await daemon.timerctl("fire", "--wait", "tick").status == 0)
+            #expect(try await daemon.timerctl("logs", "tick").output == "new\n")
+            let refused = try await daemon.timerctl("change", "1", "--count", "0")
+            #expect(refused.status == 64)
+            let gone = try await daemon.timerctl("change", "nobody", "--every", "1s")
+            #expect(gone.status == 1)
+            #expect(gone.errors.contains("'nobody'"))
+        }
+    }
+
+    @Test("A name goes to one live job at a time; the old one is free")
+    func rename() async throws {
+        try await DaemonProcess.with { daemon in
+            for name in ["a", "b"] {
+                try await daemon.timerctl("add", "--every", "1h", "--name", name, "--", "true")
+            }
+            let taken = try await daemon.timerctl("rename", "a", "b")
+            #expect(taken.status == 1)
+            #expect(taken.errors == "timerctl: job 2 has the name 'b'\n")
+            let renamed = try await daemon.timerctl("rename", "a", "c")
+            #expect(renamed.output == "job 1 (c): changed\n")
+            #expect(try await daemon.job(1)["name"] == .string("c"))
+            #expect(try await daemon.timerctl("show", "a").status == 1)
+            #expect(try await daemon.timerctl("rename", "b", "a").status == 0)
+            #expect(try await daemon.timerctl("copy", "c", "b").output == "3\n")
+            #expect(try await daemon.job(3)["command"] == .array([.string("true")]))
+            await daemon.end(9)
+            try await daemon.start()
+            let names = try await daemon.timerctl("list").output
+            for line in ["1  c ", "2  a ", "3  b "] { #expect(names.contains(line), "\(names)") }
+            #expect(
+                try await daemon.timerctl("add", "--in", "1h", "--name", "c", "--event").status == 1
+            )
+        }
+    }
+}
