@@ -56,18 +56,33 @@ extension Zone {
     /// Looks at the environment, the link and its file at each call, and follows the link anew once it
     /// leads elsewhere; a chain of links at each call. Not in the middle of `setenv` on another thread.
     public static var local: Zone {
-        if let value = environment("TZ") {
-            let name = value.hasPrefix(":") ? String(value.dropFirst()) : value
-            if name.hasPrefix("/") {
-                return ZoneCache.shared.table(path: name, name: ZoneCache.shared.name(ofPath: name))
-                    .map(Zone.init(table:)) ?? .utc
-            }
-            // As in the C library, "UTC+2" lies west, and what cannot be read, or is empty, is UTC.
-            do { return try Zone(named: name) } catch { return Zone(posix: name) ?? .utc }
-        }
+        // As in the C library, what cannot be read is UTC; `localMistake` says so.
+        if let value = environment("TZ") { return ofEnvironment(value) ?? .utc }
         let path = "/etc/localtime"
         return ZoneCache.shared.table(path: path, name: ZoneCache.shared.name(ofPath: path))
             .map(Zone.init(table:)) ?? .utc
+    }
+
+    /// What is wrong with `$TZ`, for which `local` is UTC; nil where it names a zone, and where it is empty or not set.
+    public static var localMistake: ScheduleError? {
+        guard let value = environment("TZ"), !value.isEmpty, ofEnvironment(value) == nil else {
+            return nil
+        }
+        return ScheduleError(
+            .badZone,
+            "TZ is '\(value)', which is no time zone; accepted are 'UTC', the names in \(folder), such as "
+                + "'Europe/Berlin', paths of such files, and POSIX TZ strings, such as 'CET-1CEST'"
+        )
+    }
+
+    private static func ofEnvironment(_ value: String) -> Zone? {
+        let name = value.hasPrefix(":") ? String(value.dropFirst()) : value
+        if name.hasPrefix("/") {
+            return ZoneCache.shared.table(path: name, name: ZoneCache.shared.name(ofPath: name))
+                .map(Zone.init(table:))
+        }
+        // As in the C library, "UTC+2" lies west.
+        do { return try Zone(named: name) } catch { return Zone(posix: name) }
     }
 
     private static var folder: String {

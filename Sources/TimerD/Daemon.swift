@@ -3,6 +3,7 @@
 import Glibc
 import Locks
 public import Logging
+import Schedules
 public import ServiceLifecycle
 import TimerControl
 
@@ -44,6 +45,12 @@ public struct Daemon: Service {
             parts = try await DaemonParts.start(configuration, manager, log: log) { loss.note($0) }
         } catch {
             throw DaemonError(starting: error)
+        }
+        if let mistake = Zone.localMistake {
+            log.warning(
+                "words of dates that name no zone are in UTC",
+                metadata: ["error": "\(mistake.message)"]
+            )
         }
         log.info(
             "ready",

@@ -45,6 +45,7 @@ struct Timerctl: AsyncParsableCommand {
             try checkVerb(of: arguments)
             var command = try parseAsRoot(arguments)
             if let command = command as? any AsyncParsableCommand { return command }
+            try LocalTime.check(for: command)
             try command.run()
             Glibc.exit(EXIT_SUCCESS)
         } catch {
@@ -102,6 +103,7 @@ struct Timerctl: AsyncParsableCommand {
     static func carryOut(_ command: any AsyncParsableCommand) async -> Never {
         var command = command
         do {
+            try LocalTime.check(for: command)
             try await command.run()
             Glibc.exit(EXIT_SUCCESS)
         } catch {

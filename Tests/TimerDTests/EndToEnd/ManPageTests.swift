@@ -127,7 +127,7 @@ struct ManPageTests {
         for command in commands {
             let section = parts.first { $0.hasPrefix(command.commandName + "\n") }
             #expect(section != nil, "\(command.commandName) has no section")
-            let isShort = ["at", "batch", "every"].contains(command.commandName)
+            let isShort = ["at", "batch", "change", "every"].contains(command.commandName)
             let missing = missing(
                 command,
                 from: common + (section ?? "") + (isShort ? add : "")
