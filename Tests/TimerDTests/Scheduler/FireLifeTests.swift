@@ -100,8 +100,8 @@ extension FireLifeTests {
         .eventClaimed: """
         date:                                        fired > fired | | fired
         place success failure unstarted:             cannot come
-        invalidate kill pause back replace:          none > none | |
-        resume hand restart crash:                   claimed > fired | | fired
+        invalidate kill pause back:                  none > none | |
+        resume hand replace restart crash:           claimed > fired | | fired
         skip:                                        skipped(skip) > skipped(skip) | | skipped
         move:                                        none > skipped(moved) | | skipped
         ahead:           skipped(clockStepped) > skipped(clockStepped) | | skipped
@@ -119,7 +119,7 @@ extension FireLifeTests {
         hand:                                        claimed > skipped(overlap) | x | skipped
         skip:                                        skipped(skip) > skipped(skip) | | skipped
         move:                                        none > skipped(moved) | x | skipped
-        replace:                                     none > none | new |
+        replace:                                     claimed > done | new | fired, exited
         ahead:           skipped(clockStepped) > skipped(clockStepped) | | skipped
         """,
         .ready: """
@@ -131,14 +131,15 @@ extension FireLifeTests {
         hand:                                        running > skipped(overlap) | x | skipped
         skip:                                        skipped(skip) > skipped(skip) | | skipped
         move:                                        none > skipped(moved) | x | skipped
-        replace:                                     none > none | new |
+        replace:                                     running > done | new | fired, exited
         ahead:           skipped(clockStepped) > skipped(clockStepped) | | skipped
         """,
         .waitingForPlace: """
         date pause resume skip ahead back:           waiting(place) > done | x | fired, exited
         place:                                       running > done | x | fired, exited
         success failure unstarted:                   cannot come
-        invalidate kill replace: skipped(invalidated) > skipped(invalidated) | | skipped
+        invalidate kill:         skipped(invalidated) > skipped(invalidated) | | skipped
+        replace:                                     waiting(place) > done | new | fired, exited
         hand:                               refused, waiting(place) > done | x | fired, exited
         move:                                        waiting(place) > done | x x | fired, exited
         restart crash:                               done > done | x | fired, exited
@@ -148,14 +149,16 @@ extension FireLifeTests {
         place:                                       cannot come
         success:                                     running > done | x x | fired, exited
         failure unstarted restart crash:             waiting(run) > done | x x x | fired, exited
-        invalidate kill replace: skipped(invalidated) > skipped(invalidated) | x | skipped
+        invalidate kill:         skipped(invalidated) > skipped(invalidated) | x | skipped
+        replace:                                     waiting(run) > done | x new | fired, exited
         hand:                               refused, waiting(run) > done | x x | fired, exited
         move:                                        waiting(run) > done | x x x | fired, exited
         """,
         .waitingForRetry: """
         date:                                running > done | x x | fired, exited, exited
         place success failure unstarted:     cannot come
-        invalidate kill replace:             done > done | x | fired, exited
+        invalidate kill:                     done > done | x | fired, exited
+        replace:                          waiting(retry) > done | x new | fired, exited, exited
         pause resume skip ahead back:        waiting(retry) > done | x x | fired, exited, exited
         restart crash:                       waiting(retry) > done | x x | fired, exited, exited
         hand:                       refused, waiting(retry) > done | x x | fired, exited, exited
@@ -166,7 +169,8 @@ extension FireLifeTests {
         ahead back:             waiting(onFailure) > done | x notify | fired, exited, notify exited
         place:                  running > done | x notify | fired, exited, notify exited
         success failure unstarted:           cannot come
-        invalidate kill replace:             done > done | x | fired, exited
+        invalidate kill:                     done > done | x | fired, exited
+        replace:                waiting(onFailure) > done | x notify | fired, exited, notify exited
         hand move:    waiting(onFailure) > done | x notify x | fired, exited, notify exited
         restart crash:          done > done | x notify | fired, exited, notify exited
         """,
@@ -204,7 +208,7 @@ extension FireLifeTests {
         date invalidate kill pause resume skip:      skipped(skip) > skipped(skip) | | skipped
         ahead back restart crash:                    skipped(skip) > skipped(skip) | | skipped
         hand move:                                   skipped(skip) > skipped(skip) | x | skipped
-        replace:                                     skipped(skip) > skipped(skip) | new | skipped
+        replace:                                     claimed > done | new | skipped, fired, exited
         """,
     ]
 }
