@@ -13,8 +13,10 @@ extension CommandFire {
         case beginning
         /// That row is on disk. If a change of its job is under way, the command begins after it, unless the
         /// change ends the job.
-        case ready(RunningCommand)
-        case running(RunningCommand)
+        ///
+        /// Indirect, as the next: those that wait are many, and are not to take the room of a run.
+        indirect case ready(RunningCommand)
+        indirect case running(RunningCommand)
     }
 }
 

@@ -14,13 +14,16 @@ extension Scheduler {
         // the job.
         guard canNumber else { return awaitNumbers(for: id) }
         armed.stopTimer(of: id)
+        let owner = entry.job.owner.uid
+        // Behind others of its user: what it is to do is looked at in its turn. What only has to start is to come
+        // through at once, however many are due with it.
+        if !isItsTurn, !entry.hasHadTurn, turns.isBehind(owner) { return awaitTurn(entry) }
         let moment = clock.now()
         let now = moment.reading(of: entry.job.clock)
         let isQueued = fires.queued(of: id) != nil
         let step = entry.step(at: now, isRunning: fires.isBusy(id), isQueued: isQueued)
         if step == .wait { return wait(for: id, at: now) }
         if step == .waitForRun { return }
-        let owner = entry.job.owner.uid
         if isItsTurn {
             if !entry.hasHadTurn { turns.spend(owner, at: moment.elapsed) }
         } else {
