@@ -13,7 +13,8 @@ struct Apply: AsyncParsableCommand {
         discussion: """
             The files are YAML or JSON: a label, and jobs by name, each in the words of 'add'. \
             Jobs that carry the label are compared with them: new ones are added, others changed \
-            or removed, and no other job is touched. All of it happens or nothing. A changed job \
+            or removed, and no other job is touched. All of it happens or nothing; what is more than \
+            one request holds, 1 MiB or 10,000 jobs, is tried and then done in parts. A changed job \
             keeps its id and its history, and with the same schedule its next date. Applying \
             twice changes nothing.
 
