@@ -40,6 +40,10 @@ struct start {
 // Everything from here to `run` runs in the child, which has none of the other threads that a PAM module may have made
 // in its caller. So it makes only system calls, and changes ids by bare ones: glibc's functions would ask each thread
 // that it knows of (nptl(7)).
+//
+// It is on a stack of its own, and may be anybody, so the address sanitizer looks elsewhere: it would warn at each
+// `_exit`, in a file that this user may not write.
+#pragma clang attribute push(__attribute__((no_sanitize("address"))), apply_to = function)
 
 static _Noreturn void give_up(int status, const struct cspawn_report *report) {
     // The pipe is empty, so this writes all of it or nothing: pipe(7).
@@ -237,6 +241,8 @@ static int run(void *argument) {
     end_with_caller(start->caller);
     execute(plan);
 }
+
+#pragma clang attribute pop
 
 // A fork into the control group, which is cheaper than to enter it: clone3(2). -1 where the kernel, or whatever
 // filters its calls, does not do that.
