@@ -33,6 +33,10 @@ public enum Limits {
     public static let misfireLimit = 10_000
     /// Dates that one `job.skip` drops.
     public static let skip = 10_000
+    /// What one user's uploads hold: jobs, bytes, and parts.
+    public static let uploadJobs = 100_000
+    public static let uploadBytes = 33_554_432
+    public static let uploadParts = 1000
     /// Jobs or runs on one page of a list, and dates of one preview.
     public static let page = 1000
 }

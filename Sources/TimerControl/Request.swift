@@ -24,6 +24,9 @@ public enum Request: Hashable, Sendable {
     case metrics
     case backUp(BackUp)
     case checkDatabase
+    case putPart(PutPart)
+    case listUploads
+    case dropUpload(String)
 
     /// The name of each request on the wire.
     public enum Method: String, CaseIterable, Sendable {
@@ -47,6 +50,9 @@ public enum Request: Hashable, Sendable {
         case metrics = "daemon.metrics"
         case backUp = "daemon.backup"
         case checkDatabase = "daemon.check"
+        case putPart = "upload.put"
+        case listUploads = "upload.list"
+        case dropUpload = "upload.drop"
     }
 }
 
@@ -78,18 +84,24 @@ public struct ApplyJobs: Hashable, Sendable {
     public var add: [JobDefinition]
     /// Whether the changes are tried and then undone.
     public var dryRun: Bool
+    /// The upload whose parts are the changes, in place of the lists; it is over once they are made.
+    public var upload: String?
 
     public init(
         invalidate: [JobID] = [],
         change: [JobRevision] = [],
         add: [JobDefinition] = [],
-        dryRun: Bool = false
+        dryRun: Bool = false,
+        upload: String? = nil
     ) {
+        self.upload = upload
         self.invalidate = invalidate
         self.change = change
         self.add = add
         self.dryRun = dryRun
     }
+
+    public var count: Int { invalidate.count + change.count + add.count }
 }
 
 /// A new definition for a live job: on the wire its fields, with the job's id among them.

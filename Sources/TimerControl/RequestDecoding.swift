@@ -67,6 +67,13 @@ extension Request {
         case .checkDatabase:
             try parameters.checkNames(among: [])
             self = .checkDatabase
+        case .putPart: self = .putPart(try PutPart(parameters))
+        case .listUploads:
+            try parameters.checkNames(among: [])
+            self = .listUploads
+        case .dropUpload:
+            try parameters.checkNames(among: ["upload"])
+            self = .dropUpload(try parameters.upload())
         }
     }
 }
@@ -105,12 +112,28 @@ extension AddJobs {
 }
 
 extension ApplyJobs {
+    private static let lists: Set = ["invalidate", "change", "add"]
+
     fileprivate init(_ parameters: Parameters) throws(ControlError) {
-        try parameters.checkNames(among: ["invalidate", "change", "add", "dryRun"])
-        self.init(
-            invalidate: (try parameters.optional([JobID].self, "invalidate") ?? []).eachOnce,
-            dryRun: try parameters.optional(Bool.self, "dryRun") ?? false
-        )
+        try parameters.checkNames(among: Self.lists.union(["dryRun", "upload"]))
+        let dryRun = try parameters.optional(Bool.self, "dryRun") ?? false
+        guard parameters.members["upload"] == nil else {
+            if let list = Self.lists.intersection(parameters.members.keys).min() {
+                throw ControlError(
+                    .invalidParams,
+                    "expected at most one of 'upload', '\(list)'; both are given"
+                )
+            }
+            self.init(dryRun: dryRun, upload: try parameters.upload())
+            return
+        }
+        try self.init(listsOf: parameters)
+        self.dryRun = dryRun
+    }
+
+    /// The lists among `parameters`, with one job or more.
+    fileprivate init(listsOf parameters: Parameters) throws(ControlError) {
+        self.init(invalidate: (try parameters.optional([JobID].self, "invalidate") ?? []).eachOnce)
         if let list = parameters.members["change"] {
             for (part, definition) in try Parameters.definitions(list, "change", besides: ["id"]) {
                 change.append(
@@ -121,7 +144,6 @@ extension ApplyJobs {
         if let list = parameters.members["add"] {
             add = try Parameters.definitions(list, "add").map(\.definition)
         }
-        let count = invalidate.count + change.count + add.count
         guard count > 0 else {
             throw ControlError(
                 .invalidParams,
@@ -133,7 +155,7 @@ extension ApplyJobs {
     }
 
     /// Refuses to do two things to one job.
-    private func requireEachOnce() throws(ControlError) {
+    public func requireEachOnce() throws(ControlError) {
         var seen: Set<JobID> = []
         for id in invalidate + change.map(\.id) where !seen.insert(id).inserted {
             throw ControlError(
@@ -144,7 +166,30 @@ extension ApplyJobs {
     }
 }
 
+extension PutPart {
+    fileprivate init(_ parameters: Parameters) throws(ControlError) {
+        try parameters.checkNames(among: ["upload", "part", "invalidate", "change", "add"])
+        let part = try parameters.required(Int.self, "part")
+        try checkRange(part, 0...Limits.uploadParts - 1, "part")
+        self.init(
+            upload: try parameters.upload(),
+            part: part,
+            jobs: try ApplyJobs(listsOf: parameters)
+        )
+    }
+}
+
 extension Parameters {
+    /// The name of an upload.
+    fileprivate func upload() throws(ControlError) -> String {
+        let name = try required(String.self, "upload")
+        guard (1...Limits.name).contains(name.utf8.count) else {
+            let found = name.isEmpty ? "empty" : "\(name.utf8.count) bytes"
+            throw .wrong("upload", found, "a name of 1 to \(Limits.name) bytes")
+        }
+        return name
+    }
+
     /// The definitions in a list, each with the parameters that it was read from.
     fileprivate static func definitions(
         _ list: JSONValue,

@@ -26,6 +26,9 @@ extension Request {
         case .metrics: .metrics
         case .backUp: .backUp
         case .checkDatabase: .checkDatabase
+        case .putPart: .putPart
+        case .listUploads: .listUploads
+        case .dropUpload: .dropUpload
         }
     }
 
@@ -44,7 +47,7 @@ extension Request {
     private func parameters() throws -> JSONValue? {
         switch self {
         case .addJobs(let request): try request.parameters()
-        case .applyJobs(let request): try request.parameters()
+        case .applyJobs(let request): .object(try request.members())
         case .getJob(let job), .fireJob(let job): .object(job.members)
         case .listJobs(let request): try JSONValue(encoding: request)
         case .invalidateJobs(let request):
@@ -63,7 +66,14 @@ extension Request {
         case .subscribe(let request): try JSONValue(encoding: request)
         case .previewSchedule(let request): try JSONValue(encoding: request)
         case .backUp(let request): try JSONValue(encoding: request)
-        case .status, .metrics, .checkDatabase: nil
+        case .putPart(let request):
+            .object(
+                try request.jobs.members().merging([
+                    "upload": .string(request.upload), "part": .integer(Int64(request.part)),
+                ]) { $1 }
+            )
+        case .dropUpload(let name): .object(["upload": .string(name)])
+        case .status, .metrics, .checkDatabase, .listUploads: nil
         }
     }
 }
@@ -85,7 +95,7 @@ extension AddJobs {
 }
 
 extension ApplyJobs {
-    fileprivate func parameters() throws -> JSONValue {
+    fileprivate func members() throws -> [String: JSONValue] {
         var members: [String: JSONValue] = [:]
         if !invalidate.isEmpty {
             members["invalidate"] = .array(invalidate.map { .integer($0.rawValue) })
@@ -102,7 +112,8 @@ extension ApplyJobs {
         }
         if !add.isEmpty { members["add"] = .array(try add.map { try JSONValue(encoding: $0) }) }
         if dryRun { members["dryRun"] = .bool(true) }
-        return .object(members)
+        if let upload { members["upload"] = .string(upload) }
+        return members
     }
 }
 

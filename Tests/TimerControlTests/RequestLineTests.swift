@@ -57,6 +57,16 @@ import TimerControl
                     dryRun: true
                 )
             ),
+            .applyJobs(ApplyJobs(upload: "big")),
+            .applyJobs(ApplyJobs(dryRun: true, upload: "big")),
+            .putPart(
+                PutPart(
+                    upload: "big",
+                    part: 999,
+                    jobs: ApplyJobs(invalidate: [JobID(rawValue: 1)], add: [plain])
+                )
+            ),
+            .listUploads, .dropUpload("big"),
             .getJob(.id(JobID(rawValue: 1))), .getJob(.name("a")),
             .listJobs(list), .listJobs(ListJobs()),
             .invalidateJobs(InvalidateJobs(.ids([JobID(rawValue: 1), JobID(rawValue: 2)]))),

@@ -109,6 +109,24 @@ CREATE TABLE zone_rules (
     source BLOB NOT NULL
 ) STRICT;
 
+-- Parts of a change that is more than one request holds, until they are done together, or a day old.
+CREATE TABLE upload_parts (
+    -- Never given twice: who has read the parts can tell that they are still the same.
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner_id INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    part INTEGER NOT NULL,
+    -- How many jobs it ends, changes and adds.
+    jobs INTEGER NOT NULL,
+    kept_at_us INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    -- A request of job.apply, as on the wire.
+    request BLOB NOT NULL,
+    UNIQUE (owner_id, name, part)
+) STRICT;
+
+CREATE INDEX upload_parts_by_date ON upload_parts (kept_at_us);
+
 -- The jobs by rules that are over. A fire writes nothing of it.
 CREATE INDEX jobs_by_zone_rules ON jobs (zone_rules_id) WHERE zone_rules_id IS NOT NULL;
 

@@ -6,7 +6,10 @@ import TimerControl
 extension CommandHandler {
     /// `job.apply`: checks every definition, then ends, changes and adds, all or none.
     func applyJobs(_ request: ApplyJobs, _ caller: Caller) async throws -> Answer {
-        try await applyJobs(request, try changes(of: request, caller), caller)
+        if let upload = request.upload {
+            return try await applyUpload(upload, dryRun: request.dryRun, caller)
+        }
+        return try await applyJobs(request, try changes(of: request, caller), caller)
     }
 
     /// The changes to make, each definition checked; changes nothing yet.

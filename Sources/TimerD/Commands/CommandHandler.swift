@@ -52,7 +52,10 @@ struct CommandHandler: Sendable {
         case .addJobs(let request):
             let jobs = Result { try newJobs(of: request, caller) }
             return { await outcome { try await addJobs(request, jobs.get(), caller) } }
-        case .applyJobs(let request):
+        case .putPart(let part):
+            let checked = Result { try check(part, caller) }
+            return { await outcome { try await putPart(part, checked.get(), caller) } }
+        case .applyJobs(let request) where request.upload == nil:
             let checked = Result { try changes(of: request, caller) }
             return {
                 await outcome {
@@ -99,6 +102,9 @@ struct CommandHandler: Sendable {
         case .addJobs(let request): try await addJobs(request, caller)
         case .applyJobs(let request):
             try await scheduler.detour(of: caller) { try await applyJobs(request, caller) }
+        case .putPart(let part): try await putPart(part, try check(part, caller), caller)
+        case .listUploads: try await listUploads(caller)
+        case .dropUpload(let name): try await dropUpload(name, caller)
         case .getJob(let reference): try await getJob(reference, caller)
         case .listJobs(let filter): try await listJobs(filter, caller)
         case .invalidateJobs(let request): try await invalidateJobs(request, caller)

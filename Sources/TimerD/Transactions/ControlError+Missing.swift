@@ -34,6 +34,13 @@ extension ControlError {
         )
     }
 
+    static func noUpload(_ name: String) -> Self {
+        Self(
+            .notFound,
+            "there is no upload '\(name)' of yours; 'upload.put' begins one, and its parts are kept for a day"
+        )
+    }
+
     static func noJob(named name: String) -> Self {
         Self(.notFound, "there is no live job named '\(name)'; 'timerctl list' shows them")
     }

@@ -8,6 +8,8 @@ struct JobChanges: Sendable {
     var invalidate: [JobID]
     var change: [(id: JobID, to: NewJob)]
     var add: [NewJob]
+    /// The upload that they come from, which they end; nil for a request of its own.
+    var upload: ReadUpload?
 
     /// The jobs that exist and are touched.
     var touched: JobSelection { .ids(invalidate + change.map(\.id)) }
@@ -33,6 +35,7 @@ extension JobTransaction {
         caller: Caller
     ) throws -> AppliedChanges {
         var applied = AppliedChanges()
+        if let upload = changes.upload { try take(upload, of: owners.id(of: caller.owner)) }
         applied.invalidated = try change(.ids(changes.invalidate), .invalidate, caller: caller)
         let own = try owners.id(of: caller.owner)
         applied.changed = try requiringSpace(for: caller.owner, own) { transaction in

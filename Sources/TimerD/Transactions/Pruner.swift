@@ -15,7 +15,7 @@ struct RetentionLimits: Hashable, Sendable {
     var eventsMaxAge = TimeSpan.seconds(30 * 86_400)
 
     /// Nothing that happens from now on is too old before that time has passed.
-    var shortestAge: TimeSpan { min(historyMaxAge, eventsMaxAge) }
+    var shortestAge: TimeSpan { min(historyMaxAge, eventsMaxAge, JobTransaction.uploadAge) }
 }
 
 /// How far a daemon has come with removing old rows.
@@ -68,6 +68,7 @@ struct Pruner {
             try? EventLog(database).oldest(limit: 1).isEmpty
             && FireStore(database).oldest(after: FireID(rawValue: 0), limit: 1).isEmpty
             && JobStore(database).firstEnd(from: .distantPast) == nil
+            && UploadStore(database).oldest() == nil
         return isEmpty ?? false
     }
 
@@ -78,9 +79,10 @@ struct Pruner {
     /// Removes one piece.
     mutating func prune() throws -> Step {
         guard try countEvents(), try pruneUsers(), let event = try pruneEvents(),
-            let fire = try pruneFires(), let job = try pruneJobs(), try pruneWords()
+            let fire = try pruneFires(), let job = try pruneJobs(), let part = try pruneUploads(),
+            try pruneWords()
         else { return .more }
-        return .done(next: min(event, fire, job))
+        return .done(next: min(event, fire, job, part))
     }
 
     /// Counts on from where the last piece stopped; whether that was all.
@@ -186,6 +188,20 @@ struct Pruner {
         }
         let next = try transaction.jobs.firstEnd(from: keptSince)
         return (next ?? moment.wall) + age
+    }
+
+    /// - Returns: when the next one is too old; nil where there is more to do now.
+    private mutating func pruneUploads() throws -> Timestamp? {
+        let store = UploadStore(transaction.database)
+        while let oldest = try store.oldest() {
+            let end = oldest.keptAt + JobTransaction.uploadAge
+            guard end <= moment.wall else { return end }
+            try store.delete(oldest.id)
+            // A part may be 1 MiB, as much as sixteen runs' output.
+            budget.spend(runs: 16)
+            if budget.isSpent { return nil }
+        }
+        return moment.wall + JobTransaction.uploadAge
     }
 
     /// - Returns: whether nothing more can be removed.

@@ -94,8 +94,15 @@ struct RequestLoad: Hashable, Sendable {
         case .addJobs(let request):
             self.init(changing: request.definitions.count, telling: lineBytes)
         case .applyJobs(let request):
-            let count = request.add.count + request.change.count + request.invalidate.count
-            self.init(changing: count, telling: lineBytes)
+            // How many jobs an upload has is not known yet; the reply has their ids.
+            if request.upload != nil {
+                self.init(kind: .bulk, bytes: 8 * Limits.uploadJobs)
+            } else {
+                self.init(changing: request.count, telling: lineBytes)
+            }
+        case .putPart: self.init(kind: .bulk, bytes: Self.row)
+        case .dropUpload: self.init(kind: .write, bytes: Self.row)
+        case .listUploads: self.init(kind: .lookup, bytes: 16 * Self.row)
         case .invalidateJobs(let request): self.init(changing: request.jobs)
         case .pauseJobs(let jobs), .resumeJobs(let jobs): self.init(changing: jobs)
         case .skipJobs(let request):
@@ -140,6 +147,7 @@ extension Request {
         case .addJobs(let request): request.definitions.count > RequestLoad.manyDefinitions
         case .applyJobs(let request):
             request.add.count + request.change.count > RequestLoad.manyDefinitions
+        case .putPart: true
         case .previewSchedule: true
         default: false
         }
@@ -155,10 +163,11 @@ extension Request {
     var isRead: Bool {
         switch self {
         case .getJob, .listJobs, .listRuns, .getRun, .readOutput, .previewSchedule, .status,
-            .metrics:
+            .metrics, .listUploads:
             true
         case .addJobs, .applyJobs, .invalidateJobs, .setFireDate, .fireJob, .pauseJobs, .resumeJobs,
-            .skipJobs, .killRun, .subscribe, .backUp, .checkDatabase:
+            .skipJobs, .killRun, .subscribe, .backUp, .checkDatabase,
+            .putPart, .dropUpload:
             false
         }
     }

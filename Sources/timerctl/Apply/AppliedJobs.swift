@@ -50,10 +50,31 @@ struct AppliedJobs {
         return [user.name, "\(user.uid)"]
     }
 
-    /// Sends a part of the plan to the daemon; returns each job as a line of JSON.
+    /// Has the daemon do the plan, all of it or nothing; returns each job as a line of JSON.
     ///
     /// - Throws: what the daemon refuses, with the place in the file.
-    func send(_ part: ApplyPart, dryRun: Bool) async throws(Failure) -> String {
+    func send(
+        _ parts: [ApplyPart],
+        dryRun: Bool,
+        _ progress: Progress
+    ) async throws -> String {
+        switch parts.count {
+        case 0: return ""
+        case 1:
+            let lines = try await send(parts[0], dryRun: dryRun)
+            progress.advance(by: parts[0].count)
+            return lines
+        default:
+            let upload = try JobUpload(parts.map(\.request), to: daemon)
+            try await upload.send(progress) { parts[$0].placed($1) }
+            let whole = ApplyPart.joined(parts)
+            let reply = try await upload.apply(dryRun: dryRun) { whole.placed($0) }
+            return lines("invalidated", reply.invalidated) + lines("changed", reply.changed)
+                + lines("added", reply.added)
+        }
+    }
+
+    private func send(_ part: ApplyPart, dryRun: Bool) async throws(Failure) -> String {
         var request = part.request
         request.dryRun = dryRun
         let answer: Answer<JSONValue>
@@ -79,5 +100,10 @@ struct AppliedJobs {
         return jobs.map {
             JSONValue.object(["action": .string(action), "job": job($0)]).jsonText + "\n"
         }.joined()
+    }
+
+    /// The same of jobs of which the ids alone are told.
+    private func lines(_ action: String, _ ids: [JobID]) -> String {
+        lines(action, .array(ids.map { .object(["id": .integer($0.rawValue)]) }))
     }
 }

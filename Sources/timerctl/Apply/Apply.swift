@@ -13,10 +13,9 @@ struct Apply: AsyncParsableCommand {
         discussion: """
             The files are YAML or JSON: a label, and jobs by name, each in the words of 'add'. \
             Jobs that carry the label are compared with them: new ones are added, others changed \
-            or removed, and no other job is touched. All of it happens or nothing; what is more than \
-            one request holds, 1 MiB or 10,000 jobs, is tried and then done in parts. A changed job \
-            keeps its id and its history, and with the same schedule its next date. Applying \
-            twice changes nothing.
+            or removed, and no other job is touched. All of it happens or nothing, up to 100,000 \
+            jobs and 32 MiB. A changed job keeps its id and its history, and with the same schedule \
+            its next date. Applying twice changes nothing.
 
             Examples:
               timerctl apply -f jobs.yaml --dry-run
@@ -84,33 +83,26 @@ struct Apply: AsyncParsableCommand {
             Output.tell("note: \(job.place): the date of '\(job.name)' has passed; not added")
         }
         let parts = try ApplyPart.parts(of: plan)
-        // Several parts are tried first, so that a refused part does not leave another one done.
-        if dryRun || parts.count > 1 { try await send(parts, applied, dryRun: true) }
+        if dryRun { try await send(parts, applied) }
         if !common.json { try Output.write(PlanText.text(of: plan, for: .current)) }
         if dryRun {
             if exitCode, !plan.isEmpty { throw ExitCode(2) }
             return
         }
         try confirm(plan)
-        try await send(parts, applied, dryRun: false)
+        try await send(parts, applied)
         if !plan.isEmpty { Output.tell(PlanText.summary(of: plan, isDone: true)) }
     }
 
-    private func send(_ parts: [ApplyPart], _ applied: AppliedJobs, dryRun: Bool) async throws {
+    private func send(_ parts: [ApplyPart], _ applied: AppliedJobs) async throws {
         let total = parts.reduce(0) { $0 + $1.count }
-        let isShown = common.json && dryRun == self.dryRun
         let lines = try await Progress.show(
             dryRun ? "trying" : "applying",
             of: total
         ) { progress in
-            var lines = ""
-            for part in parts {
-                lines += try await applied.send(part, dryRun: dryRun)
-                progress.advance(by: part.count)
-            }
-            return lines
+            try await applied.send(parts, dryRun: dryRun, progress)
         }
-        if isShown { try Output.write(lines) }
+        if common.json { try Output.write(lines) }
     }
 
     /// Asks before jobs are removed, if input and errors are on a terminal.

@@ -2,7 +2,7 @@
 
 import TimerControl
 
-/// As much of a plan as one request holds; the daemon does all of it or nothing.
+/// As much of a plan as one request holds.
 struct ApplyPart {
     private(set) var request = ApplyJobs()
     /// Where the jobs of `request.change` and `request.add` are declared.
@@ -36,6 +36,16 @@ struct ApplyPart {
             parts[parts.count - 1].added.append(declared)
         }
         return parts.filter { $0.count > 0 }
+    }
+
+    /// All of them as one, for which no request has room: what the daemon says of an upload is said of it.
+    static func joined(_ parts: [Self]) -> Self {
+        var whole = Self()
+        for part in parts {
+            whole.changed += part.changed
+            whole.added += part.added
+        }
+        return whole
     }
 
     /// Begins another part if the last one has no room.

@@ -73,10 +73,7 @@ struct Importer {
             do {
                 let daemon = try await owner.connect(options.common)
                 let own = try await named(jobs.filter { $0.owner == owner }, daemon)
-                for part in try Self.parts(of: own) {
-                    added += try await add(part, daemon)
-                    progress.advance(by: part.count)
-                }
+                added += try await add(try Self.parts(of: own), daemon, progress)
                 await daemon.client.close()
             } catch {
                 let failure = Failure(answering: error)
@@ -85,6 +82,32 @@ struct Importer {
             }
         }
         return added
+    }
+
+    /// Adds the jobs of one owner, all or none.
+    private func add(
+        _ parts: [[ImportedJob]],
+        _ daemon: Daemon,
+        _ progress: Progress
+    ) async throws -> [(job: Job, json: String)] {
+        guard let first = parts.first else { return [] }
+        guard parts.count > 1 else {
+            let added = try await add(first, daemon)
+            progress.advance(by: added.count)
+            return added
+        }
+        let requests = parts.map { ApplyJobs(add: $0.map(\.definition)) }
+        let upload = try JobUpload(requests, to: daemon)
+        try await upload.send(progress) { sentence($1, parts[$0], list: "add") }
+        let all = parts.flatMap(\.self)
+        let ids = try await upload.apply { sentence($0, all, list: "add") }.added
+        let jobs = Dictionary(
+            try await live(daemon).map { ($0.id, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        return try ids.compactMap { jobs[$0] }.map {
+            ($0, try JSONValue(encoding: $0).jsonText + "\n")
+        }
     }
 
     /// Adds as many jobs as one request holds.
@@ -99,7 +122,7 @@ struct Importer {
             return zip(answer.value.jobs, lines).map { ($0, $1) }
         } catch {
             // The daemon's "jobs[3]: ..." is replaced by the job's line in the source.
-            throw Failure(error.status, sentence(error.message, jobs))
+            throw Failure(error.status, sentence(error.message, jobs, list: "jobs"))
         }
     }
 
@@ -143,9 +166,9 @@ struct Importer {
         }
     }
 
-    private func sentence(_ message: String, _ jobs: [ImportedJob]) -> String {
+    private func sentence(_ message: String, _ jobs: [ImportedJob], list: String) -> String {
         for (index, job) in jobs.enumerated() {
-            let prefix = "jobs[\(index)]: "
+            let prefix = "\(list)[\(index)]: "
             if message.hasPrefix(prefix) {
                 return "\(job.place): \(message.dropFirst(prefix.count))"
             }

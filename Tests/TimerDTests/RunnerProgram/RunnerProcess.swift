@@ -51,8 +51,11 @@ final class RunnerProcess {
         return peer
     }
 
+    /// Whether it has never had more memory than such a runner needs; a sanitizer's own is not told apart.
+    var hasStayedSmall: Bool { get throws { try Machine.isSlow || peakKilobytes < 8 << 10 } }
+
     /// The most memory that it had so far.
-    var peakKilobytes: Int {
+    private var peakKilobytes: Int {
         get throws {
             let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
             let peak = status.split(separator: "\n").first { $0.hasPrefix("VmHWM") }

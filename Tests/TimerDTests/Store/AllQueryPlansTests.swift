@@ -24,6 +24,8 @@ import Testing
     private static let scans = [
         "JobStore.SQL.targets": "the jobs that are tied to a process, each, at the start",
         "EventLog.SQL.oldest": "the oldest of all events, in their order, up to its LIMIT",
+        "UploadStore.SQL.oldest":
+            "the oldest of all parts, in the order of their dates, up to its LIMIT",
         "Queries.SQL.dueJobs(false, false)": "a filter on all jobs, by who may see all",
     ]
 

@@ -8,7 +8,7 @@ enum AllStatements {
     static let byName: [String: String] = Dictionary(
         uniqueKeysWithValues: [
             daemonState, eventLog, eventWords, fireStore, jobStore, outbox, owners, queries,
-            runStore, zoneRuleStore, dueJobs, runLists,
+            runStore, uploadStore, zoneRuleStore, dueJobs, runLists,
         ].flatMap(\.self)
     )
 
@@ -50,6 +50,15 @@ enum AllStatements {
         ("EventLog.SQL.oldestOfOwner", EventLog.SQL.oldestOfOwner),
         ("EventLog.SQL.prunedThrough", EventLog.SQL.prunedThrough),
         ("EventLog.SQL.prunedThroughOfOwner", EventLog.SQL.prunedThroughOfOwner),
+    ]
+
+    private static let uploadStore = [
+        ("UploadStore.SQL.delete", UploadStore.SQL.delete),
+        ("UploadStore.SQL.deletePart", UploadStore.SQL.deletePart),
+        ("UploadStore.SQL.insert", UploadStore.SQL.insert),
+        ("UploadStore.SQL.oldest", UploadStore.SQL.oldest),
+        ("UploadStore.SQL.parts", UploadStore.SQL.parts),
+        ("UploadStore.SQL.request", UploadStore.SQL.request),
     ]
 
     private static let eventWords = [

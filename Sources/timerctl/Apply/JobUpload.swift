@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// A change that is more than one request holds: its parts are sent one after another, then done as one.
+///
+/// The daemon keeps what has come for a day, under a name that the same parts have again: the same command after
+/// a broken connection goes on where that one ended.
+struct JobUpload {
+    let daemon: Daemon
+    let name: String
+    private let parts: [ApplyJobs]
+
+    init(_ parts: [ApplyJobs], to daemon: Daemon) throws {
+        self.daemon = daemon
+        self.parts = parts
+        var digest: UInt64 = 0xcbf2_9ce4_8422_2325
+        for part in parts {
+            // FNV-1a.
+            for byte in try Request.applyJobs(part).line(id: nil) {
+                digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3
+            }
+        }
+        name = "timerctl-" + String(digest, radix: 16)
+    }
+
+    /// Sends the parts that the daemon does not have yet.
+    ///
+    /// `progress` counts the jobs. `placed`: the daemon's message on a part, with the place in the source.
+    /// - Throws: what the daemon refuses; then it keeps none of them.
+    func send(
+        _ progress: Progress,
+        placed: (_ part: Int, _ message: String) -> String
+    ) async throws(Failure) {
+        let there = try await daemon.ask(.listUploads, for: UploadsReply.self).value.uploads
+            .first { $0.name == name }
+        let known = Set(there?.parts ?? [])
+        for (index, jobs) in parts.enumerated() {
+            if !known.contains(index) {
+                let part = PutPart(upload: name, part: index, jobs: jobs)
+                try await asking { message in
+                    placed(index, message)
+                } body: { () throws(Failure) in
+                    _ = try await daemon.ask(.putPart(part), for: UploadReply.self)
+                }
+            }
+            progress.advance(by: jobs.count)
+        }
+    }
+
+    /// Does all of it or nothing; a trial keeps nothing of the parts either.
+    func apply(
+        dryRun: Bool = false,
+        placed: (String) -> String
+    ) async throws(Failure) -> UploadedReply {
+        let request = Request.applyJobs(ApplyJobs(dryRun: dryRun, upload: name))
+        return try await asking(placed) { () throws(Failure) in
+            let reply = try await daemon.ask(request, for: UploadedReply.self).value
+            if dryRun { _ = try await daemon.ask(.dropUpload(name), for: UploadReply.self) }
+            return reply
+        }
+    }
+
+    /// What is refused would be refused again: its parts go.
+    private func asking<Value>(
+        _ placed: (String) -> String,
+        body: () async throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        do {
+            return try await body()
+        } catch {
+            guard error.isRefusal else { throw error }
+            // try?: there may be none yet, and what stays goes in a day.
+            _ = try? await daemon.ask(.dropUpload(name), for: UploadReply.self)
+            throw Failure(error.status, placed(error.message))
+        }
+    }
+}
