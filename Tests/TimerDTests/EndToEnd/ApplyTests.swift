@@ -220,7 +220,7 @@ import TimerControl
             #expect(applied.output.split(separator: "\n").count == 10_500)
             #expect(applied.output.hasPrefix(#"{"action":"added","job":{"id":1}}"#))
             let twice = try await daemon.timerctl("apply", "-f", file)
-#expect(twice.status == 0 && twice.errors == "", "there is nothing to do")
+            #expect(twice.status == 0 && twice.errors == "", "there is nothing to do")
             let done: UploadsReply = try await client.call(.listUploads)
             #expect(done.uploads.isEmpty)
         }
