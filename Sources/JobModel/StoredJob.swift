@@ -32,6 +32,8 @@ package struct StoredJob: Sendable {
     }
     /// Which name and userInfo `definition` has, of those that the job has had.
     package var revision: Int64 = 1
+    /// Grows with each change of the definition, from 1.
+    package var definitionRevision: Int64 = 1
     package var policy: JobPolicy
     /// Why it is held; nil for a job that is not.
     package var held: String?
@@ -163,8 +165,11 @@ package struct StoredJob: Sendable {
         hasUnreadUserInfo: Bool = false,
         ahead: [ClaimAhead]? = [],
         told: Int = 0,
-        rules: ZoneRulesID? = nil
+        rules: ZoneRulesID? = nil,
+        definitionRevision: Int64 = 1
     ) {
+        self.definitionRevision = definitionRevision
+
         self.id = id
         self.owner = owner
         self.ownerID = ownerID

@@ -27,6 +27,8 @@ public struct Job: Hashable, Sendable {
     public var stored: JSONValue?
     /// What became of its newest date that has come; only in a list that was asked for it.
     public var last: Run?
+    /// Grows with each change of the definition, from 1.
+    public var revision: Int64 = 1
     package var sharedDefinition: SharedDefinition
     /// On the wire its fields stand among the ones above.
     public var definition: JobDefinition {
@@ -89,7 +91,7 @@ public struct Job: Hashable, Sendable {
 extension Job: Codable {
     enum CodingKeys: String, CodingKey, CaseIterable {
         case id, owner, state, fireDate, dueDate, movedFrom, fires, addedAt, endedAt, endReason
-        case last, held, stored
+        case last, held, stored, revision
     }
 
     public init(from decoder: any Decoder) throws {
@@ -107,6 +109,7 @@ extension Job: Codable {
         last = try container.decodeIfPresent(Run.self, forKey: .last)
         held = try container.decodeIfPresent(String.self, forKey: .held)
         stored = try container.decodeIfPresent(JSONValue.self, forKey: .stored)
+        revision = try container.decodeIfPresent(Int64.self, forKey: .revision) ?? 1
         sharedDefinition = SharedDefinition(try JobDefinition(from: decoder))
     }
 
@@ -126,5 +129,6 @@ extension Job: Codable {
         try container.encodeIfPresent(last, forKey: .last)
         try container.encodeIfPresent(held, forKey: .held)
         try container.encodeIfPresent(stored, forKey: .stored)
+        if revision != 1 { try container.encode(revision, forKey: .revision) }
     }
 }

@@ -112,6 +112,7 @@ extension Job: JSONWritable {
         case .endReason: writer.member(name, endReason)
         case .last: writer.member(name, last)
         case .held: writer.member(name, held)
+        case .revision: writer.member(name, revision == 1 ? nil : revision)
         case .stored:
             guard let stored else { return }
             writer.key(name)

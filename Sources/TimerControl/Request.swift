@@ -104,14 +104,24 @@ public struct ApplyJobs: Hashable, Sendable {
     public var count: Int { invalidate.count + change.count + add.count }
 }
 
-/// A new definition for a live job: on the wire its fields, with the job's id among them.
+/// A new definition for a live job: on the wire its fields, with the job's `id` and `ifRevision` among them.
 public struct JobRevision: Hashable, Sendable {
     public var id: JobID
     public var definition: JobDefinition
+    /// The job's revision that this is made of; nil for any.
+    ///
+    /// A job that has another by then is not changed.
+    public var ifRevision: Int64?
 
-    public init(id: JobID, definition: JobDefinition) {
+    public init(id: JobID, definition: JobDefinition, ifRevision: Int64? = nil) {
         self.id = id
         self.definition = definition
+        self.ifRevision = ifRevision
+    }
+
+    /// What a job that was read is to become, unless somebody changes it meanwhile.
+    public init(of job: Job, _ definition: JobDefinition) {
+        self.init(id: job.id, definition: definition, ifRevision: job.revision)
     }
 }
 

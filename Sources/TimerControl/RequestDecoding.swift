@@ -135,9 +135,14 @@ extension ApplyJobs {
     fileprivate init(listsOf parameters: Parameters) throws(ControlError) {
         self.init(invalidate: (try parameters.optional([JobID].self, "invalidate") ?? []).eachOnce)
         if let list = parameters.members["change"] {
-            for (part, definition) in try Parameters.definitions(list, "change", besides: ["id"]) {
+            let others: Set = ["id", "ifRevision"]
+            for (part, definition) in try Parameters.definitions(list, "change", besides: others) {
                 change.append(
-                    JobRevision(id: try part.required(JobID.self, "id"), definition: definition)
+                    JobRevision(
+                        id: try part.required(JobID.self, "id"),
+                        definition: definition,
+                        ifRevision: try part.optional(Int64.self, "ifRevision")
+                    )
                 )
             }
         }

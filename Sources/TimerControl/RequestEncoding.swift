@@ -106,6 +106,7 @@ extension ApplyJobs {
                     guard case .object(var fields) = try JSONValue(encoding: revision.definition)
                     else { return .null }
                     fields["id"] = .integer(revision.id.rawValue)
+                    fields["ifRevision"] = revision.ifRevision.map { .integer($0) }
                     return .object(fields)
                 }
             )

@@ -113,6 +113,7 @@ struct RandomWireValues {
         job.held = maybe { $0.text() }
         job.stored = maybe { $0.json() }
         job.last = maybe { $0.run() }
+        job.revision = maybe { $0.number() } ?? 1
         return job
     }
 

@@ -181,7 +181,9 @@ CREATE TABLE job_definitions (
     -- Any JSON value.
     user_info TEXT,
     -- The job's owner, so that counting needs no look at the job, which may be gone.
-    owner_id INTEGER NOT NULL
+    owner_id INTEGER NOT NULL,
+    -- Grows with each change: who has read one can tell that it is still the same.
+    revision INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 
 CREATE TRIGGER definition_changed AFTER UPDATE OF definition, user_info ON job_definitions BEGIN

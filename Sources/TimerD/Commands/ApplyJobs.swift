@@ -20,9 +20,9 @@ extension CommandHandler {
         try requireDistinctNames(request.add, in: "add")
         return JobChanges(
             invalidate: request.invalidate,
-            change: Array(
-                zip(request.change.map(\.id), try checked(revised, caller, in: "change"))
-            ).map { (id: $0, to: $1) },
+            change: zip(request.change, try checked(revised, caller, in: "change")).map {
+                JobChanges.Change(id: $0.id, to: $1, ifRevision: $0.ifRevision)
+            },
             add: try checked(request.add, caller, in: "add")
         )
     }

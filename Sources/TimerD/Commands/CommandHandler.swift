@@ -172,6 +172,7 @@ struct CommandHandler: Sendable {
             view.dueDate = moment.wallDate(due, on: job.clock)
         }
         view.held = job.heldReason
+        view.revision = job.definitionRevision
         if let unread = job.unread {
             // try?: text that is not JSON is shown as a string.
             view.stored =

@@ -11,7 +11,8 @@ enum JobRow {
         jobs.claim_id, jobs.fires, jobs.ended_at_us, jobs.end_reason,
         job_definitions.added_at_us, job_definitions.definition, job_definitions.user_info,
         jobs.moved_from_us, jobs.rows_since_trim, owners.uid, owners.name, jobs.held,
-        job_definitions.name, jobs.due_us, jobs.revision, jobs.zone_rules_id
+        job_definitions.name, jobs.due_us, jobs.revision, jobs.zone_rules_id,
+        job_definitions.revision
         """
     /// The same, but of userInfo only whether there is one: it may be 64 KiB, on pages of its own.
     static let columnsWithoutUserInfo = columns.replacing(
@@ -73,7 +74,8 @@ enum JobRow {
                 storedBytes: row.byteCount(11) + (isUnread ? 0 : row.byteCount(12)),
                 hasUnreadUserInfo: isUnread,
                 ahead: claim == nil ? [] : nil,
-                rules: rules
+                rules: rules,
+                definitionRevision: try row.get(22)
             )
         } catch let error as ControlError {
             return unread(id, row, error.message)
@@ -131,7 +133,8 @@ enum JobRow {
                 dueDate: row.ifReadable(19),
                 rowsSinceTrim: row.ifReadable(14) ?? 0
             ),
-            storedBytes: row.byteCount(11)
+            storedBytes: row.byteCount(11),
+            definitionRevision: row.ifReadable(22) ?? 1
         )
     }
 }

@@ -137,7 +137,8 @@ extension JobStore.SQL {
         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         """
     static let updateDefinition = """
-        UPDATE job_definitions SET definition = ?2, user_info = ?3, name = ?4 WHERE job_id = ?1
+        UPDATE job_definitions
+        SET definition = ?2, user_info = ?3, name = ?4, revision = revision + 1 WHERE job_id = ?1
         """
     static let definition = "SELECT definition FROM job_definitions WHERE job_id = ?1"
     /// In place of the ended job that has the name.

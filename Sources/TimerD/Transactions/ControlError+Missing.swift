@@ -34,6 +34,16 @@ extension ControlError {
         )
     }
 
+    /// `revision`: the one that the change was made of.
+    static func changedMeanwhile(_ job: StoredJob, since revision: Int64) -> Self {
+        let name = job.definition.name.map { " (\($0))" } ?? ""
+        return Self(
+            .conflict,
+            "job \(job.id)\(name) was changed by another request: it has revision \(job.definitionRevision), "
+                + "and this change was made of \(revision); nothing was done, so look at it again and repeat"
+        )
+    }
+
     static func noUpload(_ name: String) -> Self {
         Self(
             .notFound,

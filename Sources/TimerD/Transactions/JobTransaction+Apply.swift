@@ -6,10 +6,17 @@ import TimerControl
 /// What `job.apply` asks for, checked: jobs to end, to change and to add.
 struct JobChanges: Sendable {
     var invalidate: [JobID]
-    var change: [(id: JobID, to: NewJob)]
+    var change: [Change]
     var add: [NewJob]
     /// The upload that they come from, which they end; nil for a request of its own.
     var upload: ReadUpload?
+
+    struct Change: Sendable {
+        var id: JobID
+        var to: NewJob
+        /// See `JobRevision`.
+        var ifRevision: Int64?
+    }
 
     /// The jobs that exist and are touched.
     var touched: JobSelection { .ids(invalidate + change.map(\.id)) }
@@ -39,9 +46,7 @@ extension JobTransaction {
         applied.invalidated = try change(.ids(changes.invalidate), .invalidate, caller: caller)
         let own = try owners.id(of: caller.owner)
         applied.changed = try requiringSpace(for: caller.owner, own) { transaction in
-            try changes.change.map { id, new in
-                try transaction.change(id, to: new, caller: caller)
-            }
+            try changes.change.map { try transaction.make($0, caller: caller) }
         }
         applied.added = try add(changes.add, replace: false, limit: limit)
         return applied
@@ -50,13 +55,13 @@ extension JobTransaction {
     /// Makes the job what `new` says; it keeps its id and its history.
     ///
     /// A job whose schedule stays the same keeps its next date too.
-    private mutating func change(
-        _ id: JobID,
-        to new: NewJob,
-        caller: Caller
-    ) throws -> StoredJob {
+    private mutating func make(_ change: JobChanges.Change, caller: Caller) throws -> StoredJob {
+        let (id, new) = (change.id, change.to)
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: new, caller: caller)
+        if let revision = change.ifRevision, revision != job.definitionRevision {
+            throw ControlError.changedMeanwhile(job, since: revision)
+        }
         let isPaused =
             new.definition.paused
             ?? (job.definition.paused == true ? false : job.state == .paused)
@@ -72,6 +77,7 @@ extension JobTransaction {
         try jobs.updateDefinition(of: job, to: new)
         job.sharedDefinition = new.sharedDefinition
         job.revision = try EventWords(database).revision(of: id)
+        job.definitionRevision += 1
         job.policy = new.policy
         return try goOn(as: job, isPaused: isPaused)
     }

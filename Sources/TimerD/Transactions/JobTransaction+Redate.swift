@@ -38,6 +38,7 @@ extension JobTransaction {
         (job.fireDate, job.movedFrom, job.fires) = (first, nil, 0)
         (job.sharedDefinition, job.policy) = (new.sharedDefinition, new.policy)
         job.revision = try EventWords(database).revision(of: job.id)
+        job.definitionRevision += 1
         return try goOn(as: job, isPaused: isPaused)
     }
 

@@ -24,8 +24,8 @@ struct ApplyPart {
         }
         for change in plan.changes {
             let definition = change.declared.labelled(plan.label)
-            open(&parts, size: try JSONValue(encoding: definition).jsonBytes.count + 32)
-            let revision = JobRevision(id: change.job.id, definition: definition)
+            open(&parts, size: try JSONValue(encoding: definition).jsonBytes.count + 64)
+            let revision = JobRevision(of: change.job, definition)
             parts[parts.count - 1].request.change.append(revision)
             parts[parts.count - 1].changed.append(change.declared)
         }

@@ -43,7 +43,7 @@ enum PlanText {
         return words + (definition.command.map { "  \(command($0))" } ?? "  (event)")
     }
 
-    private static func sentence(_ field: ApplyPlan.FieldChange) -> String {
+    static func sentence(_ field: ApplyPlan.FieldChange) -> String {
         if field.name == "env" { return "env: \(variables(field))" }
         return "\(field.name): \(said(field.old, field.name)) -> \(said(field.new, field.name))"
     }

@@ -72,7 +72,7 @@ struct Change: AsyncParsableCommand {
             script: script
         )
         for note in changed.notes { Output.complain("note: \(note)") }
-        let revision = JobRevision(id: old.id, definition: changed.definition)
+        let revision = JobRevision(of: old, changed.definition)
         try await daemon.change(revision, json: job.common.json) { new in
             job.quiet ? nil : new.nextFireSentence(in: .local)
         }

@@ -35,7 +35,7 @@ struct Rename: AsyncParsableCommand {
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
         var definition = job.definition
         try definition.set(.name, newName.value)
-        let revision = JobRevision(id: job.id, definition: definition)
+        let revision = JobRevision(of: job, definition)
         try await daemon.change(revision, json: common.json) { _ in nil }
     }
 }

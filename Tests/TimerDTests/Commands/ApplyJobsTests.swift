@@ -126,13 +126,50 @@ import TimerControl
             )
             try await test.advance(by: .milliseconds(200))
             let applied = try await test.scheduler.apply(
-                JobChanges(invalidate: [], change: [(job.id, new)], add: []),
+                JobChanges(invalidate: [], change: [.init(id: job.id, to: new)], add: []),
                 caller: TestScheduler.root
             )
             let next = try #require(applied.changed.first)
             try await test.advance(by: .seconds(60))
             #expect(next.id == job.id)
             #expect(test.fired(job.id) == [60, 120])
+        }
+    }
+
+    @Test(
+        "A change of what somebody else has changed meanwhile is refused, and told what was found"
+    )
+    func revisions() async throws {
+        try await TestScheduler.with { test in
+            let job = try await add(test, Self.definition())
+            #expect(job.revision == 1)
+            let first = JobRevision(of: job, Self.definition { $0.command = ["first"] })
+            let changed = try await apply(test, ApplyJobs(change: [first])).changed
+            #expect(changed.map(\.revision) == [2])
+            // Another schedule, and a name: each is a revision.
+            let other = Self.definition(ScheduleWords(every: "20s")) { $0.name = "other" }
+            let second = JobRevision(of: job, other)
+            for isDryRun in [true, false] {
+                await #expect(
+                    throws: ControlError(
+                        .conflict,
+                        "job 1 (sync) was changed by another request: it has revision 2, and this "
+                            + "change was made of 1; nothing was done, so look at it again and repeat"
+                    )
+                ) { try await apply(test, ApplyJobs(change: [second], dryRun: isDryRun)) }
+            }
+            let third = JobRevision(of: changed[0], other)
+            #expect(
+                try await apply(test, ApplyJobs(change: [third])).changed.map(\.revision) == [3]
+            )
+            // Who does not say what it was made of changes what there is.
+            let blind = JobRevision(id: job.id, definition: other)
+            #expect(
+                try await apply(test, ApplyJobs(change: [blind])).changed.map(\.revision) == [4]
+            )
+            let crashed = try await test.crashed()
+            #expect(try await crashed.job(job.id).definitionRevision == 4)
+            try await crashed.close()
         }
     }
 

@@ -10,7 +10,9 @@ struct Shell {
     struct Answer {
         var output: String
         var errors: String
-        var isDone: Bool
+        /// The exit status; nil if it was ended by a signal.
+        var status: Int32?
+        var isDone: Bool { status == 0 }
     }
 
     /// Whether the machine has a program that the build does not need.
@@ -35,7 +37,11 @@ struct Shell {
         return Answer(
             output: result.standardOutput,
             errors: result.standardError,
-            isDone: result.terminationStatus.isSuccess
+            status: result.terminationStatus.exitCode
         )
     }
+}
+
+extension TerminationStatus {
+    fileprivate var exitCode: Int32? { if case .exited(let code) = self { code } else { nil } }
 }

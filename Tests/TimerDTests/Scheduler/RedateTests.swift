@@ -17,7 +17,7 @@ import TimerControl
         var definition = job.definition
         change(&definition)
         let new = try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
-        let changes = JobChanges(invalidate: [], change: [(job.id, new)], add: [])
+        let changes = JobChanges(invalidate: [], change: [.init(id: job.id, to: new)], add: [])
         let applied = try await test.scheduler.apply(changes, caller: TestScheduler.root)
         return try #require(applied.changed.first)
     }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import TimerControl
+
+/// `timerctl edit`: a job in the user's editor.
+struct Edit: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "edit",
+        abstract: "Change a job in your editor; it keeps its id and its history.",
+        discussion: """
+            The job as text, in the words of the files of 'apply'. What is saved is checked: a \
+            mistake opens the editor again, with the reason above the text. Then it is shown what \
+            changes, and done. Where somebody else has changed the job meanwhile, nothing is done. \
+            The editor is $VISUAL, else $EDITOR, else 'editor' or vi.
+
+            Examples:
+              timerctl edit backup
+              EDITOR=nano timerctl edit 2
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp("The id or name of a job.", valueName: "job"),
+        completion: .jobs,
+        transform: { try jobReference($0) }
+    )
+    var reference: JobReference
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        let daemon = try await Daemon.connect(common)
+        let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
+        let edited = try EditedJob(job, now: .now, zone: .local)
+        let editor = try Editor(named: "\(job.id)")
+        var text = edited.text
+        var complaints: [EditedJob.Complaint] = []
+        while true {
+            let new = EditedJob.text(of: try editor.edit(edited.page(text, complaints)))
+            guard new != edited.text else {
+                editor.remove()
+                return Output.tell("\(job.title): no changes")
+            }
+            guard new != text else {
+                // The same mistakes again: the user has given up.
+                for complaint in complaints { Output.complain(complaint.message) }
+                throw Failure(.badData, "nothing was changed; the text is kept in \(editor.path)")
+            }
+            text = new
+            do {
+                try await apply(text, edited, daemon)
+                return editor.remove()
+            } catch let error as Mistakes {
+                complaints = error.all.map { .init(line: $0.place.line, message: $0.message) }
+            } catch let error as Failure where error.isRefusal {
+                complaints = [.init(message: error.message)]
+                let isMeanwhile = try await isChanged(job, daemon)
+                guard !isMeanwhile else {
+                    throw Failure(
+                        error.status,
+                        "\(error.message); the text is kept in \(editor.path)"
+                    )
+                }
+            } catch {
+                Output.tell("the text is kept in \(editor.path)")
+                throw error
+            }
+        }
+    }
+
+    private func apply(_ text: String, _ edited: EditedJob, _ daemon: Daemon) async throws {
+        let definition = try edited.definition(of: text)
+        let changes = edited.changes(to: definition)
+        guard !changes.isEmpty else { return Output.tell("\(edited.job.title): no changes") }
+        try await daemon.change(JobRevision(of: edited.job, definition), json: common.json) { new in
+            for change in changes { Output.tell("    \(Printable.escaped(change))") }
+            return new.nextFireSentence(in: .local)
+        }
+    }
+
+    /// Whether the job is another by now than the one that was edited: no text would be accepted.
+    private func isChanged(_ job: Job, _ daemon: Daemon) async throws -> Bool {
+        let now = try await daemon.ask(.getJob(.id(job.id)), for: JobReply.self).value.job
+        return now.revision != job.revision || !now.state.isLive
+    }
+}

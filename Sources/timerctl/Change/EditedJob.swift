@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A job as text to be edited: its fields as in a file of jobs, and its name among them; pure.
+struct EditedJob {
+    let job: Job
+    /// What the editor shows, below the remarks.
+    let text: String
+    private let now: Timestamp
+    private let zone: Zone
+
+    /// - Throws: 1 for a job that no text can declare.
+    init(_ job: Job, now: Timestamp, zone: Zone) throws(Failure) {
+        var named = job
+        // The text of a job without a name has none.
+        named.definition.name = job.definition.name ?? "unnamed"
+        let file = ExportedFile([named], label: nil)
+        guard let fields = file.jobs.first?.fields, job.state.isLive else {
+            let reason =
+                job.state.isLive
+                ? file.leftOut.first?.reason ?? "it cannot be declared"
+                : "it is \(job.state); only a job that is scheduled or paused can change"
+            throw Failure(.refused, "\(job.title) cannot be edited: \(reason)")
+        }
+        var text = job.definition.name.map { "name: \(YAMLText.string($0))\n" } ?? ""
+        for option in JobOption.inFiles {
+            guard let value = fields[option.rawValue] else { continue }
+            text += "\(option): \(YAMLText.inline(value))\n"
+        }
+        (self.job, self.text, self.now, self.zone) = (job, text, now, zone)
+    }
+
+    /// What is wrong with a text.
+    struct Complaint: Hashable {
+        /// Counted in the text, from 1; nil where it is not about one line.
+        var line: Int?
+        var message: String
+    }
+
+    /// What the editor is given: the text, and above it what to do with it and what is wrong with it.
+    func page(_ text: String, _ complaints: [Complaint] = []) -> String {
+        var remarks = [
+            "\(job.title). It becomes what is saved here; an unchanged text changes nothing."
+        ]
+        if let label = job.label {
+            remarks.append(
+                "It has the label '\(label)': the next 'timerctl apply' of its files makes it what they say."
+            )
+        }
+        if !complaints.isEmpty {
+            let above = remarks.count + 1 + complaints.count
+            remarks.append("Not accepted:")
+            for complaint in complaints {
+                let place = complaint.line.map { "line \($0 + above): " } ?? ""
+                remarks.append(place + complaint.message)
+            }
+        }
+        return remarks.map { Self.mark + Printable.escaped($0) + "\n" }.joined() + text
+    }
+
+    /// Begins a line that is not the user's own comment.
+    private static let mark = "#: "
+
+    /// The text of a page without the remarks.
+    static func text(of page: String) -> String {
+        page.split(separator: "\n", omittingEmptySubsequences: false)
+            .filter { !$0.hasPrefix(mark.dropLast()) }.joined(separator: "\n")
+    }
+
+    /// What the text says the job is to be.
+    ///
+    /// - Throws: `Mistakes`, all of them, each with its line in the text.
+    func definition(of text: String) throws(Mistakes) -> JobDefinition {
+        let place = Place(file: "line", line: 1, column: 1)
+        var name: String?
+        let value: YAMLValue?
+        do throws(Mistake) {
+            value = try YAMLReader.value(of: text, file: "line")
+        } catch {
+            throw Mistakes([error])
+        }
+        guard let value, case .map(var members) = value.content else {
+            throw Mistakes([
+                Mistake(
+                    place: value?.place ?? place,
+                    message: "accepted is a map of a job's fields"
+                )
+            ])
+        }
+        if let index = members.firstIndex(where: { $0.key.text == "name" }) {
+            let given = members.remove(at: index).value
+            guard let text = given.text, !text.isEmpty else {
+                let message = "'name' is \(given.kind), accepted is a name"
+                throw Mistakes([Mistake(place: given.place, message: message)])
+            }
+            name = text
+        }
+        let fields = YAMLValue(place: value.place, content: .map(members))
+        var reader = JobReader(name: name ?? "unnamed", place: value.place, now: now, zone: zone)
+        guard var definition = reader.job(fields)?.definition else {
+            throw Mistakes(reader.mistakes)
+        }
+        definition.name = name
+        if let label = job.label { definition.tags = (definition.tags ?? []) + [Label.tag(label)] }
+        return definition
+    }
+
+    /// What is another in `new`, a line each: "timeout: 10s -> 20s".
+    func changes(to new: JobDefinition) -> [String] {
+        var old = job.definition
+        old.paused = job.state == .paused ? true : nil
+        var changes: [String] = []
+        if old.name != new.name {
+            changes.append("name: \(old.name ?? "(none)") -> \(new.name ?? "(none)")")
+        }
+        let (was, is_) = (
+            JobMeaning(old, now: now, zone: zone), JobMeaning(new, now: now, zone: zone)
+        )
+        for option in JobOption.inFiles where was.values[option] != is_.values[option] {
+            let name = option.rawValue
+            let field = ApplyPlan.FieldChange(
+                name: name,
+                old: old.fields[name],
+                new: new.fields[name]
+            )
+            changes.append(PlanText.sentence(field))
+        }
+        if (old.paused ?? false) != (new.paused ?? false), changes.last?.hasPrefix("paused") != true
+        {
+            changes.append("paused: \(old.paused ?? false) -> \(new.paused ?? false)")
+        }
+        return changes
+    }
+}

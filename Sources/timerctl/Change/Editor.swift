@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A text that the user changes in an editor of their own.
+///
+/// It is in a file that nobody else can read. Whatever happens the file stays, and is named, unless the text is
+/// of no more use.
+struct Editor {
+    let path: String
+    private let command: String
+
+    /// - Throws: 74 where no file can be made.
+    init(named name: String, environment: (String) -> String? = Self.variable) throws(Failure) {
+        command =
+            ["VISUAL", "EDITOR"].lazy.compactMap(environment).first { !$0.isEmpty }
+            ?? Self.standard(environment("PATH") ?? "/usr/bin:/bin")
+        let folder = environment("TMPDIR") ?? "/tmp"
+        // The number only keeps the user's own editors apart: the file must be new.
+        path = "\(folder)/timerctl-\(name)-\(UInt32.random(in: .min ... .max)).yaml"
+        let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard file != -1 else {
+            throw Failure(
+                .inputOutput,
+                "no file for the text can be made in '\(folder)': \(String(cString: strerror(errno)))"
+            )
+        }
+        close(file)
+    }
+
+    private static func variable(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+
+    /// Debian's `editor`, else vi, which POSIX has everywhere.
+    private static func standard(_ path: String) -> String {
+        let folders = path.split(separator: ":")
+        return folders.contains { access("\($0)/editor", X_OK) == 0 } ? "editor" : "vi"
+    }
+
+    /// The text as the user leaves it.
+    ///
+    /// - Throws: 74 where the editor ends with another status than 0, or the file cannot be read or written.
+    func edit(_ text: String) throws(Failure) -> String {
+        guard let file = fopen(path, "we") else { throw failure("cannot be written") }
+        let isWritten = fputs(text, file) >= 0
+        guard fclose(file) == 0, isWritten else { throw failure("cannot be written") }
+        // The shell, because the variable may hold options; it waits, and leaves Ctrl-C to the editor.
+        let status = system("\(command) \(ShellWords.joined([path]))")
+        guard status == 0 else {
+            throw Failure(
+                .inputOutput,
+                "the editor '\(command)' ended with status \(status >> 8 & 0xFF); nothing was changed, "
+                    + "and the text is kept in \(path)"
+            )
+        }
+        let bytes = try InputFile.bytes(of: path, atMost: 4 << 20)
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Failure(.badData, "the text is not UTF-8; it is kept in \(path)")
+        }
+        return text
+    }
+
+    func remove() { unlink(path) }
+
+    private func failure(_ what: String) -> Failure {
+        Failure(.inputOutput, "'\(path)' \(what): \(String(cString: strerror(errno)))")
+    }
+}
