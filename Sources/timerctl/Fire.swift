@@ -18,11 +18,12 @@ struct Fire: AsyncParsableCommand {
             Examples:
               timerctl fire 2
               timerctl fire --wait 2 && echo it went well
+              timerctl fire --tag reports
             """,
         aliases: ["run", "trigger"]
     )
 
-    @OptionGroup var jobs: JobArguments
+    @OptionGroup var jobs: JobSelectionArguments
 
     @Flag(help: "Wait until the command has ended, and end as it did; for one job.")
     var wait = false
@@ -30,17 +31,24 @@ struct Fire: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     mutating func validate() throws {
-        if wait, jobs.references.count != 1 {
-            throw ValidationError("--wait is for one job; \(jobs.references.count) are named")
+        guard wait else { return }
+        if jobs.tag != nil || jobs.owner != nil {
+            throw ValidationError("--wait is for one job; --tag and --owner may mean several")
+        }
+        if references.count != 1 {
+            throw ValidationError("--wait is for one job; \(references.count) are named")
         }
     }
 
+    private var references: [JobReference] { jobs.name.map { [.name($0)] } ?? jobs.jobs }
+
     func run() async throws {
-        if wait { return try await fireAndWait(jobs.references[0]) }
+        if wait { return try await fireAndWait(references[0]) }
         let daemon = try await Daemon.connect(common)
+        let references = try await references(of: daemon)
         // None is fired where one is not there; a live job has the name, or fire refuses it.
-        if jobs.references.count > 1 { _ = try await daemon.ids(of: jobs.references) }
-        try await Daemon.forEach(jobs.references, daemon) { job in
+        if references.count > 1 { _ = try await daemon.ids(of: references) }
+        try await Daemon.forEach(references, daemon) { job in
             let answer = try await daemon.ask(.fireJob(job), for: FireReply.self)
             try Output.write(
                 common.json
@@ -48,6 +56,28 @@ struct Fire: AsyncParsableCommand {
                     : "\(answer.value.job.title): fired, fire \(answer.value.fire)\n"
             )
         }
+    }
+
+    /// The jobs that are meant, also by a tag or an owner.
+    ///
+    /// - Throws: 1 where a tag or an owner has no live job.
+    private func references(of daemon: Daemon) async throws -> [JobReference] {
+        if let tag = jobs.tag {
+            let own = try await AppliedJobs.own(daemon, tag: tag, all: false)
+            guard !own.isEmpty else {
+                throw Failure(
+                    .refused,
+                    "no live job has the tag '\(tag)'; 'timerctl list' shows the jobs"
+                )
+            }
+            return own.map { .id($0.id) }
+        }
+        guard let owner = jobs.owner else { return references }
+        var filter = ListJobs()
+        filter.owner = owner
+        let all = try await daemon.jobs(filter)
+        guard !all.isEmpty else { throw Failure(.refused, "'\(owner)' has no live job") }
+        return all.map { .id($0.id) }
     }
 
     private func fireAndWait(_ job: JobReference) async throws {

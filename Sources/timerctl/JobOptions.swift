@@ -36,6 +36,9 @@ struct JobOptions: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Say nothing on standard error of the first fire.")
     var quiet = false
 
+    @Flag(help: "Have the daemon check all of it, say when it would fire, and keep nothing.")
+    var dryRun = false
+
     @OptionGroup var common: CommonOptions
 
     /// Checks that the options go together.
@@ -55,6 +58,11 @@ struct JobOptions: ParsableArguments {
         }
         if whileConnected, whilePid != nil {
             throw ValidationError("--while-pid and --while-connected exclude each other")
+        }
+        if dryRun, whileConnected || whilePid != nil {
+            throw ValidationError(
+                "--dry-run is not for a job that ends with a process or a connection"
+            )
         }
         if replace, name == nil { throw ValidationError("--replace needs --name") }
     }
@@ -94,12 +102,47 @@ struct JobOptions: ParsableArguments {
         )
         notes += surroundings?.notes ?? []
         let daemon = try await Daemon.connect(common)
+        if dryRun { return try await tryOut(request, notes, daemon) }
         let answer = try await daemon.ask(request, for: JobReply.self)
         let job = answer.value.job
         try Output.write(common.json ? answer.jsonLine("job") : "\(job.id)\n")
         for note in notes + (answer.value.notes ?? []) { Output.complain("note: \(note)") }
         if !quiet { Output.tell(job.firstFireSentence(in: .local)) }
         if whileConnected { try await daemon.waitForEnd(of: job.id) }
+    }
+
+    /// Has the daemon say what `request` would come to.
+    private func tryOut(_ request: Request, _ notes: [String], _ daemon: Daemon) async throws {
+        guard case .addJobs(let add) = request, let definition = add.definitions.first else {
+            return
+        }
+        var trial = ApplyJobs(dryRun: true)
+        let name = definition.name.map { [$0] } ?? []
+        if replace, let old = try await daemon.jobs(named: name).values.first {
+            trial.change = [JobRevision(id: old.id, definition: definition)]
+        } else {
+            trial.add = [definition]
+        }
+        let answer: Answer<ApplyReply>
+        do {
+            answer = try await daemon.ask(.applyJobs(trial), for: ApplyReply.self)
+        } catch {
+            // Its place among others says nothing where it is the only one.
+            let message = error.message.replacing("add[0]: ", with: "")
+                .replacing("change[0]: ", with: "")
+            throw Failure(error.status, message)
+        }
+        let job = answer.value.added.first ?? answer.value.changed.first
+        if common.json {
+            try Output.write(answer.jsonLines("added") + answer.jsonLines("changed"))
+        }
+        for note in notes { Output.complain("note: \(note)") }
+        let sentence = job.map {
+            ": it would be '\($0.action)', \($0.firstFireSentence(in: .local))"
+        }
+        Output.tell(
+            "tried, nothing was \(trial.add.isEmpty ? "changed" : "added")\(sentence ?? "")"
+        )
     }
 
     /// The request, with notes on its dates: the daemon gets instants and cannot make these notes.

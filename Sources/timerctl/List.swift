@@ -55,6 +55,8 @@ struct List: AsyncParsableCommand {
     }
 
     static func table(of jobs: [Job], dates: LocalDate) -> Table {
+        // Whose they are is only worth a column where it differs.
+        let hasOwners = Set(jobs.lazy.map(\.owner)).count > 1
         var table = Table(columns: [
             .init(title: "ID", isRightAligned: true), .init(title: "NAME", narrowest: 8),
             .init(title: "NEXT FIRE"), .init(title: "LAST"),
@@ -68,6 +70,9 @@ struct List: AsyncParsableCommand {
                 .init(job.action),
             ]
         }
+        guard hasOwners else { return table }
+        table.columns.insert(.init(title: "OWNER"), at: 1)
+        for (index, job) in jobs.enumerated() { table.rows[index].insert(.init(job.owner), at: 1) }
         return table
     }
 

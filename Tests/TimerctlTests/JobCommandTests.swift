@@ -11,7 +11,18 @@ import TimerControl
     @Test("Jobs are named by ids or by a name")
     func references() throws {
         #expect(try Show.parse(["2", "3"]).jobs.references == [.id(id(2)), .id(id(3))])
-        #expect(try Fire.parse(["--name", "7"]).jobs.references == [.name("7")])
+        #expect(try Show.parse(["--name", "7"]).jobs.references == [.name("7")])
+    }
+
+    @Test("--wait is for one job")
+    func wait() throws {
+        #expect(try Fire.parse(["--wait", "--name", "7"]).wait)
+        expectUsageError("--wait is for one job; 2 are named") {
+            try Fire.parse(["--wait", "2", "3"])
+        }
+        expectUsageError("--wait is for one job; --tag and --owner may mean several") {
+            try Fire.parse(["--wait", "--tag", "t"])
+        }
     }
 
     @Test(
@@ -45,10 +56,11 @@ import TimerControl
     func oneWay() {
         let which = "say which job: its id or its name"
         expectUsageError(which) { try Show.parse([]) }
-        expectUsageError(which) { try Fire.parse(["2", "--name", "n"]) }
+        expectUsageError(which) { try Show.parse(["2", "--name", "n"]) }
         let jobs =
             "say which jobs: their ids or names, --tag with a tag, or --owner with a user"
         expectUsageError(jobs) { try Pause.parse([]) }
+        expectUsageError(jobs) { try Fire.parse(["2", "--name", "n"]) }
         expectUsageError(jobs) { try Invalidate.parse(["--name", "n", "--tag", "t"]) }
     }
 

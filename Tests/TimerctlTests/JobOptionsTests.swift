@@ -68,7 +68,9 @@ import TimerControl
 
     @Test("Each option of 'add' is one of the table, or one of the command's own")
     func table() throws {
-        let own: Set = ["shell", "replace", "event", "quiet", "socket", "json", "version", "help"]
+        let own: Set = [
+            "shell", "replace", "event", "quiet", "dry-run", "socket", "json", "version", "help",
+        ]
         let help = try JSONValue(parsing: Add._dumpHelp())
         guard case .array(let arguments)? = help["command"]?["arguments"] else {
             Issue.record("\(help.jsonText)")

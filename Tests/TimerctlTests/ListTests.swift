@@ -56,6 +56,18 @@ import TimerControl
         )
     }
 
+    @Test("Where jobs are of several users, the table says whose each is")
+    func owners() {
+        let other = job {
+            $0.id = JobID(rawValue: 4)
+            $0.owner = "ben"
+        }
+        let lines = List.table(of: [job { _ in }, other], dates: testDates).text(for: .plain)
+            .split(separator: "\n")
+        #expect(lines.first?.hasPrefix("ID  OWNER  NAME") == true)
+        #expect(lines.last?.hasPrefix(" 4  ben    ") == true)
+    }
+
     @Test("A terminal of 80 columns shows each column, names and schedules cut")
     func narrow() {
         let terminal = Terminal(width: 80, hasColour: false)

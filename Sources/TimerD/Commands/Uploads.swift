@@ -23,6 +23,8 @@ extension CommandHandler {
         UploadReply(
             upload: try await scheduler.write(isLong: true, of: caller.uid) { transaction in
                 try transaction.put(part, request, caller: caller)
+            } durable: { scheduler, upload in
+                scheduler.noteKept(until: upload.until)
             }
         )
     }

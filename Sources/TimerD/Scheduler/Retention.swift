@@ -59,6 +59,11 @@ struct Retention: Sendable {
         if let date { self.date = min(date, now) }
     }
 
+    /// Something was stored that gets too old at `end`.
+    mutating func isKept(until end: Timestamp) {
+        if let date { self.date = min(date, end) }
+    }
+
     mutating func clockWentAhead(now: Timestamp) {
         if let date { self.date = max(date, now + Self.doubt) }
     }

@@ -26,6 +26,12 @@ extension Scheduler {
         beginPruning()
     }
 
+    /// Notes that something was stored that is removed at `end`, a date of the wall clock.
+    func noteKept(until end: Timestamp) {
+        retention.isKept(until: clock.now().elapsedDate(end, on: .wall))
+        announceLoadDate()
+    }
+
     private func beginPruning() {
         guard isRecovered, !isStopping else { return }
         retention.begin()

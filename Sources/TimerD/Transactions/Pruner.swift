@@ -15,7 +15,7 @@ struct RetentionLimits: Hashable, Sendable {
     var eventsMaxAge = TimeSpan.seconds(30 * 86_400)
 
     /// Nothing that happens from now on is too old before that time has passed.
-    var shortestAge: TimeSpan { min(historyMaxAge, eventsMaxAge, JobTransaction.uploadAge) }
+    var shortestAge: TimeSpan { min(historyMaxAge, eventsMaxAge) }
 }
 
 /// How far a daemon has come with removing old rows.
@@ -201,7 +201,8 @@ struct Pruner {
             budget.spend(runs: 16)
             if budget.isSpent { return nil }
         }
-        return moment.wall + JobTransaction.uploadAge
+        // Whoever puts one has the date of its end noted.
+        return moment.wall + limits.historyMaxAge
     }
 
     /// - Returns: whether nothing more can be removed.

@@ -73,7 +73,7 @@ struct Change: AsyncParsableCommand {
         )
         for note in changed.notes { Output.complain("note: \(note)") }
         let revision = JobRevision(of: old, changed.definition)
-        try await daemon.change(revision, json: job.common.json) { new in
+        try await daemon.change(revision, dryRun: job.dryRun, json: job.common.json) { new in
             job.quiet ? nil : new.nextFireSentence(in: .local)
         }
     }
@@ -83,10 +83,11 @@ extension Daemon {
     /// Makes a job what is said, and prints it; `sentence` goes to standard error.
     func change(
         _ revision: JobRevision,
+        dryRun: Bool = false,
         json: Bool,
         sentence: (Job) -> String?
     ) async throws {
-        let request = Request.applyJobs(ApplyJobs(change: [revision]))
+        let request = Request.applyJobs(ApplyJobs(change: [revision], dryRun: dryRun))
         let answer: Answer<ApplyReply>
         do {
             answer = try await ask(request, for: ApplyReply.self)
@@ -95,7 +96,11 @@ extension Daemon {
             throw Failure(error.status, error.message.replacing("change[0]: ", with: ""))
         }
         guard let job = answer.value.changed.first else { return }
-        try Output.write(json ? answer.jsonLines("changed") : "\(job.title): changed\n")
+        try Output.write(
+            json
+                ? answer.jsonLines("changed")
+                : "\(job.title): \(dryRun ? "would be changed" : "changed")\n"
+        )
         if let sentence = sentence(job) { Output.tell(sentence) }
     }
 }

@@ -145,7 +145,8 @@ struct DamagedRowTests {
             #expect(held.contains(damage.word), "\(held)")
             let listed = try await daemon.runs([bad])
             #expect(listed.first?.unread?.contains(damage.word) == true, "\(listed)")
-            #expect(try await daemon.runs([]).contains { $0.unread != nil })
+            // The other job fires all the time.
+            #expect(try await daemon.runs(["-n", "1000"]).contains { $0.unread != nil })
             if let run = listed.first?.id {
                 let got = try await daemon.timerctl("logs", "--run", "\(run)")
                 #expect(got.status == 0, "\(got.errors)")

@@ -99,6 +99,9 @@ import Testing
     func obstacle(_ obstacle: Obstacle) async throws {
         try await DaemonProcess.with { daemon in
             await daemon.end(SIGTERM)
+            // Its runner has nothing to mind, and ends after it.
+            let runnersEnd = daemon.database + "-runner-epoch"
+            try await eventually("the runner has ended") { access(runnersEnd, F_OK) == 0 }
             var socket = daemon.socket
             var held: DatabaseLock?
             var listening: SocketFile?
