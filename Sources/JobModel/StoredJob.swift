@@ -34,6 +34,8 @@ package struct StoredJob: Sendable {
     package var revision: Int64 = 1
     /// Grows with each change of the definition, from 1.
     package var definitionRevision: Int64 = 1
+    /// Whether it is paused for its owner's maintenance, and goes on with its end.
+    package var isInMaintenance = false
     package var policy: JobPolicy
     /// Why it is held; nil for a job that is not.
     package var held: String?
@@ -166,8 +168,10 @@ package struct StoredJob: Sendable {
         ahead: [ClaimAhead]? = [],
         told: Int = 0,
         rules: ZoneRulesID? = nil,
-        definitionRevision: Int64 = 1
+        definitionRevision: Int64 = 1,
+        isInMaintenance: Bool = false
     ) {
+        self.isInMaintenance = isInMaintenance
         self.definitionRevision = definitionRevision
 
         self.id = id

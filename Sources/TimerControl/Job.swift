@@ -29,6 +29,8 @@ public struct Job: Hashable, Sendable {
     public var last: Run?
     /// Grows with each change of the definition, from 1.
     public var revision: Int64 = 1
+    /// Whether it is paused for its owner's maintenance, and goes on with its end.
+    public var maintenance = false
     package var sharedDefinition: SharedDefinition
     /// On the wire its fields stand among the ones above.
     public var definition: JobDefinition {
@@ -91,7 +93,7 @@ public struct Job: Hashable, Sendable {
 extension Job: Codable {
     enum CodingKeys: String, CodingKey, CaseIterable {
         case id, owner, state, fireDate, dueDate, movedFrom, fires, addedAt, endedAt, endReason
-        case last, held, stored, revision
+        case last, held, stored, revision, maintenance
     }
 
     public init(from decoder: any Decoder) throws {
@@ -110,6 +112,7 @@ extension Job: Codable {
         held = try container.decodeIfPresent(String.self, forKey: .held)
         stored = try container.decodeIfPresent(JSONValue.self, forKey: .stored)
         revision = try container.decodeIfPresent(Int64.self, forKey: .revision) ?? 1
+        maintenance = try container.decodeIfPresent(Bool.self, forKey: .maintenance) ?? false
         sharedDefinition = SharedDefinition(try JobDefinition(from: decoder))
     }
 
@@ -130,5 +133,6 @@ extension Job: Codable {
         try container.encodeIfPresent(held, forKey: .held)
         try container.encodeIfPresent(stored, forKey: .stored)
         if revision != 1 { try container.encode(revision, forKey: .revision) }
+        if maintenance { try container.encode(true, forKey: .maintenance) }
     }
 }

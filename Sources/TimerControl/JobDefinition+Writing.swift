@@ -113,6 +113,7 @@ extension Job: JSONWritable {
         case .last: writer.member(name, last)
         case .held: writer.member(name, held)
         case .revision: writer.member(name, revision == 1 ? nil : revision)
+        case .maintenance: writer.member(name, maintenance ? true : nil)
         case .stored:
             guard let stored else { return }
             writer.key(name)

@@ -27,6 +27,9 @@ public enum Request: Hashable, Sendable {
     case putPart(PutPart)
     case listUploads
     case dropUpload(String)
+    /// Of the owner of that name or uid; nil for the caller.
+    case beginMaintenance(String?)
+    case endMaintenance(String?)
 
     /// The name of each request on the wire.
     public enum Method: String, CaseIterable, Sendable {
@@ -53,6 +56,8 @@ public enum Request: Hashable, Sendable {
         case putPart = "upload.put"
         case listUploads = "upload.list"
         case dropUpload = "upload.drop"
+        case beginMaintenance = "maintenance.begin"
+        case endMaintenance = "maintenance.end"
     }
 }
 

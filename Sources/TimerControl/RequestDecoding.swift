@@ -74,6 +74,8 @@ extension Request {
         case .dropUpload:
             try parameters.checkNames(among: ["upload"])
             self = .dropUpload(try parameters.upload())
+        case .beginMaintenance: self = .beginMaintenance(try parameters.owner())
+        case .endMaintenance: self = .endMaintenance(try parameters.owner())
         }
     }
 }
@@ -185,6 +187,12 @@ extension PutPart {
 }
 
 extension Parameters {
+    /// The only parameter there may be.
+    fileprivate func owner() throws(ControlError) -> String? {
+        try checkNames(among: ["owner"])
+        return try optional(String.self, "owner")
+    }
+
     /// The name of an upload.
     fileprivate func upload() throws(ControlError) -> String {
         let name = try required(String.self, "upload")

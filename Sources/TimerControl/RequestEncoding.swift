@@ -29,6 +29,8 @@ extension Request {
         case .putPart: .putPart
         case .listUploads: .listUploads
         case .dropUpload: .dropUpload
+        case .beginMaintenance: .beginMaintenance
+        case .endMaintenance: .endMaintenance
         }
     }
 
@@ -73,6 +75,8 @@ extension Request {
                 ]) { $1 }
             )
         case .dropUpload(let name): .object(["upload": .string(name)])
+        case .beginMaintenance(let owner), .endMaintenance(let owner):
+            owner.map { .object(["owner": .string($0)]) }
         case .status, .metrics, .checkDatabase, .listUploads: nil
         }
     }

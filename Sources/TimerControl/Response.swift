@@ -182,6 +182,17 @@ public struct StatusReply: Codable, Hashable, Sendable {
     public var nextFireDate: Timestamp?
     /// Why the database cannot be written or read; nil while it can.
     public var trouble: String?
+    /// Who is in maintenance, for all that the caller may know; nil while nobody is.
+    public var maintenance: [Maintenance]?
+
+    /// A user whose jobs are paused until the maintenance ends.
+    public struct Maintenance: Codable, Hashable, Sendable {
+        public var owner: String
+        public var since: Timestamp
+
+        public init(owner: String, since: Timestamp) { (self.owner, self.since) = (owner, since) }
+    }
+
     /// What limits runs here; nil until that is known.
     public var controlGroups: ControlGroups?
 

@@ -112,8 +112,10 @@ struct JobPage {
 
     private var state: String {
         guard !job.state.isLive else {
-            return job.state == .paused
-                ? "paused; 'timerctl resume \(job.id)' arms it" : job.state.rawValue
+            guard job.state == .paused else { return job.state.rawValue }
+            return job.maintenance
+                ? "paused for maintenance; 'timerctl maintenance off' resumes what that has paused"
+                : "paused; 'timerctl resume \(job.id)' arms it"
         }
         let when = job.endedAt.map { " \(dates.distance($0)), \(dates.full($0))" } ?? ""
         let why = job.endReason.map { ": \(EventLine.endSentence($0))" } ?? ""

@@ -26,6 +26,7 @@ extension Job {
 extension Job {
     /// "first fire in 5 s, at 09:00:05"; counted from when the daemon added the job.
     func firstFireSentence(in zone: Zone) -> String {
+        if maintenance { return "paused for maintenance; 'timerctl maintenance off' arms it" }
         if state == .paused { return "paused; 'timerctl resume \(id)' arms it" }
         guard let date = nextFire else { return "fires when the machine starts" }
         let dates = LocalDate(now: addedAt, zone: zone)

@@ -78,6 +78,7 @@ struct List: AsyncParsableCommand {
 
     private static func next(_ job: Job, _ dates: LocalDate) -> Table.Cell {
         if job.held != nil { return .init("held", .red) }
+        if job.maintenance { return .init("maintenance", .yellow) }
         guard job.state == .scheduled else { return .init(job.state.rawValue, job.state.style) }
         guard let date = job.nextFire else { return "at start-up" }
         // A date that is overdue by a second or more is red: something is wrong then.

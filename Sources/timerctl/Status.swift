@@ -45,6 +45,9 @@ struct Status: AsyncParsableCommand {
             "database  \(status.database)",
             "socket    \(status.socket)",
         ]
+        for maintenance in status.maintenance ?? [] {
+            lines.append("paused    \(maintenance.sentence(in: zone))")
+        }
         if let groups = status.controlGroups { lines.append("limits    \(groups.sentence)") }
         if let trouble = status.trouble { lines.append("trouble   \(trouble)") }
         if status.version != timerdVersion {

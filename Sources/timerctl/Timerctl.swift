@@ -27,6 +27,7 @@ struct Timerctl: AsyncParsableCommand {
         version: "timerctl \(timerdVersion)",
         subcommands: [
             Add.self, List.self, Show.self, SetFireDate.self, Fire.self, Pause.self, Resume.self,
+            Maintenance.self,
             Change.self, Edit.self, Rename.self, Copy.self,
             Skip.self, Invalidate.self, Kill.self, Runs.self, Logs.self, Watch.self, Status.self,
             Metrics.self,

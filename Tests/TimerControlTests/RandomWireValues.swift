@@ -114,6 +114,7 @@ struct RandomWireValues {
         job.stored = maybe { $0.json() }
         job.last = maybe { $0.run() }
         job.revision = maybe { $0.number() } ?? 1
+        job.maintenance = dice.isTrue(0.5)
         return job
     }
 

@@ -66,7 +66,7 @@ import TimerControl
                     jobs: ApplyJobs(invalidate: [JobID(rawValue: 1)], add: [plain])
                 )
             ),
-            .listUploads, .dropUpload("big"),
+            .listUploads, .dropUpload("big"), .beginMaintenance(nil), .endMaintenance("ann"),
             .getJob(.id(JobID(rawValue: 1))), .getJob(.name("a")),
             .listJobs(list), .listJobs(ListJobs()),
             .invalidateJobs(InvalidateJobs(.ids([JobID(rawValue: 1), JobID(rawValue: 2)]))),

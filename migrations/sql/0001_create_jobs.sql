@@ -56,6 +56,8 @@ CREATE TABLE owners (
     bytes INTEGER NOT NULL DEFAULT 0,
     -- The highest number of an event of the owner that was removed.
     events_pruned INTEGER NOT NULL DEFAULT 0,
+    -- Since when it is in maintenance: new jobs begin paused. NULL while it is not.
+    maintenance_us INTEGER,
     UNIQUE (uid, name)
 ) STRICT;
 
@@ -91,7 +93,9 @@ CREATE TABLE jobs (
     -- The highest number of an event of it that was stored after it had ended; NULL before.
     last_seq INTEGER,
     -- The rules of its zone that its dates were computed by. NULL where it has none that may change.
-    zone_rules_id INTEGER
+    zone_rules_id INTEGER,
+    -- Whether it is paused for its owner's maintenance, and goes on with its end.
+    maintenance INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TRIGGER job_removed AFTER DELETE ON jobs
@@ -99,6 +103,9 @@ CREATE TRIGGER job_removed AFTER DELETE ON jobs
 BEGIN
     UPDATE daemon_state SET jobs_through = max(jobs_through, old.id);
 END;
+
+-- What goes on with the end of its owner's maintenance. A fire writes nothing of it.
+CREATE INDEX jobs_in_maintenance ON jobs (owner_id, id) WHERE maintenance <> 0;
 
 -- The files of zones as dates of jobs were computed by them.
 CREATE TABLE zone_rules (

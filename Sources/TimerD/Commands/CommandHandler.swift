@@ -103,6 +103,8 @@ struct CommandHandler: Sendable {
         case .applyJobs(let request):
             try await scheduler.detour(of: caller) { try await applyJobs(request, caller) }
         case .putPart(let part): try await putPart(part, try check(part, caller), caller)
+        case .beginMaintenance(let owner): try await maintain(owner, .beginMaintenance, caller)
+        case .endMaintenance(let owner): try await maintain(owner, .endMaintenance, caller)
         case .listUploads: try await listUploads(caller)
         case .dropUpload(let name): try await dropUpload(name, caller)
         case .getJob(let reference): try await getJob(reference, caller)
@@ -173,6 +175,7 @@ struct CommandHandler: Sendable {
         }
         view.held = job.heldReason
         view.revision = job.definitionRevision
+        view.maintenance = job.isInMaintenance && job.state == .paused
         if let unread = job.unread {
             // try?: text that is not JSON is shown as a string.
             view.stored =

@@ -37,9 +37,17 @@ struct StatusReport: Sendable {
             withNextDate: caller.isAdministrator
         )
         var live: (scheduled: Int, paused: Int, held: Int)?
+        var maintenance: [StatusReply.Maintenance] = []
         var trouble = store.writer.statistics.trouble.map { "\($0)" }
         do {
-            live = try await store.reader.read { try Queries($0).liveJobs() }
+            (live, maintenance) = try await store.reader.read { database in
+                let only = try Queries(database).id(of: caller.onlyOwner)
+                let owners = try Owners(database).inMaintenance(only)
+                return (
+                    try Queries(database).liveJobs(),
+                    owners.map { .init(owner: $0.owner.name, since: $0.since) }
+                )
+            }
         } catch {
             trouble = trouble ?? "\(error)"
         }
@@ -70,6 +78,7 @@ struct StatusReport: Sendable {
             )
         }
         reply.runner = runner
+        reply.maintenance = maintenance.isEmpty ? nil : maintenance
         return reply
     }
 }

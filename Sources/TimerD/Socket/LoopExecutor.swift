@@ -30,7 +30,7 @@ extension Request {
         case .setFireDate, .fireJob, .getJob, .getRun, .status: true
         case .applyJobs, .invalidateJobs, .pauseJobs, .resumeJobs, .skipJobs, .listJobs, .listRuns,
             .readOutput, .previewSchedule, .subscribe, .metrics, .backUp, .checkDatabase,
-            .putPart, .listUploads, .dropUpload:
+            .putPart, .listUploads, .dropUpload, .beginMaintenance, .endMaintenance:
             false
         }
     }

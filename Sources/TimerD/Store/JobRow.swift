@@ -12,7 +12,7 @@ enum JobRow {
         job_definitions.added_at_us, job_definitions.definition, job_definitions.user_info,
         jobs.moved_from_us, jobs.rows_since_trim, owners.uid, owners.name, jobs.held,
         job_definitions.name, jobs.due_us, jobs.revision, jobs.zone_rules_id,
-        job_definitions.revision
+        job_definitions.revision, jobs.maintenance
         """
     /// The same, but of userInfo only whether there is one: it may be 64 KiB, on pages of its own.
     static let columnsWithoutUserInfo = columns.replacing(
@@ -75,7 +75,8 @@ enum JobRow {
                 hasUnreadUserInfo: isUnread,
                 ahead: claim == nil ? [] : nil,
                 rules: rules,
-                definitionRevision: try row.get(22)
+                definitionRevision: try row.get(22),
+                isInMaintenance: try row.get(23)
             )
         } catch let error as ControlError {
             return unread(id, row, error.message)
@@ -134,7 +135,8 @@ enum JobRow {
                 rowsSinceTrim: row.ifReadable(14) ?? 0
             ),
             storedBytes: row.byteCount(11),
-            definitionRevision: row.ifReadable(22) ?? 1
+            definitionRevision: row.ifReadable(22) ?? 1,
+            isInMaintenance: row.ifReadable(23) ?? false
         )
     }
 }

@@ -33,6 +33,23 @@ extension JobStore {
         try database.prepare(SQL.waitingOwner).first(last) { try $0.get(0) }
     }
 
+    // MARK: - Maintenance
+
+    /// Stores whether the job goes on with the end of its owner's maintenance.
+    func setMaintenance(_ id: JobID, _ isInMaintenance: Bool) throws {
+        try database.prepare(SQL.setMaintenance).run(id, isInMaintenance)
+    }
+
+    /// The owner's jobs that are not paused.
+    func scheduled(of owner: OwnerID) throws -> [JobID] {
+        try database.prepare(SQL.scheduledOfOwner).all(owner) { try $0.get(0) }
+    }
+
+    /// The owner's jobs that go on with the end of its maintenance.
+    func inMaintenance(of owner: OwnerID) throws -> [JobID] {
+        try database.prepare(SQL.inMaintenance).all(owner) { try $0.get(0) }
+    }
+
     // MARK: - Held jobs
 
     /// Stores why the job is held; nil if it is not.
@@ -85,6 +102,14 @@ extension JobStore.SQL {
     static let waitingOwner = """
         SELECT owner_id FROM jobs INDEXED BY jobs_waiting_by_owner
         WHERE owner_id > ?1 AND \(waits) ORDER BY owner_id LIMIT 1
+        """
+    static let setMaintenance = "UPDATE jobs SET maintenance = ?2 WHERE id = ?1"
+    /// Uses jobs_by_owner.
+    static let scheduledOfOwner =
+        "SELECT id FROM jobs WHERE owner_id = ?1 AND state = 'scheduled' ORDER BY id"
+    /// Uses jobs_in_maintenance.
+    static let inMaintenance = """
+        SELECT id FROM jobs WHERE owner_id = ?1 AND maintenance <> 0 AND state = 'paused' ORDER BY id
         """
     static let setHeld = "UPDATE jobs SET held = ?2 WHERE id = ?1"
     static let countHeld = "UPDATE daemon_state SET held = held + ?1"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Schedules
 import TimerControl
 
 /// The owners table: who has, or had, jobs.
@@ -18,18 +19,24 @@ struct Owners {
     /// The owner's row, which is made where there is none.
     ///
     /// - Throws: `ControlError` `notPermitted` for an owner who is known to be gone.
-    func row(of owner: Owner) throws -> OwnerID {
+    func row(of owner: Owner) throws -> OwnerID { try standing(of: owner).id }
+
+    /// The same, with whether the owner is in maintenance.
+    func standing(of owner: Owner) throws -> (id: OwnerID, isInMaintenance: Bool) {
         let found = try database.prepare(SQL.id).first(owner.uid, owner.name) {
-            (id: try $0.get(0, as: OwnerID.self), held: try $0.get(1, as: String?.self))
+            (
+                id: try $0.get(0, as: OwnerID.self), held: try $0.get(1, as: String?.self),
+                isInMaintenance: try $0.get(2, as: Bool.self)
+            )
         }
         if let found {
             if let reason = found.held {
                 throw ControlError(.notPermitted, "you are \(reason)")
             }
-            return found.id
+            return (found.id, found.isInMaintenance)
         }
         try database.prepare(SQL.insert).run(owner.uid, owner.name)
-        return OwnerID(rawValue: database.lastInsertRowID)
+        return (OwnerID(rawValue: database.lastInsertRowID), false)
     }
 
     /// Changes what is counted of an owner.
@@ -80,6 +87,25 @@ struct Owners {
         try database.prepare(SQL.hold).run(owner, reason)
     }
 
+    // MARK: - Maintenance
+
+    /// Who is in maintenance, and since when; the owner of that row alone unless it is nil.
+    func inMaintenance(_ owner: OwnerID?) throws -> [(owner: Owner, since: Timestamp)] {
+        try database.prepare(SQL.inMaintenance).all(owner) {
+            (Owner(uid: try $0.get(0), name: try $0.get(1)), try $0.get(2))
+        }
+    }
+
+    /// Since when the owner is in maintenance; nil while it is not.
+    func maintenance(of owner: OwnerID) throws -> Timestamp? {
+        try database.prepare(SQL.maintenance).first(owner) { try $0.get(0, as: Timestamp?.self) }
+            .flatMap(\.self)
+    }
+
+    func setMaintenance(of owner: OwnerID, since date: Timestamp?) throws {
+        try database.prepare(SQL.setMaintenance).run(owner, date)
+    }
+
     /// How many bytes are stored for the owner: see the schema.
     func bytes(of owner: OwnerID) throws -> Int64 {
         let stored = try database.prepare(SQL.bytes).value(owner, as: Int64.self) ?? 0
@@ -99,7 +125,9 @@ struct Owners {
     }
 
     enum SQL {
-        static let id = "SELECT id, held FROM owners WHERE uid = ?1 AND name = ?2"
+        static let id = """
+            SELECT id, held, maintenance_us IS NOT NULL FROM owners WHERE uid = ?1 AND name = ?2
+            """
         static let insert = "INSERT INTO owners (uid, name, live) VALUES (?1, ?2, 0)"
         static let count = """
             UPDATE owners SET live = live + ?2, bytes = bytes + ?3 WHERE id = ?1
@@ -111,6 +139,12 @@ struct Owners {
             WHERE live + \(Outbox.SQL.sumOfOwner("live")) > 0 AND id <> 0 ORDER BY id
             """
         static let hold = "UPDATE owners SET held = ?2 WHERE id = ?1 AND held IS NOT ?2"
+        static let maintenance = "SELECT maintenance_us FROM owners WHERE id = ?1"
+        static let inMaintenance = """
+            SELECT uid, name, maintenance_us FROM owners
+            WHERE maintenance_us IS NOT NULL AND (?1 IS NULL OR id = ?1) ORDER BY id
+            """
+        static let setMaintenance = "UPDATE owners SET maintenance_us = ?2 WHERE id = ?1"
         static let bytes = "SELECT bytes FROM owners WHERE id = ?1"
         static let full = """
             SELECT id FROM owners

@@ -16,7 +16,8 @@ extension JobTransaction {
     ) throws -> [StoredJob] {
         guard let owner = jobs.first?.owner else { return [] }
         if let limit { try requireRoom(for: jobs, of: owner, replace: replace, limit: limit) }
-        let ownerID = try owners.row(of: owner)
+        let ownerID: OwnerID
+        (ownerID, isInMaintenance) = try owners.standing(of: owner)
         countLive(jobs.count, of: ownerID)
         outcome.jobs.reserveCapacity(outcome.jobs.count + jobs.count)
         let isFew = jobs.count <= ClaimDepth.addedAtOnce
@@ -56,7 +57,7 @@ extension JobTransaction {
         depth: Int
     ) throws -> StoredJob {
         if let name = new.definition.name, let holder = try jobs.id(named: name, owner: owner) {
-            guard replace, let old = try job(holder) else {
+            guard replace, var old = try job(holder) else {
                 throw ControlError(
                     .nameTaken,
                     "job \(holder) has the name '\(name)'; --replace makes it what is said here"
@@ -66,7 +67,9 @@ extension JobTransaction {
                 return try self.replace(old, with: new)
             }
             countLive(-1, of: owner)
-            return try redate(old, to: new, isPaused: new.definition.paused == true)
+            let isPaused = new.definition.paused == true
+            if isInMaintenance, !isPaused { try enterMaintenance(&old) }
+            return try redate(old, to: new, isPaused: isPaused || isInMaintenance)
         }
         return try insert(new, of: owner, depth: depth)
     }
@@ -93,7 +96,8 @@ extension JobTransaction {
     private mutating func insert(_ new: NewJob, of owner: OwnerID, depth: Int = 0) throws
         -> StoredJob
     {
-        let state: Job.State = new.definition.paused == true ? .paused : .scheduled
+        let isPaused = new.definition.paused == true
+        let state: Job.State = isPaused || isInMaintenance ? .paused : .scheduled
         let fireDate = new.firstFireDate(at: moment)
         if let rules = new.rules { try remember(rules) }
         let number = lastAdded.map { JobID(rawValue: $0.rawValue + 1) }
@@ -103,7 +107,7 @@ extension JobTransaction {
         try jobs.insertDefinition(new, of: id, owner: owner, at: moment.wall)
         count(leaving: nil, entering: state)
         countBytes(of: new, owner: owner)
-        let job = StoredJob(
+        var job = StoredJob(
             id: id,
             owner: new.owner,
             ownerID: owner,
@@ -122,6 +126,7 @@ extension JobTransaction {
             policy: new.policy,
             rules: new.rules?.id
         )
+        if isInMaintenance, !isPaused { try enterMaintenance(&job) }
         let date = job.wallFireDate(at: moment)
         try enqueue(.jobAdded, job) { $0.fireDate = date }
         guard state == .scheduled, let due = job.dueDate,

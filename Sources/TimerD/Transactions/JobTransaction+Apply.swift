@@ -131,6 +131,7 @@ extension JobTransaction {
 
     private mutating func setPaused(_ isPaused: Bool, _ job: inout StoredJob) throws -> StoredJob {
         guard isPaused != (job.state == .paused) else { return try resolveAndPut(job) }
+        if !isPaused { try leaveMaintenance(&job) }
         let state: Job.State = isPaused ? .paused : .scheduled
         count(leaving: job.state, entering: state)
         job.state = state

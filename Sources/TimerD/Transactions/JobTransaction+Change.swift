@@ -10,6 +10,10 @@ enum JobChange: Sendable {
     case setFireDate(Timestamp)
     case pause
     case resume
+    /// Pauses what is not paused, until the end of the maintenance.
+    case beginMaintenance
+    /// Resumes what its begin has paused.
+    case endMaintenance
     /// Drops so many of the next dates.
     case skip(Int)
 }
@@ -29,7 +33,9 @@ extension JobTransaction {
         busy: Set<JobID> = []
     ) throws -> ChangedJobs {
         let first = outcome.jobs.count
-        let ids = try resolve(selection, caller: caller, busy: busy)
+        let ids =
+            try idsInMaintenance(selection, change, caller: caller)
+            ?? resolve(selection, caller: caller, busy: busy)
         if ids.isEmpty, case .tag(let tag) = selection {
             // To end what has ended already is fine; a tag that no job ever had is a mistake.
             let own = try owners.id(of: caller.owner)
@@ -178,15 +184,20 @@ extension JobTransaction {
         case (.setFireDate(let date), _):
             try releaseClaim(of: &job)
             try move(&job, to: moment.date(ofWall: date, on: job.clock))
-        case (.pause, .paused), (.resume, .scheduled):
+        case (.pause, .paused), (.resume, .scheduled), (.beginMaintenance, .paused),
+            (.endMaintenance, .scheduled):
+            // Who pauses it means it to stay so.
+            if case .pause = change { try leaveMaintenance(&job) }
             outcome.jobs.append(try withClaimsAhead(job))
-        case (.pause, _):
+        case (.pause, _), (.beginMaintenance, _):
+            if case .beginMaintenance = change { try enterMaintenance(&job) }
             try releaseClaim(of: &job)
             count(leaving: job.state, entering: .paused)
             job.state = .paused
             try enqueue(.jobPaused, job)
             try put(job)
-        case (.resume, _):
+        case (.resume, _), (.endMaintenance, _):
+            try leaveMaintenance(&job)
             count(leaving: job.state, entering: .scheduled)
             job.state = .scheduled
             let date = job.wallFireDate(at: moment)

@@ -30,6 +30,8 @@ struct JobTransaction {
     var enqueued: [Event] = []
     /// The job that it has added last: no other write gives numbers meanwhile.
     var lastAdded: JobID?
+    /// Whether the owner of the jobs that it adds is in maintenance.
+    var isInMaintenance = false
     /// The number of the event of the job's end, if that was told with the fire that ends it.
     var endTold: Int64?
     /// The job that a change has read last, and its revision then.

@@ -100,6 +100,8 @@ struct RequestLoad: Hashable, Sendable {
             } else {
                 self.init(changing: request.count, telling: lineBytes)
             }
+        // All of an owner's jobs.
+        case .beginMaintenance, .endMaintenance: self.init(kind: .bulk, bytes: 1 << 18)
         case .putPart: self.init(kind: .bulk, bytes: Self.row)
         case .dropUpload: self.init(kind: .write, bytes: Self.row)
         case .listUploads: self.init(kind: .lookup, bytes: 16 * Self.row)
@@ -167,7 +169,7 @@ extension Request {
             true
         case .addJobs, .applyJobs, .invalidateJobs, .setFireDate, .fireJob, .pauseJobs, .resumeJobs,
             .skipJobs, .killRun, .subscribe, .backUp, .checkDatabase,
-            .putPart, .dropUpload:
+            .putPart, .dropUpload, .beginMaintenance, .endMaintenance:
             false
         }
     }

@@ -161,6 +161,9 @@ enum AllStatements {
         ("JobStore.SQL.releaseClaims", JobStore.SQL.releaseClaims),
         ("JobStore.SQL.releaseName", JobStore.SQL.releaseName),
         ("JobStore.SQL.setHeld", JobStore.SQL.setHeld),
+        ("JobStore.SQL.scheduledOfOwner", JobStore.SQL.scheduledOfOwner),
+        ("JobStore.SQL.setMaintenance", JobStore.SQL.setMaintenance),
+        ("JobStore.SQL.inMaintenance", JobStore.SQL.inMaintenance),
         ("JobStore.SQL.standing", JobStore.SQL.standing),
         ("JobStore.SQL.targets", JobStore.SQL.targets),
         ("JobStore.SQL.unheldOfOwner", JobStore.SQL.unheldOfOwner),
@@ -184,6 +187,9 @@ enum AllStatements {
 
     private static let owners = [
         ("Owners.SQL.bytes", Owners.SQL.bytes),
+        ("Owners.SQL.inMaintenance", Owners.SQL.inMaintenance),
+        ("Owners.SQL.maintenance", Owners.SQL.maintenance),
+        ("Owners.SQL.setMaintenance", Owners.SQL.setMaintenance),
         ("Owners.SQL.count", Owners.SQL.count),
         ("Owners.SQL.full", Owners.SQL.full),
         ("Owners.SQL.hold", Owners.SQL.hold),
