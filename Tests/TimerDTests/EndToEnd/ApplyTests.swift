@@ -182,12 +182,15 @@ import TimerControl
         }
     }
 
-    /// A file of so many jobs, more than one request holds.
-    private func many(_ count: Int, _ daemon: DaemonProcess, last: String = "") throws -> String {
-        let jobs = (1...count).map { "  job-\($0): {every: 1h, command: [\"true\"]}\n" }
+    /// A file of fifteen jobs of 100 kB, which are two parts.
+    private func large(_ daemon: DaemonProcess, last: String = "") throws -> String {
+        let variable = String(repeating: "x", count: 100_000)
+        let jobs = (1...15).map {
+            "  job-\($0): {every: 1h, command: [\"true\"], env: {A: \(variable)}}\n"
+        }
         return try write(
             "label: many\njobs:\n" + jobs.joined() + last,
-            "many-\(count)\(last.count).yaml",
+            "large-\(last.count).yaml",
             daemon
         )
     }
@@ -195,29 +198,31 @@ import TimerControl
     @Test("More jobs than one request holds are applied all or none", .enabled(if: geteuid() == 0))
     func parts() async throws {
         try await DaemonProcess.withUsers { daemon, ann, _ in
-            // A user may have 10,000.
-            let file = try many(10_500, daemon)
+            await daemon.end(SIGTERM)
+            let settings = try write(#"{"maxJobsPerUser": 12}"#, "timerd.json", daemon)
+            try await daemon.start(["--config", settings])
+            let file = try large(daemon)
             let refused = try await daemon.timerctl(as: ann, "apply", "-f", file)
             #expect(refused.status == 1)
-            #expect(refused.errors.contains("10000"), "\(refused.errors)")
-            #expect(try await daemon.timerctl(as: ann, "list", "--json").output == "")
-            // What was refused is not kept.
-            let client = try await ControlClient.connect(to: daemon.socket)
-            let none: UploadsReply = try await client.call(.listUploads)
-            #expect(none.uploads.isEmpty)
+            #expect(refused.errors.contains("maxJobsPerUser, which is 12"), "\(refused.errors)")
+            #expect(try await daemon.timerctl("list", "--all", "--json").output == "")
 
-            let bad = try many(10_500, daemon, last: "  worse: {cron: \"0 0 30 2 *\"}\n")
+            let bad = try large(daemon, last: "  worse: {cron: \"0 0 30 2 *\"}\n")
             let wrong = try await daemon.timerctl("apply", "-f", bad)
             #expect(wrong.status != 0)
-            #expect(wrong.errors.contains("\(bad):10503:"), "\(wrong.errors)")
-            #expect(try await daemon.timerctl("list", "--json").output == "")
+            #expect(wrong.errors.contains("\(bad):18:"), "\(wrong.errors)")
 
             let tried = try await daemon.timerctl("apply", "-f", file, "--dry-run", "--exit-code")
             #expect(tried.status == 2)
-            #expect(try await daemon.timerctl("list", "--json").output == "")
+            #expect(try await daemon.timerctl("list", "--all", "--json").output == "")
+            // Neither what was refused nor what was tried is kept.
+            let client = try await ControlClient.connect(to: daemon.socket)
+            let kept: UploadsReply = try await client.call(.listUploads)
+            #expect(kept.uploads.isEmpty)
+
             let applied = try await daemon.timerctl("apply", "-f", file, "--json")
-            #expect(applied.errors == "many: 10500 added, 0 changed, 0 removed, 0 unchanged\n")
-            #expect(applied.output.split(separator: "\n").count == 10_500)
+            #expect(applied.errors == "many: 15 added, 0 changed, 0 removed, 0 unchanged\n")
+            #expect(applied.output.split(separator: "\n").count == 15)
             #expect(applied.output.hasPrefix(#"{"action":"added","job":{"id":1}}"#))
             let twice = try await daemon.timerctl("apply", "-f", file)
             #expect(twice.status == 0 && twice.errors == "", "there is nothing to do")
