@@ -60,8 +60,7 @@ static void ring(struct alarm *alarm) {
 
 static void answered(struct ending *ending, enum answer answer) {
     struct run *run = ending->run;
-    bool is_early = run->phase == phase_starting && (is_opening(run) || ending->tries++ < TRIES);
-    if (answer == answer_refused && is_early)
+    if (answer == answer_refused && ending->is_early && (is_opening(run) || ending->tries++ < TRIES))
         return wait_for(ending, PAUSE);
     bool is_first = ending->next == 0;
     if (is_first && ending->cause == cause_asked) {
@@ -119,6 +118,7 @@ static enum sending try_next(struct ending *ending, enum answer *answer) {
 // Whether there was room.
 static bool try_to_send(struct ending *ending) {
     enum answer answer;
+    ending->is_early = ending->run->phase == phase_starting;
     enum sending sending = try_next(ending, &answer);
     if (sending == sending_later) return false;
     leave_queue(ending);

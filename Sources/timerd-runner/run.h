@@ -75,6 +75,9 @@ struct ending {
     /// Whether a process of its own is sending one; whether it waits until there is room for that.
     bool is_sending, is_waiting;
     TAILQ_ENTRY(ending) waiting;
+    /// Whether the command had not begun when the signal was sent: a process of its own may be slow to say what came
+    /// of it.
+    bool is_early;
     /// How often the signal was refused to a process that was not the owner's yet.
     int tries;
     bool all_refused;

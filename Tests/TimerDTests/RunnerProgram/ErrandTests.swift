@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Glibc
 import JobModel
 import Testing
@@ -9,6 +10,41 @@ import Testing
 /// The processes by which a runner of root's signals as a run's owner: `timerd-runner/errands.c`.
 @Suite("Signals of many runs at once", .timeLimit(.minutes(1)), .enabled(if: geteuid() == 0))
 struct ErrandTests {
+    @Test(
+        "A signal that came before the process was its owner's is sent again, however late that is known",
+        .enabled(if: DurabilityTests.canTrace, "needs strace, which .ci/run installs")
+    )
+    func lateRefusal() throws {
+        let runner = try RunnerProcess("--without-groups")
+        let peer = try runner.connect()
+        // The command becomes its owner's after a while, and who signals it is heard of later still.
+        let tracer = Process()
+        tracer.executableURL = URL(filePath: DurabilityTests.strace)
+        tracer.arguments = [
+            "-f", "-o", "/dev/null", "-e", "inject=setgroups:delay_enter=100000", "-e",
+            "inject=kill:delay_exit=400000", "-p", "\(runner.pid)",
+        ]
+        let words = Pipe()
+        tracer.standardError = words
+        try tracer.run()
+        defer {
+            kill(tracer.processIdentifier, SIGKILL)
+            tracer.waitUntilExit()
+        }
+        // "strace: Process 7 attached".
+        #expect(!words.fileHandleForReading.availableData.isEmpty)
+        var request = ScriptedRun.request(1, "exec sleep 20")
+        request.credentials = CredentialsTests.nobody
+        try peer.send(ScriptedRun.start(request))
+        try peer.send(.end(run: 1, .standard, asRunner: false))
+        let answer = try peer.next { report in
+            if case .signalled(1, let answer) = report { answer } else { nil }
+        }
+        #expect(answer == .sent)
+        #expect(try peer.end(of: 1).end.code == SIGTERM)
+        withExtendedLifetime(runner) {}
+    }
+
     @Test(
         "Runs that end together, each with something left of it, keep no later end from being noticed"
     )
