@@ -19,6 +19,8 @@ struct At: AsyncParsableCommand {
               timerctl at next friday noon -f cleanup.sh
               timerctl at 'tomorrow 09:00' -- sh -c 'date >> /tmp/mornings'
               timerctl at +10m --event --user-info '{"text":"tea"}'
+
+            As with at(1), 'at -l' is atq, 'at -d JOB' is atrm, and 'at -c JOB' shows what is run.
             """
     )
 

@@ -34,7 +34,7 @@ struct Timerctl: AsyncParsableCommand {
             Agenda.self, TimelineCommand.self, Top.self,
             Next.self, Apply.self, Export.self, Backup.self, Doctor.self,
             Explain.self,
-            At.self, Batch.self, Atq.self, Atrm.self, Every.self, Import.self, Complete.self,
+            At.self, Batch.self, Atq.self, Atrm.self, Atc.self, Every.self, Import.self, Complete.self,
         ]
     )
 
@@ -59,7 +59,9 @@ struct Timerctl: AsyncParsableCommand {
     /// `--socket` and `--json` before the command are moved behind it, where they belong.
     static func arguments(_ words: [String]) -> [String] {
         let name = words.first?.split(separator: "/").last.map(String.init) ?? ""
-        if ["at", "atq", "atrm", "batch"].contains(name) { return [name] + words.dropFirst() }
+        if ["at", "atq", "atrm", "batch"].contains(name) {
+            return atArguments([name] + words.dropFirst())
+        }
         var (common, rest) = ([] as [String], words.dropFirst())
         while let word = rest.first {
             let count =
@@ -74,7 +76,20 @@ struct Timerctl: AsyncParsableCommand {
             rest = rest.dropFirst(count)
         }
         let verbs = rest.first == "import" ? 2 : 1
-        return rest.prefix(verbs) + common + rest.dropFirst(verbs)
+        return atArguments(rest.prefix(verbs) + common + rest.dropFirst(verbs))
+    }
+
+    /// `at -l`, `at -d` and `at -c` are commands of their own, as at(1) has them.
+    static func atArguments(_ words: [String]) -> [String] {
+        guard words.first == "at", words.count > 1 else { return words }
+        let verb: String? =
+            switch words[1] {
+            case "-l": "atq"
+            case "-d", "-r": "atrm"
+            case "-c": "atc"
+            default: nil
+            }
+        return verb.map { [$0] + words.dropFirst(2) } ?? words
     }
 
     /// Answers a misspelt command with the near one.

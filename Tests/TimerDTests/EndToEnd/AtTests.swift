@@ -112,4 +112,20 @@ struct AtTests {
             #expect(lines[3] == "job 2: invalidated")
         }
     }
+
+    @Test("at -l, at -d and at -c are what they are in at(1)")
+    func letters() async throws {
+        try await DaemonProcess.with { daemon in
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket])
+            let answer = try await shell(
+                "printf 'cd /tmp\\nls\\n' | timerctl at 10:00 24.12.2099 >/dev/null 2>&1"
+                    + " && timerctl at -l && timerctl at -c 1 && timerctl at -d 1 && timerctl at -l"
+            )
+            #expect(answer.isDone, "\(answer.errors)")
+            let lines = answer.output.split(separator: "\n")
+            #expect(lines.first?.hasPrefix("1\tThu Dec 24 10:00:00 2099 a ") == true)
+            #expect(lines.dropFirst().prefix(2) == ["cd /tmp", "ls"])
+            #expect(lines.count == 4 && lines.last?.contains("invalidated") == true, "\(lines)")
+        }
+    }
 }
