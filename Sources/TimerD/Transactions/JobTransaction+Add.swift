@@ -68,6 +68,7 @@ extension JobTransaction {
             }
             countLive(-1, of: owner)
             let isPaused = new.definition.paused == true
+            if isPaused { try leaveMaintenance(&old) }
             if isInMaintenance, !isPaused { try enterMaintenance(&old) }
             return try redate(old, to: new, isPaused: isPaused || isInMaintenance)
         }

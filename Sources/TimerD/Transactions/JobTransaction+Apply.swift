@@ -62,9 +62,7 @@ extension JobTransaction {
         if let revision = change.ifRevision, revision != job.definitionRevision {
             throw ControlError.changedMeanwhile(job, since: revision)
         }
-        let isPaused =
-            new.definition.paused
-            ?? (job.definition.paused == true ? false : job.state == .paused)
+        let isPaused = try isPaused(&job, as: new)
         // What a job is that cannot be read is not known: nor are its dates.
         guard job.unread == nil else {
             countLive(1, of: job.ownerID)
@@ -80,6 +78,22 @@ extension JobTransaction {
         job.definitionRevision += 1
         job.policy = new.policy
         return try goOn(as: job, isPaused: isPaused)
+    }
+
+    /// Whether the job is to be paused as what it is changed to.
+    private func isPaused(_ job: inout StoredJob, as new: NewJob) throws -> Bool {
+        if let paused = new.definition.paused {
+            // Who says so means it to stay so.
+            if paused { try leaveMaintenance(&job) }
+            return paused
+        }
+        guard job.state == .paused, job.definition.paused == true else {
+            return job.state == .paused
+        }
+        // The pause that its definition asked for is over; its owner's maintenance is not.
+        let isInMaintenance = try owners.maintenance(of: job.ownerID) != nil
+        if isInMaintenance { try enterMaintenance(&job) }
+        return isInMaintenance
     }
 
     /// Tells of a job that was changed and has no claim, and has it go on; it may be over by what it is now.

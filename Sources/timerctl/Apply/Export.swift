@@ -87,7 +87,8 @@ struct ExportedFile {
                 guard case .string(let text)? = fields[field] else { continue }
                 if Timestamp(rfc3339: text) == nil { fields[field] = date }
             }
-            fields["paused"] = job.state == .paused ? .bool(true) : nil
+            // A maintenance will end.
+            fields["paused"] = job.state == .paused && !job.maintenance ? .bool(true) : nil
             for field in ["command", "onFailure"] {
                 if let line = Self.shellLine(fields[field]) { fields[field] = .string(line) }
             }

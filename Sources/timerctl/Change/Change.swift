@@ -62,7 +62,7 @@ struct Change: AsyncParsableCommand {
         let daemon = try await Daemon.connect(job.common)
         let old = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
         let changed = try ChangedDefinition(
-            of: old.definition,
+            of: old.restated,
             schedule,
             job,
             unset: unset,

@@ -65,6 +65,17 @@ struct ChangedDefinition {
     }
 }
 
+extension Job {
+    /// What it is, to be said again with changes: `paused` only where that is what pauses it now.
+    ///
+    /// Said of a job that was resumed, it would pause it; left out of one that it pauses, it would resume it.
+    var restated: JobDefinition {
+        var definition = definition
+        if state != .paused || maintenance { definition.paused = nil }
+        return definition
+    }
+}
+
 extension ScheduleOptions {
     /// The zone of `old`, where these words state none and go by that of the wall clock; else nil.
     fileprivate func keepsZone(of old: ScheduleWords) -> Zone? {

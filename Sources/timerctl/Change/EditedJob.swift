@@ -110,7 +110,7 @@ struct EditedJob {
     /// What is another in `new`, a line each: "timeout: 10s -> 20s".
     func changes(to new: JobDefinition) -> [String] {
         var old = job.definition
-        old.paused = job.state == .paused ? true : nil
+        old.paused = job.state == .paused && !job.maintenance ? true : nil
         var changes: [String] = []
         if old.name != new.name {
             changes.append("name: \(old.name ?? "(none)") -> \(new.name ?? "(none)")")

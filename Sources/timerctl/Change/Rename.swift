@@ -33,7 +33,7 @@ struct Rename: AsyncParsableCommand {
     func run() async throws {
         let daemon = try await Daemon.connect(common)
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
-        var definition = job.definition
+        var definition = job.restated
         try definition.set(.name, newName.value)
         let revision = JobRevision(of: job, definition)
         try await daemon.change(revision, json: common.json) { _ in nil }

@@ -92,6 +92,25 @@ import TimerControl
         }
     }
 
+    @Test("A change that ends the pause of a definition does not end the maintenance")
+    func definedPause() async throws {
+        try await TestScheduler.with { test in
+            let paused = try await add(test, "paused") { $0.paused = true }
+            let resumed = try await add(test, "resumed") { $0.paused = true }
+            try await ask(test, .resumeJobs(.ids([resumed.id])))
+            try await ask(test, .beginMaintenance(nil))
+            for (job, says) in [(paused, nil), (resumed, nil), (resumed, false)] as [(Job, Bool?)] {
+                var definition = job.definition
+                definition.paused = says
+                let change = ApplyJobs(change: [JobRevision(id: job.id, definition: definition)])
+                _ = try await test.handler().handle(.applyJobs(change), from: 1000).get()
+                #expect(try await firing(test) == (says == false ? ["resumed"] : []))
+            }
+            let resumedAtEnd = try await ask(test, .endMaintenance(nil))
+            #expect(resumedAtEnd.map(\.definition.name) == ["paused"])
+        }
+    }
+
     @Test("An administrator's word concerns another user; nobody else's does")
     func others() async throws {
         try await TestScheduler.with { test in

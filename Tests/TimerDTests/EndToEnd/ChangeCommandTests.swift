@@ -44,6 +44,41 @@ struct ChangeCommandTests {
         }
     }
 
+    @Test("A change of something else leaves a job paused or not, whatever it was added as")
+    func pauses() async throws {
+        try await DaemonProcess.with { daemon in
+            for name in ["resumed", "paused", "maintained"] {
+                try await daemon.timerctl(
+                    "add",
+                    "--every",
+                    "1h",
+                    "--paused",
+                    "--name",
+                    name,
+                    "--",
+                    "true"
+                )
+            }
+            try await daemon.timerctl("resume", "resumed", "maintained")
+            try await daemon.timerctl("maintenance", "on")
+            try await daemon.timerctl("resume", "resumed")
+            for name in ["resumed", "paused", "maintained"] {
+                try await daemon.timerctl("change", name, "--timeout", "5s")
+                try await daemon.timerctl("rename", name, name + "-2")
+            }
+            let states = ["resumed-2": "scheduled", "paused-2": "paused", "maintained-2": "paused"]
+            for (index, name) in ["resumed-2", "paused-2", "maintained-2"].enumerated() {
+                let job = try await daemon.job(index + 1)
+                #expect(job["name"] == .string(name))
+                #expect(job["state"] == states[name].map { .string($0) }, "\(name)")
+            }
+            let off = try await daemon.timerctl("maintenance", "off")
+            #expect(off.errors == "maintenance is off: 1 job resumed\n")
+            #expect(try await daemon.job(3)["state"] == .string("scheduled"))
+            #expect(try await daemon.job(2)["state"] == .string("paused"))
+        }
+    }
+
     @Test("A name goes to one live job at a time; the old one is free")
     func rename() async throws {
         try await DaemonProcess.with { daemon in
