@@ -34,7 +34,8 @@ struct Timerctl: AsyncParsableCommand {
             Agenda.self, TimelineCommand.self, Top.self,
             Next.self, Apply.self, Export.self, Backup.self, Doctor.self,
             Explain.self,
-            At.self, Batch.self, Atq.self, Atrm.self, Atc.self, Every.self, Import.self, Complete.self,
+            At.self, Batch.self, Atq.self, Atrm.self, Atc.self,
+            Every.self, Import.self, Complete.self,
         ]
     )
 
