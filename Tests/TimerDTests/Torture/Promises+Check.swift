@@ -110,7 +110,7 @@ extension Promises {
         // reason; a date of the grid that was taken for one would leave a gap.
         let rows = """
             SELECT fire_date_us, dates, state, reason FROM fires
-            WHERE job_id = ?1 AND reason IS NOT 'manual'
+            WHERE job_id = ?1 AND reason IS NOT 'manual' AND reason IS NOT 'withdrawn'
                 AND NOT (state = 'skipped' AND reason IN ('overlap', 'invalidated')
                     AND (fire_date_us - ?2) % ?3 <> 0)
             ORDER BY fire_date_us
@@ -134,7 +134,8 @@ extension Promises {
                 let date: Int64 = try row.get(0)
                 if date != expected {
                     problems.append(
-                        "job \(id), every \(interval) us: the row of \(date) follows \(expected)"
+                        "job \(id), every \(interval) us: \(expected) is missing before the row of \(date), "
+                            + "\(try row.get(2, as: String.self)) for \(try row.get(3, as: String?.self) ?? "no reason")"
                     )
                 }
                 last = date
