@@ -28,7 +28,7 @@ struct Timerctl: AsyncParsableCommand {
         subcommands: [
             Add.self, List.self, Show.self, SetFireDate.self, Fire.self, Pause.self, Resume.self,
             Change.self, Rename.self, Copy.self,
-            Skip.self, Invalidate.self, Kill.self, Runs.self, Logs.self, Watch.self, Status.self,
+            Skip.self, Invalidate.self, Kill.self, Runs.self, Logs.self, Notices.self, Watch.self, Status.self,
             Metrics.self,
             Agenda.self, TimelineCommand.self, Top.self,
             Next.self, Apply.self, Export.self, Backup.self, Doctor.self,

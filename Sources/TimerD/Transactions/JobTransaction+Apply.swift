@@ -54,6 +54,7 @@ extension JobTransaction {
     ) throws -> StoredJob {
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: new, caller: caller)
+        let new = try new.unmasked(by: job.unread == nil ? job.definition : nil)
         let isPaused =
             new.definition.paused
             ?? (job.definition.paused == true ? false : job.state == .paused)

@@ -101,7 +101,7 @@ struct RequestLoad: Hashable, Sendable {
         case .skipJobs(let request):
             self.init(changing: request.jobs, each: 1 + request.count / 100)
         case .setFireDate, .fireJob: self.init(kind: .write, bytes: Self.row)
-        case .listJobs, .listRuns: self.init(kind: .page, bytes: PageRoom.limit)
+        case .listJobs, .listRuns, .listNotices: self.init(kind: .page, bytes: PageRoom.limit)
         case .getJob, .getRun, .killRun: self.init(kind: .lookup, bytes: 16 * Self.row)
         case .readOutput(let request):
             self.init(kind: request.wait == true ? .light : .lookup, bytes: 184_320)
@@ -154,7 +154,7 @@ extension Request {
     /// Whether it changes nothing, so that it can be cancelled when the client is gone.
     var isRead: Bool {
         switch self {
-        case .getJob, .listJobs, .listRuns, .getRun, .readOutput, .previewSchedule, .status,
+        case .getJob, .listJobs, .listRuns, .listNotices, .getRun, .readOutput, .previewSchedule, .status,
             .metrics:
             true
         case .addJobs, .applyJobs, .invalidateJobs, .setFireDate, .fireJob, .pauseJobs, .resumeJobs,
