@@ -10,6 +10,8 @@ package struct EndedRun: Sendable {
     package var attempt: Int
     /// Whether it ran the job's `onFailure` command.
     package var isOnFailure = false
+    /// Whether somebody ended it on purpose: that is no failure to tell of.
+    package var isStopped = false
     package var outcome: RunOutcome
     /// Nil where no process was started.
     package var startedAt: Timestamp?

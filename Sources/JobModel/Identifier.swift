@@ -42,6 +42,12 @@ public struct RunID: Identifier {
     public init(rawValue: Int64) { self.rawValue = rawValue }
 }
 
+/// Of one thing that one place is to be told.
+public struct NoticeID: Identifier {
+    public var rawValue: Int64
+    public init(rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// Of the rules of a zone, as dates were computed by them.
 package struct ZoneRulesID: Identifier {
     package var rawValue: Int64

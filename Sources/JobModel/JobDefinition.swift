@@ -33,6 +33,16 @@ public struct JobDefinition: Hashable, Sendable {
     public var successCodes: [Int32]?
     /// The command that is run once when a fire has failed for good, with the failed run as JSON on stdin.
     public var onFailure: [String]?
+    /// Where notices of the job go: `mail:ADDRESS`, a URL, `command:LINE`, `desktop`; `none` for nowhere.
+    public var notify: [String]?
+    /// For what reasons: `failed`, `missed`, `skipped`, `late`, `recovered`, `succeeded`.
+    public var notifyOn: [String]?
+    /// How late a fire may begin before that is told.
+    public var notifyLate: String?
+    /// In this span after a notice further ones of the same reason are summed up; default 1 h.
+    public var notifyEvery: String?
+    /// A URL that is asked for whenever a run has succeeded.
+    public var ping: String?
     /// Whether a run that was interrupted counts as failed, and is tried again.
     public var rerunInterrupted: Bool?
     /// The niceness of a run, -20 to 19.

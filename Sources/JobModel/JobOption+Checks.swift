@@ -15,6 +15,16 @@ extension JobOption {
             try checkCount(labels.count, Limits.tags, "tags")
             for (index, label) in labels.enumerated() { try checkLabel(label, at: .index(index)) }
         case (.command, .texts(let words)): try checkCommand(words)
+        case (.places, .texts(let places)): try checkPlaces(places)
+        case (.words(let known), .texts(let words)):
+            for (index, word) in words.enumerated() where !known.contains(word) {
+                throw refusal(of: word.debugDescription, at: .index(index))
+            }
+        case (.url, .text(let url)):
+            try checkSize(url.utf8.count, Limits.place)
+            guard MaskedURL.isMasked(url) || MaskedURL(of: url) != nil else {
+                throw refusal(of: url.debugDescription)
+            }
         case (.environment, .variables(let variables)): try checkEnvironment(variables)
         case (.json, .json(let text)): try checkSize(text.text.utf8.count, Limits.userInfo)
         case (.path, .text(let path)):
@@ -65,6 +75,19 @@ extension JobOption {
         try checkCount(words.count, Limits.arguments, "arguments")
         try checkSize(words.reduce(0) { $0 + $1.utf8.count + 1 }, Limits.command)
         for (index, word) in words.enumerated() { try checkNoNUL(word, at: .index(index)) }
+    }
+
+    private func checkPlaces(_ places: [String]) throws(OptionRefusal) {
+        try checkCount(places.count, Limits.places, "places")
+        for (index, text) in places.enumerated() {
+            try checkSize(text.utf8.count, Limits.place, at: .index(index))
+            guard let place = NoticePlace(text) else {
+                throw refusal(of: text.debugDescription, at: .index(index))
+            }
+            if place == .none, places.count > 1 {
+                throw refusal(of: "'none'", at: .index(index), expecting: "it alone")
+            }
+        }
     }
 
     private func checkEnvironment(_ variables: [String: String]) throws(OptionRefusal) {

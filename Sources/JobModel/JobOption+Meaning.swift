@@ -90,6 +90,10 @@ extension JobOption {
         case (.octal, .text(let text)): return .integer(Int(try mask(text)))
         case (.labels, .texts(let labels)): return .texts(Set(labels).sorted())
         case (.exitCodes, .integers(let codes)): return .integers(Set(codes).sorted())
+        case (.words, .texts(let words)): return .texts(Set(words).sorted())
+        case (.places, .texts(let places)):
+            return .texts(Set(places.map { MaskedURL(of: $0)?.reference ?? $0 }).sorted())
+        case (.url, .text(let url)): return .text(MaskedURL(of: url)?.reference ?? url)
         default: return value
         }
     }
@@ -101,7 +105,12 @@ extension JobOption {
         let value: OptionValue
         switch form.shape {
         case .text, .json: value = .text(argument)
-        case .texts: value = .texts(form == .command ? .shell(argument) : [argument])
+        case .texts:
+            switch form {
+            case .command: value = .texts(.shell(argument))
+            case .words: value = .texts(argument.split(separator: ",").map(String.init))
+            default: value = .texts([argument])
+            }
         case .variables:
             guard let sign = argument.firstIndex(of: "="), sign > argument.startIndex else {
                 throw refusal(of: "'\(argument)'", expecting: "NAME=value")

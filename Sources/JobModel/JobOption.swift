@@ -13,6 +13,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
     case name, command, cwd, env, userInfo, tags, paused, count, until, tolerance, jitter
     case misfire, misfireLimit, misfireAfter, misfireWindow
     case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, rerunInterrupted
+    case notify, notifyOn, notifyLate, notifyEvery, ping
     case nice, memoryMax, memoryHigh, cpuWeight, cpuQuota, tasksMax, ioWeight, cpuTime, umask
     case whilePid, whileConnected
 
@@ -135,6 +136,32 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
             Row(.command, "Run once when a fire has failed for good; the run as JSON on stdin.")
         case .rerunInterrupted:
             Row(.flag, standard: "false", "Run again what was interrupted.")
+        case .notify:
+            Row(
+                .places,
+                unset: "the daemon's default places",
+                "Where notices go: mail:ADDRESS, a URL, 'command:LINE', desktop; none for nowhere."
+            )
+        case .notifyOn:
+            Row(
+                .words(NoticeReason.words),
+                unset: "failed, missed and recovered",
+                "What is told: failed, missed, skipped, late, recovered, succeeded."
+            )
+        case .notifyLate:
+            Row(
+                .duration(from: .zero),
+                unset: "1min, where 'late' is told",
+                "Tell of a fire that begins later than this after its date."
+            )
+        case .notifyEvery:
+            Row(
+                .duration(from: .zero),
+                standard: "1h",
+                "One notice of each reason in this span; what comes between is summed up."
+            )
+        case .ping:
+            Row(.url, "Ask for this URL whenever a run has succeeded: a dead man's switch.")
         case .nice: Row(.integer(-20...19), "The niceness of a run, -20 to 19.")
         case .memoryMax:
             Row(

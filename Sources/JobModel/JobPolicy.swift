@@ -14,6 +14,8 @@ package struct JobPolicy: Hashable, Sendable {
     package var misfire = MisfirePolicy()
     /// How its commands are run.
     package var run = RunPolicy()
+    /// Who is told what of it; nil where it says nothing of that.
+    package var notices: NoticePolicy?
 
     package init() {}
 
@@ -34,6 +36,7 @@ package struct JobPolicy: Hashable, Sendable {
         if let text = definition.jitter { jitter = try JobOption.jitter.span(text) }
         misfire = try MisfirePolicy(definition)
         run = try RunPolicy(definition)
+        notices = try NoticePolicy(stated: definition)
     }
 }
 

@@ -17,6 +17,11 @@ public enum Limits {
     /// A job's name, and each of its tags.
     public static let name = 255
     public static let tags = 64
+    /// The places that notices of a job go to, and one of them.
+    public static let places = 8
+    public static let place = 4096
+    /// Notices of one user that wait; what comes beyond is counted in one of them.
+    public static let notices = 200
     /// A word of a schedule, a date or a duration.
     public static let words = 1024
     public static let arguments = 4096

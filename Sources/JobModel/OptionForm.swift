@@ -33,6 +33,12 @@ package enum OptionForm: Hashable, Sendable {
     /// Of a schedule.
     case expression(example: String)
     case zone
+    /// Where notices go.
+    case places
+    /// Some of these words.
+    case words([String])
+    /// Of HTTP.
+    case url
 
     /// The shape of a value, on the wire and in files.
     package enum Shape: Hashable, Sendable {
@@ -42,10 +48,9 @@ package enum OptionForm: Hashable, Sendable {
     package var shape: Shape {
         switch self {
         case .label, .path, .choice, .date, .duration, .backoff, .bytes, .percent, .octal,
-            .expression,
-            .zone:
+            .expression, .zone, .url:
             .text
-        case .labels, .command: .texts
+        case .labels, .command, .places, .words: .texts
         case .environment: .variables
         case .json: .json
         case .flag: .flag
@@ -69,8 +74,7 @@ package enum OptionForm: Hashable, Sendable {
                 + (range.upperBound == .max ? "upwards" : "to \(range.upperBound)")
         case .process: "the number of a process"
         case .exitCodes: "a list of exit statuses, 0 to 255"
-        case .choice(let words):
-            words.dropLast().map { "'\($0)'" }.joined(separator: ", ") + " or '\(words.last ?? "")'"
+        case .choice(let words): Self.list(words)
         case .date: "a date such as '2026-12-31 18:00'"
         case .duration(let least):
             "a duration of \(least) to 100 years, such as '90s' or '1h 30min'"
@@ -80,7 +84,15 @@ package enum OptionForm: Hashable, Sendable {
         case .octal: "an octal number from 0 to 777"
         case .expression(let example): "text such as '\(example)'"
         case .zone: "a zone such as 'Europe/Berlin'"
+        case .places:
+            "mail:ADDRESS, mail (to the owner), http://..., https://..., 'command:LINE', desktop or none"
+        case .words(let words): Self.list(words)
+        case .url: "a URL that begins with http:// or https://"
         }
+    }
+
+    private static func list(_ words: [String]) -> String {
+        words.dropLast().map { "'\($0)'" }.joined(separator: ", ") + " or '\(words.last ?? "")'"
     }
 
     /// What JSON has for it, with an example where the words have a form of their own.
@@ -103,6 +115,9 @@ package enum OptionForm: Hashable, Sendable {
         case .octal: "a string such as '022'"
         case .expression(let example): "a string such as '\(example)'"
         case .zone: "a string such as 'Europe/Berlin'"
+        case .places: "an array such as [\"mail:ops@example.org\"]"
+        case .words(let words): "an array such as [\"\(words.first ?? "")\"]"
+        case .url: "a string such as 'https://ping.example/backup'"
         }
     }
 }

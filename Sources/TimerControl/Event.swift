@@ -69,5 +69,6 @@ public struct Event: Codable, Hashable, Sendable {
         case fireSkipped = "fire.skipped"
         case runStarted = "run.started"
         case runFinished = "run.finished"
+        case noticeFailed = "notice.failed"
     }
 }

@@ -54,6 +54,23 @@ extension JobDefinition: Codable {
         }.min()
     }
 
+    /// A definition that cannot be read, as it is shown: without what is secret in its URLs.
+    package static func masked(_ stored: JSONValue) -> JSONValue {
+        guard case .object(var members) = stored else { return stored }
+        for option in [JobOption.notify, .ping] {
+            members[option.rawValue] = members[option.rawValue].map(masked(url:))
+        }
+        return .object(members)
+    }
+
+    private static func masked(url value: JSONValue) -> JSONValue {
+        switch value.read {
+        case .string(let text): .string(reference(text))
+        case .array(let values): .array(values.map(masked(url:)))
+        default: value
+        }
+    }
+
     /// The names of all fields on the wire.
     static let fieldNames = Set(JobOption.fields.map(\.rawValue)).union(["schedule"])
 }

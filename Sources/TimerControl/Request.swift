@@ -16,6 +16,7 @@ public enum Request: Hashable, Sendable {
     case skipJobs(SkipJobs)
     case listRuns(ListRuns)
     case getRun(RunReference)
+    case listNotices(ListNotices)
     case readOutput(ReadOutput)
     case killRun(RunReference)
     case subscribe(Subscribe)
@@ -45,6 +46,7 @@ public enum Request: Hashable, Sendable {
         case skipJobs = "job.skip"
         case listRuns = "run.list"
         case getRun = "run.get"
+        case listNotices = "notice.list"
         case readOutput = "run.output"
         case killRun = "run.kill"
         case subscribe = "events.subscribe"
@@ -243,6 +245,20 @@ public struct ListRuns: Codable, Hashable, Sendable {
     static let fieldNames: Set<String> = [
         "job", "name", "open", "failed", "since", "outcome", "tag", "owner", "limit", "cursor",
     ]
+}
+
+/// `notice.list`: what somebody is to be told and was not yet, the oldest first.
+public struct ListNotices: Codable, Hashable, Sendable {
+    /// 1 to 1000; default 100.
+    public var limit: Int?
+    /// From the answer before.
+    public var cursor: NoticeID?
+
+    public init(limit: Int? = nil, cursor: NoticeID? = nil) {
+        (self.limit, self.cursor) = (limit, cursor)
+    }
+
+    static let fieldNames: Set<String> = ["limit", "cursor"]
 }
 
 /// `run.get` and `run.kill`.

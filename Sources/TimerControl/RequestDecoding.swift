@@ -53,6 +53,10 @@ extension Request {
             }
             self = .listRuns(list)
         case .getRun: self = .getRun(try parameters.run())
+        case .listNotices:
+            let list = try parameters.decoded(ListNotices.self, fields: ListNotices.fieldNames)
+            if let limit = list.limit { try checkRange(limit, 1...Limits.page, "limit") }
+            self = .listNotices(list)
         case .readOutput: self = .readOutput(try parameters.output())
         case .killRun: self = .killRun(try parameters.run())
         case .subscribe: self = .subscribe(try parameters.subscription())

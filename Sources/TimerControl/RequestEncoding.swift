@@ -18,6 +18,7 @@ extension Request {
         case .skipJobs: .skipJobs
         case .listRuns: .listRuns
         case .getRun: .getRun
+        case .listNotices: .listNotices
         case .readOutput: .readOutput
         case .killRun: .killRun
         case .subscribe: .subscribe
@@ -64,6 +65,7 @@ extension Request {
             .object(request.job.members.merging(["fireDate": .string(request.fireDate)]) { $1 })
         case .listRuns(let request): try JSONValue(encoding: request)
         case .getRun(let run), .killRun(let run): try JSONValue(encoding: run)
+        case .listNotices(let request): try JSONValue(encoding: request)
         case .readOutput(let request): try JSONValue(encoding: request)
         case .subscribe(let request): try JSONValue(encoding: request)
         case .previewSchedule(let request): try JSONValue(encoding: request)

@@ -59,6 +59,8 @@ struct EventLine {
                 error: event.reason
             )
             parts = ["\(run(event)): \(outcome)"]
+        case .noticeFailed:
+            parts = ["given up: \(event.reason ?? "the reason is not known")"]
         }
         if event.redelivered == true { parts.append("redelivered") }
         if let userInfo = event.userInfo { parts.append(userInfo.text) }
@@ -120,6 +122,7 @@ struct EventLine {
     private static func style(_ event: Event) -> Terminal.Style? {
         switch event.type {
         case .fireSkipped: .yellow
+        case .noticeFailed: .red
         case .runFinished where event.outcome != .exited || event.status != 0: .red
         default: nil
         }

@@ -18,11 +18,11 @@ struct StatedOption: Hashable, Sendable {
 }
 
 extension JobDefinition {
-    /// States it, beside what was stated for the same option: tags and variables come one by one.
+    /// States it, beside what was stated for the same option: tags, places and variables come one by one.
     mutating func add(_ stated: StatedOption) throws(OptionRefusal) {
         let value: OptionValue =
             switch (self[stated.option], stated.value) {
-            case (.texts(let some), .texts(let more)) where stated.option.form == .labels:
+            case (.texts(let some), .texts(let more)) where stated.option.form != .command:
                 .texts(some + more)
             case (.variables(let some), .variables(let more)): .variables(some.merging(more) { $1 })
             default: stated.value
@@ -87,7 +87,8 @@ extension JobOption {
     /// refused with its reason, not a missing one.
     fileprivate var mayBeginWithDash: Bool {
         switch form {
-        case .label, .labels, .path, .command, .choice, .bytes, .percent, .octal, .exitCodes, .zone:
+        case .label, .labels, .path, .command, .choice, .bytes, .percent, .octal, .exitCodes, .zone,
+            .places, .words, .url:
             false
         default: true
         }
@@ -95,7 +96,7 @@ extension JobOption {
 
     fileprivate var completion: CompletionKind? {
         switch form {
-        case .choice(let words): .list(words)
+        case .choice(let words), .words(let words): .list(words)
         case .path: .directory
         case .zone: .zones
         default: nil
@@ -107,7 +108,7 @@ extension JobOption {
         let addition: String? =
             switch form {
             case .flag: nil
-            case .labels, .environment: "may be given several times"
+            case .labels, .environment, .places: "may be given several times"
             case .json: "@FILE or - reads it"
             case .command: "a line for /bin/sh -c"
             default:
@@ -137,6 +138,9 @@ extension JobOption {
         case .octal: "octal"
         case .expression: "expression"
         case .zone: "zone"
+        case .places: "place"
+        case .words: "word,..."
+        case .url: "url"
         }
     }
 }

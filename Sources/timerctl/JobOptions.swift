@@ -30,6 +30,9 @@ struct JobOptions: ParsableArguments {
     @OptionGroup(title: "Runs")
     var runs: RunOptions
 
+    @OptionGroup(title: "Notices")
+    var notices: NoticeOptions
+
     @Flag(help: "No command: each fire is an event for whoever watches.")
     var event = false
 
@@ -158,6 +161,7 @@ struct JobOptions: ParsableArguments {
         var definition = JobDefinition(schedule: words)
         definition.command = command.isEmpty ? nil : command
         try runs.apply(to: &definition)
+        for option in notices.stated { try definition.add(option) }
         let stated = [
             name, count, tolerance, jitter, misfire, misfireLimit, misfireAfter, misfireWindow,
             whilePid,

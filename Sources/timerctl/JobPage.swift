@@ -88,6 +88,13 @@ struct JobPage {
                 Field(label: "success", value: codes.map { "exit \($0)" }.joined(separator: ", "))
             },
             definition.onFailure.map { Field(label: "on failure", value: ShellWords.joined($0)) },
+            definition.notify.map { Field(label: "notify", value: $0.joined(separator: ", ")) },
+            definition.notifyOn.map {
+                Field(label: "notify on", value: $0.joined(separator: ", "))
+            },
+            definition.notifyLate.map { Field(label: "notify late", value: "after \($0)") },
+            definition.notifyEvery.map { Field(label: "notify every", value: $0) },
+            definition.ping.map { Field(label: "ping", value: $0) },
             definition.rerunInterrupted.map {
                 Field(label: "interrupted", value: $0 ? "run again" : "left")
             },

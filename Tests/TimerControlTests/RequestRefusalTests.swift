@@ -131,7 +131,8 @@ import TimerControl
                     + "'cpuTime', 'cpuWeight', 'cwd', 'env', 'ioWeight', 'jitter', 'killAfter', "
                     + "'memoryHigh', 'memoryMax', 'misfire', "
                     + "'misfireAfter', 'misfireLimit', 'misfireWindow', 'name', 'nice', "
-                    + "'onFailure', 'overlap', 'paused', 'rerunInterrupted', 'retries', "
+                    + "'notify', 'notifyEvery', 'notifyLate', 'notifyOn', "
+                    + "'onFailure', 'overlap', 'paused', 'ping', 'rerunInterrupted', 'retries', "
                     + "'schedule', 'successCodes', 'tags', 'tasksMax', 'timeout', 'tolerance', 'umask', "
                     + "'until', 'userInfo', 'whileConnected', 'whilePid' are accepted"
             ),

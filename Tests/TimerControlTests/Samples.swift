@@ -33,6 +33,11 @@ enum Samples {
         definition.backoff = "10s..5min"
         definition.successCodes = [0, 3]
         definition.onFailure = ["/bin/mail", "-s", "failed"]
+        definition.notify = ["mail:ops@example.org", "desktop"]
+        definition.notifyOn = ["failed", "late"]
+        definition.notifyLate = "5min"
+        definition.notifyEvery = "2h"
+        definition.ping = "https://ping.example/backup"
         definition.rerunInterrupted = true
         definition.nice = 10
         definition.memoryMax = "512M"

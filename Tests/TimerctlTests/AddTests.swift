@@ -62,6 +62,11 @@ import TimerControl
         expected.backoff = "1s..1min"
         expected.successCodes = [0, 24]
         expected.onFailure = ["/bin/sh", "-c", "mail root"]
+        expected.notify = ["mail:a@example.org", "command:logger -t x"]
+        expected.notifyOn = ["failed", "late"]
+        expected.notifyLate = "5min"
+        expected.notifyEvery = "0s"
+        expected.ping = "https://ping.example/x"
         expected.rerunInterrupted = true
         expected.nice = -5
         expected.memoryMax = "1G"
@@ -85,6 +90,9 @@ import TimerControl
             "--timeout", "1h",
             "--kill-after", "0", "--overlap", "replace", "--retries", "2",
             "--backoff", "1s..1min", "--success-codes", "0,24", "--on-failure", "mail root",
+            "--notify", "mail:a@example.org", "--notify", "command:logger -t x",
+            "--notify-on", "failed,late", "--notify-late", "5min", "--notify-every", "0s",
+            "--ping", "https://ping.example/x",
             "--rerun-interrupted", "--nice", "-5", "--memory-max", "1G", "--cpu-time", "30s",
             "--umask", "027", "--memory-high", "512M", "--cpu-weight", "50", "--cpu-quota", "150%",
             "--tasks-max", "9", "--io-weight", "200",

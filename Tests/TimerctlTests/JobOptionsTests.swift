@@ -32,6 +32,9 @@ import TimerControl
         case .octal: "077"
         case .expression(let example): example
         case .zone: "UTC"
+        case .places: "mail:ops@example.org"
+        case .words(let words): words.prefix(2).joined(separator: ",")
+        case .url: "https://ping.example/secret"
         }
     }
 
@@ -109,6 +112,8 @@ import TimerControl
             case .percent: "percent, such as `50%`"
             case .octal: "octal"
             case .expression, .zone: "words"
+            case .places, .words: "array of strings"
+            case .url: "URL"
             }
         let standard = option.row.standard.map { text in
             switch option.form {

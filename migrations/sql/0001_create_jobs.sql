@@ -29,6 +29,7 @@ CREATE TABLE daemon_state (
     jobs_through INTEGER NOT NULL DEFAULT 0,
     fires_through INTEGER NOT NULL DEFAULT 0,
     runs_through INTEGER NOT NULL DEFAULT 0,
+    notices_through INTEGER NOT NULL DEFAULT 0,
     -- The epoch of the runner that is asked for all runs: what it does not know, it was never asked for.
     runner_epoch INTEGER,
     -- In a copy that was made by a backup: when. Whoever starts on it skips the numbers that the
@@ -471,3 +472,54 @@ CREATE TRIGGER event_words_removed AFTER DELETE ON event_words BEGIN
         - coalesce(length(CAST(old.user_info AS BLOB)), 0)
     WHERE id = old.owner_id;
 END;
+
+-- What somebody is to be told and was not yet, of one job to one place: stored with what it tells of, and removed once
+-- it was handed over. It outlives its job.
+CREATE TABLE notices (
+    id INTEGER PRIMARY KEY,
+    owner_id INTEGER NOT NULL,
+    job_id INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    -- As the job or the configuration has it, with what is secret in it.
+    place TEXT NOT NULL,
+    -- By the wall clock.
+    added_at_us INTEGER NOT NULL,
+    -- In elapsed time: not tried before, and not tried again after.
+    not_before_us INTEGER NOT NULL,
+    until_us INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    -- Why the last try failed.
+    error TEXT,
+    -- Of a summary: how many notices it stands for, and when the first and the last came, by the wall clock. 0 for
+    -- a notice that tells of one thing.
+    held INTEGER NOT NULL DEFAULT 0,
+    held_from_us INTEGER,
+    held_to_us INTEGER,
+    -- How many notices of the owner were not stored beside it, because too many waited.
+    dropped INTEGER NOT NULL DEFAULT 0,
+    -- What has happened, as JSON: of a summary the last of it.
+    document TEXT NOT NULL
+) STRICT;
+
+CREATE TRIGGER notice_removed AFTER DELETE ON notices
+    WHEN old.id > coalesce((SELECT max(id) FROM notices), 0)
+BEGIN
+    UPDATE daemon_state SET notices_through = max(notices_through, old.id);
+END;
+
+-- One user's notices, the next to be tried first.
+CREATE INDEX notices_by_owner ON notices (owner_id, not_before_us);
+
+-- The summary, or the ping, that a job has already.
+CREATE INDEX notices_by_job ON notices (job_id, reason);
+
+-- What a job's notices go by; no row for a job that nobody was told of.
+CREATE TABLE notice_states (
+    job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    reason TEXT NOT NULL,
+    -- In elapsed time: when it was told last, or when the summary of what is held back will be. NULL for never.
+    told_at_us INTEGER,
+    -- Of 'failed': whether the job's last fire failed.
+    is_failing INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (job_id, reason)
+) STRICT, WITHOUT ROWID;

@@ -123,6 +123,7 @@ struct CommandHandler: Sendable {
                 try await changeJobs(request.jobs, .skip(request.count), caller)
             }
         case .listRuns(let filter): try await listRuns(filter, caller)
+        case .listNotices(let request): try await listNotices(request, caller)
         case .getRun(let reference): try await getRun(reference, caller)
         case .readOutput(let reference): try await readOutput(reference, caller)
         case .killRun(let reference):
@@ -168,7 +169,8 @@ struct CommandHandler: Sendable {
             addedAt: job.addedAt,
             endedAt: job.endedAt,
             endReason: job.endReason?.rawValue,
-            definition: job.sharedDefinition
+            definition: job.definition.hidesNothing
+                ? job.sharedDefinition : SharedDefinition(job.definition.masked)
         )
         if let due = job.dueDate, due != job.fireDate {
             view.dueDate = moment.wallDate(due, on: job.clock)
@@ -179,7 +181,8 @@ struct CommandHandler: Sendable {
         if let unread = job.unread {
             // try?: text that is not JSON is shown as a string.
             view.stored =
-                (try? JSONValue(parsing: unread.definition)) ?? .string(unread.definition)
+                (try? JSONValue(parsing: unread.definition)).map(JobDefinition.masked)
+                ?? .string("the \(unread.definition.utf8.count) bytes of it are no JSON")
         }
         view.movedFrom = job.movedFrom.map { moment.wallDate($0, on: job.clock) }
         return view

@@ -4,6 +4,7 @@ import Configuration
 // `stat` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
 import CoreFoundation
 import Glibc
+import JobModel
 import Logging
 import Platform
 import Schedules
@@ -85,6 +86,9 @@ extension Configuration {
         runLimits = list(.runLimits)
         flag(.pamSessions, &pamSessions)
         flag(.outputOnStdout, &outputOnStdout)
+        notify = list(.notify)
+        notifyOn = list(.notifyOn)
+        mailProgram = text(.mailProgram, mailProgram)
         number(.runsKept, &runsKept)
         number(.eventsKept, &eventsKept)
         number(.maxConnections, &maxConnections)
@@ -136,6 +140,10 @@ extension Configuration {
             (.maxBytesPerUser, .integer(Int64(maxBytesPerUser))),
             (.runLimits, .array(runLimits.map { .string($0) })),
             (.pamSessions, .bool(pamSessions)), (.outputOnStdout, .bool(outputOnStdout)),
+            // Of a URL no more than jobs show of theirs: what is printed here ends in logs and reports.
+            (.notify, .array(notify.map { .string(JobDefinition.reference($0)) })),
+            (.notifyOn, .array(notifyOn.map { .string($0) })),
+            (.mailProgram, .string(mailProgram)),
             (.runsKept, .integer(Int64(runsKept))),
             (.historyMaxAge, span(historyMaxAge)),
             (.endedJobsMaxAge, span(endedJobsMaxAge)),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
 public import Logging
 import Schedules
 
@@ -40,6 +41,13 @@ public struct Configuration: Hashable, Sendable {
     public var pamSessions = true
     /// Whether what runs write goes to the daemon's standard output too.
     public var outputOnStdout = false
+
+    /// Where notices go of jobs that do not say it; empty for nowhere.
+    public var notify: [String] = []
+    /// What they are told of; empty for what jobs are by themselves.
+    public var notifyOn: [String] = []
+    /// The path of the program that takes mails, as sendmail(8) does.
+    public var mailProgram = "/usr/sbin/sendmail"
 
     public var maxConnections = 1000
     public var maxConnectionsPerUser = 900
@@ -89,6 +97,14 @@ extension SchedulerSettings {
         runLimits = RunLimits(configuration.runLimits) ?? RunLimits()
         pamSessions = configuration.pamSessions
         outputOnStdout = configuration.outputOnStdout
+        // They were accepted when the configuration was read.
+        notices.defaults.places = configuration.notify.compactMap(NoticePlace.init)
+            .filter { $0 != .none }
+        if !configuration.notifyOn.isEmpty {
+            let reasons = configuration.notifyOn.compactMap(NoticeReason.init)
+            notices.defaults.reasons = Set(reasons)
+        }
+        notices.mailProgram = configuration.mailProgram
         maxJobsPerUser = configuration.maxJobsPerUser
         maxFiresPerSecondPerUser = configuration.maxFiresPerSecondPerUser
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Configuration
+import JobModel
 import Logging
 import Schedules
 import TimerControl
@@ -11,6 +12,7 @@ enum Setting: String, CaseIterable {
     case maxRuns, maxRunsPerUser, maxJobsPerUser, maxFiresPerSecondPerUser
     case maxBytesPerUser
     case runLimits, pamSessions, outputOnStdout
+    case notify, notifyOn, mailProgram
     case runsKept, historyMaxAge, endedJobsMaxAge, eventsKept, eventsMaxAge
     case maxConnections, maxConnectionsPerUser, maxInFlight, maxInFlightPerUser
     case listen
@@ -29,6 +31,8 @@ enum Setting: String, CaseIterable {
         /// Limits of runs, by user.
         case limits
         case flag
+        /// Where notices go, and for what.
+        case places, reasons
     }
 
     var kind: Kind {
@@ -50,6 +54,9 @@ enum Setting: String, CaseIterable {
         case .allow, .deny: .users
         case .runLimits: .limits
         case .pamSessions, .outputOnStdout: .flag
+        case .notify: .places
+        case .notifyOn: .reasons
+        case .mailProgram: .path
         }
     }
 
@@ -64,7 +71,7 @@ enum Setting: String, CaseIterable {
     /// What a value has to be, in words.
     var accepted: String {
         switch kind {
-        case .path: "a path"
+        case .path: self == .mailProgram ? "an absolute path" : "a path"
         case .level: Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
         case .span(let range):
             "a time span in quotes from \(range.lowerBound == .zero ? "0s" : "\(range.lowerBound)")"
@@ -74,6 +81,8 @@ enum Setting: String, CaseIterable {
         case .users: "a list of uids, user names and @groups"
         case .limits: RunLimits.accepted
         case .flag: "true or false"
+        case .places: "a list of places, each " + JobOption.notify.form.accepted
+        case .reasons: "a list of " + JobOption.notifyOn.form.accepted
         }
     }
 
@@ -90,6 +99,8 @@ enum Setting: String, CaseIterable {
             }
             return entries.contains(nil) ? nil : .stringArray(entries.compactMap { $0 })
         case (.flag, .bool(let flag)): return .bool(flag)
+        case (.places, .array(let values)): return content(of: values, for: .notify)
+        case (.reasons, .array(let values)): return content(of: values, for: .notifyOn)
         case (.limits, .array(let values)):
             let texts = values.compactMap { value -> String? in
                 if case .string(let text) = value { text } else { nil }
@@ -105,9 +116,26 @@ enum Setting: String, CaseIterable {
         }
     }
 
+    /// A list of words that jobs may have as well.
+    private func content(of values: [JSONValue], for option: JobOption) -> ConfigContent? {
+        let texts = values.compactMap { value -> String? in
+            if case .string(let text) = value { text } else { nil }
+        }
+        guard texts.count == values.count, !texts.contains(where: MaskedURL.isMasked) else {
+            return nil
+        }
+        do throws(OptionRefusal) {
+            try option.check(.texts(texts))
+            return .stringArray(texts)
+        } catch {
+            return nil
+        }
+    }
+
     /// The same for text from the command line or the environment, where commas separate a list.
     func content(ofWords text: String) -> ConfigContent? {
         switch kind {
+        case .path where self == .mailProgram && !text.hasPrefix("/"): nil
         case .path: text.isEmpty || text.utf8.contains(0) ? nil : .string(text)
         case .level: Logger.Level(rawValue: text).map { .string($0.rawValue) }
         case .span(let range):
@@ -118,7 +146,7 @@ enum Setting: String, CaseIterable {
         case .address: text.isEmpty || ListenAddress(text) != nil ? .string(text) : nil
         case .flag: Bool(text).map { .bool($0) }
         case .number: Int64(text).flatMap { content(of: .integer($0)) }
-        case .users, .limits:
+        case .users, .limits, .places, .reasons:
             content(of: .array(text.split(separator: ",").map { .string(String($0)) }))
         }
     }

@@ -18,7 +18,7 @@ extension SchedulerSettings {
             owner =
                 command.isTakenUp
                 ? Account(formerly: command.job.owner)
-                : try await self.owner(of: command.job, accounts)
+                : try await self.account(of: command.job.owner, job: command.job.id, accounts)
         } catch {
             let now = clock.now().wall.microseconds
             return .notStarted(error.message, from: now, to: now)
@@ -69,18 +69,22 @@ extension SchedulerSettings {
     ///
     /// - Throws: for a user who does not exist (any more), a uid that belongs to somebody else now, and an
     ///   account that may not be used now.
-    func owner(of job: StoredJob, _ accounts: Accounts) async throws(StartRefusal) -> Account {
+    func account(
+        of owner: Owner,
+        job: JobID,
+        _ accounts: Accounts
+    ) async throws(StartRefusal) -> Account {
         guard account.uid == 0 else { return account }
-        let uid = job.owner.uid
+        let uid = owner.uid
         // One lookup for both the name and the credentials: by the next one the uid may belong to somebody
         // else.
         let found = uid == account.uid ? account : try await accounts.entry(uid)
-        if uid != account.uid, let reason = job.owner.absence(now: found?.name) {
-            throw StartRefusal("job \(job.id) belongs to \(reason)")
+        if uid != account.uid, let reason = owner.absence(now: found?.name) {
+            throw StartRefusal("job \(job) belongs to \(reason)")
         }
-        guard let owner = found else { throw .noUser(uid) }
-        try await accounts.requirePermission(owner)
-        return owner
+        guard let found else { throw .noUser(uid) }
+        try await accounts.requirePermission(found)
+        return found
     }
 }
 

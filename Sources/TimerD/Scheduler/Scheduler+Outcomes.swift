@@ -92,6 +92,7 @@ extension Scheduler {
             retention.isOverfull(now: clock.now().elapsed)
             pruneIfDue()
         }
+        if let date = first.outcome.noticeDate { awaitNotices(at: date) }
         first.finish(self)
         return count
     }

@@ -60,6 +60,7 @@ extension Scheduler {
         goOn(with: recovered)
         settleZones()
         loadWindow()
+        lookAtNotices()
     }
 
     /// Takes over the fires that the daemon before this one left running or waiting; they keep their jobs

@@ -56,5 +56,9 @@ extension Scheduler {
     }
 
     /// Commands begin from now on, those that waited first; unless something else is in their way.
-    private func beginAgain() { if runnerTrouble == nil { goOnAll() } }
+    private func beginAgain() {
+        guard runnerTrouble == nil else { return }
+        goOnAll()
+        lookAtNotices()
+    }
 }

@@ -116,6 +116,7 @@ extension Scheduler {
             ended.startedAt = Timestamp(microseconds: result.startedAtMicroseconds)
         }
         let isStopped = fires[command.run]?.isStopped ?? true
+        ended.isStopped = isStopped && !isEndingRuns
         counters.countRun(ended.outcome, of: command.job, isOnFailure: fire.isOnFailure)
         logEnd(of: command, ended.outcome)
         logSurvivors(ended.survivors, of: command.run, command.job)

@@ -21,6 +21,7 @@ extension Scheduler {
         for entry in armed.all { entry.timer?.invalidate() }
         armed.removeAll()
         turnTimer?.invalidate()
+        noticeWait.timer?.invalidate()
         // Records that are under way may still make commands ready; `begun` puts those back.
         await flush()
         takeAll()

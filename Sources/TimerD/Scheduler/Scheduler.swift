@@ -79,6 +79,9 @@ actor Scheduler {
     var announcedLoadDate: Timestamp?
     /// Resumed when the last run has ended, while stopping.
     var idleWaiters: [CheckedContinuation<Void, Never>] = []
+    /// The notices that are being handed over, and when to look for more.
+    var noticeTurns = NoticeTurns()
+    var noticeWait = NoticeWait()
     /// Reads that wait for what has happened to be stored.
     var readings: [Int: Reading] = [:]
     var lastReading = 0

@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import Platform
+
+/// The settings of notices.
+struct NoticeSettings: Sendable {
+    /// Where they go, and for what, where a job does not say it.
+    var defaults = NoticePolicy.Defaults()
+    /// What reads a mail from its standard input, as sendmail(8) does with -i and -t.
+    var mailProgram = "/usr/sbin/sendmail"
+    /// What they call this machine.
+    var host = HostName.current
+}
 
 /// The settings of the scheduler.
 struct SchedulerSettings: Sendable {
@@ -25,6 +36,8 @@ struct SchedulerSettings: Sendable {
     var maxJobsPerUser = 10_000
     /// How many fires of one user begin in a second, in the long run.
     var maxFiresPerSecondPerUser = 1000
+
+    var notices = NoticeSettings()
 
     /// The places among the runs; root keeps a reserve where there are other users.
     var places: RunQueue.Limits {

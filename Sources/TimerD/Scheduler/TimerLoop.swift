@@ -25,6 +25,9 @@ protocol TimerLoop: SerialExecutor {
     /// The same for when due fires may have their turn.
     func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
 
+    /// The same for notices that wait for their time.
+    func armNotices(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
+
     /// The same for a read that waits no longer.
     func armReading(_ reading: Int, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
 }
@@ -68,6 +71,14 @@ extension RunLoopThread: TimerLoop {
     func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
         let timer = WeakTimer(fireDate: date.date, target: scheduler) { scheduler, _ in
             scheduler.assumeIsolated { $0.takeTurns() }
+        }
+        add(timer)
+        return timer
+    }
+
+    func armNotices(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
+        let timer = WeakTimer(fireDate: date.date, target: scheduler) { scheduler, _ in
+            scheduler.assumeIsolated { $0.lookAtNotices() }
         }
         add(timer)
         return timer

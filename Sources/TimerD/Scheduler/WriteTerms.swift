@@ -141,6 +141,7 @@ final class WriteTerms: Sendable {
             transaction.zones = terms.zones
             transaction.findZone = findZone
             transaction.unstarted = unstarted
+            transaction.noticeDefaults = terms.settings.notices.defaults
             return transaction
         }
     }

@@ -29,7 +29,8 @@ extension Request {
         case .killRun: true
         case .setFireDate, .fireJob, .getJob, .getRun, .status: true
         case .applyJobs, .invalidateJobs, .pauseJobs, .resumeJobs, .skipJobs, .listJobs, .listRuns,
-            .readOutput, .previewSchedule, .subscribe, .metrics, .backUp, .checkDatabase,
+            .listNotices, .readOutput, .previewSchedule, .subscribe, .metrics, .backUp,
+            .checkDatabase,
             .putPart, .listUploads, .dropUpload, .beginMaintenance, .endMaintenance:
             false
         }

@@ -10,10 +10,10 @@ struct NewJob: Sendable {
     var schedule: Schedule
     /// On the job's clock.
     var firstFireDate: Timestamp?
-    let sharedDefinition: SharedDefinition
+    var sharedDefinition: SharedDefinition
     var definition: JobDefinition { _read { yield sharedDefinition.value } }
     /// The definition as it is stored; encoded before the write, because other writes wait for that.
-    let text: StoredDefinition
+    var text: StoredDefinition
     var policy: JobPolicy
     /// The rules of its zone; nil where they cannot change.
     var rules: ZoneRules?
@@ -21,6 +21,25 @@ struct NewJob: Sendable {
     var process: ProcessIdentity?
     /// Remarks for the user on how the words were understood.
     var notes: [String]
+
+    /// The same with the URLs of `old` where something stands for them.
+    ///
+    /// - Throws: `ControlError` where something stands for a URL that `old` does not have.
+    func unmasked(by old: JobDefinition?) throws -> NewJob {
+        guard !definition.hidesNothing else { return self }
+        var definition = definition
+        do throws(OptionRefusal) {
+            try definition.unmask(by: old)
+            guard definition != self.definition else { return self }
+            var job = self
+            job.sharedDefinition = SharedDefinition(definition)
+            job.text = StoredDefinition(definition)
+            job.policy.notices = try NoticePolicy(stated: definition)
+            return job
+        } catch {
+            throw ControlError(error)
+        }
+    }
 
     /// The first date of a job that is stored at `moment`: the clock may have been set back since the
     /// job was checked.

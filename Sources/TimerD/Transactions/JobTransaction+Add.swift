@@ -63,6 +63,7 @@ extension JobTransaction {
                     "job \(holder) has the name '\(name)'; --replace makes it what is said here"
                 )
             }
+            let new = try new.unmasked(by: old.unread == nil ? old.definition : nil)
             guard old.unread == nil, !old.definition.isTied, !new.definition.isTied else {
                 return try self.replace(old, with: new)
             }
@@ -72,7 +73,7 @@ extension JobTransaction {
             if isInMaintenance, !isPaused { try enterMaintenance(&old) }
             return try redate(old, to: new, isPaused: isPaused || isInMaintenance)
         }
-        return try insert(new, of: owner, depth: depth)
+        return try insert(try new.unmasked(by: nil), of: owner, depth: depth)
     }
 
     /// Ends `old` and puts the new job in its place.

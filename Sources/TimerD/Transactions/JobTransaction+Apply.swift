@@ -56,12 +56,13 @@ extension JobTransaction {
     ///
     /// A job whose schedule stays the same keeps its next date too.
     private mutating func make(_ change: JobChanges.Change, caller: Caller) throws -> StoredJob {
-        let (id, new) = (change.id, change.to)
+        let id = change.id
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
-        try requireChangeable(job, to: new, caller: caller)
+        try requireChangeable(job, to: change.to, caller: caller)
         if let revision = change.ifRevision, revision != job.definitionRevision {
             throw ControlError.changedMeanwhile(job, since: revision)
         }
+        let new = try change.to.unmasked(by: job.unread == nil ? job.definition : nil)
         let isPaused = try isPaused(&job, as: new)
         // What a job is that cannot be read is not known: nor are its dates.
         guard job.unread == nil else {

@@ -157,10 +157,13 @@ extension JobTransaction {
     /// Records the effect of a fire by hand, which leaves the job as it is.
     mutating func recordManual(_ begun: BegunFire) throws { try markFired(begun) }
 
-    private func markFired(_ begun: BegunFire) throws {
+    private mutating func markFired(_ begun: BegunFire) throws {
         let state: Run.State = begun.job.definition.command == nil ? .fired : .running
         try fires.markFired(begun.fire, state, at: begun.firedAt)
         try events.insert(begun.told.fired, end: begun.told.end)
+        let told = begun.told.fired
+        guard state == .fired, told.reason == nil, let date = told.fireDate else { return }
+        try noteBegin(begun.fire, of: begun.job, fireDate: date, at: begun.firedAt)
     }
 
     /// What is in progress of a job, by its rows; nil for nothing.

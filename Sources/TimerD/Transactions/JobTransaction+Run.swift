@@ -25,6 +25,9 @@ extension JobTransaction {
         at date: Timestamp
     ) throws {
         try runs.markStarted(run, pid: pid, at: date)
+        if fire.attempt == 1, !fire.isOnFailure, !fire.isByHand {
+            try noteBegin(fire.id, of: fire.job, fireDate: fire.fireDate, at: date, run: run)
+        }
         try enqueue(.runStarted, fire.job, fire: fire.id, run: run) {
             $0.at = date
             $0.fireDate = fire.fireDate
@@ -48,12 +51,14 @@ extension JobTransaction {
         let hasFailed = job.policy.run.isFailure(ended.outcome)
         try runs.markFinished(run, ended, failureOf: hasFailed ? job.ownerID : nil)
         // A job that was invalidated meanwhile begins nothing more.
-        switch try jobs.isInvalidated(job.id) ? .done : next {
+        let next = try jobs.isInvalidated(job.id) ? .done : next
+        switch next {
         case .done: try fires.markDone(ended.fire)
         case .retry(let delay):
             try fires.markWaiting(ended.fire, for: .retry, until: moment.wall + delay)
         case .onFailure: try fires.markWaiting(ended.fire, for: .onFailure, until: nil)
         }
+        if case .retry = next {} else { try noteEnd(run, of: job, ended) }
         try runs.insertOutput(ended.output, of: run, owner: job.ownerID)
         if !ended.output.stdout.isEmpty || !ended.output.stderr.isEmpty { try checkQuota(of: job) }
         if let runsKept { try runs.trim(job.id, keeping: runsKept) }

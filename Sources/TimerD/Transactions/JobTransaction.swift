@@ -23,6 +23,8 @@ struct JobTransaction {
     /// How the rules of zones have changed, as far as is known.
     var zones = ZoneChanges()
     var findZone = ZoneRules.inDatabase
+    /// Where notices of jobs go that do not say it, and for what.
+    var noticeDefaults = NoticePolicy.Defaults()
     /// What the scheduler is to be told once the write is durable.
     var outcome = StoreOutcome()
     /// What it has counted, and the events that it tells, since they were last stored.
@@ -184,6 +186,7 @@ struct JobTransaction {
         event.fire = fire
         event.run = run
         complete(&event)
+        if type == .fireSkipped { try noteSkipped(event, of: job) }
         // A job that was added or read in this write has its words.
         let hasWords = type == .jobAdded || justRead.map { $0 == (job.id, job.revision) } == true
         if !hasWords { try EventWords(database).keep(event) }
@@ -201,11 +204,14 @@ struct StoreOutcome: Sendable {
     var zones: ZoneChanges?
     /// Whether it is the record of a fire whose job has ended, as the scheduler knows.
     var isEndTold = false
+    /// When the first notice may be handed over that it has stored, in elapsed time; nil for none.
+    var noticeDate: Timestamp?
 
     /// Whether the scheduler need not hear of it.
     ///
     /// Of an outcome without jobs it does: each has it look at the window.
     var isNothing: Bool {
         isEndTold && jobs.isEmpty && outboxEvents.isEmpty && !isOverfull && zones == nil
+            && noticeDate == nil
     }
 }

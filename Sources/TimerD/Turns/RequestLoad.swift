@@ -110,7 +110,7 @@ struct RequestLoad: Hashable, Sendable {
         case .skipJobs(let request):
             self.init(changing: request.jobs, each: 1 + request.count / 100)
         case .setFireDate, .fireJob: self.init(kind: .write, bytes: Self.row)
-        case .listJobs, .listRuns: self.init(kind: .page, bytes: PageRoom.limit)
+        case .listJobs, .listRuns, .listNotices: self.init(kind: .page, bytes: PageRoom.limit)
         case .getJob, .getRun, .killRun: self.init(kind: .lookup, bytes: 16 * Self.row)
         case .readOutput(let request):
             self.init(kind: request.wait == true ? .light : .lookup, bytes: 184_320)
@@ -165,7 +165,7 @@ extension Request {
     var isRead: Bool {
         switch self {
         case .getJob, .listJobs, .listRuns, .getRun, .readOutput, .previewSchedule, .status,
-            .metrics, .listUploads:
+            .metrics, .listUploads, .listNotices:
             true
         case .addJobs, .applyJobs, .invalidateJobs, .setFireDate, .fireJob, .pauseJobs, .resumeJobs,
             .skipJobs, .killRun, .subscribe, .backUp, .checkDatabase,

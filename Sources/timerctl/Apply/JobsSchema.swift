@@ -88,7 +88,10 @@ extension OptionForm {
                     ["type": "array", "items": text, "minItems": 1],
                 ]
             ]
-        case .labels: return words
+        case .labels, .places: return words
+        case .words(let words):
+            return ["type": "array", "items": ["enum": .array(words.map { .string($0) })]]
+        case .url: return ["type": "string", "pattern": "^https?://"]
         case .environment: return ["type": "object", "additionalProperties": text]
         case .json: return [:]
         case .flag: return ["type": "boolean"]

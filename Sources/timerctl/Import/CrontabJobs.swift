@@ -74,6 +74,10 @@ struct CrontabJobs {
         definition.tags = [tag]
         definition.overlap = .allow
         definition.misfire = words.isReboot ? nil : .skip
+        definition.notify = Self.places(mailTo: entry.variables["MAILTO"])
+        if definition.notify?.first != "none", definition.notify != nil {
+            definition.notifyOn = ["failed"]
+        }
         return ImportedJob(
             place: "line \(entry.line)",
             text: entry.text,
@@ -87,6 +91,14 @@ struct CrontabJobs {
     private static let ownVariables: Set = [
         "CRON_TZ", "LOGNAME", "MAILTO", "MAILFROM", "RANDOM_DELAY",
     ]
+
+    /// Where MAILTO has mail go, as a place of notices; nil where it is not set, or is no address of one.
+    private static func places(mailTo address: String?) -> [String]? {
+        guard let address else { return nil }
+        guard !address.isEmpty else { return ["none"] }
+        let place = "mail:\(address)"
+        return NoticePlace(place) == nil ? nil : [place]
+    }
 
     /// A word on a command that begins with the name of a user, in a crontab that has no users.
     ///
@@ -111,8 +123,15 @@ struct CrontabJobs {
     /// MAILTO="" asks for no mail, and loses nothing.
     private func mailWarnings(on crontab: Crontab) -> [String] {
         crontab.mailLines.filter { !$0.text.hasSuffix("=") }.map { line, text in
-            "line \(line): \(text) is not carried: nobody gets mail of what a run writes, or that it "
-                + "fails; 'timerctl logs' has it, and --on-failure of 'timerctl add' runs a command"
+            guard text.hasPrefix("MAILTO="), Self.places(mailTo: String(text.dropFirst(7))) != nil
+            else {
+                return "line \(line): \(text) is not carried; 'timerctl change --notify' says "
+                    + "where notices go"
+            }
+            return "line \(line): \(text) is carried as 'notify': a mail goes when a run fails, "
+                + "one an hour at most, and not whenever it writes something; --notify-on "
+                + "failed,succeeded and --notify-every 0s come closest to cron, 'timerctl logs' "
+                + "has what was written"
         }
     }
 

@@ -157,6 +157,28 @@ import TimerControl
         ] { #expect(RunLimits([wrong]) == nil, "\(wrong)") }
     }
 
+    @Test("Places of notices are read as those of jobs, and printed without a secret of a URL")
+    func notices() async throws {
+        try write(
+            #"{"notify": ["mail", "https://h.example/secret"], "notifyOn": ["failed"], "mailProgram": "/m"}"#
+        )
+        let configuration = try await read()
+        let settings = SchedulerSettings(configuration, account: try Account.find(uid: geteuid()))
+        #expect(settings.notices.defaults.places == [.mail(nil), .web("https://h.example/secret")])
+        #expect(settings.notices.defaults.reasons == [.failed])
+        #expect(settings.notices.mailProgram == "/m")
+        #expect(configuration.jsonText.contains("https://h.example/…#"))
+        #expect(!configuration.jsonText.contains("secret"))
+        for (text, setting) in [
+            (#"{"notify": ["ops"]}"#, "notify"), (#"{"notifyOn": ["ping"]}"#, "notifyOn"),
+            (#"{"notify": ["https://h.example/…#0000"]}"#, "notify"),
+            (#"{"mailProgram": "sendmail"}"#, "mailProgram"),
+        ] {
+            try write(text)
+            #expect(await refusal()?.contains("'\(setting)'") == true, "\(text)")
+        }
+    }
+
     @Test("Users and groups may be listed by root, as words or numbers; by others not")
     func users() async throws {
         try write(#"{"allow": ["ann", "@staff", 1001], "deny": ["0"]}"#)

@@ -220,6 +220,10 @@ final class TimerLane: Conductor.Lane, TimerLoop, @unchecked Sendable {
         add(date) { scheduler.assumeIsolated { $0.waitIsOver(fire) } }
     }
 
+    func armNotices(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
+        add(date) { scheduler.assumeIsolated { $0.lookAtNotices() } }
+    }
+
     func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
         add(date) { scheduler.assumeIsolated { $0.takeTurns() } }
     }

@@ -7,7 +7,8 @@
 enum AllStatements {
     static let byName: [String: String] = Dictionary(
         uniqueKeysWithValues: [
-            daemonState, eventLog, eventWords, fireStore, jobStore, outbox, owners, queries,
+            daemonState, eventLog, eventWords, fireStore, jobStore, noticeStore, outbox, owners,
+            queries,
             runStore, uploadStore, zoneRuleStore, dueJobs, runLists,
         ].flatMap(\.self)
     )
@@ -35,6 +36,26 @@ enum AllStatements {
         ("DaemonState.SQL.writeMoment", DaemonState.SQL.writeMoment),
         ("DaemonState.SQL.writeRunnerEpoch", DaemonState.SQL.writeRunnerEpoch),
         ("DaemonState.SQL.writeSequenceEnd", DaemonState.SQL.writeSequenceEnd),
+    ]
+
+    private static let noticeStore = [
+        ("NoticeStore.SQL.all", NoticeStore.SQL.all),
+        ("NoticeStore.SQL.count", NoticeStore.SQL.count),
+        ("NoticeStore.SQL.delete", NoticeStore.SQL.delete),
+        ("NoticeStore.SQL.deletePing", NoticeStore.SQL.deletePing),
+        ("NoticeStore.SQL.drop", NoticeStore.SQL.drop),
+        ("NoticeStore.SQL.due", NoticeStore.SQL.due),
+        ("NoticeStore.SQL.hold", NoticeStore.SQL.hold),
+        ("NoticeStore.SQL.insert", NoticeStore.SQL.insert),
+        ("NoticeStore.SQL.isFailing", NoticeStore.SQL.isFailing),
+        ("NoticeStore.SQL.markFailed", NoticeStore.SQL.markFailed),
+        ("NoticeStore.SQL.markTried", NoticeStore.SQL.markTried),
+        ("NoticeStore.SQL.next", NoticeStore.SQL.next),
+        ("NoticeStore.SQL.ofOwner", NoticeStore.SQL.ofOwner),
+        ("NoticeStore.SQL.owner", NoticeStore.SQL.owner),
+        ("NoticeStore.SQL.setFailing", NoticeStore.SQL.setFailing),
+        ("NoticeStore.SQL.setToldAt", NoticeStore.SQL.setToldAt),
+        ("NoticeStore.SQL.toldAt", NoticeStore.SQL.toldAt),
     ]
 
     private static let eventLog = [

@@ -14,6 +14,8 @@ final class RecordingRunner: CommandRunner {
         var held: [Int64: CheckedContinuation<RunOutcome, Never>] = [:]
         var startGate: Gate?
         var outcome = RunOutcome.exited(0)
+        var holds: (@Sendable (RunRequest) -> Bool)?
+        var answer: (@Sendable (RunRequest) -> RunOutcome?)?
         var output = CapturedOutput()
         var known: KnownRuns
         var takenUp: [Int64] = []
@@ -60,6 +62,18 @@ final class RecordingRunner: CommandRunner {
     var outcome: RunOutcome {
         get { state.withLock { $0.outcome } }
         set { state.withLock { $0.outcome = newValue } }
+    }
+
+    /// Which runs go on until `end` is called, besides; nil for none.
+    var holds: (@Sendable (RunRequest) -> Bool)? {
+        get { state.withLock { $0.holds } }
+        set { state.withLock { $0.holds = newValue } }
+    }
+
+    /// How the run of a request ends that nobody holds; nil, or where it says nil, by `outcome`.
+    var answer: (@Sendable (RunRequest) -> RunOutcome?)? {
+        get { state.withLock { $0.answer } }
+        set { state.withLock { $0.answer = newValue } }
     }
 
     /// What its control groups are said to be.
@@ -130,8 +144,8 @@ final class RecordingRunner: CommandRunner {
         }
         // No process has this number: the kernel gives none above 4,194,304.
         started(1_000_000_000)
-        var outcome = state.withLock { $0.outcome }
-        if isHolding {
+        var outcome = answer?(request) ?? self.outcome
+        if isHolding || holds?(request) == true {
             outcome = await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
                     state.withLock { $0.held[request.run] = continuation }

@@ -208,9 +208,9 @@ final class TestScheduler: Sendable {
             try await store.writer.barrier()
             await loop.flush()
             // A run that has begun is on its way through the pool of threads.
-            while await loop.ask({ [scheduler] in scheduler.assumeIsolated { $0.fires.running } })
-                != runner.heldCount
-            {
+            while await loop.ask({ [scheduler] in
+                scheduler.assumeIsolated { $0.fires.running + $0.noticeTurns.count }
+            }) != runner.heldCount {
                 await Task.yield()
             }
             // So is a look at held jobs.

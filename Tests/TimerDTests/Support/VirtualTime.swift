@@ -74,6 +74,10 @@ final class VirtualTimerLoop: TimerLoop {
         add(at: date, scheduler) { $0.waitIsOver(fire) }
     }
 
+    func armNotices(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
+        add(at: date, scheduler) { $0.lookAtNotices() }
+    }
+
     func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
         add(at: date, scheduler) { $0.takeTurns() }
     }

@@ -167,9 +167,10 @@ import TimerControl
         expected.tags = ["crontab:/tmp/crontab"]
         expected.overlap = .allow
         expected.misfire = .skip
+        (expected.notify, expected.notifyOn) = (["mail:ops"], ["failed"])
         #expect(plan.jobs.first?.definition == expected)
         #expect(plan.notes.map { $0.prefix(6) } == ["CRON_T", "line 5"])
-        #expect(plan.warnings.map { $0.prefix(31) } == ["line 1: MAILTO=ops is not carri"])
+        #expect(plan.warnings.map { $0.prefix(31) } == ["line 1: MAILTO=ops is carried a"])
     }
 
     @Test("Each line that says who gets mail is told of; one that asks for none is not")
@@ -179,6 +180,15 @@ import TimerControl
             plan.warnings.map { $0.prefix { $0 != ":" } + $0.dropFirst(6).prefix(14) }
                 == ["line 3: MAILTO=bob i", "line 5: MAILFROM=x i"]
         )
+        #expect(plan.jobs.map(\.definition.notify) == [["none"], ["mail:bob"]])
+        #expect(plan.jobs.map(\.definition.notifyOn) == [nil, ["failed"]])
+    }
+
+    @Test("A MAILTO that is no address of a place is told of, and not carried")
+    func odd() {
+        let plan = plan("MAILTO=ann <ann@example.org>\n* * * * * a")
+        #expect(plan.warnings.first?.contains("is not carried") == true)
+        #expect(plan.jobs.map(\.definition.notify) == [nil])
     }
 
     @Test(

@@ -40,6 +40,7 @@ extension SQLReadable where Self: Identifier {
 extension JobID: SQLBindable, SQLReadable {}
 extension FireID: SQLBindable, SQLReadable {}
 extension RunID: SQLBindable, SQLReadable {}
+extension NoticeID: SQLBindable, SQLReadable {}
 extension OwnerID: SQLBindable, SQLReadable {}
 extension ZoneRulesID: SQLBindable, SQLReadable {}
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+extension CommandHandler {
+    /// `notice.list`: the caller's notices that wait, an administrator's those of all, the oldest first.
+    func listNotices(_ request: ListNotices, _ caller: Caller) async throws -> Answer {
+        let limit = request.limit ?? 100
+        let cursor = request.cursor ?? NoticeID(rawValue: 0)
+        let found = try await read(for: caller) { queries in
+            let database = queries.database
+            let owner = caller.isAdministrator ? nil : try Owners(database).id(of: caller.owner)
+            return try NoticeStore(database).list(of: owner, after: cursor, limit: limit + 1)
+        }
+        let moment = clock.now()
+        let notices = found.prefix(limit).map { stored in
+            var notice = Notice(
+                id: stored.id,
+                job: stored.job,
+                owner: stored.owner.name,
+                reason: stored.reason.rawValue,
+                place: stored.place.masked,
+                addedAt: stored.addedAt,
+                nextTry: moment.wallDate(stored.notBefore, on: .elapsed),
+                attempts: stored.attempts
+            )
+            (notice.name, notice.error) = (stored.document.name, stored.error)
+            (notice.fire, notice.run) = (stored.document.fire, stored.document.run)
+            notice.held = stored.document.held
+            return notice
+        }
+        let cursorAfter = found.count > limit ? notices.last?.id : nil
+        return NoticesReply(notices: notices, cursor: cursorAfter)
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A notice as a mail, in the form that sendmail(8) reads with -i and -t (RFC 5322); pure.
+enum NoticeMail {
+    static func text(
+        to address: String,
+        _ text: NoticeText,
+        notice: String,
+        at date: Timestamp
+    ) -> String {
+        let headers = [
+            "To: \(address)",
+            "Subject: \(encoded(text.subject))",
+            // The same for each try: what comes twice can be told.
+            "Message-ID: <timerd.\(notice).\(date.microseconds)@\(domain(text.host))>",
+            // No answer of a holiday to a machine (RFC 3834).
+            "Auto-Submitted: auto-generated",
+            "X-Timerd-Job: \(text.document.job)",
+            "X-Timerd-Reason: \(text.document.reason)",
+            "MIME-Version: 1.0",
+            "Content-Type: text/plain; charset=utf-8",
+            "Content-Transfer-Encoding: 8bit",
+        ]
+        return headers.joined(separator: "\n") + "\n\n" + text.body
+    }
+
+    /// What a header may hold: ASCII, else words in base 64 (RFC 2047).
+    private static func encoded(_ text: String) -> String {
+        guard !text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else { return text }
+        var words: [String] = []
+        var word: [UInt8] = []
+        for character in text {
+            // An encoded word is at most 75 bytes long, and no character stands in two.
+            if word.count + character.utf8.count > 45 {
+                words.append(base64(word))
+                word = []
+            }
+            word += character.utf8
+        }
+        if !word.isEmpty { words.append(base64(word)) }
+        return words.joined(separator: "\n ")
+    }
+
+    private static func base64(_ bytes: [UInt8]) -> String {
+        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+        var text = ""
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let part = bytes[start..<min(start + 3, bytes.count)]
+            let bits = (0..<3).reduce(0) {
+                $0 << 8 | Int(start + $1 < bytes.count ? bytes[start + $1] : 0)
+            }
+            for place in 0..<4 {
+                text.append(place <= part.count ? digits[bits >> (18 - 6 * place) & 63] : "=")
+            }
+        }
+        return "=?utf-8?B?\(text)?="
+    }
+
+    /// The host as the right side of a message's number may have it.
+    private static func domain(_ host: String) -> String {
+        let name = host.filter {
+            $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "." || $0 == "-")
+        }
+        return name.isEmpty ? "localhost" : name
+    }
+}

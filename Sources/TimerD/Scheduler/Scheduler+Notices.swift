@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Schedules
+import TimerControl
+
+/// When to look for notices that may be handed over.
+struct NoticeWait {
+    var timer: (any ArmedTimer)?
+    /// In elapsed time; nil if no look is planned.
+    var date: Timestamp?
+    /// Whether the store is being asked.
+    var isLooking = false
+    /// Whether there is a reason to ask once more behind that.
+    var looksAgain = false
+}
+
+/// Hands notices over: each by a process of its job's owner, some at a time.
+///
+/// Nothing is asked again and again: a timer waits for the first that may be tried.
+extension Scheduler {
+    /// Looks for notices at `date` of elapsed time, or now if that has passed.
+    func awaitNotices(at date: Timestamp) {
+        let moment = clock.now()
+        guard isRecovered, !isStopping else { return }
+        if date <= moment.elapsed { return lookAtNotices() }
+        if let planned = noticeWait.date, planned <= date { return }
+        noticeWait.timer?.invalidate()
+        noticeWait.date = date
+        noticeWait.timer = loop.armNotices(
+            at: moment.wallDate(date, on: .elapsed),
+            for: self
+        )
+    }
+
+    /// Hands over what may be handed over now.
+    func lookAtNotices() {
+        noticeWait.timer?.invalidate()
+        (noticeWait.timer, noticeWait.date) = (nil, nil)
+        guard isRecovered, !isStopping, runnerTrouble == nil, !noticeTurns.isFull else { return }
+        guard !noticeWait.isLooking else {
+            noticeWait.looksAgain = true
+            return
+        }
+        noticeWait.isLooking = true
+        let turns = noticeTurns
+        record {
+            try $0.takeNotices(turns)
+        } durable: { scheduler, taken in
+            scheduler.noticeWait.isLooking = false
+            for (notice, environment) in taken.notices { scheduler.handOver(notice, environment) }
+            if let next = taken.next { scheduler.awaitNotices(at: next) }
+            guard scheduler.noticeWait.looksAgain else { return }
+            scheduler.noticeWait.looksAgain = false
+            scheduler.lookAtNotices()
+        } dropped: { scheduler, _ in
+            // It has been logged. The next notice, or the next start, has it looked at again.
+            scheduler.noticeWait.isLooking = false
+        }
+    }
+
+    private func handOver(_ notice: StoredNotice, _ environment: [String: String]) {
+        noticeTurns.begin(notice.ownerID)
+        // The store has it as tried: it is tried again later, by the next daemon if need be.
+        guard !isStopping else { return noticeTurns.end(notice.ownerID) }
+        let (runner, accounts, settings) = (runner, accounts, settings)
+        let epoch = standing.epoch
+        let number = notice.runNumber
+        Task.detached(executorPreference: pool) {
+            let failure: String?
+            do throws(RunBreak) {
+                var request: RunRequest
+                do throws(StartRefusal) {
+                    request = try await settings.request(for: notice, environment, accounts)
+                } catch {
+                    return await self.noticeEnded(notice, error.message)
+                }
+                request.epoch = epoch
+                let result = try await runner.run(request, started: { _ in })
+                failure = NoticeAnswer.failure(result, at: notice.place)
+            } catch {
+                guard case .notBegun(let reason) = error else { return }
+                failure = reason
+            }
+            await self.noticeEnded(notice, failure)
+            runner.stored(number)
+        }
+    }
+
+    /// A try is over; `failure` is nil if the notice was handed over.
+    private func noticeEnded(_ notice: StoredNotice, _ failure: String?) {
+        noticeTurns.end(notice.ownerID)
+        defer { lookAtNotices() }
+        guard let failure else {
+            return record { try $0.recordHandedOver(notice.id) }
+        }
+        record {
+            try $0.recordNotHandedOver(notice, failure)
+        } durable: { scheduler, isLast in
+            scheduler.logNotHandedOver(notice, failure, isLast: isLast)
+        }
+    }
+
+    private func logNotHandedOver(_ notice: StoredNotice, _ failure: String, isLast: Bool) {
+        var metadata: Logger.Metadata = [
+            "job": "\(notice.job)", "owner": "\(notice.owner.uid)", "notice": "\(notice.id)",
+            "reason": "\(notice.reason.rawValue)", "place": "\(notice.place.masked)",
+            "error": "\(failure)", "tries": "\(notice.attempts)",
+        ]
+        metadata["name"] = notice.document.name.map { "\($0)" }
+        if isLast {
+            log.error("a notice is given up", metadata: metadata)
+        } else {
+            log.notice("a notice was not handed over; it is tried again", metadata: metadata)
+        }
+    }
+}
+
+extension StoredNotice {
+    /// The number of this try for the runner: below 0, where no run of a job is, and another one for each try.
+    fileprivate var runNumber: Int64 { -(id.rawValue << 16 | Int64(attempts & 0xFFFF)) }
+}
+
+extension SchedulerSettings {
+    /// What the runner needs to hand a notice over, as the owner of its job.
+    fileprivate func request(
+        for notice: StoredNotice,
+        _ environment: [String: String],
+        _ accounts: Accounts
+    ) async throws(StartRefusal) -> RunRequest {
+        let owner = try await account(of: notice.owner, job: notice.job, accounts)
+        let order = NoticeOrder(
+            notice,
+            host: notices.host,
+            mailProgram: notices.mailProgram,
+            environment: environment
+        )
+        let plain = [
+            "HOME": owner.home, "LOGNAME": owner.name, "PATH": RunEnvironment.path,
+            "SHELL": owner.shell, "TIMERD_OWNER": notice.owner.name, "TIMERD_SOCKET": socket,
+            "USER": owner.name,
+        ]
+        var request = RunRequest(
+            run: notice.runNumber,
+            argv: order.argv,
+            environment: plain.merging(order.environment) { $1 },
+            workingDirectory: owner.home,
+            input: order.input,
+            output: RunOutput(limit: 4096),
+            credentials: Credentials(for: owner, daemonUID: account.uid),
+            limits: runLimits.completing(ProcessLimits(), uid: owner.uid, name: owner.name),
+            timeout: NoticeRetry.timeout.duration
+        )
+        if pamSessions, request.credentials != nil {
+            request.session = PAMSession(user: owner.name)
+        }
+        request.completesEnvironment = true
+        return request
+    }
+}

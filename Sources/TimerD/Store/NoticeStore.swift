@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A notice that was not handed over yet.
+struct StoredNotice: Sendable {
+    var id: NoticeID
+    var ownerID: OwnerID
+    var owner: Owner
+    var job: JobID
+    var reason: NoticeReason
+    var place: NoticePlace
+    /// By the wall clock.
+    var addedAt: Timestamp
+    /// In elapsed time.
+    var notBefore: Timestamp
+    var until: Timestamp
+    var attempts: Int
+    var error: String?
+    /// What it tells, with what was held back.
+    var document: NoticeDocument
+    /// Whether its row cannot be read: what is missing is made up, and it is never handed over.
+    var isUnread = false
+}
+
+/// The rows of notices: SQL alone, no decision.
+struct NoticeStore {
+    let database: Database
+
+    init(_ database: Database) { self.database = database }
+
+    /// Stores that a place is to be told; `held`: how many notices a summary stands for, 0 for none.
+    func insert(
+        _ document: NoticeDocument,
+        _ reason: NoticeReason,
+        to place: NoticePlace,
+        of owner: OwnerID,
+        at date: Timestamp,
+        notBefore: Timestamp,
+        held: Int = 0
+    ) throws {
+        try database.prepare(SQL.insert).run(
+            owner,
+            document.job,
+            reason.rawValue,
+            place.text,
+            date,
+            notBefore,
+            notBefore + NoticeRetry.patience,
+            held,
+            held > 0 ? date : nil,
+            document.text
+        )
+    }
+
+    /// Counts one more in the job's summary that was not tried yet; false if there is none.
+    func hold(_ document: NoticeDocument, _ reason: NoticeReason, at date: Timestamp) throws -> Bool
+    {
+        try database.prepare(SQL.hold).run(document.job, reason.rawValue, date, document.text)
+        return database.changes > 0
+    }
+
+    /// Counts one more in the owner's newest notice.
+    func drop(of owner: OwnerID) throws { try database.prepare(SQL.drop).run(owner) }
+
+    /// How many notices of the owner wait, up to `limit`.
+    func count(of owner: OwnerID, limit: Int) throws -> Int {
+        try database.prepare(SQL.count).value(owner, limit) ?? 0
+    }
+
+    /// The owners of notices that wait, after this one.
+    func owner(after owner: OwnerID) throws -> OwnerID? {
+        try database.prepare(SQL.owner).value(owner, as: OwnerID?.self) ?? nil
+    }
+
+    /// The owner's notices that may be tried now, those that have waited longest first.
+    func due(of owner: OwnerID, at now: Timestamp, limit: Int) throws -> [StoredNotice] {
+        try database.prepare(SQL.due).all(owner, now, limit) { try StoredNotice($0) }
+    }
+
+    /// When the owner's next notice may be tried that may not be tried now, in elapsed time.
+    func next(of owner: OwnerID, after now: Timestamp) throws -> Timestamp? {
+        try database.prepare(SQL.next).value(owner, now, as: Timestamp?.self) ?? nil
+    }
+
+    /// Stores that it is being tried, so often now, and when it is tried again if nothing more is heard of it.
+    func markTried(_ notice: NoticeID, attempts: Int, notBefore: Timestamp) throws {
+        try database.prepare(SQL.markTried).run(notice, attempts, notBefore)
+    }
+
+    func markFailed(_ notice: NoticeID, _ error: String, notBefore: Timestamp) throws {
+        try database.prepare(SQL.markFailed).run(notice, error, notBefore)
+    }
+
+    func delete(_ notice: NoticeID) throws { try database.prepare(SQL.delete).run(notice) }
+
+    /// Deletes the job's ping that was not handed over.
+    func deletePing(of job: JobID) throws { try database.prepare(SQL.deletePing).run(job) }
+
+    /// The notices after `id` of one owner, or of all: the oldest first.
+    func list(of owner: OwnerID?, after id: NoticeID, limit: Int) throws -> [StoredNotice] {
+        guard let owner else {
+            return try database.prepare(SQL.all).all(id, limit) { try StoredNotice($0) }
+        }
+        return try database.prepare(SQL.ofOwner).all(owner, id, limit) { try StoredNotice($0) }
+    }
+
+    // MARK: - What a job's notices go by
+
+    /// When a notice of that reason was told last, or its summary will be; nil for never.
+    func limit(of job: JobID, _ reason: NoticeReason) throws -> NoticeLimit? {
+        let date = try database.prepare(SQL.toldAt).value(
+            job,
+            reason.rawValue,
+            as: Timestamp?.self
+        )
+        return (date ?? nil).map(NoticeLimit.init)
+    }
+
+    func set(_ limit: NoticeLimit, of job: JobID, _ reason: NoticeReason) throws {
+        try database.prepare(SQL.setToldAt).run(job, reason.rawValue, limit.toldAt)
+    }
+
+    /// Whether the last fire of the job failed, as far as somebody wants to know.
+    func isFailing(_ job: JobID) throws -> Bool {
+        try database.prepare(SQL.isFailing).value(job) ?? false
+    }
+
+    func setFailing(_ isFailing: Bool, _ job: JobID) throws {
+        try database.prepare(SQL.setFailing).run(job, isFailing)
+    }
+
+    enum SQL {
+        static let columns = """
+            n.id, n.owner_id, owners.uid, owners.name, n.job_id, n.reason, n.place, n.added_at_us,
+            n.not_before_us, n.until_us, n.attempts, n.error, n.held, n.held_from_us, n.held_to_us,
+            n.dropped, n.document
+            FROM notices AS n JOIN owners ON owners.id = n.owner_id
+            """
+        static let insert = """
+            INSERT INTO notices (id, owner_id, job_id, reason, place, added_at_us, not_before_us,
+                until_us, held, held_from_us, held_to_us, document)
+            VALUES (\(DaemonState.SQL.next("notices")), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)
+            """
+        static let hold = """
+            UPDATE notices SET held = held + 1, held_to_us = ?3, document = ?4
+            WHERE job_id = ?1 AND reason = ?2 AND held > 0 AND attempts = 0
+            """
+        static let drop = """
+            UPDATE notices SET dropped = dropped + 1
+            WHERE id = (SELECT max(id) FROM notices INDEXED BY notices_by_owner WHERE owner_id = ?1)
+            """
+        static let count = """
+            SELECT count(*) FROM (SELECT 1 FROM notices WHERE owner_id = ?1 LIMIT ?2)
+            """
+        static let owner = "SELECT min(owner_id) FROM notices WHERE owner_id > ?1"
+        static let due = """
+            SELECT \(columns) WHERE n.owner_id = ?1 AND n.not_before_us <= ?2
+            ORDER BY n.not_before_us LIMIT ?3
+            """
+        static let next = """
+            SELECT min(not_before_us) FROM notices WHERE owner_id = ?1 AND not_before_us > ?2
+            """
+        static let markTried = """
+            UPDATE notices SET attempts = ?2, not_before_us = ?3 WHERE id = ?1
+            """
+        static let markFailed = """
+            UPDATE notices SET error = ?2, not_before_us = ?3 WHERE id = ?1
+            """
+        static let delete = "DELETE FROM notices WHERE id = ?1"
+        static let deletePing = "DELETE FROM notices WHERE job_id = ?1 AND reason = 'ping'"
+        static let all = "SELECT \(columns) WHERE n.id > ?1 ORDER BY n.id LIMIT ?2"
+        /// Sorts the notices of one owner, who has few.
+        static let ofOwner = """
+            SELECT \(columns) WHERE n.owner_id = ?1 AND n.id > ?2 ORDER BY n.id LIMIT ?3
+            """
+        static let toldAt = """
+            SELECT told_at_us FROM notice_states WHERE job_id = ?1 AND reason = ?2
+            """
+        static let setToldAt = """
+            INSERT INTO notice_states (job_id, reason, told_at_us) VALUES (?1, ?2, ?3)
+            ON CONFLICT (job_id, reason) DO UPDATE SET told_at_us = ?3
+            """
+        static let isFailing = """
+            SELECT is_failing FROM notice_states WHERE job_id = ?1 AND reason = 'failed'
+            """
+        static let setFailing = """
+            INSERT INTO notice_states (job_id, reason, is_failing) VALUES (?1, 'failed', ?2)
+            ON CONFLICT (job_id, reason) DO UPDATE SET is_failing = ?2
+            """
+    }
+}
+
+extension StoredNotice {
+    fileprivate init(_ row: borrowing Row) throws {
+        id = try row.get(0)
+        ownerID = try row.get(1)
+        owner = Owner(uid: try row.get(2), name: try row.get(3))
+        job = try row.get(4)
+        let (word, text): (String, String) = (try row.get(5), try row.get(6))
+        let stored = NoticeReason(rawValue: word)
+        let place = NoticePlace(text)
+        addedAt = try row.get(7)
+        notBefore = try row.get(8)
+        until = try row.get(9)
+        attempts = try row.get(10)
+        error = try row.get(11)
+        // try?: one that cannot be read is told as such, and keeps no other from its turn.
+        let document = try? NoticeDocument(stored: try row.get(16))
+        isUnread = stored == nil || place == nil || document == nil
+        reason = stored ?? .failed
+        self.place = place ?? .none
+        self.document =
+            document ?? NoticeDocument(reason: reason, job: job, name: nil, owner: owner.name)
+        self.document.notice = id
+        self.document.held = try row.count(12, above: 0)
+        self.document.heldFrom = try row.get(13)
+        self.document.heldTo = try row.get(14)
+        self.document.dropped = try row.count(15, above: 0)
+    }
+}

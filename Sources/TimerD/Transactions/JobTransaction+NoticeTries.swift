@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Notices that are to be handed over now, and when to look again.
+struct TakenNotices: Sendable {
+    /// With the environment that their jobs give to commands.
+    var notices: [(notice: StoredNotice, environment: [String: String])] = []
+    /// In elapsed time; nil while nothing waits for a time.
+    var next: Timestamp?
+}
+
+/// How a notice is handed over: each try is stored before it is made.
+extension JobTransaction {
+    /// Takes the notices whose turn it is, those of all users in turn.
+    ///
+    /// The work grows with the users who have notices that wait, and with what is taken.
+    func takeNotices(_ turns: NoticeTurns) throws -> TakenNotices {
+        var (taken, turns) = (TakenNotices(), turns)
+        var owners: [OwnerID] = []
+        while let owner = try notices.owner(after: owners.last ?? .nobody) { owners.append(owner) }
+        for _ in 0..<NoticeTurns.perOwner {
+            for owner in turns.order(owners) where turns.hasRoom(for: owner) {
+                let due = try notices.due(of: owner, at: moment.elapsed, limit: 1)
+                guard var notice = due.first else { continue }
+                notice.attempts += 1
+                // If this daemon ends before the try does, the next one tries again then: it may be told twice.
+                let again = NoticeRetry.timeout + NoticeRetry.delay(afterTries: notice.attempts)
+                try notices.markTried(
+                    notice.id,
+                    attempts: notice.attempts,
+                    notBefore: moment.elapsed + again
+                )
+                turns.begin(owner)
+                let job = try jobs.jobWithoutUserInfo(notice.job, of: nil)
+                taken.notices.append((notice, job?.definition.env ?? [:]))
+            }
+        }
+        taken.next = try owners.compactMap {
+            try notices.next(of: $0, after: moment.elapsed)
+        }.min()
+        return taken
+    }
+
+    func recordHandedOver(_ notice: NoticeID) throws { try notices.delete(notice) }
+
+    /// Records that a try has failed; returns whether it was the last.
+    mutating func recordNotHandedOver(_ notice: StoredNotice, _ error: String) throws -> Bool {
+        let next = moment.elapsed + NoticeRetry.delay(afterTries: notice.attempts)
+        guard next > notice.until else {
+            try notices.markFailed(notice.id, error, notBefore: next)
+            outcome.noticeDate = min(next, outcome.noticeDate ?? next)
+            return false
+        }
+        try notices.delete(notice.id)
+        if let job = try job(notice.job) {
+            let place = notice.place.masked
+            try enqueue(.noticeFailed, job, "\(notice.reason.rawValue) to \(place): \(error)") {
+                $0.fire = notice.document.fire
+                $0.run = notice.document.run
+            }
+        }
+        return true
+    }
+}
