@@ -257,7 +257,7 @@ import TimerControl
             try await test.advance(by: .seconds(11))
             #expect(try await Self.waiting(test).count == 2)
             try await test.store.writer.write { transaction in
-                try transaction.database.execute(
+                try transaction.execute(
                     "UPDATE notices SET document = '{', reason = 'tea', place = 'pot' WHERE job_id = 1"
                 )
             }
