@@ -19,6 +19,8 @@ public struct JobDefinition: Hashable, Sendable {
     public var cwd: String?
     /// Variables that are added to the default environment of a run.
     public var env: [String: String]?
+    /// Files of variables for a run, which its own process reads, as its owner; `-PATH` may lack.
+    public var envFile: [String]?
     /// How long a run may take before it is ended; nil for no limit.
     public var timeout: String?
     /// How long after SIGTERM a run that does not end gets SIGKILL; default 5 s.

@@ -27,10 +27,12 @@ extension JobOption {
             }
         case (.environment, .variables(let variables)): try checkEnvironment(variables)
         case (.json, .json(let text)): try checkSize(text.text.utf8.count, Limits.userInfo)
-        case (.path, .text(let path)):
-            guard path.hasPrefix("/") else { throw refusal(of: "'\(path)'") }
-            try checkSize(path.utf8.count + 1, Limits.path)
-            try checkNoNUL(path)
+        case (.path, .text(let path)): try checkPath(path)
+        case (.files, .texts(let paths)):
+            try checkCount(paths.count, Limits.files, "files")
+            for (index, path) in paths.enumerated() {
+                try checkPath(path.hasPrefix("-") ? path.dropFirst() : path[...], at: .index(index))
+            }
         case (.integer(let range), .integer(let number)):
             guard range.contains(number) else { throw refusal(of: "\(number)") }
         case (.process, .integer(let number)):
@@ -75,6 +77,15 @@ extension JobOption {
         try checkCount(words.count, Limits.arguments, "arguments")
         try checkSize(words.reduce(0) { $0 + $1.utf8.count + 1 }, Limits.command)
         for (index, word) in words.enumerated() { try checkNoNUL(word, at: .index(index)) }
+    }
+
+    private func checkPath(
+        _ path: some StringProtocol,
+        at part: OptionRefusal.Part? = nil
+    ) throws(OptionRefusal) {
+        guard path.hasPrefix("/") else { throw refusal(of: "'\(path)'", at: part) }
+        try checkSize(path.utf8.count + 1, Limits.path, at: part)
+        try checkNoNUL(path, at: part)
     }
 
     private func checkPlaces(_ places: [String]) throws(OptionRefusal) {
@@ -129,7 +140,7 @@ extension JobOption {
     }
 
     private func checkNoNUL(
-        _ text: String,
+        _ text: some StringProtocol,
         at part: OptionRefusal.Part? = nil
     ) throws(OptionRefusal) {
         guard text.utf8.contains(0) else { return }

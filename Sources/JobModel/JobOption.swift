@@ -10,7 +10,7 @@ import Schedules
 package enum JobOption: String, CaseIterable, Hashable, Sendable {
     // In the order in which files have them.
     case every, from, at, `in`, cron, calendar, tz
-    case name, command, cwd, env, userInfo, tags, paused, count, until, tolerance, jitter
+    case name, command, cwd, env, envFile, userInfo, tags, paused, count, until, tolerance, jitter
     case misfire, misfireLimit, misfireAfter, misfireWindow
     case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, rerunInterrupted
     case notify, notifyOn, notifyLate, notifyEvery, ping
@@ -67,6 +67,11 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
         case .command: Row(.command, "The program and its arguments, run as given.")
         case .cwd: Row(.path, unset: "the owner's home", "The command's working directory.")
         case .env: Row(.environment, "Variables for the command, beside the plain environment.")
+        case .envFile:
+            Row(
+                .files,
+                "A file of NAME=value lines, read at each run with the owner's rights; -FILE may lack."
+            )
         case .userInfo: Row(.json, "JSON for the command's standard input, and for watchers.")
         case .tags: Row(.labels, "Words to find the job by.")
         case .paused: Row(.flag, standard: "false", "Paused, not armed; 'timerctl resume' arms it.")

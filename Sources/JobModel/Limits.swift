@@ -17,6 +17,8 @@ public enum Limits {
     /// A job's name, and each of its tags.
     public static let name = 255
     public static let tags = 64
+    /// Files of variables.
+    public static let files = 16
     /// The places that notices of a job go to, and one of them.
     public static let places = 8
     public static let place = 4096

@@ -33,6 +33,8 @@ package enum OptionForm: Hashable, Sendable {
     /// Of a schedule.
     case expression(example: String)
     case zone
+    /// Absolute paths of files, each after a dash where there need not be one.
+    case files
     /// Where notices go.
     case places
     /// Some of these words.
@@ -50,7 +52,7 @@ package enum OptionForm: Hashable, Sendable {
         case .label, .path, .choice, .date, .duration, .backoff, .bytes, .percent, .octal,
             .expression, .zone, .url:
             .text
-        case .labels, .command, .places, .words: .texts
+        case .labels, .command, .places, .words, .files: .texts
         case .environment: .variables
         case .json: .json
         case .flag: .flag
@@ -68,6 +70,7 @@ package enum OptionForm: Hashable, Sendable {
         case .environment: "a map of names to text"
         case .json: "any value"
         case .path: "an absolute path"
+        case .files: "a list of absolute paths"
         case .flag: "true or false"
         case .integer(let range):
             "a number from \(range.lowerBound) "
@@ -104,6 +107,7 @@ package enum OptionForm: Hashable, Sendable {
         case .environment: "an object such as {\"LANG\": \"C\"}"
         case .json: "a value"
         case .path: "a string such as '/srv'"
+        case .files: "an array such as [\"/etc/backup.env\"]"
         case .flag: "true or false"
         case .integer, .process: "an integer"
         case .exitCodes: "an array such as [0, 3]"

@@ -19,6 +19,11 @@ enum InputFile {
         return absolutePath(path, from: String(cString: current))
     }
 
+    /// The same for a file that need not be there if its path follows a dash.
+    static func absoluteOptionalPath(_ path: String) -> String {
+        path.hasPrefix("-") ? "-" + absolutePath(String(path.dropFirst())) : absolutePath(path)
+    }
+
     static func absolutePath(_ path: String, from folder: String) -> String {
         if path.isEmpty || path.hasPrefix("/") { return path }
         if path == "." { return folder }

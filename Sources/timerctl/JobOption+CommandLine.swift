@@ -10,6 +10,9 @@ struct StatedOption: Hashable, Sendable {
 
     init(_ option: JobOption, _ argument: String) throws {
         do throws(OptionRefusal) {
+            // The daemon works in another folder.
+            let isFile = option.form == .files
+            let argument = isFile ? InputFile.absoluteOptionalPath(argument) : argument
             (self.option, value) = (option, try option.value(argument: argument))
         } catch {
             throw ValidationError("--\(option.longName)\(error.predicate)")
@@ -98,6 +101,7 @@ extension JobOption {
         switch form {
         case .choice(let words), .words(let words): .list(words)
         case .path: .directory
+        case .files: .file()
         case .zone: .zones
         default: nil
         }
@@ -108,7 +112,7 @@ extension JobOption {
         let addition: String? =
             switch form {
             case .flag: nil
-            case .labels, .environment, .places: "may be given several times"
+            case .labels, .environment, .places, .files: "may be given several times"
             case .json: "@FILE or - reads it"
             case .command: "a line for /bin/sh -c"
             default:
@@ -125,7 +129,7 @@ extension JobOption {
         case .command: "line"
         case .environment: "name=value"
         case .json: "json"
-        case .path: "path"
+        case .path, .files: "path"
         case .integer: "n"
         case .process: "pid"
         case .exitCodes: "n,..."

@@ -26,6 +26,7 @@ struct JobOptions: ParsableArguments {
 
     @Option(.cwd) var cwd: String?
     @Option(.env) var env: [StatedOption] = []
+    @Option(.envFile) var envFile: [StatedOption] = []
 
     @OptionGroup(title: "Runs")
     var runs: RunOptions
@@ -166,7 +167,9 @@ struct JobOptions: ParsableArguments {
             name, count, tolerance, jitter, misfire, misfireLimit, misfireAfter, misfireWindow,
             whilePid,
         ]
-        for option in stated.compactMap(\.self) + tags + env { try definition.add(option) }
+        for option in stated.compactMap(\.self) + tags + env + envFile {
+            try definition.add(option)
+        }
         definition.userInfo = try userInfo.map { try UserInfo.value(of: $0, read: InputFile.bytes) }
         definition.cwd = cwd.map { InputFile.absolutePath($0) }
         if let until {

@@ -50,6 +50,9 @@ struct JobPage {
                 ) : nil,
             definition.cwd.map { Field(label: "directory", value: $0) },
             definition.env.map { Field(label: "environment", value: environment($0)) },
+            definition.envFile.map {
+                Field(label: "env files", value: $0.joined(separator: ", "))
+            },
             definition.userInfo.map { Field(label: "userInfo", value: $0.text) },
             definition.tags.map { Field(label: "tags", value: $0.joined(separator: ", ")) },
             Field(label: "fires", value: fires),

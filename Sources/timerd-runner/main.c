@@ -3,6 +3,7 @@
 
 #define _GNU_SOURCE
 #include "daemon.h"
+#include "environment.h"
 #include "epoch.h"
 #include "groups.h"
 #include "orders.h"
@@ -120,6 +121,7 @@ static uint64_t key_of_listener(void) {
 }
 
 int main(int count, char **words) {
+    if (count > 1 && strcmp(words[1], WITH_ENVIRONMENT) == 0) run_with_environment(words + 2);
     read_arguments(count, words);
     check_listener();
     raise_descriptor_limit();

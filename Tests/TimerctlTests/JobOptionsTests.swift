@@ -19,6 +19,7 @@ import TimerControl
         case .environment: "A=b=c"
         case .json: "[1]"
         case .path: "/srv"
+        case .files: "/etc/backup.env"
         case .flag: "true"
         case .integer(let range): "\(min(range.upperBound, 7))"
         case .process: "7"
@@ -98,7 +99,7 @@ import TimerControl
         let type =
             switch option.form {
             case .label, .path: "string"
-            case .labels, .command: "array of strings"
+            case .labels, .command, .files: "array of strings"
             case .environment: "object of strings"
             case .json: "any JSON value"
             case .flag: "boolean"

@@ -140,6 +140,15 @@ struct RunRequest: Sendable {
     var outlasted: @Sendable ([Int32]) -> Void = { _ in }
 }
 
+extension RunRequest {
+    /// Has the command's own process read variables from files first, with its owner's rights: what is secret in
+    /// them is known to nobody else.
+    mutating func readVariables(from files: [String]?) {
+        guard let files, !files.isEmpty else { return }
+        argv = [RunnerProgram.besideThisOne, "--with-environment"] + files + ["--"] + argv
+    }
+}
+
 /// Who a process is to the kernel.
 struct Credentials: Hashable, Sendable {
     var uid: UInt32

@@ -62,6 +62,7 @@ extension SchedulerSettings {
             request.session = PAMSession(user: owner.name)
         }
         request.completesEnvironment = true
+        request.readVariables(from: definition.envFile)
         return request
     }
 

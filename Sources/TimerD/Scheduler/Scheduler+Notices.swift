@@ -48,7 +48,7 @@ extension Scheduler {
             try $0.takeNotices(turns)
         } durable: { scheduler, taken in
             scheduler.noticeWait.isLooking = false
-            for (notice, environment) in taken.notices { scheduler.handOver(notice, environment) }
+            for (notice, job) in taken.notices { scheduler.handOver(notice, of: job) }
             if let next = taken.next { scheduler.awaitNotices(at: next) }
             guard scheduler.noticeWait.looksAgain else { return }
             scheduler.noticeWait.looksAgain = false
@@ -59,7 +59,7 @@ extension Scheduler {
         }
     }
 
-    private func handOver(_ notice: StoredNotice, _ environment: [String: String]) {
+    private func handOver(_ notice: StoredNotice, of job: JobDefinition?) {
         noticeTurns.begin(notice.ownerID)
         // The store has it as tried: it is tried again later, by the next daemon if need be.
         guard !isStopping else { return noticeTurns.end(notice.ownerID) }
@@ -71,7 +71,7 @@ extension Scheduler {
             do throws(RunBreak) {
                 var request: RunRequest
                 do throws(StartRefusal) {
-                    request = try await settings.request(for: notice, environment, accounts)
+                    request = try await settings.request(for: notice, of: job, accounts)
                 } catch {
                     return await self.noticeEnded(notice, error.message)
                 }
@@ -125,7 +125,7 @@ extension SchedulerSettings {
     /// What the runner needs to hand a notice over, as the owner of its job.
     fileprivate func request(
         for notice: StoredNotice,
-        _ environment: [String: String],
+        of job: JobDefinition?,
         _ accounts: Accounts
     ) async throws(StartRefusal) -> RunRequest {
         let owner = try await account(of: notice.owner, job: notice.job, accounts)
@@ -133,7 +133,7 @@ extension SchedulerSettings {
             notice,
             host: notices.host,
             mailProgram: notices.mailProgram,
-            environment: environment
+            environment: job?.env ?? [:]
         )
         let plain = [
             "HOME": owner.home, "LOGNAME": owner.name, "PATH": RunEnvironment.path,
@@ -155,6 +155,7 @@ extension SchedulerSettings {
             request.session = PAMSession(user: owner.name)
         }
         request.completesEnvironment = true
+        if case .command = notice.place { request.readVariables(from: job?.envFile) }
         return request
     }
 }

@@ -5,8 +5,8 @@ import TimerControl
 
 /// Notices that are to be handed over now, and when to look again.
 struct TakenNotices: Sendable {
-    /// With the environment that their jobs give to commands.
-    var notices: [(notice: StoredNotice, environment: [String: String])] = []
+    /// With their jobs, which give commands their variables; nil for one that is forgotten.
+    var notices: [(notice: StoredNotice, job: JobDefinition?)] = []
     /// In elapsed time; nil while nothing waits for a time.
     var next: Timestamp?
 }
@@ -34,7 +34,7 @@ extension JobTransaction {
                 )
                 turns.begin(owner)
                 let job = try jobs.jobWithoutUserInfo(notice.job, of: nil)
-                taken.notices.append((notice, job?.definition.env ?? [:]))
+                taken.notices.append((notice, job?.definition))
             }
         }
         taken.next = try owners.compactMap {

@@ -81,6 +81,8 @@ extension OptionForm {
         switch self {
         case .label, .expression, .zone, .date: return ["type": "string", "minLength": 1]
         case .path: return ["type": "string", "pattern": "^/"]
+        case .files:
+            return ["type": "array", "items": ["type": "string", "pattern": "^-?/"]]
         case .command:
             return [
                 "oneOf": [

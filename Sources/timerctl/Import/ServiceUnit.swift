@@ -43,7 +43,8 @@ struct ServiceUnit {
         try checkType()
         let variables = try variables()
         definition.env = variables.isEmpty ? nil : variables
-        definition.command = try command(variables)
+        definition.envFile = try environmentFiles()
+        definition.command = try command(variables.merging(variablesOfFiles()) { $1 })
         definition.cwd = try folder()
         definition.umask = value("UMask")
         if let nice = value("Nice") {
@@ -127,14 +128,40 @@ struct ServiceUnit {
                 if parts.count == 2 { variables[String(parts[0])] = String(parts[1]) }
             }
         }
+        return variables
+    }
+
+    /// The files of variables, which each run reads; an empty value takes back those before it.
+    private func environmentFiles() throws(Mistake) -> [String]? {
+        var files: [String] = []
         for text in unit.values("EnvironmentFile", in: "Service") {
-            let path = try specifiers.expanded(
-                text.hasPrefix("-") ? String(text.dropFirst()) : text
-            )
+            let isOptional = text.hasPrefix("-")
+            let path = try specifiers.expanded(isOptional ? String(text.dropFirst()) : text)
+            guard !path.contains(where: { "*?[".contains($0) }) else {
+                throw Mistake(
+                    reason:
+                        "EnvironmentFile=\(text) is a pattern, and timerd reads files by their names"
+                )
+            }
+            files.append((isOptional ? "-" : "") + path)
+        }
+        return files.isEmpty ? nil : files
+    }
+
+    /// What ExecStart may take from those files.
+    private mutating func variablesOfFiles() throws(Mistake) -> [String: String] {
+        var variables: [String: String] = [:]
+        for text in try environmentFiles() ?? [] {
+            let path = text.hasPrefix("-") ? String(text.dropFirst()) : text
             do throws(Failure) {
                 let file = String(decoding: try readFile(path), as: UTF8.self)
                 for (name, value) in try Self.assignments(in: file) { variables[name] = value }
-                notes.append("EnvironmentFile=\(path): read now; a later change needs a new import")
+                if value("ExecStart")?.contains("$") == true {
+                    notes.append(
+                        "EnvironmentFile=\(path): what ExecStart takes from it was read now; a later "
+                            + "change of that needs a new import"
+                    )
+                }
             } catch {
                 if !text.hasPrefix("-") { throw Mistake(reason: error.message) }
             }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Schedules
 import Testing
 import TimerControl
@@ -332,6 +333,7 @@ import TimerControl
             ("OnCalendar=daily", "User=ann\nExecStart=+/bin/a", "root's rights"),
             ("OnCalendar=daily", "User=ghost\nExecStart=/bin/a", "no user 'ghost'"),
             ("OnCalendar=daily", "EnvironmentFile=/nonexistent/x\nExecStart=/a", "/nonexistent/x"),
+            ("OnCalendar=daily", "EnvironmentFile=/etc/*.env\nExecStart=/a", "is a pattern"),
             ("OnCalendar=sometimes", "ExecStart=/bin/a", "sometimes"),
             ("Persistent=yes", "ExecStart=/bin/a", "at no time"),
         ]
@@ -340,6 +342,22 @@ import TimerControl
         let plan = plan(timer, service)
         #expect(plan.jobs.isEmpty)
         #expect(plan.refusals.contains { $0.reason.contains(reason) }, "\(plan.refusals)")
+    }
+
+    @Test("Files of variables are read by each run; what ExecStart takes from one is read now")
+    func environmentFiles() throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        try "PORT=80\nTOKEN=secret".write(toFile: file, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        let files = "EnvironmentFile=\(file)\nEnvironmentFile=-/nonexistent/x\nEnvironment=A=b\n"
+        let plain = plan("OnCalendar=daily", files + "ExecStart=/bin/a")
+        let job = try #require(plain.jobs.first?.definition)
+        #expect(job.envFile == [file, "-/nonexistent/x"] && job.env == ["A": "b"])
+        #expect(!plain.notes.contains { $0.contains("EnvironmentFile") })
+        let taken = plan("OnCalendar=daily", files + "ExecStart=/bin/a $PORT")
+        #expect(taken.jobs.first?.definition.command == ["/bin/a", "80"])
+        #expect(taken.jobs.first?.definition.env == ["A": "b"])
+        #expect(taken.notes.contains { $0.contains("takes from it was read now") })
     }
 
     @Test("A system unit that runs as root is for root to take over")
