@@ -15,8 +15,8 @@ package struct CommandFire: Sendable {
     package var missed = 0
     /// The number of the attempt that runs, or is to come, from 1.
     package var attempt = 1
-    /// Whether its command is the job's `onFailure` command.
-    package var isOnFailure = false
+    /// Which handler of the job its command is; nil for the job's own command.
+    package var handler: RunHandler?
     /// Whether it makes up for a passed date: fires that are due now go first.
     package var isLate = false
     /// Whether a user fired it by hand.
@@ -42,7 +42,7 @@ package struct CommandFire: Sendable {
         firedAt: Timestamp? = nil,
         missed: Int = 0,
         attempt: Int = 1,
-        isOnFailure: Bool = false,
+        handler: RunHandler? = nil,
         isLate: Bool = false,
         isByHand: Bool = false
     ) {
@@ -52,7 +52,7 @@ package struct CommandFire: Sendable {
         self.firedAt = firedAt
         self.missed = missed
         self.attempt = attempt
-        self.isOnFailure = isOnFailure
+        self.handler = handler
         self.isLate = isLate
         self.isByHand = isByHand
     }

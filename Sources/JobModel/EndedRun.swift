@@ -8,8 +8,8 @@ package struct EndedRun: Sendable {
     /// The fire's date by the wall clock.
     package var fireDate: Timestamp
     package var attempt: Int
-    /// Whether it ran the job's `onFailure` command.
-    package var isOnFailure = false
+    /// Which handler of the job it ran; nil for the job's own command.
+    package var handler: RunHandler?
     /// Whether somebody ended it on purpose: that is no failure to tell of.
     package var isStopped = false
     package var outcome: RunOutcome
@@ -26,7 +26,7 @@ package struct EndedRun: Sendable {
         fire: FireID,
         fireDate: Timestamp,
         attempt: Int,
-        isOnFailure: Bool = false,
+        handler: RunHandler? = nil,
         outcome: RunOutcome,
         startedAt: Timestamp? = nil,
         endedAt: Timestamp,
@@ -37,7 +37,7 @@ package struct EndedRun: Sendable {
         self.fire = fire
         self.fireDate = fireDate
         self.attempt = attempt
-        self.isOnFailure = isOnFailure
+        self.handler = handler
         self.outcome = outcome
         self.startedAt = startedAt
         self.endedAt = endedAt

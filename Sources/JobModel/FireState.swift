@@ -26,4 +26,6 @@ public enum FireWait: String, Codable, Hashable, Sendable, CaseIterable {
     case retry
     /// The start of the job's `onFailure` command.
     case onFailure
+    /// The start of the job's `onSuccess` command.
+    case onSuccess
 }

@@ -36,6 +36,7 @@ extension JobDefinition {
         case .backoff: backoff.map(OptionValue.text)
         case .successCodes: successCodes.map { .integers($0.map(Int.init)) }
         case .onFailure: onFailure.map(OptionValue.texts)
+        case .onSuccess: onSuccess.map(OptionValue.texts)
         case .notify: notify.map(OptionValue.texts)
         case .notifyOn: notifyOn.map(OptionValue.texts)
         case .notifyLate: notifyLate.map(OptionValue.text)
@@ -95,6 +96,7 @@ extension JobDefinition {
         case .backoff: backoff = try option.text(value)
         case .successCodes: successCodes = try option.numbers(value)
         case .onFailure: onFailure = try option.texts(value)
+        case .onSuccess: onSuccess = try option.texts(value)
         case .notify: notify = try option.texts(value)
         case .notifyOn: notifyOn = try option.texts(value)
         case .notifyLate: notifyLate = try option.text(value)

@@ -35,6 +35,8 @@ public struct JobDefinition: Hashable, Sendable {
     public var successCodes: [Int32]?
     /// The command that is run once when a fire has failed for good, with the failed run as JSON on stdin.
     public var onFailure: [String]?
+    /// The command that is run once when a fire has succeeded, with its run as JSON on stdin.
+    public var onSuccess: [String]?
     /// Where notices of the job go: `mail:ADDRESS`, a URL, `command:LINE`, `desktop`; `none` for nowhere.
     public var notify: [String]?
     /// For what reasons: `failed`, `missed`, `skipped`, `late`, `recovered`, `succeeded`.

@@ -12,7 +12,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
     case every, from, at, `in`, cron, calendar, tz
     case name, command, cwd, env, envFile, userInfo, tags, paused, count, until, tolerance, jitter
     case misfire, misfireLimit, misfireAfter, misfireWindow
-    case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, rerunInterrupted
+    case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess, rerunInterrupted
     case notify, notifyOn, notifyLate, notifyEvery, ping
     case nice, memoryMax, memoryHigh, cpuWeight, cpuQuota, tasksMax, ioWeight, cpuTime, umask
     case whilePid, whileConnected
@@ -139,6 +139,8 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
         case .successCodes: Row(.exitCodes, standard: "0", "The exit statuses that are no failure.")
         case .onFailure:
             Row(.command, "Run once when a fire has failed for good; the run as JSON on stdin.")
+        case .onSuccess:
+            Row(.command, "Run once when a fire has succeeded; the run as JSON on stdin.")
         case .rerunInterrupted:
             Row(.flag, standard: "false", "Run again what was interrupted.")
         case .notify:

@@ -7,8 +7,8 @@ package enum RetryDecision: Hashable, Sendable {
     case done
     /// The same fire's next attempt.
     case retry(after: TimeSpan)
-    /// The fire has failed for good.
-    case onFailure
+    /// The fire is over, and its job has a command for that.
+    case handle(RunHandler)
 
     /// Decides by how the run ended and what its job wants.
     ///
@@ -18,14 +18,15 @@ package enum RetryDecision: Hashable, Sendable {
         let policy = job.policy.run
         let mayRetry = attempt <= policy.retries
         switch outcome {
-        case _ where policy.isSuccess(outcome): self = .done
+        case _ where policy.isSuccess(outcome):
+            self = job.definition.onSuccess == nil ? .done : .handle(.onSuccess)
         case .interrupted where job.definition.rerunInterrupted == true:
             self = .retry(after: .zero)
         case .exited, .signalled, .outOfMemory, .timedOut, .notStarted, .interrupted:
             if mayRetry {
                 self = .retry(after: Self.delay(before: attempt + 1, of: fire, policy))
             } else if job.definition.onFailure != nil {
-                self = .onFailure
+                self = .handle(.onFailure)
             } else {
                 self = .done
             }

@@ -18,6 +18,8 @@ package struct RunPolicy: Hashable, Sendable {
     package var successCodes = RunPolicy.zeroAlone
     /// Run once when a fire has failed for good.
     package var onFailure: [String]?
+    /// Run once when a fire has succeeded.
+    package var onSuccess: [String]?
 
     /// One set for all jobs: few have their own.
     private static let zeroAlone: Set<Int32> = [0]
@@ -41,6 +43,10 @@ package struct RunPolicy: Hashable, Sendable {
         if let command = definition.onFailure {
             try JobOption.onFailure.check(.texts(command))
             onFailure = command
+        }
+        if let command = definition.onSuccess {
+            try JobOption.onSuccess.check(.texts(command))
+            onSuccess = command
         }
         limits = try ProcessLimits(definition)
     }

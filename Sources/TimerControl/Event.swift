@@ -28,10 +28,12 @@ public struct Event: Codable, Hashable, Sendable {
     /// start.
     public var reason: String?
     public var run: RunID?
-    /// Nil for the command of `onFailure`, which is no attempt of the job's own.
+    /// Nil for the commands of `onFailure` and `onSuccess`, which are no attempts of the job's own.
     public var attempt: Int?
     /// True for the command of `onFailure`.
     public var onFailure: Bool?
+    /// True for the command of `onSuccess`.
+    public var onSuccess: Bool?
     public var outcome: Run.Outcome?
     public var status: Int32?
     public var signal: Int32?
@@ -52,7 +54,7 @@ public struct Event: Codable, Hashable, Sendable {
     /// All but what is known inside the daemon alone.
     enum CodingKeys: String, CodingKey {
         case seq, type, at, job, name, fire, fireDate, through, dates, firedAt, userInfo, missed
-        case redelivered, reason, run, attempt, onFailure, outcome, status, signal
+        case redelivered, reason, run, attempt, onFailure, onSuccess, outcome, status, signal
     }
 
     public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {

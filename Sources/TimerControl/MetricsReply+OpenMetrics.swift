@@ -81,7 +81,7 @@ extension MetricsReply {
             MetricFamily(
                 .counter,
                 "timerd_runs",
-                "Runs of commands that have ended; each attempt is one, and each command of onFailure."
+                "Runs of commands that have ended; each attempt is one, and each handler's command."
             ).with("outcome", outcomes.map { ($0, runs.ended[$0] ?? 0) }),
             MetricFamily(.gauge, "timerd_running_runs", "Runs in progress.").with(runs.running),
             MetricFamily(

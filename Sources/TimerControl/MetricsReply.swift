@@ -104,6 +104,8 @@ public struct MetricsReply: Codable, Hashable, Sendable {
             case failure, signalled, timedOut, notStarted, interrupted
             /// The command of `onFailure`, however it ended: it is no run of the job's own.
             case onFailure
+            /// The same of `onSuccess`.
+            case onSuccess
         }
     }
 

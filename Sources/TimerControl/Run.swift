@@ -14,7 +14,7 @@ public struct Run: Codable, Hashable, Sendable {
     public var fire: FireID
     /// From 1; counts the retries of one fire.
     ///
-    /// Nil if the fire ran no command, and for the command of `onFailure`.
+    /// Nil if the fire ran no command, and for the commands of `onFailure` and `onSuccess`.
     public var attempt: Int?
     public var state: State
     /// What its command waits for, if `state` is `waiting`; of the last run of a fire that is not over, what the
@@ -44,6 +44,8 @@ public struct Run: Codable, Hashable, Sendable {
     public var endedAt: Timestamp?
     /// True for the command of `onFailure`, which is no attempt of the job's own.
     public var onFailure: Bool?
+    /// True for the command of `onSuccess`, which is none either.
+    public var onSuccess: Bool?
     /// When the fire's next attempt comes, if this one failed and it has retries left.
     public var nextAttemptAt: Timestamp?
     /// The processor time of the run's processes, in seconds.

@@ -73,7 +73,7 @@ struct EventLine {
 
     private static func run(_ event: Event) -> String {
         let number = event.run.map { "run \($0)" } ?? "run"
-        if event.onFailure == true { return "\(number), on failure" }
+        if let handler = event.handler { return "\(number), \(handler.words)" }
         guard let attempt = event.attempt, attempt > 1 else { return number }
         return "\(number), attempt \(attempt)"
     }

@@ -65,7 +65,7 @@ struct FireWait {
         var request = ListRuns()
         (request.job, request.limit) = (fired.job.id, 100)
         let runs = try await daemon.ask(.listRuns(request), for: RunsReply.self).value.runs
-        return runs.filter { $0.fire == fired.fire && $0.onFailure != true }
+        return runs.filter { $0.fire == fired.fire && $0.handler == nil }
     }
 
     private func run(_ run: Run) async throws -> Answer<RunReply>? {
@@ -77,7 +77,7 @@ struct FireWait {
 extension Run {
     /// Whether it is over, and its fire begins no other attempt.
     fileprivate var isLast: Bool {
-        state == .done && nextAttemptAt == nil && waitsFor.map { $0 == .onFailure } ?? true
+        state == .done && nextAttemptAt == nil && waitsFor.map { $0 == .onFailure || $0 == .onSuccess } ?? true
     }
 
     /// How `fire --wait` ends for it, as a shell would: its exit status, 128 and the signal, 124 at its timeout

@@ -91,6 +91,7 @@ struct JobPage {
                 Field(label: "success", value: codes.map { "exit \($0)" }.joined(separator: ", "))
             },
             definition.onFailure.map { Field(label: "on failure", value: ShellWords.joined($0)) },
+            definition.onSuccess.map { Field(label: "on success", value: ShellWords.joined($0)) },
             definition.notify.map { Field(label: "notify", value: $0.joined(separator: ", ")) },
             definition.notifyOn.map {
                 Field(label: "notify on", value: $0.joined(separator: ", "))

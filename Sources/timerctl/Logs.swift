@@ -122,7 +122,7 @@ struct Logs: AsyncParsableCommand {
 
     /// The run of the on-failure command that followed, nil where there is none.
     private func onFailureRun(of run: Run, _ daemon: Daemon) async throws -> Run? {
-        guard run.failed == true, run.onFailure != true else { return nil }
+        guard run.failed == true, run.handler == nil else { return nil }
         var request = ListRuns()
         request.job = run.job
         let runs = try await daemon.runs(request, atMost: 100).page.runs
@@ -154,8 +154,8 @@ struct Logs: AsyncParsableCommand {
         request.limit = 100
         repeat {
             let page = try await daemon.ask(.listRuns(request), for: RunsReply.self).value
-            // The command of `onFailure` is no run of the job's own.
-            let own = page.runs.lazy.filter { $0.onFailure != true }
+            // The command of a handler is no run of the job's own.
+            let own = page.runs.lazy.filter { $0.handler == nil }
             if let run = own.first(where: { $0.id != nil || $0.outcome == .notStarted }) {
                 if let id = run.id { return id }
                 let dates = LocalDate(now: .now, zone: .local)

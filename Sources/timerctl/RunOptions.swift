@@ -20,6 +20,7 @@ struct RunOptions: ParsableArguments {
     @Option(.backoff) var backoff: StatedOption?
     @Option(.successCodes) var successCodes: StatedOption?
     @Option(.onFailure) var onFailure: StatedOption?
+    @Option(.onSuccess) var onSuccess: StatedOption?
     @Flag(.rerunInterrupted) var rerunInterrupted = false
     @Option(.nice) var nice: StatedOption?
     @Option(.memoryMax) var memoryMax: StatedOption?
@@ -36,8 +37,8 @@ struct RunOptions: ParsableArguments {
         if let shell { definition.command = .shell(shell) }
         definition.rerunInterrupted = rerunInterrupted ? true : nil
         let stated = [
-            timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, nice, memoryMax,
-            memoryHigh, cpuWeight, cpuQuota, tasksMax, ioWeight, cpuTime, umask,
+            timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess, nice,
+            memoryMax, memoryHigh, cpuWeight, cpuQuota, tasksMax, ioWeight, cpuTime, umask,
         ]
         for option in stated.compactMap(\.self) { try definition.add(option) }
     }

@@ -46,7 +46,7 @@ struct RunSentence {
             text = "unreadable"
             style = .red
         }
-        if run.onFailure == true { text = "on failure: \(text)" }
+        if let handler = run.handler { text = "\(handler.words): \(text)" }
         text += Self.circumstances(run).map { "; \($0)" }.joined()
         if let next = run.nextAttemptAt {
             text += "; tried again \(dates.distance(next))"
@@ -61,6 +61,7 @@ struct RunSentence {
         case .run: " for the run before it to end"
         case .retry: " for its next attempt"
         case .onFailure: " to tell of the failure"
+        case .onSuccess: " to tell of the success"
         case nil: ""
         }
     }
@@ -103,7 +104,7 @@ struct RunSentence {
         var all: [String] = []
         if let left = run.survivors.map(survivors) { all.append(left) }
         if run.reason == .manual { all.append("by hand") }
-        if let attempt = run.attempt, attempt > 1, run.onFailure != true {
+        if let attempt = run.attempt, attempt > 1, run.handler == nil {
             all.append("attempt \(attempt)")
         }
         if let missed = run.missed, missed > 0 { all.append(missedDates(missed)) }
@@ -123,5 +124,14 @@ struct RunSentence {
     /// "for 239 missed dates too".
     static func missedDates(_ count: Int) -> String {
         "for \(count) missed \(count == 1 ? "date" : "dates") too"
+    }
+}
+
+extension RunHandler {
+    var words: String {
+        switch self {
+        case .onFailure: "on failure"
+        case .onSuccess: "on success"
+        }
     }
 }

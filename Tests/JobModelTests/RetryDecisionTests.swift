@@ -11,13 +11,15 @@ import Testing
         var attempt = 1
         var retries = 0
         var hasOnFailure = false
+        var hasOnSuccess = false
         var rerunInterrupted = false
         var successCodes: [Int32]?
         var expected: String
 
         var testDescription: String {
             "\(outcome), attempt \(attempt) of \(retries + 1), \(successCodes ?? [0])"
-                + (hasOnFailure ? ", onFailure" : "") + (rerunInterrupted ? ", rerun" : "")
+                + (hasOnFailure ? ", onFailure" : "") + (hasOnSuccess ? ", onSuccess" : "")
+                + (rerunInterrupted ? ", rerun" : "")
         }
     }
 
@@ -44,6 +46,10 @@ import Testing
         } + [
             Row(outcome: .exited(0), expected: "done"),
             Row(outcome: .exited(0), retries: 2, hasOnFailure: true, expected: "done"),
+            Row(outcome: .exited(0), retries: 2, hasOnSuccess: true, expected: "onSuccess"),
+            Row(outcome: .exited(3), hasOnSuccess: true, successCodes: [3], expected: "onSuccess"),
+            Row(outcome: .exited(1), hasOnSuccess: true, expected: "done"),
+            Row(outcome: .interrupted, hasOnSuccess: true, expected: "done"),
             Row(outcome: .exited(3), retries: 2, successCodes: [0, 3], expected: "done"),
             Row(outcome: .exited(1), retries: 2, successCodes: [0, 3], expected: "retry"),
             Row(outcome: .exited(0), hasOnFailure: true, successCodes: [3], expected: "onFailure"),
@@ -66,6 +72,7 @@ import Testing
             $0.command = ["x"]
             $0.retries = row.retries
             $0.onFailure = row.hasOnFailure ? ["notify"] : nil
+            $0.onSuccess = row.hasOnSuccess ? ["next"] : nil
             $0.rerunInterrupted = row.rerunInterrupted
             $0.successCodes = row.successCodes
         }
@@ -74,7 +81,7 @@ import Testing
         let word =
             switch decision {
             case .done: "done"
-            case .onFailure: "onFailure"
+            case .handle(let handler): handler == .onFailure ? "onFailure" : "onSuccess"
             case .retry(.zero): "at once"
             case .retry: "retry"
             }

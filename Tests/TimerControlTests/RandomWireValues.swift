@@ -140,6 +140,7 @@ struct RandomWireValues {
         run.startedAt = maybe { $0.timestamp() }
         run.endedAt = maybe { $0.timestamp() }
         run.onFailure = maybe { $0.dice.isTrue(0.5) }
+        run.onSuccess = maybe { $0.dice.isTrue(0.5) }
         run.nextAttemptAt = maybe { $0.timestamp() }
         run.userTime = maybe { Double.random(in: 0...1e5, using: &$0.dice) }
         run.systemTime = maybe { $0.dice.isTrue(0.5) ? 0 : .infinity }
@@ -171,6 +172,7 @@ struct RandomWireValues {
         event.run = maybe { $0.id() }
         event.attempt = maybe { $0.small() }
         event.onFailure = maybe { $0.dice.isTrue(0.5) }
+        event.onSuccess = maybe { $0.dice.isTrue(0.5) }
         event.outcome = maybe { Run.Outcome.allCases.randomElement(using: &$0.dice) ?? .exited }
         event.status = maybe { $0.code() }
         event.signal = maybe { $0.code() }

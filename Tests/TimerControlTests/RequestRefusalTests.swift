@@ -128,11 +128,11 @@ import TimerControl
             (
                 "job.add", #"{"jobs":[{"schedule":{"in":"1s"},"nane":"x"}]}"#,
                 "there is no parameter 'jobs[0].nane'; 'backoff', 'command', 'count', 'cpuQuota', "
-                    + "'cpuTime', 'cpuWeight', 'cwd', 'env', 'ioWeight', 'jitter', 'killAfter', "
+                    + "'cpuTime', 'cpuWeight', 'cwd', 'env', 'envFile', 'ioWeight', 'jitter', 'killAfter', "
                     + "'memoryHigh', 'memoryMax', 'misfire', "
                     + "'misfireAfter', 'misfireLimit', 'misfireWindow', 'name', 'nice', "
                     + "'notify', 'notifyEvery', 'notifyLate', 'notifyOn', "
-                    + "'onFailure', 'overlap', 'paused', 'ping', 'rerunInterrupted', 'retries', "
+                    + "'onFailure', 'onSuccess', 'overlap', 'paused', 'ping', 'rerunInterrupted', 'retries', "
                     + "'schedule', 'successCodes', 'tags', 'tasksMax', 'timeout', 'tolerance', 'umask', "
                     + "'until', 'userInfo', 'whileConnected', 'whilePid' are accepted"
             ),
@@ -216,7 +216,7 @@ import TimerControl
                 "events.subscribe", #"{"types":["fire"]}"#,
                 #"parameter 'types[0]' is "fire", expected 'job.added', 'job.changed', 'job.rescheduled', "#
                     + "'job.paused', 'job.resumed', 'job.invalidated', 'job.finished', "
-                    + "'job.held', 'job.released', 'fire.fired', 'fire.skipped', 'run.started' or 'run.finished'"
+                    + "'job.held', 'job.released', 'fire.fired', 'fire.skipped', 'run.started', 'run.finished' or 'notice.failed'"
             ),
             (
                 "events.subscribe", #"{"jobs":[]}"#,

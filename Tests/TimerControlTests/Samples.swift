@@ -32,6 +32,7 @@ enum Samples {
         definition.retries = 3
         definition.backoff = "10s..5min"
         definition.successCodes = [0, 3]
+        definition.onSuccess = ["/bin/mail", "-s", "done"]
         definition.onFailure = ["/bin/mail", "-s", "failed"]
         definition.notify = ["mail:ops@example.org", "desktop"]
         definition.notifyOn = ["failed", "late"]

@@ -256,7 +256,7 @@ CREATE TABLE fires (
     fired_at_us INTEGER,
     -- Of a fire whose command is still to run, or to run again: for what it waits, and until when.
     waits_for TEXT CHECK (waits_for IS NULL OR waits_for = 'place' OR waits_for = 'run'
-        OR waits_for = 'retry' OR waits_for = 'onFailure'),
+        OR waits_for = 'retry' OR waits_for = 'onFailure' OR waits_for = 'onSuccess'),
     waits_until_us INTEGER,
     UNIQUE (job_id, fire_date_us)
 ) STRICT;
@@ -291,8 +291,8 @@ CREATE TABLE runs (
     job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
     fire_id INTEGER NOT NULL REFERENCES fires (id) ON DELETE CASCADE,
     attempt INTEGER NOT NULL,
-    -- Whether it is not the job's command, but what is to be done when a fire has failed.
-    is_on_failure INTEGER NOT NULL DEFAULT 0,
+    -- 0 for the job's command, 1 for what is to be done when a fire has failed, 2 when it has succeeded.
+    handler INTEGER NOT NULL DEFAULT 0,
     outcome TEXT CHECK (outcome IS NULL OR outcome = 'exited' OR outcome = 'signalled'
         OR outcome = 'notStarted' OR outcome = 'timedOut' OR outcome = 'interrupted'),
     -- The exit status, or the number of the signal.
@@ -375,8 +375,8 @@ CREATE TABLE events (
     outcome TEXT,
     -- The exit status, or the number of the signal.
     code INTEGER,
-    -- Of a run: whether it was what is to be done when a fire has failed.
-    is_on_failure INTEGER NOT NULL DEFAULT 0
+    -- Of a run: as in 'runs'.
+    handler INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- What one user is told of the past, without a look at what is told to others; and whose oldest make

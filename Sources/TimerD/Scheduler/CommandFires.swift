@@ -114,9 +114,9 @@ struct CommandFires: Sendable {
     /// A crash may leave two fires of a job to be tried again: one that ran, and one that was prepared for a
     /// date which the running one would have skipped.
     func mayBegin(_ fire: CommandFire) -> Bool {
-        if fire.isOnFailure || fire.job.policy.run.overlap == .allow { return true }
+        if fire.handler != nil || fire.job.policy.run.overlap == .allow { return true }
         return !of(fire.job.id).contains { other in
-            other.fire.id != fire.id && !other.fire.isOnFailure && other.isBegun
+            other.fire.id != fire.id && other.fire.handler == nil && other.isBegun
         }
     }
 
@@ -185,7 +185,7 @@ struct CommandFires: Sendable {
 
 extension CommandFires.Entry {
     /// Whether it keeps its job busy.
-    fileprivate var isInProgress: Bool { !fire.isOnFailure && !waitsForRun }
+    fileprivate var isInProgress: Bool { fire.handler == nil && !waitsForRun }
 
     fileprivate var waitsForRun: Bool {
         if case .waiting(.run) = state { true } else { false }

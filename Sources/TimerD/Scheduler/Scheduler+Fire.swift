@@ -107,7 +107,7 @@ extension Scheduler {
     /// - Returns: the fires whose row says `running` and whose command was not started.
     private func replaceFires(of job: StoredJob) -> Set<FireID> {
         guard job.policy.run.overlap == .replace else { return [] }
-        let entries = fires.of(job.id).filter { !$0.fire.isOnFailure }
+        let entries = fires.of(job.id).filter { $0.fire.handler == nil }
         for command in entries.compactMap(\.command) {
             stop(command.run, by: job.policy.run.teardown)
         }

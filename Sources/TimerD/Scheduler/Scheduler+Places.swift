@@ -35,7 +35,7 @@ extension Scheduler {
     private func seekPlace(_ id: FireID) {
         guard let entry = fires[id] else { return }
         let fire = entry.fire
-        let isStored = if case .waiting(.place) = entry.state { true } else { fire.isOnFailure }
+        let isStored = if case .waiting(.place) = entry.state { true } else { fire.handler != nil }
         fires.setState(.waiting(.place), of: id)
         if places.enter(id, of: fire.job.owner.uid, isLate: fire.isLate) {
             begin(id)

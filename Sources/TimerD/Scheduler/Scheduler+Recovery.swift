@@ -60,7 +60,7 @@ extension Scheduler {
         goOn(with: recovered)
         settleZones()
         loadWindow()
-        lookAtNotices()
+        if recovered.hasNotices { lookAtNotices() }
     }
 
     /// Takes over the fires that the daemon before this one left running or waiting; they keep their jobs
@@ -84,7 +84,8 @@ extension Scheduler {
         var command = RunningCommand(
             run: left.run,
             fire: fire,
-            command: (left.isOnFailure ? definition.onFailure : definition.command) ?? []
+            command: left.handler.map { $0.command(of: definition) ?? [] } ?? definition.command
+                ?? []
         )
         command.isTakenUp = true
         log.notice("a run is taken up", metadata: metadata(of: left.run, left.job))
@@ -101,13 +102,13 @@ extension Scheduler {
             fire: left.fire.id,
             fireDate: left.fire.wallDate,
             attempt: left.attempt,
-            isOnFailure: left.isOnFailure,
+            handler: left.handler,
             outcome: .interrupted,
             startedAt: nil,
             endedAt: moment.wall,
             output: CapturedOutput()
         )
-        counters.countRun(.interrupted, of: left.job, isOnFailure: left.isOnFailure)
+        counters.countRun(.interrupted, of: left.job, handler: left.handler)
         record(of: left.job) {
             try $0.recordFinished(left.run, of: left.job, ended, next: next)
         } durable: { scheduler, _ in

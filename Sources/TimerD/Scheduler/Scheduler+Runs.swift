@@ -104,7 +104,7 @@ extension Scheduler {
             fire: fire.id,
             fireDate: fire.fireDate,
             attempt: fire.attempt,
-            isOnFailure: fire.isOnFailure,
+            handler: fire.handler,
             outcome: isEndingRuns ? .interrupted : result.outcome,
             startedAt: nil,
             endedAt: Timestamp(microseconds: result.endedAtMicroseconds),
@@ -117,7 +117,7 @@ extension Scheduler {
         }
         let isStopped = fires[command.run]?.isStopped ?? true
         ended.isStopped = isStopped && !isEndingRuns
-        counters.countRun(ended.outcome, of: command.job, isOnFailure: fire.isOnFailure)
+        counters.countRun(ended.outcome, of: command.job, handler: fire.handler)
         logEnd(of: command, ended.outcome)
         logSurvivors(ended.survivors, of: command.run, command.job)
         follow(command, ended, isStopped: isStopped)
@@ -126,7 +126,7 @@ extension Scheduler {
     /// Stores how a run ended, with what follows it, and sees to that.
     private func follow(_ command: RunningCommand, _ ended: EndedRun, isStopped: Bool) {
         var next = RetryDecision.done
-        if !isStopped, !command.fire.isOnFailure {
+        if !isStopped, command.fire.handler == nil {
             next = RetryDecision(
                 ended.outcome,
                 attempt: command.fire.attempt,
@@ -154,8 +154,8 @@ extension Scheduler {
         case .retry(let delay):
             fire.attempt += 1
             fires.insert(fire, .waiting(.time(clock.now().elapsed + delay)))
-        case .onFailure:
-            fire.isOnFailure = true
+        case .handle(let handler):
+            fire.handler = handler
             fires.insert(fire, .waiting(.place))
         }
         // The place is given back first, so that other waiting fires go before this one.

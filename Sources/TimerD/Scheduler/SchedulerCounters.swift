@@ -28,11 +28,12 @@ struct SchedulerCounters: Sendable {
 
     /// Counts a run that has ended.
     ///
-    /// A run of the job's `onFailure` command counts apart.
-    mutating func countRun(_ outcome: RunOutcome, of job: StoredJob, isOnFailure: Bool) {
+    /// Runs of the job's handlers count apart.
+    mutating func countRun(_ outcome: RunOutcome, of job: StoredJob, handler: RunHandler?) {
         let counted: MetricsReply.Runs.Outcome =
             switch outcome {
-            case _ where isOnFailure: .onFailure
+            case _ where handler == .onFailure: .onFailure
+            case _ where handler == .onSuccess: .onSuccess
             case .exited: job.policy.run.isSuccess(outcome) ? .success : .failure
             case .signalled, .outOfMemory: .signalled
             case .timedOut: .timedOut

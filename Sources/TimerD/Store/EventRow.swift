@@ -8,7 +8,7 @@ enum EventRow {
     static let insert = """
         INSERT INTO events (seq, type, at_us, job_id, revision, owner_id, fire_id, run_id,
             redelivered, reason, fire_date_us, fired_at_us, missed, dates, last_date_us, attempt,
-            outcome, code, is_on_failure)
+            outcome, code, handler)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
         """
 
@@ -24,7 +24,7 @@ enum EventRow {
             e.owner_id, e.fire_date_us,
             CASE e.type WHEN 'fire.fired' THEN coalesce(e.fired_at_us, e.at_us) END,
             e.missed, e.dates, e.last_date_us, e.attempt, e.outcome, e.code,
-            owners.uid, owners.name, e.is_on_failure, e.revision\(more)
+            owners.uid, owners.name, e.handler, e.revision\(more)
         FROM \(table) AS e
         LEFT JOIN jobs ON jobs.id = e.job_id AND jobs.revision = e.revision
         LEFT JOIN job_definitions ON job_definitions.job_id = jobs.id
@@ -57,7 +57,7 @@ extension Database {
             $0.add(event.attempt)
             $0.add(event.outcome)
             $0.add(event.status ?? event.signal)
-            $0.add(event.onFailure == true)
+            $0.add(event.handler?.rawValue ?? 0)
         }
     }
 }
@@ -82,7 +82,7 @@ extension Event {
             owner = Owner(uid: try row.get(19), name: try row.get(20))
         }
         fireDate = try row.get(11)
-        onFailure = try row.get(21, as: Bool.self) ? true : nil
+        handler = RunHandler(rawValue: try row.get(21))
         attempt = try row.get(16)
         revision = try row.get(22)
         switch type {

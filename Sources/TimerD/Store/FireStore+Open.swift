@@ -39,7 +39,7 @@ extension FireStore {
     }
 
     /// The job's fires whose command runs or waits, each with its run in progress; not those whose
-    /// `onFailure` runs or waits.
+    /// handler runs or waits.
     func inProgress(of job: JobID) throws -> [(fire: FireID, wait: Run.Wait?, run: RunID?)] {
         try database.prepare(SQL.inProgress).all(job) {
             (try $0.get(0), try $0.get(1), try $0.get(2))
@@ -48,9 +48,9 @@ extension FireStore {
 
     /// The job's fires whose command runs or waits.
     ///
-    /// `sparingOnFailure`: without those whose `onFailure` runs or waits.
-    func begun(of job: JobID, sparingOnFailure: Bool) throws -> [(fire: FireID, state: Run.State)] {
-        try database.prepare(SQL.begun).all(job, sparingOnFailure) {
+    /// `sparingHandlers`: without those whose handler runs or waits.
+    func begun(of job: JobID, sparingHandlers: Bool) throws -> [(fire: FireID, state: Run.State)] {
+        try database.prepare(SQL.begun).all(job, sparingHandlers) {
             (try $0.get(0), try $0.get(1))
         }
     }
@@ -96,21 +96,21 @@ extension FireStore.SQL {
         SELECT job_id, wall_date_us, state, missed, fired_at_us, waits_for, waits_until_us, reason
         FROM fires WHERE id = ?1
         """
-    private static let runsOnFailure = """
+    private static let runsHandler = """
         EXISTS (SELECT 1 FROM runs
-            WHERE runs.fire_id = fires.id AND runs.outcome IS NULL AND runs.is_on_failure = 1)
+            WHERE runs.fire_id = fires.id AND runs.outcome IS NULL AND runs.handler > 0)
         """
     static let inProgress = """
         SELECT id, waits_for, (SELECT max(runs.id) FROM runs
             WHERE runs.fire_id = fires.id AND runs.outcome IS NULL)
         FROM fires
         WHERE job_id = ?1 AND (state = 'running' OR state = 'waiting')
-            AND waits_for IS NOT 'onFailure' AND NOT \(runsOnFailure)
+            AND coalesce(waits_for, '') NOT IN ('onFailure', 'onSuccess') AND NOT \(runsHandler)
         """
     static let begun = """
         SELECT id, state FROM fires
         WHERE job_id = ?1 AND (state = 'waiting' OR state = 'running') AND (
-            ?2 = 0 OR waits_for IS NOT 'onFailure' AND NOT \(runsOnFailure))
+            ?2 = 0 OR coalesce(waits_for, '') NOT IN ('onFailure', 'onSuccess') AND NOT \(runsHandler))
         ORDER BY id
         """
     static let waiting = """

@@ -124,7 +124,7 @@ struct Outbox {
         private static let columns = OutboxText.columns.enumerated().map { place, name in
             let value = "json_extract(outbox_event.value, '$[\(place)]')"
             return switch name {
-            case "redelivered", "is_on_failure": "coalesce(\(value), 0) AS \(name)"
+            case "redelivered", "handler": "coalesce(\(value), 0) AS \(name)"
             default: "\(value) AS \(name)"
             }
         }.joined(separator: ", ")

@@ -12,7 +12,7 @@ enum OutboxText {
     static let columns = [
         "type", "at_us", "job_id", "revision", "owner_id", "fire_date_us", "reason", "fire_id",
         "run_id", "redelivered", "fired_at_us", "missed", "dates", "last_date_us", "attempt",
-        "outcome", "code", "is_on_failure",
+        "outcome", "code", "handler",
     ]
 
     static let jobPlace = 2
@@ -60,7 +60,7 @@ enum OutboxText {
             number(event.attempt.map(Int64.init))
             word(event.outcome?.rawValue)
             number((event.status ?? event.signal).map(Int64.init))
-            number(event.onFailure == true ? 1 : nil)
+            number(event.handler.map { Int64($0.rawValue) })
         }
     }
 }

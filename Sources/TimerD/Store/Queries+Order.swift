@@ -159,7 +159,7 @@ extension Queries.SQL {
     static let lastRun = """
         SELECT \(RunRow.columns), fires.id FROM \(RunRow.source)
         WHERE fires.job_id = ?1 AND fires.state NOT IN ('claimed', 'forgotten')
-            AND fires.wall_date_us <= ?2 AND coalesce(runs.is_on_failure, 0) = 0
+            AND fires.wall_date_us <= ?2 AND coalesce(runs.handler, 0) = 0
         ORDER BY fires.fire_date_us DESC, runs.id DESC LIMIT 1
         """
 }

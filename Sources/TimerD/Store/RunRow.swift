@@ -23,7 +23,7 @@ enum RunRow {
         fires.dates, fires.last_date_us, fires.fired_at_us,
         runs.id, runs.attempt, runs.outcome, runs.code, runs.error,
         runs.started_at_us, runs.ended_at_us, runs.user_us, runs.system_us, runs.peak_memory_bytes,
-        runs.is_on_failure,
+        runs.handler,
         CASE WHEN fires.waits_for = 'retry' AND \(isLastOfWaiting) THEN fires.waits_until_us END,
         CASE WHEN \(isLastOfWaiting) THEN fires.waits_for END, runs.survivors,
         runs.failed_owner_id IS NOT NULL,
@@ -102,8 +102,8 @@ enum RunRow {
         run.survivors = try row.get(22)
         run.failed = try row.get(23) ? true : nil
         run.name = try row.get(24)
-        run.onFailure = try row.count(19, above: 0) == nil ? nil : true
-        if run.onFailure == true { run.attempt = nil }
+        run.handler = try row.count(19, above: 0).flatMap(RunHandler.init)
+        if run.handler != nil { run.attempt = nil }
         run.nextAttemptAt = try row.get(20)
         // The fire may wait for its next attempt; this one is over.
         if run.outcome != nil { run.state = .done }

@@ -10,10 +10,10 @@ struct RunStore {
     init(_ database: Database) { self.database = database }
 
     /// Stores that an attempt of a fire is about to begin.
-    func insert(of job: JobID, _ fire: FireID, attempt: Int, isOnFailure: Bool = false) throws
+    func insert(of job: JobID, _ fire: FireID, attempt: Int, handler: RunHandler? = nil) throws
         -> RunID
     {
-        try database.prepare(SQL.insert).run(job, fire, attempt, isOnFailure)
+        try database.prepare(SQL.insert).run(job, fire, attempt, handler?.rawValue ?? 0)
         return RunID(rawValue: database.lastInsertRowID)
     }
 
@@ -67,20 +67,23 @@ struct RunStore {
 
     /// The run of a fire that has no end yet, with the fire's date by the wall clock.
     func open(of fire: FireID) throws -> (
-        run: RunID, attempt: Int, date: Timestamp, isOnFailure: Bool
+        run: RunID, attempt: Int, date: Timestamp, handler: RunHandler?
     )? {
         try database.prepare(SQL.openOfFire).first(fire) {
-            (try $0.get(0), try $0.get(1), try $0.get(2), try $0.get(3))
+            (try $0.get(0), try $0.get(1), try $0.get(2), RunHandler(rawValue: try $0.get(3)))
         }
     }
 
     /// The runs of a fire that have no end yet; of each, whether its start is stored, and whether it may have begun
     /// though the runner that is stored does not know it.
     func inProgress(of fire: FireID) throws -> [(
-        run: RunID, attempt: Int, isOnFailure: Bool, isStarted: Bool, mayHaveBegun: Bool
+        run: RunID, attempt: Int, handler: RunHandler?, isStarted: Bool, mayHaveBegun: Bool
     )] {
         try database.prepare(SQL.inProgressOfFire).all(fire) {
-            (try $0.get(0), try $0.get(1), try $0.get(2), try $0.get(3), try $0.get(4))
+            (
+                try $0.get(0), try $0.get(1), RunHandler(rawValue: try $0.get(2)), try $0.get(3),
+                try $0.get(4)
+            )
         }
     }
 
@@ -136,7 +139,7 @@ struct RunStore {
 
     enum SQL {
         static let insert = """
-            INSERT INTO runs (id, job_id, fire_id, attempt, is_on_failure)
+            INSERT INTO runs (id, job_id, fire_id, attempt, handler)
             VALUES (\(DaemonState.SQL.next("runs")), ?1, ?2, ?3, ?4)
             """
         static let markStarted = """
@@ -167,21 +170,21 @@ struct RunStore {
             WHERE job_id = ?1 AND outcome IS NULL
             """
         static let openOfFire = """
-            SELECT runs.id, runs.attempt, fires.wall_date_us, runs.is_on_failure
+            SELECT runs.id, runs.attempt, fires.wall_date_us, runs.handler
             FROM runs JOIN fires ON fires.id = runs.fire_id
             WHERE runs.fire_id = ?1 AND runs.outcome IS NULL
             """
         static let inProgressOfFire = """
-            SELECT id, attempt, is_on_failure, coalesce(pid, 0) > 0, pid IS 0
+            SELECT id, attempt, handler, coalesce(pid, 0) > 0, pid IS 0
             FROM runs WHERE fire_id = ?1 AND outcome IS NULL
             """
         static let isOpen = "SELECT ended_at_us IS NULL FROM runs WHERE id = ?1"
         static let attempts = """
-            SELECT coalesce(max(attempt), 0) FROM runs WHERE fire_id = ?1 AND is_on_failure = 0
+            SELECT coalesce(max(attempt), 0) FROM runs WHERE fire_id = ?1 AND handler = 0
             """
         static let last = """
             SELECT \(RunRow.columns), fires.id FROM \(RunRow.source)
-            WHERE fires.id = ?1 AND runs.is_on_failure = 0 ORDER BY runs.id DESC LIMIT 1
+            WHERE fires.id = ?1 AND runs.handler = 0 ORDER BY runs.id DESC LIMIT 1
             """
         static let deleteOpen = "DELETE FROM runs WHERE id = ?1 AND outcome IS NULL"
         static let deleteOfFire = "DELETE FROM runs WHERE fire_id = ?1"

@@ -22,6 +22,7 @@ extension StoredJob {
         definition.command = nil
         definition.env = nil
         definition.onFailure = nil
+        definition.onSuccess = nil
         unread?.definition = ""
     }
 }

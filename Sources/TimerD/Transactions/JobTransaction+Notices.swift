@@ -10,7 +10,7 @@ extension JobTransaction {
     /// Stores who is to be told of the end of a fire's last attempt.
     mutating func noteEnd(_ run: RunID, of job: StoredJob, _ ended: EndedRun) throws {
         let rules = NoticeRules(job.policy.notices, noticeDefaults)
-        guard rules.concernsRuns, !ended.isOnFailure, !ended.isStopped, job.unread == nil,
+        guard rules.concernsRuns, ended.handler == nil, !ended.isStopped, job.unread == nil,
             ended.outcome != .withdrawn
         else { return }
         let isSuccess = job.policy.run.isSuccess(ended.outcome)

@@ -15,6 +15,8 @@ struct Recovered: Sendable {
     var running: [LeftRun] = []
     /// Runs that whatever minds the runs still knows, and whose end is stored or that are of another database.
     var settled: [RunID] = []
+    /// Whether somebody is to be told of something.
+    var hasNotices = false
     /// Jobs that cannot be read: their open fires stay as they are until then.
     var leftOpen: Set<JobID> = []
 
@@ -35,6 +37,7 @@ extension JobTransaction {
         var recovered = Recovered()
         try recover(of: nil, runner, epochBefore: epochBefore, into: &recovered)
         let known = runner.runs.keys.sorted().map(RunID.init(rawValue:))
+        recovered.hasNotices = try notices.owner(after: .nobody) != nil
         recovered.settled = try known.filter { try !runs.isOpen($0) }
         // A database of another origin may not have come as far as the runs that are known.
         if let last = known.max() { try DaemonState.skip(runsThrough: last, in: database) }
@@ -136,8 +139,9 @@ extension JobTransaction {
         switch left.waitsFor ?? .place {
         case .place: return (fire, .place)
         case .run: return (fire, .run)
-        case .onFailure:
-            (fire.attempt, fire.isOnFailure) = (max(attempts, 1), true)
+        case .onFailure, .onSuccess:
+            fire.attempt = max(attempts, 1)
+            fire.handler = left.waitsFor == .onFailure ? .onFailure : .onSuccess
             return (fire, .place)
         case .retry:
             // If the clock was set back since, `until` may lie years ahead: no attempt waits longer than its delay.
@@ -155,7 +159,7 @@ extension JobTransaction {
         fire.waitsFor = .place
         for run in left {
             try waitAgain(run.commandFire, after: run.run)
-            fire.waitsFor = run.isOnFailure ? .onFailure : run.attempt > 1 ? .retry : .place
+            fire.waitsFor = run.handler?.wait ?? (run.attempt > 1 ? .retry : .place)
         }
         fire.waitsUntil = nil
         return try waiting(fire, of: job)
@@ -203,7 +207,7 @@ extension JobTransaction {
                 job: job,
                 fire: fire,
                 attempt: $0.attempt,
-                isOnFailure: $0.isOnFailure,
+                handler: $0.handler,
                 isStarted: $0.isStarted,
                 isKnown: runner.runs[$0.run.rawValue] != nil,
                 mayHaveBegun: $0.mayHaveBegun

@@ -25,14 +25,14 @@ extension JobTransaction {
         at date: Timestamp
     ) throws {
         try runs.markStarted(run, pid: pid, at: date)
-        if fire.attempt == 1, !fire.isOnFailure, !fire.isByHand {
+        if fire.attempt == 1, fire.handler == nil, !fire.isByHand {
             try noteBegin(fire.id, of: fire.job, fireDate: fire.fireDate, at: date, run: run)
         }
         try enqueue(.runStarted, fire.job, fire: fire.id, run: run) {
             $0.at = date
             $0.fireDate = fire.fireDate
-            $0.attempt = fire.isOnFailure ? nil : fire.attempt
-            $0.onFailure = fire.isOnFailure ? true : nil
+            $0.attempt = fire.handler == nil ? fire.attempt : nil
+            $0.handler = fire.handler
         }
     }
 
@@ -56,7 +56,7 @@ extension JobTransaction {
         case .done: try fires.markDone(ended.fire)
         case .retry(let delay):
             try fires.markWaiting(ended.fire, for: .retry, until: moment.wall + delay)
-        case .onFailure: try fires.markWaiting(ended.fire, for: .onFailure, until: nil)
+        case .handle(let handler): try fires.markWaiting(ended.fire, for: handler.wait, until: nil)
         }
         if case .retry = next {} else { try noteEnd(run, of: job, ended) }
         try runs.insertOutput(ended.output, of: run, owner: job.ownerID)
@@ -65,8 +65,8 @@ extension JobTransaction {
         let (outcome, code, error) = ended.outcome.columns
         try enqueue(.runFinished, job, fire: ended.fire, run: run) {
             $0.fireDate = ended.fireDate
-            $0.attempt = ended.isOnFailure ? nil : ended.attempt
-            $0.onFailure = ended.isOnFailure ? true : nil
+            $0.attempt = ended.handler == nil ? ended.attempt : nil
+            $0.handler = ended.handler
             $0.outcome = outcome
             $0.status = outcome == .exited ? code : nil
             $0.signal = outcome == .signalled ? code : nil

@@ -31,13 +31,14 @@ extension JobTransaction {
         }
         // A job that cannot be read any more runs as it was when its fire came due.
         if job.unread != nil { job = fire.job }
-        let command = fire.isOnFailure ? job.definition.onFailure : job.definition.command
+        let definition = job.definition
+        let command = fire.handler.map { $0.command(of: definition) } ?? definition.command
         guard let command else {
-            // The job has no `onFailure` any more.
+            // The job has no such handler any more.
             try closeWaiting(fire.id)
             return nil
         }
-        let input = fire.isOnFailure ? try failure(of: fire.id) : nil
+        let input = fire.handler == nil ? nil : try lastRun(of: fire.id)
         // The clock may have been set back since the date came.
         let firedAt = fire.firedAt ?? max(moment.wall, fire.fireDate)
         try fires.markBegun(fire.id, at: firedAt)
@@ -45,7 +46,7 @@ extension JobTransaction {
             of: job.id,
             fire.id,
             attempt: fire.attempt,
-            isOnFailure: fire.isOnFailure
+            handler: fire.handler
         )
         if fire.firedAt == nil {
             try enqueueFired(
@@ -100,7 +101,7 @@ extension JobTransaction {
         guard try runs.deleteOpen(run) else { return }
         try fires.markWaiting(
             fire.id,
-            for: fire.isOnFailure ? .onFailure : fire.attempt > 1 ? .retry : .place,
+            for: fire.handler?.wait ?? (fire.attempt > 1 ? .retry : .place),
             until: nil
         )
     }
@@ -116,9 +117,9 @@ extension JobTransaction {
     /// Drops the job's fires that wait or were not started, so that nothing of an ended job begins; `put` writes
     /// the job.
     ///
-    /// `areReplaced`: a newer fire replaces them; commands of `onFailure` stay then.
+    /// `areReplaced`: a newer fire replaces them; its handlers stay then.
     mutating func dropFires(of job: inout StoredJob, areReplaced: Bool = false) throws {
-        let open = try fires.begun(of: job.id, sparingOnFailure: areReplaced)
+        let open = try fires.begun(of: job.id, sparingHandlers: areReplaced)
         for (fire, state) in open where fire != job.claim?.fire {
             if state == .waiting {
                 try closeWaiting(fire, of: &job)
@@ -135,7 +136,7 @@ extension JobTransaction {
             fire: fire,
             fireDate: left.date,
             attempt: left.attempt,
-            isOnFailure: left.isOnFailure,
+            handler: left.handler,
             outcome: .withdrawn,
             startedAt: nil,
             endedAt: moment.wall,
@@ -158,8 +159,8 @@ extension JobTransaction {
         try enqueue(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = row.date }
     }
 
-    /// The failed run as `onFailure` reads it: as on the wire.
-    private func failure(of fire: FireID) throws -> [UInt8] {
+    /// The fire's last run as its handler reads it: as on the wire.
+    private func lastRun(of fire: FireID) throws -> [UInt8] {
         guard let run = try runs.last(of: fire) else { return [] }
         return try JSONValue(encoding: run).jsonBytes
     }

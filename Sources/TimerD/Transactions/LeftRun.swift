@@ -8,7 +8,8 @@ struct LeftRun: Sendable {
     var job: StoredJob
     var fire: LeftFire
     var attempt: Int
-    var isOnFailure: Bool
+    /// Which handler of the job it ran; nil for the job's own command.
+    var handler: RunHandler?
     /// Whether its start is stored.
     var isStarted: Bool
     /// Whether whatever minds the runs knows it; else that has ended, and its processes with it.
@@ -19,7 +20,7 @@ struct LeftRun: Sendable {
     /// Its fire, as it goes on in this daemon.
     var commandFire: CommandFire {
         var command = fire.commandFire(of: job)
-        (command.attempt, command.isOnFailure) = (attempt, isOnFailure)
+        (command.attempt, command.handler) = (attempt, handler)
         // Its event was told, by the daemon before or by this one.
         command.firedAt = command.firedAt ?? fire.wallDate
         return command
@@ -27,6 +28,7 @@ struct LeftRun: Sendable {
 
     /// What follows if it was interrupted.
     var next: RetryDecision {
-        isOnFailure ? .done : RetryDecision(.interrupted, attempt: attempt, of: fire.id, job: job)
+        if handler != nil { return .done }
+        return RetryDecision(.interrupted, attempt: attempt, of: fire.id, job: job)
     }
 }

@@ -89,7 +89,7 @@ struct ExportedFile {
             }
             // A maintenance will end.
             fields["paused"] = job.state == .paused && !job.maintenance ? .bool(true) : nil
-            for field in ["command", "onFailure"] {
+            for field in ["command", "onFailure", "onSuccess"] {
                 if let line = Self.shellLine(fields[field]) { fields[field] = .string(line) }
             }
             if let userInfo = job.definition.userInfo {

@@ -80,7 +80,7 @@ extension JobOption {
     var meaningInFile: String {
         switch self {
         case .paused: "Paused, not armed. Where it is left out, that is left as it is."
-        case .command, .onFailure: row.meaning(and: "a list, or a line for /bin/sh -c")
+        case .command, .onFailure, .onSuccess: row.meaning(and: "a list, or a line for /bin/sh -c")
         default: row.meaning(and: row.unset.map { "default: \($0)" })
         }
     }

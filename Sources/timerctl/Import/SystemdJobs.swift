@@ -32,7 +32,7 @@ struct SystemdJobs {
                 "\(when.clocks.count) jobs: their runs may overlap, those of one unit never do"
             )
         }
-        var alert: UnitAlert?
+        var handlers: [UnitHandler] = []
         do throws(UnitCommand.Mistake) {
             let owner = try owner()
             var definition = JobDefinition(schedule: ScheduleWords())
@@ -48,9 +48,11 @@ struct SystemdJobs {
                 var unit = ServiceUnit(service, owner: owner, isUser: isUser)
                 try unit.apply(to: &definition)
                 plan.notes += unit.notes
-                alert = UnitAlert(service, owner: owner, isUser: isUser)
-                alert?.apply(to: &definition)
-                plan.notes += [alert?.note].compactMap(\.self)
+                handlers = RunHandler.allCases.map {
+                    UnitHandler($0, of: service, owner: owner, isUser: isUser)
+                }
+                for handler in handlers { handler.apply(to: &definition) }
+                plan.notes += handlers.compactMap(\.note)
             }
             definition.tags = [plan.tag]
             definition.jitter = when.jitter
@@ -61,7 +63,7 @@ struct SystemdJobs {
         }
         // What systemd goes on to do for a unit that it starts is not lost.
         for unit in startsUnit ? [timer] : [timer, service].compactMap(\.self) {
-            let directives = UnitDirectives(unit, takesAlert: alert?.isCarried == true)
+            let directives = UnitDirectives(unit, carried: handlers.compactMap(\.carried))
             plan.warnings += directives.warnings
             plan.notes += directives.notes
         }

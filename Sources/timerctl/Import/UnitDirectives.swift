@@ -15,10 +15,10 @@ struct UnitDirectives {
         "Service": ServiceUnit.known,
     ]
 
-    /// With `takesAlert` the service's OnFailure= is the job's.
-    init(_ unit: UnitFile, takesAlert: Bool) {
+    /// `carried`: what of the service is the job's, though it is none of the settings that are known.
+    init(_ unit: UnitFile, carried: [String]) {
         for setting in unit.others(than: Self.known) where !Self.isDoneAnyway(setting, of: unit) {
-            if takesAlert, setting.section == "Unit", setting.name == "OnFailure",
+            if setting.section == "Unit", carried.contains(setting.name),
                 unit.name.hasSuffix(".service")
             {
                 continue
@@ -54,7 +54,8 @@ struct UnitDirectives {
         switch setting.name {
         case "OnFailure":
             "nobody is told of a failure; --on-failure of 'timerctl add' runs a command then"
-        case "OnSuccess": "no unit is started when a run succeeds"
+        case "OnSuccess":
+            "no unit is started when a run succeeds; --on-success of 'timerctl add' runs a command then"
         case _ where ofOtherUnits.contains(setting.name):
             "a job neither waits for other units nor starts them"
         case _ where setting.name.hasPrefix("Condition") || setting.name.hasPrefix("Assert"):
@@ -66,38 +67,55 @@ struct UnitDirectives {
     }
 }
 
-/// What a service's `OnFailure=` starts, as the command of a job's `onFailure`.
-struct UnitAlert {
+/// What a service's `OnFailure=` or `OnSuccess=` starts, as the command of a job's handler.
+struct UnitHandler {
+    private let handler: RunHandler
     /// The units; empty where there is nothing that a job could carry.
     private let units: [String]
     private let owner: LocalUser
     private let isUser: Bool
 
     /// systemd's manager of system units takes orders from root.
-    init(_ service: UnitFile, owner: LocalUser, isUser: Bool) {
+    init(_ handler: RunHandler, of service: UnitFile, owner: LocalUser, isUser: Bool) {
         let specifiers = UnitSpecifiers(unit: service, owner: owner, isUser: isUser)
-        let names = service.values("OnFailure", in: "Unit")
+        let names = service.values(handler.directive, in: "Unit")
             .flatMap { $0.split(whereSeparator: \.isWhitespace) }
         // try?: a specifier that is not understood leaves the directive to be told of.
         let expanded = names.map { try? specifiers.expanded(String($0)) }
         let mayStart = isUser || owner.uid == 0
         units = mayStart && !expanded.contains(nil) ? expanded.compactMap(\.self) : []
-        (self.owner, self.isUser) = (owner, isUser)
+        (self.handler, self.owner, self.isUser) = (handler, owner, isUser)
     }
 
-    var isCarried: Bool { !units.isEmpty }
+    /// The directive that the job carries; nil for none.
+    var carried: String? { units.isEmpty ? nil : handler.directive }
 
     func apply(to definition: inout JobDefinition) {
-        guard isCarried else { return }
-        definition.onFailure = ["systemctl"] + (isUser ? ["--user"] : []) + ["start"] + units
+        guard carried != nil else { return }
+        let command = ["systemctl"] + (isUser ? ["--user"] : []) + ["start"] + units
+        switch handler {
+        case .onFailure: definition.onFailure = command
+        case .onSuccess: definition.onSuccess = command
+        }
         guard isUser else { return }
         let folder = ["XDG_RUNTIME_DIR": "/run/user/\(owner.uid)"]
         definition.env = (definition.env ?? [:]).merging(folder) { own, _ in own }
     }
 
     var note: String? {
-        guard isCarried else { return nil }
-        return "OnFailure=: when a fire has failed for good, 'systemctl start "
-            + "\(units.joined(separator: " "))' is run; $MONITOR_SERVICE_RESULT and the like are not set"
+        guard let carried else { return nil }
+        let when = handler == .onFailure ? "has failed for good" : "has succeeded"
+        return
+            "\(carried)=: when a fire \(when), 'systemctl start \(units.joined(separator: " "))' is "
+            + "run; $MONITOR_SERVICE_RESULT and the like are not set"
+    }
+}
+
+extension RunHandler {
+    fileprivate var directive: String {
+        switch self {
+        case .onFailure: "OnFailure"
+        case .onSuccess: "OnSuccess"
+        }
     }
 }

@@ -94,7 +94,7 @@ struct TopFrame {
         let since = run.state == .running ? run.startedAt : run.firedAt ?? run.fireDate
         var words = [run.id.map { "run \($0)" }].compactMap(\.self)
         if let attempt = run.attempt, attempt > 1 { words.append("attempt \(attempt)") }
-        if run.onFailure == true { words.append("on failure") }
+        if let handler = run.handler { words.append(handler.words) }
         if kind == .waiting { words.append(cause(run)) }
         return Entry(
             kind: kind,
@@ -112,6 +112,7 @@ struct TopFrame {
         case .run: "for the run before it to end"
         case .retry: "for its next attempt"
         case .onFailure: "to tell of the failure"
+        case .onSuccess: "to tell of the success"
         case nil: "about to start"
         }
     }

@@ -56,9 +56,9 @@ struct MetricsTests {
                 $0.successCodes = [0, 3]
             }
             var counters = SchedulerCounters()
-            counters.countRun(outcome, of: job, isOnFailure: false)
+            counters.countRun(outcome, of: job, handler: nil)
             #expect(counters.runs == [word: 1])
-            counters.countRun(outcome, of: job, isOnFailure: true)
+            counters.countRun(outcome, of: job, handler: .onFailure)
             #expect(counters.runs == [word: 1, "onFailure": 1])
         }
     }

@@ -9,7 +9,7 @@ import TimerControl
 @Suite("CommandFires") struct CommandFireTests {
     private static func fire(
         _ id: Int64,
-        isOnFailure: Bool = false,
+        handler: RunHandler? = nil,
         overlap: JobDefinition.Overlap = .skip
     ) throws -> CommandFire {
         let job = try StoredJob.sample(of: 1001) {
@@ -18,7 +18,7 @@ import TimerControl
             $0.name = "backup"
         }
         var fire = CommandFire(id: FireID(rawValue: id), job: job, fireDate: .start(10))
-        fire.isOnFailure = isOnFailure
+        fire.handler = handler
         return fire
     }
 
@@ -39,7 +39,7 @@ import TimerControl
     /// What a fire in a state says of its job.
     struct Row: Sendable {
         var state: String
-        var isOnFailure = false
+        var handler: RunHandler?
         /// Whether a date that comes now overlaps it.
         var isBusy: Bool
         /// Whether it has a process.
@@ -60,17 +60,17 @@ import TimerControl
         Row(state: "ready", isBusy: true, isUnstarted: true, letsOthersBegin: false),
         Row(state: "running", isBusy: true, isRunning: true, letsOthersBegin: false),
         // The command of onFailure is no attempt of the job's.
-        Row(state: "place", isOnFailure: true, isBusy: false, letsOthersBegin: true),
+        Row(state: "place", handler: .onFailure, isBusy: false, letsOthersBegin: true),
         Row(
             state: "beginning",
-            isOnFailure: true,
+            handler: .onFailure,
             isBusy: false,
             isUnstarted: true,
             letsOthersBegin: true
         ),
         Row(
             state: "running",
-            isOnFailure: true,
+            handler: .onFailure,
             isBusy: false,
             isRunning: true,
             letsOthersBegin: true
@@ -82,7 +82,7 @@ import TimerControl
         arguments: rows
     )
     func states(row: Row) throws {
-        let fire = try Self.fire(1, isOnFailure: row.isOnFailure)
+        let fire = try Self.fire(1, handler: row.handler)
         let job = fire.job.id
         var fires = CommandFires()
         fires.insert(fire, Self.state(row.state, fire))
@@ -92,7 +92,7 @@ import TimerControl
         #expect(fires[fire.id]?.isUnstarted == row.isUnstarted)
         #expect(fires.mayBegin(try Self.fire(2)) == row.letsOthersBegin)
         #expect(fires.mayBegin(try Self.fire(2, overlap: .allow)))
-        #expect(fires.mayBegin(try Self.fire(2, isOnFailure: true)))
+        #expect(fires.mayBegin(try Self.fire(2, handler: .onFailure)))
         #expect(fires.mayBegin(fire), "not beside itself")
         #expect(fires.running == (row.isRunning ? 1 : 0))
         #expect(fires.waiting == (row.isRunning ? 0 : 1))

@@ -231,7 +231,7 @@ struct FireLife {
             case .fireFired: event.redelivered == true ? "fired again" : "fired"
             case .fireSkipped: "skipped"
             case .runFinished:
-                (event.onFailure == true ? "notify " : "") + (event.outcome?.rawValue ?? "?")
+                (event.handler == nil ? "" : "notify ") + (event.outcome?.rawValue ?? "?")
             default: nil
             }
         }.joined(separator: ", ")

@@ -117,6 +117,58 @@ struct SchedulerRetryTests {
         }
     }
 
+    @Test(
+        "When a fire has succeeded, onSuccess runs once with its run on stdin, also after a crash"
+    )
+    func onSuccess() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = { $0.argv == ["flaky"] ? .exited(3) : .exited(0) }
+            let job = try await test.add(ScheduleWords(in: "10s"), command: ["flaky"]) {
+                ($0.name, $0.retries, $0.backoff) = ("backup", 1, "1s..1s")
+                ($0.onSuccess, $0.onFailure) = (["next"], ["alert"])
+            }
+            try await test.advance(by: .seconds(10))
+            test.runner.answer = { $0.argv == ["next"] ? nil : .exited(0) }
+            try await test.advance(by: .seconds(10))
+            #expect(test.runner.requests.map(\.argv) == [["flaky"], ["flaky"], ["next"]])
+            let input = try #require(test.runner.requests.last?.input)
+            let told = try JSONValue(parsing: String(decoding: input, as: UTF8.self))
+            #expect(told["job"] == .integer(job.id.rawValue) && told["attempt"] == .integer(2))
+            #expect(told["outcome"] == .string("exited") && told["status"] == .integer(0))
+
+            // Its runner is gone with it: the handler was interrupted, and is not run again.
+            let after = try await test.crashedAndDown(for: .seconds(5))
+            try await after.advance(by: .seconds(60))
+            #expect(after.runner.requests.isEmpty)
+            let runs = try await after.history(job.id)
+            #expect(runs.map(\.onSuccess) == [nil, nil, true])
+            #expect(runs.map(\.onFailure) == [nil, nil, nil])
+            #expect(runs.last?.outcome == .interrupted && runs.last?.attempt == nil)
+            try await after.close()
+            test.runner.end()
+        }
+    }
+
+    @Test("A handler of success that waits when the daemon is killed is run by the next one, once")
+    func onSuccessWaits() async throws {
+        try await TestScheduler.with(keeping: TestScheduler.Keeping(maxRuns: 1)) { test in
+            test.runner.answer = { $0.argv == ["long"] ? nil : .exited(0) }
+            let job = try await test.add(ScheduleWords(in: "10s"), command: ["true"]) {
+                $0.onSuccess = ["next"]
+            }
+            try await test.add(ScheduleWords(in: "10s"), command: ["long"])
+            try await test.advance(by: .seconds(11))
+            #expect(test.runner.requests.map(\.argv) == [["true"], ["long"]])
+            let waiting = try await test.history(job.id)
+            #expect(waiting.map(\.waitsFor) == [.onSuccess])
+            let after = try await test.crashed()
+            try await after.advance(by: .seconds(1))
+            #expect(after.runner.requests.map(\.argv) == [["next"]])
+            try await after.close()
+            test.runner.end()
+        }
+    }
+
     @Test("Between two attempts a crash changes nothing: the next one comes when it was to come")
     func crashBetween() async throws {
         try await TestScheduler.with { test in

@@ -102,6 +102,13 @@ import TimerControl
             $0.definition.backoff = "10s..5min"
             $0.definition.successCodes = [0, 3]
             $0.definition.onFailure = ["mail", "root"]
+            $0.definition.onSuccess = ["next"]
+            $0.definition.envFile = ["/etc/a.env", "-/etc/b.env"]
+            $0.definition.notify = ["desktop", "mail:root"]
+            $0.definition.notifyOn = ["failed", "late"]
+            $0.definition.notifyLate = "5min"
+            $0.definition.notifyEvery = "2h"
+            $0.definition.ping = "https://ping.example/…#0a1b"
             $0.definition.rerunInterrupted = true
             $0.definition.nice = -5
             $0.definition.memoryMax = "512M"

@@ -207,6 +207,7 @@ import TimerControl
             Wants=z.service
             Wants=
             [Service]
+            User=ann
             ExecStart=/bin/a
             ProtectHome=yes
             Nice=soon
@@ -219,7 +220,8 @@ import TimerControl
         #expect(
             plan.warnings == [
                 "x.service:2: [Unit] OnSuccess=y.service is not carried: "
-                    + "no unit is started when a run succeeds"
+                    + "no unit is started when a run succeeds; --on-success of 'timerctl add' runs a "
+                    + "command then"
             ]
         )
         for expected in [
@@ -229,13 +231,25 @@ import TimerControl
             "x.timer:9: [Timer] Nonsense=1 is not carried: ", "x.timer:10: 'rubbish' is no setting",
             "x.timer:13: [Install] Also=y.service is not carried: ",
             "x.service:3: [Unit] ConditionACPower=true is not carried: it is not looked at",
-            "x.service:8: [Service] ProtectHome=yes is not carried: a run has nothing like it; ",
-            "x.service:12: [Mount] What=x is not carried: ", "Nice=soon is no number",
+            "x.service:9: [Service] ProtectHome=yes is not carried: a run has nothing like it; ",
+            "x.service:13: [Mount] What=x is not carried: ", "Nice=soon is no number",
             "TimeoutStopSec=later is no length of time",
         ] {
             #expect(plan.notes.filter { $0.hasPrefix(expected) }.count == 1, "\(expected)")
         }
         #expect(plan.notes.count == 11, "\(plan.notes)")
+    }
+
+    @Test("OnSuccess= is the job's where its owner may start units, else it is a warning")
+    func success() {
+        let service = "[Unit]\nOnSuccess=next.service\n[Service]\nExecStart=/bin/a\n"
+        let carried = whole("[Timer]\nOnCalendar=daily", service)
+        #expect(carried.jobs.first?.definition.onSuccess == ["systemctl", "start", "next.service"])
+        #expect(carried.jobs.first?.definition.onFailure == nil && carried.warnings == [])
+        #expect(carried.notes.contains { $0.hasPrefix("OnSuccess=: when a fire has succeeded") })
+        let told = whole("[Timer]\nOnCalendar=daily", service + "User=ann")
+        #expect(told.jobs.first?.definition.onSuccess == nil && told.jobs.count == 1)
+        #expect(told.warnings.first?.hasPrefix("x.service:2: [Unit] OnSuccess=next") == true)
     }
 
     @Test("OnFailure= is the job's where its owner may start units, else it is a warning")
