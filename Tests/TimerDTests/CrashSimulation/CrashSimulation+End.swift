@@ -93,7 +93,11 @@ extension CrashSimulation {
                 guard age < .hours(24) else { continue }
                 // A fire by hand that came to nothing has that as its reason.
                 var own = rows.filter { !byHand.contains($0.id) }
-                if job.isRedated { own = own.filter { $0.last > job.dates.start } }
+                if job.isRedated {
+                    own = own.filter { $0.last > job.dates.start }
+                    // Its last fire, by its count, was before it is known to have been what it is.
+                    if own.isEmpty, stored.endReason == .count { continue }
+                }
                 let ledger = Ledger(
                     job.dates,
                     stored,

@@ -128,7 +128,8 @@ struct SchedulerRetryTests {
                 ($0.onSuccess, $0.onFailure) = (["next"], ["alert"])
             }
             try await test.advance(by: .seconds(10))
-            test.runner.answer = { $0.argv == ["next"] ? nil : .exited(0) }
+            test.runner.answer = nil
+            test.runner.holds = { $0.argv == ["next"] }
             try await test.advance(by: .seconds(10))
             #expect(test.runner.requests.map(\.argv) == [["flaky"], ["flaky"], ["next"]])
             let input = try #require(test.runner.requests.last?.input)
@@ -152,7 +153,7 @@ struct SchedulerRetryTests {
     @Test("A handler of success that waits when the daemon is killed is run by the next one, once")
     func onSuccessWaits() async throws {
         try await TestScheduler.with(keeping: TestScheduler.Keeping(maxRuns: 1)) { test in
-            test.runner.answer = { $0.argv == ["long"] ? nil : .exited(0) }
+            test.runner.holds = { $0.argv == ["long"] }
             let job = try await test.add(ScheduleWords(in: "10s"), command: ["true"]) {
                 $0.onSuccess = ["next"]
             }
