@@ -15,9 +15,27 @@ struct DocumentTests {
         ("/var/lib/prometheus/node-exporter", "/tmp"),
     ]
 
-    @Test("What a document shows is what happens", arguments: ["README.md", "docs/metrics.md"])
+    @Test(
+        "What a document shows is what happens",
+        arguments: ["README.md", "docs/metrics.md", "docs/from-cron.md", "docs/recipes.md"]
+    )
     func sessions(path: String) async throws {
         try await replay(path)
+    }
+
+    @Test("The counts at the head of docs/comparison.md are those of its table")
+    func comparison() throws {
+        let text = try Repository.text(of: "docs/comparison.md")
+        let rows = text.split(separator: "\n").filter { $0.starts(with: #/\| [0-9]+ \|/#) }
+        let verdicts = rows.map {
+            $0.split(separator: "|").last.map { $0.trimmingCharacters(in: .whitespaces) } ?? ""
+        }
+        #expect(verdicts.count == 79 && Set(verdicts) == ["ahead", "level", "behind", "missing"])
+        for (index, row) in rows.enumerated() { #expect(row.hasPrefix("| \(index + 1) |")) }
+        let counts = ["ahead", "level", "behind", "missing"].map { word in
+            "\(word.capitalized): \(verdicts.count { $0 == word })."
+        }
+        #expect(text.contains(counts.joined(separator: " ")), "\(counts)")
     }
 
     @Test(

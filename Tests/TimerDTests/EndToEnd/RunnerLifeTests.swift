@@ -71,6 +71,29 @@ struct RunnerLifeTests {
         }
     }
 
+    @Test("A run whose job has no command any more is taken up, and its true end is told")
+    func changedMeanwhile() async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = Gate(folder: daemon.folder)
+            let added = try await daemon.timerctl(
+                "add", "--every", "1h", "--name", "backup", "--", "sh", "-c", gate.script
+            )
+            let job = added.output.trimmingCharacters(in: .newlines)
+            _ = try await daemon.timerctl("fire", job)
+            let run = try await daemon.runningRun(job)
+            try await gate.wait()
+            let changed = try await daemon.timerctl("change", job, "--event")
+            #expect(changed.status == 0, "\(changed.errors)")
+            await daemon.end(SIGKILL)
+            try await daemon.start()
+            #expect(daemon.log.contains("a run is taken up"))
+            gate.open()
+            #expect(try await ended(daemon, job).status == 3)
+            let output = try await daemon.timerctl("logs", "--run", run)
+            #expect(output.output == "before\nafter\n", "\(output)")
+        }
+    }
+
     @Test("A run that is taken up is killed as any other")
     func killed() async throws {
         try await DaemonProcess.with { daemon in

@@ -43,11 +43,13 @@ struct RunEntry: Sendable {
     }
 
     /// Is taken up: what came of it so far goes to the request's output.
+    ///
+    /// Its job may have another command since, or none: what runs is what was ordered.
     mutating func take(_ request: RunRequest, _ started: @escaping @Sendable (Int32) -> Void) {
         output.copy(to: request.output)
         output = request.output
         self.request = request
-        command = CommandLookup(request)
+        command = request.argv.isEmpty ? nil : CommandLookup(request)
         self.started = started
     }
 
