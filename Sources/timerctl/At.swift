@@ -26,7 +26,15 @@ struct At: AsyncParsableCommand {
 
     @OptionGroup var date: DateArgument
 
+    @Option(
+        name: .customShort("t"),
+        help: ArgumentHelp("When, as touch(1) has it.", valueName: "[[CC]YY]MMDDhhmm[.SS]")
+    )
+    var touch: String?
+
     @Option(.tz, unset: "yours") var tz: String?
+
+    @OptionGroup var queue: AtOptions
 
     @OptionGroup var script: ScriptArguments
 
@@ -34,16 +42,32 @@ struct At: AsyncParsableCommand {
     var schedule: ScheduleOptions {
         get throws {
             let zone = tz.map { ["--tz", $0] } ?? []
-            return try ScheduleOptions.parse(["--at", date.text] + zone)
+            guard let touch else { return try ScheduleOptions.parse(["--at", date.text] + zone) }
+            let now = LocalDate(now: .now, zone: .local).full(.now)
+            guard let words = TouchDate.words(touch, year: Int(now.prefix(4)) ?? 0) else {
+                throw ValidationError(
+                    "-t '\(touch)' is no date, expected [[CC]YY]MMDDhhmm[.SS], such as 202612241000"
+                )
+            }
+            return try ScheduleOptions.parse(["--at", words] + zone)
         }
     }
 
     mutating func validate() throws {
         try script.check()
+        guard date.words.isEmpty == (touch != nil) else {
+            throw ValidationError(
+                touch == nil
+                    ? "no date; such as 'tomorrow 09:00', +10m, noon"
+                    : "-t and the date '\(date.text)' exclude each other"
+            )
+        }
     }
 
     func run() async throws {
         let schedule = try schedule
+        var script = script
+        try queue.apply(to: &script.job)
         do {
             try await script.add(schedule)
         } catch let error as ScheduleError where date.words.count > 1 {
@@ -62,7 +86,7 @@ struct DateArgument: ParsableArguments {
             valueName: "date"
         )
     )
-    var first: String
+    var first: String?
 
     @Argument(help: .hidden) var second: String?
     @Argument(help: .hidden) var third: String?
@@ -74,7 +98,7 @@ struct DateArgument: ParsableArguments {
     @Argument(help: .hidden) var eighth: String?
 
     var words: [String] {
-        [first] + [second, third, fourth, fifth, sixth, seventh, eighth].compactMap(\.self)
+        [first, second, third, fourth, fifth, sixth, seventh, eighth].compactMap(\.self)
     }
 
     var text: String { words.joined(separator: " ") }
@@ -94,6 +118,8 @@ struct Batch: AsyncParsableCommand {
             """
     )
 
+    @OptionGroup var queue: AtOptions
+
     @OptionGroup var script: ScriptArguments
 
     mutating func validate() throws {
@@ -102,6 +128,7 @@ struct Batch: AsyncParsableCommand {
 
     func run() async throws {
         var script = script
+        try queue.apply(to: &script.job)
         if script.job.runs.nice == nil { script.job.runs.nice = try StatedOption(.nice, "19") }
         try await script.add(try ScheduleOptions.parse(["--at", "now"]))
     }

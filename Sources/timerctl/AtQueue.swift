@@ -10,10 +10,16 @@ struct Atq: AsyncParsableCommand {
         commandName: "atq",
         abstract: "List the live jobs that fire once, as atq(1) does.",
         discussion: """
-            A line each: the id, a tab, the date of the next fire, the letter 'a' for a queue, and \
-            the owner. 'timerctl list' shows all jobs, with their names.
+            A line each: the id, a tab, the date of the next fire, the letter of its queue (of its tag \
+            'queue:c', else 'a'), and the owner. 'timerctl list' shows all jobs, with their names.
             """
     )
+
+    @Option(
+        name: .customShort("q"),
+        help: ArgumentHelp("Only jobs of this queue, a to z or A to Z.", valueName: "letter")
+    )
+    var queue: AtQueueLetter?
 
     @OptionGroup var common: CommonOptions
 
@@ -21,7 +27,9 @@ struct Atq: AsyncParsableCommand {
         let daemon = try await Daemon.connect(common)
         var request = ListJobs()
         request.order = .nextFire
-        let jobs = try await daemon.jobs(request).filter(\.firesOnce)
+        let jobs = try await daemon.jobs(request).filter { job in
+            job.firesOnce && (queue.map { $0 == .of(job) } ?? true)
+        }
         if common.json {
             return try Output.write(
                 try jobs.map { try JSONValue(encoding: $0).jsonText + "\n" }.joined()
@@ -34,7 +42,7 @@ struct Atq: AsyncParsableCommand {
     /// "5\tThu Dec 24 10:00:00 2026 a user".
     static func line(_ job: Job, _ dates: LocalDate) -> String {
         let date = job.state == .paused ? "paused" : job.nextFire.map(dates.asctime) ?? "held"
-        return "\(job.id)\t\(date) a \(Printable.escaped(job.owner))"
+        return "\(job.id)\t\(date) \(AtQueueLetter.of(job).letter) \(Printable.escaped(job.owner))"
     }
 }
 

@@ -37,7 +37,8 @@ struct JobOptions: ParsableArguments {
     @Flag(help: "No command: each fire is an event for whoever watches.")
     var event = false
 
-    @Flag(name: .shortAndLong, help: "Say nothing on standard error of the first fire.")
+    // Without a letter: 'at -q' is at(1)'s queue.
+    @Flag(help: "Say nothing on standard error of the first fire.")
     var quiet = false
 
     @Flag(help: "Have the daemon check all of it, say when it would fire, and keep nothing.")

@@ -21,6 +21,7 @@ enum Samples {
         )
         definition.tags = ["nightly", "b"]
         definition.cwd = "/tmp"
+        definition.envFile = ["/etc/backup.env", "-/etc/more.env"]
         definition.env = ["B": "2", "A": "1", "C": ""]
         definition.count = 3
         definition.until = "2030-01-01"

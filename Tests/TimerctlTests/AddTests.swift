@@ -29,7 +29,7 @@ import TimerControl
             (["git", "--help"], ["git", "--help"]),
             (["--", "git", "--version", "-h"], ["git", "--version", "-h"]),
             (["echo", ""], ["echo", ""]),
-            (["-q", "--paused", "sleep", "--every", "5"], ["sleep", "--every", "5"]),
+            (["--quiet", "--paused", "sleep", "--every", "5"], ["sleep", "--every", "5"]),
         ]
     )
     func command(arguments: [String], command: [String]) throws {

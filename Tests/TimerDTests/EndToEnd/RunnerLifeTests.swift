@@ -76,7 +76,15 @@ struct RunnerLifeTests {
         try await DaemonProcess.with { daemon in
             let gate = Gate(folder: daemon.folder)
             let added = try await daemon.timerctl(
-                "add", "--every", "1h", "--name", "backup", "--", "sh", "-c", gate.script
+                "add",
+                "--every",
+                "1h",
+                "--name",
+                "backup",
+                "--",
+                "sh",
+                "-c",
+                gate.script
             )
             let job = added.output.trimmingCharacters(in: .newlines)
             _ = try await daemon.timerctl("fire", job)
@@ -89,7 +97,7 @@ struct RunnerLifeTests {
             #expect(daemon.log.contains("a run is taken up"))
             gate.open()
             #expect(try await ended(daemon, job).status == 3)
-            let output = try await daemon.timerctl("logs", "--run", run)
+            let output = try await daemon.timerctl("logs", "--run", "\(try #require(run.id))")
             #expect(output.output == "before\nafter\n", "\(output)")
         }
     }

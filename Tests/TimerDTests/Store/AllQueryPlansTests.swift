@@ -32,7 +32,7 @@ import Testing
     /// The functions that are parts of statements.
     private static let parts: Set = [
         "Queries.SQL.tagged", "Queries.SQL.ownTags", "DaemonState.SQL.next", "Outbox.SQL.sum",
-        "Outbox.SQL.sumOfOwner",
+        "Outbox.SQL.sumOfOwner", "NoticeStore.SQL.columns",
     ]
 
     /// What the connection itself does, beside statements about rows.

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+
+/// The letter of a queue, as at(1) has them: a tag of the job, and how much it gives way.
+struct AtQueueLetter: Hashable, ExpressibleByArgument {
+    let letter: String
+
+    init?(argument: String) {
+        guard argument.count == 1, let scalar = argument.unicodeScalars.first,
+            ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar)
+        else { return nil }
+        letter = argument
+    }
+
+    private init(letter: String) { self.letter = letter }
+
+    static let standard = Self(letter: "a")
+
+    private static let prefix = "queue:"
+
+    var tag: String { Self.prefix + letter }
+
+    /// The one of a job; 'a' for one that has none.
+    static func of(_ job: Job) -> Self {
+        let tags = (job.definition.tags ?? []).lazy.filter { $0.hasPrefix(prefix) }
+        return tags.compactMap { Self(argument: String($0.dropFirst(prefix.count))) }.first
+            ?? standard
+    }
+
+    /// Two steps for each letter behind 'a', as under atd(8); 0 for 'a'.
+    var nice: Int {
+        let place = letter.lowercased().unicodeScalars.first.map { Int($0.value) - 97 } ?? 0
+        return min(place * 2, 19)
+    }
+}
+
+/// What at(1) has beside dates and scripts.
+struct AtOptions: ParsableArguments {
+    @Option(
+        name: .customShort("q"),
+        help: ArgumentHelp(
+            "A queue, a to z or A to Z: the tag 'queue:c'; later letters give way more.",
+            valueName: "letter"
+        )
+    )
+    var queue: AtQueueLetter?
+
+    @Flag(
+        name: .customShort("m"),
+        help: "A mail to you once it has ended, however it ended: see --notify."
+    )
+    var mail = false
+
+    /// States them, where the job's own options say nothing of it.
+    func apply(to job: inout JobOptions) throws {
+        if let queue {
+            job.tags.append(try StatedOption(.tags, queue.tag))
+            if job.runs.nice == nil, queue.nice > 0 {
+                job.runs.nice = try StatedOption(.nice, "\(queue.nice)")
+            }
+        }
+        guard mail else { return }
+        if job.notices.notify.isEmpty { job.notices.notify = [try StatedOption(.notify, "mail")] }
+        if job.notices.notifyOn.isEmpty {
+            job.notices.notifyOn = [try StatedOption(.notifyOn, "failed,succeeded")]
+        }
+        job.notices.notifyEvery = try job.notices.notifyEvery ?? StatedOption(.notifyEvery, "0s")
+    }
+}
+
+/// The date of `at -t`, as touch(1) has it: [[CC]YY]MMDDhhmm[.SS].
+enum TouchDate {
+    /// As a date that is read anywhere; nil for what is none.
+    ///
+    /// Years of two digits are 1969 to 2068; without one it is `year`.
+    static func words(_ text: String, year: Int) -> String? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        let digits = parts[0]
+        guard parts.count <= 2, parts.allSatisfy({ $0.utf8.allSatisfy { (48...57).contains($0) } }),
+            parts.count == 1 || parts[1].count == 2, [8, 10, 12].contains(digits.count)
+        else { return nil }
+        func number(_ from: Int, _ count: Int) -> Substring { digits.dropFirst(from).prefix(count) }
+        let start = digits.count - 8
+        let stated = Int(number(0, start)).map { start == 4 ? $0 : $0 + ($0 < 69 ? 2000 : 1900) }
+        let years = "000\(stated ?? year)".suffix(4)
+        let seconds = parts.count == 2 ? ":\(parts[1])" : ""
+        return "\(years)-\(number(start, 2))-\(number(start + 2, 2)) "
+            + "\(number(start + 4, 2)):\(number(start + 6, 2))\(seconds)"
+    }
+}
