@@ -12,7 +12,8 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
     case every, from, at, `in`, cron, calendar, tz
     case name, command, cwd, env, envFile, userInfo, tags, paused, count, until, tolerance, jitter
     case misfire, misfireLimit, misfireAfter, misfireWindow
-    case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess, rerunInterrupted
+    case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess
+    case rerunInterrupted
     case notify, notifyOn, notifyLate, notifyEvery, ping
     case nice, memoryMax, memoryHigh, cpuWeight, cpuQuota, tasksMax, ioWeight, cpuTime, umask
     case whilePid, whileConnected

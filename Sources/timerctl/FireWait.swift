@@ -77,7 +77,8 @@ struct FireWait {
 extension Run {
     /// Whether it is over, and its fire begins no other attempt.
     fileprivate var isLast: Bool {
-        state == .done && nextAttemptAt == nil && waitsFor.map { $0 == .onFailure || $0 == .onSuccess } ?? true
+        let isFollowed = waitsFor.map { $0 != .onFailure && $0 != .onSuccess } ?? false
+        return state == .done && nextAttemptAt == nil && !isFollowed
     }
 
     /// How `fire --wait` ends for it, as a shell would: its exit status, 128 and the signal, 124 at its timeout

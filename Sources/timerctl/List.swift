@@ -17,6 +17,7 @@ struct List: AsyncParsableCommand {
               timerctl list
               timerctl list -n 10
               timerctl list --all --tag work
+              timerctl list --columns name,zone,schedule
               timerctl list --json | jq -r 'select(.fires == 0) | .id'
             """,
         aliases: ["ls"]
@@ -31,6 +32,18 @@ struct List: AsyncParsableCommand {
     )
     var number: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "What to tell of each, in this order: \(ListColumn.words).",
+            valueName: "name,..."
+        ),
+        completion: .list(ListColumn.allCases.map(\.rawValue)),
+        transform: { try ListColumn.list($0) }
+    )
+    var columns: [ListColumn]?
+
+    @OptionGroup var pager: PagerOptions
+
     @OptionGroup var common: CommonOptions
 
     mutating func validate() throws {
@@ -41,7 +54,8 @@ struct List: AsyncParsableCommand {
         let daemon = try await Daemon.connect(common)
         var request = filter.request()
         // The objects of --json are as on the wire; only the table needs `last`.
-        request.last = common.json ? nil : true
+        let showsLast = columns.map { $0.contains(.last) } ?? true
+        request.last = common.json || !showsLast ? nil : true
         let jobs = try await daemon.jobs(
             request,
             atMost: number ?? .max,
@@ -50,33 +64,26 @@ struct List: AsyncParsableCommand {
         if jobs.isEmpty { return Output.tell(filter.emptySentence) }
         if !common.json {
             let dates = LocalDate(now: .now, zone: .local)
-            try Output.write(Self.table(of: jobs, dates: dates).text(for: .current))
+            let table = Self.table(of: jobs, columns: columns, dates: dates)
+            try pager.write(table.text(for: .current))
         }
     }
 
-    static func table(of jobs: [Job], dates: LocalDate) -> Table {
+    /// With `columns`, or the usual ones.
+    static func table(
+        of jobs: [Job],
+        columns: [ListColumn]? = nil,
+        dates: LocalDate
+    ) -> Table {
+        var shown = columns ?? ListColumn.standard
         // Whose they are is only worth a column where it differs.
-        let hasOwners = Set(jobs.lazy.map(\.owner)).count > 1
-        var table = Table(columns: [
-            .init(title: "ID", isRightAligned: true), .init(title: "NAME", narrowest: 8),
-            .init(title: "NEXT FIRE"), .init(title: "LAST"),
-            .init(title: "SCHEDULE", narrowest: 8), .init(title: "COMMAND"),
-        ])
-        table.rows = jobs.map { job in
-            [
-                "\(job.id)", .init(job.definition.name ?? "-"), next(job, dates),
-                last(job, dates),
-                .init(job.isReadable ? job.definition.schedule.words(dates) : "-"),
-                .init(job.action),
-            ]
-        }
-        guard hasOwners else { return table }
-        table.columns.insert(.init(title: "OWNER"), at: 1)
-        for (index, job) in jobs.enumerated() { table.rows[index].insert(.init(job.owner), at: 1) }
+        if columns == nil, Set(jobs.lazy.map(\.owner)).count > 1 { shown.insert(.owner, at: 1) }
+        var table = Table(columns: shown.map(\.column))
+        table.rows = jobs.map { job in shown.map { $0.cell(job, dates) } }
         return table
     }
 
-    private static func next(_ job: Job, _ dates: LocalDate) -> Table.Cell {
+    static func next(_ job: Job, _ dates: LocalDate) -> Table.Cell {
         if job.held != nil { return .init("held", .red) }
         if job.maintenance { return .init("maintenance", .yellow) }
         guard job.state == .scheduled else { return .init(job.state.rawValue, job.state.style) }
@@ -86,7 +93,7 @@ struct List: AsyncParsableCommand {
         return Table.Cell(dates.distance(date), isOverdue ? .red : nil)
     }
 
-    private static func last(_ job: Job, _ dates: LocalDate) -> Table.Cell {
+    static func last(_ job: Job, _ dates: LocalDate) -> Table.Cell {
         guard let run = job.last else { return "-" }
         let result = LastResult(run, of: job.definition)
         return Table.Cell(result.text(dates), result.style)

@@ -70,6 +70,8 @@ struct Runs: AsyncParsableCommand {
     )
     var number = 20
 
+    @OptionGroup var pager: PagerOptions
+
     @OptionGroup var common: CommonOptions
 
     mutating func validate() throws {
@@ -103,7 +105,7 @@ struct Runs: AsyncParsableCommand {
             isOfOneJob: job != nil || name != nil,
             dates: dates
         )
-        try Output.write(table.text(for: .current))
+        try pager.write(table.text(for: .current))
     }
 
     /// What took place, the newest first, then the dates ahead that will not fire.

@@ -56,6 +56,40 @@ import TimerControl
         )
     }
 
+    @Test("With columns of one's choice the table has these, in their order")
+    func columns() throws {
+        let table = List.table(
+            of: Array(Self.jobs.prefix(2)),
+            columns: try ListColumn.list("name,ID,zone,fires,state"),
+            dates: testDates
+        )
+        #expect(
+            table.text(for: .plain) == """
+                NAME       ID  ZONE  FIRES  STATE
+                heartbeat   1  -         0  scheduled
+                -           2  -         0  scheduled
+
+                """
+        )
+        for column in ListColumn.allCases {
+            let table = List.table(of: Self.jobs, columns: [column], dates: testDates)
+            #expect(table.rows.count == 4 && table.rows.allSatisfy { !$0[0].text.isEmpty })
+        }
+    }
+
+    @Test("A column that there is not is refused, with those that there are")
+    func noColumn() {
+        for text in ["", "id,", "size", "id,name,colour"] {
+            #expect {
+                try ListColumn.list(text)
+            } throws: {
+                "\($0)".contains(
+                    "there are id, owner, name, state, next, last, schedule, zone, fires"
+                )
+            }
+        }
+    }
+
     @Test("Where jobs are of several users, the table says whose each is")
     func owners() {
         let other = job {

@@ -41,6 +41,8 @@ struct Agenda: AsyncParsableCommand {
     )
     var each = 6
 
+    @OptionGroup var pager: PagerOptions
+
     @OptionGroup var common: CommonOptions
 
     mutating func validate() throws {
@@ -63,7 +65,7 @@ struct Agenda: AsyncParsableCommand {
         if common.json {
             return try Output.write(lines.map { $0.json.jsonText + "\n" }.joined())
         }
-        try Output.write(Self.table(of: lines, dates: dates).text(for: .current))
+        try pager.write(Self.table(of: lines, dates: dates).text(for: .current))
     }
 
     /// The first page, in the order of the next fires.
