@@ -288,4 +288,33 @@ struct MetricsTests {
             .filter { $0.hasPrefix("| `timerd_") }.map(String.init)
         #expect(told == rows)
     }
+
+    @Test(
+        "The alerts and the dashboard ask for what is emitted, with labels that it has",
+        arguments: ["packaging/prometheus/timerd-alerts.yml", "packaging/grafana/timerd.json"]
+    )
+    func files(path: String) throws {
+        var labels: [String: (name: String, values: [String])?] = [:]
+        for family in Self.sample.families {
+            let suffixes = family.kind == .histogram ? ["_bucket", "_count", "_sum"] : [""]
+            for suffix in suffixes { labels[family.sampleName + suffix] = family.label }
+        }
+        let text = try Repository.text(of: path).replacing("\\\"", with: "\"")
+        let asked = text.matches(of: #/\b(timerd_[a-z_]+)(\{[^}]*\})?/#)
+        #expect(asked.count >= 6)
+        for match in asked {
+            let name = String(match.1)
+            guard let label = labels[name] else {
+                Issue.record("\(path) asks for \(name)")
+                continue
+            }
+            for stated in (match.2 ?? "").matches(of: #/(\w+)=~?"([^"]*)"/#)
+            where stated.1 != "instance" {
+                #expect(stated.1 == label?.name ?? "", "\(name)")
+                for value in stated.2.split(separator: "|") {
+                    #expect(label?.values.contains(String(value)) == true, "\(name), \(value)")
+                }
+            }
+        }
+    }
 }
