@@ -67,6 +67,8 @@ struct NoticeOrder: Hashable, Sendable {
             "url = \(quoted(url))", "proto = \"=http,https\"", "user-agent = \"timerd\"",
             "max-time = \(webSeconds)", "output = \"/dev/null\"", "silent", "show-error", "fail",
             "globoff",
+            // A redirect is no delivery: it is a failure, and is not followed.
+            "location", "max-redirs = 0",
         ]
         if let body {
             lines += [

@@ -21,7 +21,9 @@ extension JobTransaction {
         }
         guard isSuccess, let ping = rules.ping else { return }
         try notices.deletePing(of: job.id)
-        try store(document(.ping, of: job) { $0.take(run, ended) }, .ping, to: ping, of: job)
+        // Only its URL is asked for: what is stored says for which run.
+        let document = document(.ping, of: job) { ($0.fire, $0.run) = (ended.fire, run) }
+        try store(document, .ping, to: ping, of: job)
     }
 
     /// Stores who is to be told of dates that did not become fires.

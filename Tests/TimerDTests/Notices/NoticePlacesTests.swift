@@ -110,6 +110,7 @@ import TimerControl
                         file.write(f"{self.command} {self.path} {kind} {text}\\n")
                     self.send_response(answers.pop(0) if len(answers) > 1 else answers[0])
                     self.send_header("Content-Length", "0")
+                    self.send_header("Location", "/elsewhere")
                     self.end_headers()
                 do_GET = do_POST = answer
                 def log_message(self, *rest): pass
@@ -137,9 +138,11 @@ import TimerControl
         get throws { try text("asked").split(separator: "\n").map(String.init) }
     }
 
-    @Test("A webhook that answers 500 twice gets the notice with its third try, and no other")
+    @Test(
+        "A webhook that answers 500 and then a redirect gets the notice with its third try, and no other"
+    )
     func webhook() async throws {
-        try await serve("500,500,200") { port in
+        try await serve("500,302,200") { port in
             try await TestScheduler.with { test in
                 test.runner.answer = Self.programs(.signalled(9))
                 test.runner.output = CapturedOutput(stderr: Array("a \"b\" \\ c\n".utf8))
