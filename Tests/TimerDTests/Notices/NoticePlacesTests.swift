@@ -124,7 +124,11 @@ import TimerControl
         let output = Pipe()
         process.standardOutput = output
         try process.run()
-        defer { process.terminate() }
+        // SIGTERM may be blocked in a thread of the tests, and so in what it starts.
+        defer {
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+        }
         var line = Data()
         while line.last != UInt8(ascii: "\n") {
             let more = try #require(try output.fileHandleForReading.read(upToCount: 1))

@@ -184,6 +184,8 @@ import Testing
         try await eventually("it is ended") { !isAlive(pid) }
         try await eventually("its group is removed") { access(folder, F_OK) == -1 }
         #expect(isAlive(pids[1]))
+        try peers[1].send(.end(run: 1, .kill, asRunner: true))
+        try peers[1].next { if case .ended = $0 { () } else { nil } }
     }
 
     @Test(
