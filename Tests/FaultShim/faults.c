@@ -48,6 +48,8 @@ struct page {
     uint64_t calls;
     // Added to CLOCK_REALTIME, nanoseconds.
     int64_t clock_shift;
+    // Whether a change of that is told to who sets a timer next, as if it came just before, and to nobody else.
+    uint64_t tells_at_set;
 };
 
 enum file { OTHER, DATABASE, LOG, ROLLBACK, FOLDER };
@@ -66,6 +68,7 @@ static char database[4096];
 static char folder[4096];
 static int journal = -1;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t clock_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void *real(const char *name) { return dlsym(RTLD_NEXT, name); }
 
@@ -324,13 +327,21 @@ time_t time(time_t *result) {
 
 // A date of the shifted clock, in the words of the real one.
 int timerfd_settime(int descriptor, int flags, const struct itimerspec *new, struct itimerspec *old) {
+    if (descriptor < 0 || descriptor >= DESCRIPTORS || !(flags & TFD_TIMER_CANCEL_ON_SET))
+        return syscall(SYS_timerfd_settime, descriptor, flags, new, old);
     struct itimerspec timer = *new;
-    if (descriptor >= 0 && descriptor < DESCRIPTORS && (flags & TFD_TIMER_CANCEL_ON_SET)) {
-        is_clock[descriptor] = 1;
-        add(&timer.it_value, -shift());
-        if (timer.it_value.tv_sec < 0) timer.it_value = (struct timespec){0, 1};
+    pthread_mutex_lock(&clock_mutex);
+    is_clock[descriptor] = 1;
+    add(&timer.it_value, -shift());
+    if (timer.it_value.tv_sec < 0) timer.it_value = (struct timespec){0, 1};
+    int result = syscall(SYS_timerfd_settime, descriptor, flags, &timer, old);
+    // After a step the kernel sets it, says so here, and not once more at the next read.
+    if (result == 0 && __atomic_exchange_n(&was_cancelled[descriptor], 0, __ATOMIC_ACQ_REL)) {
+        errno = ECANCELED;
+        result = -1;
     }
-    return syscall(SYS_timerfd_settime, descriptor, flags, &timer, old);
+    pthread_mutex_unlock(&clock_mutex);
+    return result;
 }
 
 // Wakes whoever watches the clock, as the kernel does when it is set.
@@ -344,8 +355,11 @@ static void *watch_clock(void *unused) {
         struct itimerspec now = {.it_value = {0, 1}};
         for (int descriptor = 0; descriptor < DESCRIPTORS; descriptor++) {
             if (!is_clock[descriptor]) continue;
+            pthread_mutex_lock(&clock_mutex);
             __atomic_store_n(&was_cancelled[descriptor], 1, __ATOMIC_RELEASE);
-            syscall(SYS_timerfd_settime, descriptor, TFD_TIMER_ABSTIME, &now, NULL);
+            if (!__atomic_load_n(&page->tells_at_set, __ATOMIC_ACQUIRE))
+                syscall(SYS_timerfd_settime, descriptor, TFD_TIMER_ABSTIME, &now, NULL);
+            pthread_mutex_unlock(&clock_mutex);
         }
     }
     return NULL;

@@ -17,6 +17,7 @@ final class ClockWatch: Sendable {
 
     private let loop: EpollLoop
     private let timer: TimerDescriptor
+    private let notify: @Sendable (Signal) -> Void
     /// Nil once it has ended: the descriptor's number may be another's then.
     private let watch: Locked<EpollLoop.Watch?>
 
@@ -28,6 +29,7 @@ final class ClockWatch: Sendable {
         notify: @escaping @Sendable (Signal) -> Void
     ) throws(SystemError) {
         self.loop = loop
+        self.notify = notify
         do throws(Errno) {
             let timer = try TimerDescriptor(CLOCK_REALTIME)
             self.timer = timer
@@ -54,7 +56,10 @@ final class ClockWatch: Sendable {
     /// A date that has passed comes at once.
     func set(_ date: Timestamp?) {
         // The watch for steps needs a date: one that no machine will see.
-        watch.withLock { if $0 != nil { timer.set(at: date ?? .distantFuture) } }
+        let wasStepped = watch.withLock {
+            $0 == nil ? false : timer.set(at: date ?? .distantFuture)
+        }
+        if wasStepped { loop.perform { [notify] in notify(.clockWasStepped) } }
     }
 
     /// Ends the watch.

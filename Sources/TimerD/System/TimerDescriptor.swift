@@ -28,20 +28,23 @@ struct TimerDescriptor: Sendable {
     }
 
     /// Sets it to a date of the wall clock, its clock; it is readable then, and when the clock is stepped.
-    func set(at date: Timestamp) {
+    ///
+    /// - Returns: whether the clock was stepped since it was last set or read: then no read tells it any more.
+    func set(at date: Timestamp) -> Bool {
         let date = max(date, Timestamp(microseconds: 1))
         let (seconds, rest) = date.microseconds.quotientAndRemainder(dividingBy: 1_000_000)
         // TFD_TIMER_CANCEL_ON_SET, which Swift does not see.
         let flags = CInt(TFD_TIMER_ABSTIME) | (1 << 1)
-        set(timespec(tv_sec: Int(seconds), tv_nsec: Int(rest) * 1000), flags: flags)
+        return set(timespec(tv_sec: Int(seconds), tv_nsec: Int(rest) * 1000), flags: flags)
     }
 
-    private func set(_ time: timespec, flags: CInt) {
+    @discardableResult
+    private func set(_ time: timespec, flags: CInt) -> Bool {
         var value = itimerspec()
         value.it_value = time
-        // It fails only for a bad descriptor or time, and with ECANCELED after a step of the clock,
-        // which the next read tells as well.
-        timerfd_settime(descriptor.rawValue, flags, &value, nil)
+        // It fails only for a bad descriptor or time, and with ECANCELED after a step of the clock; then it is
+        // set all the same.
+        return timerfd_settime(descriptor.rawValue, flags, &value, nil) != 0 && errno == ECANCELED
     }
 
     /// What has made it readable; it is not after that.

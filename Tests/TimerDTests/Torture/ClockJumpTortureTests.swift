@@ -42,7 +42,7 @@ struct ClockJumpTortureTests {
                     ? 0 : dice.isTrue(0.5) ? shift + size : shift - size
                 longest = max(longest, TimeSpan(microseconds: next - shift).magnitude)
                 shift = next
-                shim.shiftClock(shift)
+                shim.shiftClock(shift, atSet: round % 2 == 1)
                 steps += 1
                 let before = Self.fires(promises)
                 let deadline = ContinuousClock.now + .seconds(60)

@@ -80,7 +80,10 @@ final class FaultShim: Sendable {
     }
 
     /// Sets the wall clock that the daemon sees forward by so many microseconds, from the machine's.
-    func shiftClock(_ microseconds: Int64) {
+    ///
+    /// `atSet`: just before the daemon sets its timer for a date the next time, which is then what tells it.
+    func shiftClock(_ microseconds: Int64, atSet: Bool = false) {
+        page[3 + 2 * Fault.allCases.count] = atSet ? 1 : 0
         page[2 + 2 * Fault.allCases.count] = microseconds * 1000
     }
 }
