@@ -59,6 +59,12 @@ extension ControlClient {
         try await call(.resumeJobs(jobs))
     }
 
+    /// Has jobs that were ended by a request live again; nil for those of the last such request.
+    @discardableResult
+    public func restoreJobs(_ jobs: JobSelection? = nil) async throws -> JobsReply {
+        try await call(.restoreJobs(jobs))
+    }
+
     /// One page; its `cursor` goes into the request for the next.
     public func listRuns(_ request: ListRuns = ListRuns()) async throws -> RunsReply {
         try await call(.listRuns(request))

@@ -64,6 +64,7 @@ public struct Event: Codable, Hashable, Sendable {
         case jobPaused = "job.paused"
         case jobResumed = "job.resumed"
         case jobInvalidated = "job.invalidated"
+        case jobRestored = "job.restored"
         case jobFinished = "job.finished"
         case jobHeld = "job.held"
         case jobReleased = "job.released"

@@ -13,6 +13,8 @@ public enum Request: Hashable, Sendable {
     case fireJob(JobReference)
     case pauseJobs(JobSelection)
     case resumeJobs(JobSelection)
+    /// Ended jobs by their ids, or one by its name; nil for what the caller has ended last.
+    case restoreJobs(JobSelection?)
     case skipJobs(SkipJobs)
     case listRuns(ListRuns)
     case getRun(RunReference)
@@ -43,6 +45,7 @@ public enum Request: Hashable, Sendable {
         case fireJob = "job.fire"
         case pauseJobs = "job.pause"
         case resumeJobs = "job.resume"
+        case restoreJobs = "job.restore"
         case skipJobs = "job.skip"
         case listRuns = "run.list"
         case getRun = "run.get"

@@ -31,6 +31,7 @@ extension Request {
         case .fireJob: self = .fireJob(try parameters.reference(besides: []))
         case .pauseJobs: self = .pauseJobs(try parameters.selection())
         case .resumeJobs: self = .resumeJobs(try parameters.selection())
+        case .restoreJobs: self = .restoreJobs(try parameters.ended())
         case .skipJobs:
             let jobs = try parameters.selection(besides: ["count"])
             let count = try parameters.optional(Int.self, "count") ?? 1
@@ -242,6 +243,12 @@ extension Parameters {
         let field = try onlyField(of: ["id", "name"])
         if field == "id" { return .id(try required(JobID.self, "id")) }
         return .name(try required(String.self, "name"))
+    }
+
+    /// Ended jobs, by one of `id`, `ids` and `name`; nil without any.
+    fileprivate func ended() throws(ControlError) -> JobSelection? {
+        try checkNames(among: ["id", "ids", "name"])
+        return members.isEmpty ? nil : try selection()
     }
 
     /// Jobs, by exactly one of `id`, `ids`, `name`, `tag` and `owner`.

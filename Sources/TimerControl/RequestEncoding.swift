@@ -15,6 +15,7 @@ extension Request {
         case .fireJob: .fireJob
         case .pauseJobs: .pauseJobs
         case .resumeJobs: .resumeJobs
+        case .restoreJobs: .restoreJobs
         case .skipJobs: .skipJobs
         case .listRuns: .listRuns
         case .getRun: .getRun
@@ -59,6 +60,7 @@ extension Request {
             )
         case .pauseJobs(let jobs), .resumeJobs(let jobs):
             .object(jobs.members)
+        case .restoreJobs(let jobs): jobs.map { .object($0.members) }
         case .skipJobs(let request):
             .object(request.jobs.members.merging(["count": .integer(Int64(request.count))]) { $1 })
         case .setFireDate(let request):

@@ -156,6 +156,18 @@ struct Daemon {
         let ids = jobs.selection == nil ? try await daemon.ids(of: jobs.jobs) : []
         let selection = jobs.selection ?? .ids(ids)
         let answer = try await daemon.ask(request(selection), for: JobsReply.self)
+        try write(answer, common, sentence)
+        if answer.value.jobs.isEmpty, let tag = jobs.tag, !common.json {
+            Output.tell("all jobs with the tag '\(tag)' have ended")
+        }
+    }
+
+    /// Prints a line for each job that was changed.
+    static func write(
+        _ answer: Answer<JobsReply>,
+        _ common: CommonOptions,
+        _ sentence: (Job) -> String
+    ) throws {
         let others = answer.value.others ?? []
         if common.json {
             let lines = others.map { "{\"id\":\($0)}\n" }.joined()
@@ -163,9 +175,6 @@ struct Daemon {
         }
         try Output.write(answer.value.jobs.map { sentence($0) + "\n" }.joined())
         try Output.write(others.map { "job \($0): changed too\n" }.joined())
-        if answer.value.jobs.isEmpty, let tag = jobs.tag {
-            Output.tell("all jobs with the tag '\(tag)' have ended")
-        }
     }
 
     /// The ids of jobs that are all there.

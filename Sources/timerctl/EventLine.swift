@@ -38,7 +38,7 @@ struct EventLine {
     private static func what(_ event: Event, _ dates: LocalDate) -> [String] {
         var parts: [String] = []
         switch event.type {
-        case .jobAdded, .jobChanged, .jobRescheduled, .jobResumed, .jobReleased:
+        case .jobAdded, .jobChanged, .jobRescheduled, .jobResumed, .jobRestored, .jobReleased:
             parts = [next(event.fireDate, dates)]
         case .jobHeld: parts = [event.reason ?? "the reason is not known"]
         case .jobPaused:

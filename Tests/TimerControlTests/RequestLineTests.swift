@@ -77,6 +77,7 @@ import TimerControl
             .skipJobs(SkipJobs(jobs: .ids([JobID(rawValue: 4)]))),
             .skipJobs(SkipJobs(jobs: .name("a"), count: 3)),
             .fireJob(.name("a")), .pauseJobs(.tag("b")), .resumeJobs(.ids([JobID(rawValue: 4)])),
+            .restoreJobs(nil), .restoreJobs(.name("a")),
             .listRuns(runs), .listRuns(ListRuns()), .listRuns(openRuns), .listJobs(nextFire),
             .listJobs(idle), .getRun(run), .listNotices(ListNotices()),
             .listNotices(ListNotices(limit: 3, cursor: NoticeID(rawValue: 7))),

@@ -164,6 +164,14 @@ import TimerControl
                 "job.invalidate", "{}",
                 "expected exactly one of 'id', 'ids', 'name', 'owner', 'tag'; none is given"
             ),
+            (
+                "job.restore", #"{"tag":"t"}"#,
+                "there is no parameter 'tag'; 'id', 'ids', 'name' are accepted"
+            ),
+            (
+                "job.restore", #"{"id":1,"name":"a"}"#,
+                "expected exactly one of 'id', 'ids', 'name', 'owner', 'tag'; 'id', 'name' are given"
+            ),
             ("job.pause", #"{"ids":[]}"#, "parameter 'ids' is empty, expected one id or more"),
             (
                 "job.resume", #"{"ids":[1,"2"]}"#,
@@ -215,7 +223,7 @@ import TimerControl
             (
                 "events.subscribe", #"{"types":["fire"]}"#,
                 #"parameter 'types[0]' is "fire", expected 'job.added', 'job.changed', 'job.rescheduled', "#
-                    + "'job.paused', 'job.resumed', 'job.invalidated', 'job.finished', "
+                    + "'job.paused', 'job.resumed', 'job.invalidated', 'job.restored', 'job.finished', "
                     + "'job.held', 'job.released', 'fire.fired', 'fire.skipped', 'run.started', 'run.finished' or 'notice.failed'"
             ),
             (

@@ -179,6 +179,23 @@ CREATE TABLE job_targets (
     boot_id TEXT NOT NULL
 ) STRICT;
 
+-- Jobs that a request has ended, as they were before: what it takes to undo that. A row is there until its job is
+-- removed, or lives again.
+CREATE TABLE invalidations (
+    job_id INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
+    -- Who has ended it, and when; all that one request has ended has one date.
+    by_uid INTEGER NOT NULL,
+    at_us INTEGER NOT NULL,
+    -- Whether it was paused, other than for its owner's maintenance.
+    paused INTEGER NOT NULL CHECK (paused IN (0, 1)),
+    -- The columns of jobs by these names.
+    fire_date_us INTEGER,
+    moved_from_us INTEGER
+) STRICT;
+
+-- The last that a user has ended, without a look at the rest.
+CREATE INDEX invalidations_by_user ON invalidations (by_uid, at_us);
+
 -- What changes only when its user says so.
 CREATE TABLE job_definitions (
     job_id INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,

@@ -34,6 +34,11 @@ extension CommandHandler {
         reply(try await scheduler.change(selection, change, caller: caller))
     }
 
+    /// `job.restore`: undoes an invalidation, of all that are named or of none.
+    func restoreJobs(_ selection: JobSelection?, _ caller: Caller) async throws -> Answer {
+        reply(try await scheduler.restore(selection, caller: caller))
+    }
+
     /// `maintenance.begin`, `maintenance.end`: of the caller, or of the user that an administrator names.
     func maintain(_ owner: String?, _ change: JobChange, _ caller: Caller) async throws -> Answer {
         let owner = JobSelection.owner(owner ?? caller.owner.name)

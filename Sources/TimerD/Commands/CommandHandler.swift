@@ -118,6 +118,8 @@ struct CommandHandler: Sendable {
             try await scheduler.detour(of: caller) { try await changeJobs(jobs, .pause, caller) }
         case .resumeJobs(let jobs):
             try await scheduler.detour(of: caller) { try await changeJobs(jobs, .resume, caller) }
+        case .restoreJobs(let jobs):
+            try await scheduler.detour(of: caller) { try await restoreJobs(jobs, caller) }
         case .skipJobs(let request):
             try await scheduler.detour(of: caller) {
                 try await changeJobs(request.jobs, .skip(request.count), caller)

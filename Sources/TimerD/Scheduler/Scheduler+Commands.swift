@@ -81,6 +81,15 @@ extension Scheduler {
         }
     }
 
+    /// Has ended jobs live again, all or none; nil for those that the caller has ended last.
+    func restore(_ selection: JobSelection?, caller: Caller) async throws -> ChangedJobs {
+        try requireRunning()
+        let limit = caller.uid == 0 ? nil : settings.maxJobsPerUser
+        return try await write(isLong: selection?.isLong ?? true, of: caller.uid) {
+            try $0.restore(selection, limit: limit, caller: caller)
+        }
+    }
+
     /// Fires a job now; returns it, and the fire, once that is stored and in the loop.
     func fire(_ reference: JobReference, caller: Caller) async throws -> (StoredJob, FireID) {
         let selection = JobSelection(reference)

@@ -28,7 +28,8 @@ extension Request {
         case .addJobs(let request): !request.isList
         case .killRun: true
         case .setFireDate, .fireJob, .getJob, .getRun, .status: true
-        case .applyJobs, .invalidateJobs, .pauseJobs, .resumeJobs, .skipJobs, .listJobs, .listRuns,
+        case .applyJobs, .invalidateJobs, .pauseJobs, .resumeJobs, .restoreJobs, .skipJobs,
+            .listJobs, .listRuns,
             .listNotices, .readOutput, .previewSchedule, .subscribe, .metrics, .backUp,
             .checkDatabase,
             .putPart, .listUploads, .dropUpload, .beginMaintenance, .endMaintenance:

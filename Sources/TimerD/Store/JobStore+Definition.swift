@@ -82,6 +82,11 @@ extension JobStore {
         try database.prepare(SQL.releaseName).run(owner, name)
     }
 
+    /// Gives a job that lives again its name, which no live job has.
+    func takeName(_ name: String, of job: StoredJob) throws {
+        try database.prepare(SQL.insertName).run(job.ownerID, name, job.id)
+    }
+
     private func insertTags(_ tags: [String]?, of id: JobID, _ owner: OwnerID) throws {
         for tag in tags ?? [] { try database.prepare(SQL.insertTag).run(owner, tag, id) }
     }

@@ -6,6 +6,8 @@ import TimerControl
 /// What a command does to jobs that exist.
 enum JobChange: Sendable {
     case invalidate
+    /// Has what a request has ended live again.
+    case restore
     /// A date of the wall clock.
     case setFireDate(Timestamp)
     case pause
@@ -67,12 +69,12 @@ extension JobTransaction {
             idle.append(job)
         }
         let room = PageRoom()
-        let told = try idle.count { try apply(.invalidate, to: $0, in: room) }
+        let told = try idle.count { try apply(.invalidate, to: $0, caller, in: room) }
         return ChangedJobs(jobs: outcome.jobs, told: told)
     }
 
     /// Returns how many of the jobs fit into the reply.
-    private mutating func apply(
+    mutating func apply(
         _ change: JobChange,
         to ids: [JobID],
         caller: Caller
@@ -84,7 +86,7 @@ extension JobTransaction {
             guard let job = try jobToChange(id, of: owner) else {
                 throw try missing(ids, of: owner)
             }
-            return try apply(change, to: job, in: room)
+            return try apply(change, to: job, caller, in: room)
         }
     }
 
@@ -94,10 +96,13 @@ extension JobTransaction {
     }
 
     /// Returns whether the job fits into the reply.
-    private mutating func apply(_ change: JobChange, to job: StoredJob, in room: PageRoom) throws
-        -> Bool
-    {
-        try apply(change, to: job)
+    private mutating func apply(
+        _ change: JobChange,
+        to job: StoredJob,
+        _ caller: Caller,
+        in room: PageRoom
+    ) throws -> Bool {
+        try apply(change, to: job, caller)
         // Taken out meanwhile: changed in its place it would have the whole list copied, for each job.
         guard var changed = outcome.jobs.popLast() else { return false }
         // The reply shows it, and a claimed fire tells it.
@@ -155,7 +160,7 @@ extension JobTransaction {
         }
     }
 
-    private mutating func apply(_ change: JobChange, to job: StoredJob) throws {
+    private mutating func apply(_ change: JobChange, to job: StoredJob, _ caller: Caller) throws {
         var job = job
         switch (change, job.state) {
         case (.invalidate, .finished) where try fires.hasOpen(job.id):
@@ -164,6 +169,10 @@ extension JobTransaction {
             try put(job)
         case (.invalidate, .finished), (.invalidate, .invalidated):
             outcome.jobs.append(job)
+        case (.restore, _) where job.state.isLive:
+            outcome.jobs.append(try withClaimsAhead(job))
+        case (.restore, _):
+            try restore(job)
         case (.invalidate, _):
             if job.unread == nil {
                 try releaseClaim(of: &job)
@@ -172,6 +181,7 @@ extension JobTransaction {
                 job.claim = nil
             }
             try recordUnfired(&job)
+            try keepForUndo(job, by: caller)
             try end(&job, .invalidated, .invalidated)
             try put(job)
         case (_, .finished), (_, .invalidated):

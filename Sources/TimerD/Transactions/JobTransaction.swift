@@ -51,6 +51,7 @@ struct JobTransaction {
     var runs: RunStore { RunStore(database) }
     var events: EventLog { EventLog(database) }
     var owners: Owners { Owners(database) }
+    var invalidations: InvalidationStore { InvalidationStore(database) }
     var zoneRules: ZoneRuleStore { ZoneRuleStore(database) }
 
     // MARK: - Reading

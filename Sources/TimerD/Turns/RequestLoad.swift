@@ -107,6 +107,9 @@ struct RequestLoad: Hashable, Sendable {
         case .listUploads: self.init(kind: .lookup, bytes: 16 * Self.row)
         case .invalidateJobs(let request): self.init(changing: request.jobs)
         case .pauseJobs(let jobs), .resumeJobs(let jobs): self.init(changing: jobs)
+        case .restoreJobs(let jobs?): self.init(changing: jobs)
+        // How many jobs that are is not known yet.
+        case .restoreJobs(nil): self.init(kind: .bulk, bytes: 1 << 18)
         case .skipJobs(let request):
             self.init(changing: request.jobs, each: 1 + request.count / 100)
         case .setFireDate, .fireJob: self.init(kind: .write, bytes: Self.row)
@@ -168,7 +171,7 @@ extension Request {
             .metrics, .listUploads, .listNotices:
             true
         case .addJobs, .applyJobs, .invalidateJobs, .setFireDate, .fireJob, .pauseJobs, .resumeJobs,
-            .skipJobs, .killRun, .subscribe, .backUp, .checkDatabase,
+            .restoreJobs, .skipJobs, .killRun, .subscribe, .backUp, .checkDatabase,
             .putPart, .dropUpload, .beginMaintenance, .endMaintenance:
             false
         }

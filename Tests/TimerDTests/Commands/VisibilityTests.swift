@@ -30,6 +30,7 @@ import TimerControl
         Crossing("invalidate and kill") { .invalidateJobs(InvalidateJobs(.ids([$0]), kill: true)) },
         Crossing("pause") { .pauseJobs(.ids([$0])) },
         Crossing("resume") { .resumeJobs(.ids([$0])) },
+        Crossing("restore") { .restoreJobs(.ids([$0])) },
         Crossing("skip") { .skipJobs(SkipJobs(jobs: .ids([$0]))) },
         Crossing("skip what cannot be") { .skipJobs(SkipJobs(jobs: .ids([$0]), count: 10_000)) },
         Crossing("end by apply") { .applyJobs(ApplyJobs(invalidate: [$0])) },

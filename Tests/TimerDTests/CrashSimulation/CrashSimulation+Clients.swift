@@ -9,7 +9,7 @@ import TimerControl
 extension CrashSimulation {
     private enum Action {
         case add, batch, replace, revise, invalidate, tag, move, pause, resume, skip, fire, kill
-        case hangUp, restart, burst, step
+        case hangUp, restart, burst, step, undo
     }
 
     /// A client does something, or the machine's user.
@@ -22,7 +22,7 @@ extension CrashSimulation {
             (5, Action.add), (2, .batch), (2, .replace), (3, .invalidate), (1, .tag), (3, .move),
             (3, .pause), (4, .resume), (2, .skip), (3, .fire), (2, .kill), (1, .hangUp),
             (1, .restart),
-            (2, .burst), (2, .revise),
+            (2, .burst), (2, .revise), (3, .undo),
             (stepsClock ? 4 : 0, .step),
         ])
         // What is done to a date holds for it wherever a wrong clock puts it: who does it looks at a
@@ -60,6 +60,7 @@ extension CrashSimulation {
                 connections.removeValue(forKey: job)?.end()
             }
         case .restart: restart()
+        case .undo: undo()
         case .burst: for _ in 0..<4 { act() }
         }
     }
@@ -193,7 +194,11 @@ extension CrashSimulation {
 
     private func invalidate(_ selection: JobSelection, of ids: [JobID]) {
         tell("invalidate \(selection)")
-        for id in ids { jobs[id]?.mayHaveEnded = true }
+        for id in ids {
+            guard let job = jobs[id] else { continue }
+            jobs[id]?.mayHaveEnded = true
+            if job.isLive { jobs[id]?.stateAtEnd = job.inFlight == 0 ? job.state : .unknown }
+        }
         // Until it is answered it may come behind any that is asked for meanwhile.
         if case .tag(let tag) = selection { endedTags[tag] = .max }
         let kill = conductor.dice.isTrue(0.3)
@@ -201,6 +206,36 @@ extension CrashSimulation {
         ask(.invalidateJobs(request), of: ids) { [self] answer, error in
             if case .tag(let tag) = selection { endedTags[tag] = lastDefinition }
             for job in (answer as? JobsReply)?.jobs ?? [] { ended(job.id) }
+        }
+    }
+
+    /// Has a job live again that was ended, at a moment when nothing else is under way.
+    private func undo() {
+        settle()
+        guard life?.isReady == true, !disk.hasCrashed else { return }
+        let candidates = jobs.values.filter { job in
+            job.isEndAnswered && job.inFlight == 0 && stored(job.id)?.endReason == .invalidated
+        }
+        let picked = candidates.sorted { $0.id < $1.id }.randomElement(using: &conductor.dice)
+        guard let job = picked else { return }
+        let id = job.id
+        let wasTold = endsTold.remove(id) != nil
+        tell("undo \(id)")
+        // Not answered, it may live or not.
+        jobs[id]?.isEndAnswered = false
+        jobs[id]?.state = .unknown
+        ask(.restoreJobs(.ids([id])), of: [id]) { [self] answer, error in
+            guard let restored = (answer as? JobsReply)?.jobs.first else {
+                guard error?.reason != .storageFailed else { return }
+                if wasTold { endsTold.insert(id) }
+                return ended(id)
+            }
+            let state: PromisedJob.State = restored.state == .paused ? .paused : .scheduled
+            if restored.state.isLive {
+                let isAsBefore = job.stateAtEnd == .unknown || job.stateAtEnd == state
+                check(.answered, isAsBefore, "job \(id) was \(job.stateAtEnd) and is \(state)")
+                jobs[id]?.state = state
+            }
         }
     }
 

@@ -19,6 +19,8 @@ struct PromisedJob {
     let definition: JobDefinition
     var dates: YearJob
     var state: State
+    /// Whether it was paused when it was ended last, if that is known.
+    var stateAtEnd = State.unknown
     /// Commands that are on their way.
     var inFlight = 0
     /// Whether somebody asked to end it, answered or not, or what it is tied to may be gone.

@@ -7,7 +7,8 @@
 enum AllStatements {
     static let byName: [String: String] = Dictionary(
         uniqueKeysWithValues: [
-            daemonState, eventLog, eventWords, fireStore, jobStore, noticeStore, outbox, owners,
+            daemonState, eventLog, eventWords, fireStore, invalidationStore, jobStore, noticeStore,
+            outbox, owners,
             queries,
             runStore, uploadStore, zoneRuleStore, dueJobs, runLists,
         ].flatMap(\.self)
@@ -36,6 +37,14 @@ enum AllStatements {
         ("DaemonState.SQL.writeMoment", DaemonState.SQL.writeMoment),
         ("DaemonState.SQL.writeRunnerEpoch", DaemonState.SQL.writeRunnerEpoch),
         ("DaemonState.SQL.writeSequenceEnd", DaemonState.SQL.writeSequenceEnd),
+    ]
+
+    private static let invalidationStore = [
+        ("InvalidationStore.SQL.delete", InvalidationStore.SQL.delete),
+        ("InvalidationStore.SQL.forgetLastEvent", InvalidationStore.SQL.forgetLastEvent),
+        ("InvalidationStore.SQL.insert", InvalidationStore.SQL.insert),
+        ("InvalidationStore.SQL.last", InvalidationStore.SQL.last),
+        ("InvalidationStore.SQL.standing", InvalidationStore.SQL.standing),
     ]
 
     private static let noticeStore = [

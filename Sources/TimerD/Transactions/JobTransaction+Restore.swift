@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// The undo of an invalidation: the job lives again as what it was, with its id and its history.
+extension JobTransaction {
+    /// Has jobs that a request has ended live again, all or none; those that live stay as they are.
+    ///
+    /// Of dates that have passed meanwhile the misfire rule decides, as after a pause; what was dropped of a fire that
+    /// was in progress stays dropped.
+    ///
+    /// `selection`: ids, or the name of a live or ended job; nil for all that the caller's last request to end some has
+    /// ended. `limit` is as for `add`.
+    /// - Throws: `ControlError` `notFound`, `conflict`, `nameTaken` or `limitReached`, and what the database
+    ///   throws.
+    mutating func restore(_ selection: JobSelection?, limit: Int?, caller: Caller) throws
+        -> ChangedJobs
+    {
+        let ids = try idsToRestore(selection, caller)
+        // A job's zone may have got other rules since it ended.
+        try lookAtZones()
+        let first = outcome.jobs.count
+        var changed = ChangedJobs()
+        changed.told = try apply(.restore, to: ids, caller: caller)
+        changed.jobs = Array(outcome.jobs[first...])
+        try requireWithin(limit, ownersOf: changed.jobs)
+        return changed
+    }
+
+    /// How long after it an invalidation can be undone.
+    static let undoable = TimeSpan.seconds(86_400)
+
+    /// Stores what `restore` needs of a job that is about to be ended.
+    func keepForUndo(_ job: StoredJob, by caller: Caller) throws {
+        try invalidations.insert(
+            job.id,
+            by: caller.uid,
+            InvalidationStore.Standing(
+                endedAt: moment.wall,
+                isPaused: job.state == .paused && !job.isInMaintenance,
+                fireDate: job.fireDate,
+                movedFrom: job.movedFrom
+            )
+        )
+    }
+
+    private func idsToRestore(_ selection: JobSelection?, _ caller: Caller) throws -> [JobID] {
+        switch selection {
+        case .ids(let ids): return ids
+        case .name(let name):
+            let own = try owners.id(of: caller.owner)
+            guard let id = try jobs.newestID(named: name, owner: own) else {
+                throw ControlError.noKeptJob(named: name)
+            }
+            return [id]
+        case .tag, .owner:
+            throw ControlError(
+                .invalidParams,
+                "ended jobs are restored by 'id', 'ids' or 'name', or without any of them"
+            )
+        case nil:
+            let ids = try invalidations.last(by: caller.uid, since: moment.wall - Self.undoable)
+            guard !ids.isEmpty else {
+                throw ControlError(
+                    .notFound,
+                    "there is nothing to undo: no job that is kept was invalidated by '\(caller.owner.name)' "
+                        + "in the last 24 h"
+                )
+            }
+            return ids
+        }
+    }
+
+    /// Has an ended job live again.
+    mutating func restore(_ ended: StoredJob) throws {
+        var job = ended
+        let standing = try standing(of: job)
+        if let name = job.definition.name, let holder = try jobs.id(named: name, owner: job.ownerID)
+        {
+            throw ControlError(
+                .nameTaken,
+                "job \(holder) has the name '\(name)' now, so job \(job.id) cannot have it back; "
+                    + "'timerctl rename \(holder) NAME' or 'timerctl invalidate \(holder)' makes room"
+            )
+        }
+        let isInMaintenance = try owners.maintenance(of: job.ownerID) != nil && !standing.isPaused
+        let state: Job.State = standing.isPaused || isInMaintenance ? .paused : .scheduled
+        count(leaving: nil, entering: state)
+        countLive(1, of: job.ownerID)
+        job.state = state
+        (job.fireDate, job.movedFrom) = dates(of: job, as: standing)
+        (job.endedAt, job.endReason) = (nil, nil)
+        if let name = job.definition.name { try jobs.takeName(name, of: job) }
+        try invalidations.forgetLastEvent(of: job.id)
+        if isInMaintenance { try enterMaintenance(&job) } else { try leaveMaintenance(&job) }
+        try invalidations.delete(job.id)
+        try passTaken(&job)
+        guard job.state.isLive else {
+            throw ControlError(
+                .conflict,
+                "job \(job.id) has no date after its invalidation; 'timerctl copy \(job.id)' adds one like it"
+            )
+        }
+        let date = job.wallFireDate(at: moment)
+        try enqueue(.jobRestored, job) { $0.fireDate = date }
+        missedFor = .invalidated
+        defer { missedFor = nil }
+        try resolveAndPut(job)
+    }
+
+    /// The job before it was ended, if it may live again.
+    private func standing(of job: StoredJob) throws -> InvalidationStore.Standing {
+        func refusal(_ why: String) -> ControlError {
+            ControlError(
+                .conflict,
+                "job \(job.id) \(why), which cannot be undone; 'timerctl copy \(job.id)' adds one like it"
+            )
+        }
+        if let unread = job.unread {
+            throw ControlError(.conflict, "job \(job.id) cannot be read: \(unread.reason)")
+        }
+        if job.definition.isTied { throw refusal("ends with a process or a connection") }
+        guard job.state == .invalidated, job.endReason == .invalidated,
+            let standing = try invalidations.standing(of: job.id)
+        else {
+            switch job.endReason {
+            case .replaced: throw refusal("was replaced by another")
+            case .invalidated: throw refusal("had finished when it was invalidated")
+            default: throw refusal("has finished")
+            }
+        }
+        let age = moment.wall - standing.endedAt
+        guard age <= Self.undoable else {
+            throw refusal("was invalidated more than 24 h ago, at '\(standing.endedAt.rfc3339)'")
+        }
+        return standing
+    }
+
+    /// The next date of a job that was ended, and the one that it was moved from.
+    private func dates(of job: StoredJob, as standing: InvalidationStore.Standing)
+        -> (fireDate: Timestamp?, movedFrom: Timestamp?)
+    {
+        let endedAt = moment.date(ofWall: standing.endedAt, on: job.clock)
+        // Dates before the end that it was moved away from have their row.
+        if let from = standing.movedFrom {
+            return (standing.fireDate, from > endedAt ? from : nil)
+        }
+        guard let date = standing.fireDate else { return (nil, nil) }
+        // The rules of its zone may have changed meanwhile.
+        let instant = TimeSpan(microseconds: 1)
+        guard job.schedule.nextFireDate(after: date - instant) != date else { return (date, nil) }
+        return (job.schedule.nextFireDate(after: min(date, endedAt)) ?? date, nil)
+    }
+
+    /// Goes past dates that have their row: fires, and what was skipped before the job ended.
+    private mutating func passTaken(_ job: inout StoredJob) throws {
+        while job.state.isLive, let date = job.fireDate,
+            let taken = try row(of: job, covering: date)
+        {
+            try advance(&job, past: taken.last)
+        }
+    }
+
+    /// Refuses live jobs beyond the limit of an owner who has one.
+    private func requireWithin(_ limit: Int?, ownersOf changed: [StoredJob]) throws {
+        guard let limit else { return }
+        for owner in Set(changed.map(\.ownerID)) where try liveJobs(of: owner) > limit {
+            throw ControlError(
+                .limitReached,
+                "with \(changed.count) more live jobs it would be above maxJobsPerUser, which is \(limit)"
+            )
+        }
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import TimerControl
+
+/// `timerctl undo`: has invalidated jobs live again.
+struct Undo: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "undo",
+        abstract: "Bring back jobs that you have invalidated.",
+        discussion: """
+            Without a job, all that your last 'invalidate', or 'apply', has ended; once more, what \
+            the one before it has. A job comes back with its id, name and history, paused if it \
+            was paused. It works for a day. Dates that passed meanwhile follow each job's --misfire \
+            policy; a run that was ended, or a retry that was dropped, does not come back.
+
+            Examples:
+              timerctl undo
+              timerctl undo 2 backup
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp("The ids or names of ended jobs.", valueName: "job"),
+        completion: .jobs,
+        transform: { try jobReference($0) }
+    )
+    var jobs: [JobReference] = []
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        let daemon = try await Daemon.connect(common)
+        let ids = jobs.isEmpty ? nil : try await daemon.ids(of: jobs)
+        let answer = try await daemon.ask(
+            .restoreJobs(ids.map { .ids($0) }),
+            for: JobsReply.self
+        )
+        try Daemon.write(answer, common) { $0.nextFireSentence(LocalDate(now: .now, zone: .local)) }
+    }
+}
