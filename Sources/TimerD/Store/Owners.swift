@@ -87,6 +87,12 @@ struct Owners {
         try database.prepare(SQL.hold).run(owner, reason)
     }
 
+    /// Why the owner's jobs are held; nil if they are not.
+    func held(_ owner: OwnerID) throws -> String? {
+        try database.prepare(SQL.held).first(owner) { try $0.get(0, as: String?.self) }
+            .flatMap(\.self)
+    }
+
     // MARK: - Maintenance
 
     /// Who is in maintenance, and since when; the owner of that row alone unless it is nil.
@@ -139,6 +145,7 @@ struct Owners {
             WHERE live + \(Outbox.SQL.sumOfOwner("live")) > 0 AND id <> 0 ORDER BY id
             """
         static let hold = "UPDATE owners SET held = ?2 WHERE id = ?1 AND held IS NOT ?2"
+        static let held = "SELECT held FROM owners WHERE id = ?1"
         static let maintenance = "SELECT maintenance_us FROM owners WHERE id = ?1"
         static let inMaintenance = """
             SELECT uid, name, maintenance_us FROM owners

@@ -83,17 +83,26 @@ extension JobTransaction {
     }
 
     private mutating func follow(_ job: StoredJob) throws {
-        // A start of the machine has no other date, and a moved date stays where its user put it.
-        if case .reboot = job.schedule { return }
-        guard job.movedFrom == nil else { return }
         var job = job
+        if try goBack(&job) { try resolveAndPut(job) }
+    }
+
+    /// Gives a wall job whose date was found by a clock that was ahead the date that comes next by now.
+    ///
+    /// - Returns: whether it has another date; then it has no claim, and `put` writes it.
+    mutating func goBack(_ job: inout StoredJob) throws -> Bool {
+        // A start of the machine has no other date, and a moved date stays where its user put it.
+        if case .reboot = job.schedule { return false }
+        guard job.movedFrom == nil else { return false }
         let moved = try forgetDatesAhead(of: job)
         var date = job.schedule.nextFireDate(after: moment.wall)
         // A date that fired, or that its user dropped, has its row.
         while let taken = try date.flatMap({ try row(of: job, covering: $0) }) {
             date = job.schedule.nextFireDate(after: taken.last)
         }
-        guard let next = moved ?? date, job.fireDate.map({ next < $0 }) ?? true else { return }
+        guard let next = moved ?? date, job.fireDate.map({ next < $0 }) ?? true else {
+            return false
+        }
         try deleteClaim(of: &job)
         job.fireDate = next
         // The next date is the one its user moved, which stands for the schedule's dates up to it.
@@ -101,7 +110,7 @@ extension JobTransaction {
             let isBehind = date.map { $0 < moved } ?? false
             job.movedFrom = try isBehind ? date : origin(of: moved, job, before: date)
         }
-        try resolveAndPut(job)
+        return true
     }
 
     /// The schedule's date that was moved to `date`, by the row that it left; nil if that row is gone.

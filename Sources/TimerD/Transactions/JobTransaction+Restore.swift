@@ -95,6 +95,8 @@ extension JobTransaction {
         try invalidations.forgetLastEvent(of: job.id)
         if isInMaintenance { try enterMaintenance(&job) } else { try leaveMaintenance(&job) }
         try invalidations.delete(job.id)
+        // The clock may have been set back meanwhile.
+        if job.clock == .wall, moment.wall >= .earliestOfClocks { _ = try goBack(&job) }
         try passTaken(&job)
         guard job.state.isLive else {
             throw ControlError(
@@ -119,6 +121,9 @@ extension JobTransaction {
         }
         if let unread = job.unread {
             throw ControlError(.conflict, "job \(job.id) cannot be read: \(unread.reason)")
+        }
+        if let reason = try owners.held(job.ownerID) {
+            throw ControlError(.conflict, "job \(job.id) belongs to \(reason)")
         }
         if job.definition.isTied { throw refusal("ends with a process or a connection") }
         guard job.state == .invalidated, job.endReason == .invalidated,
@@ -147,6 +152,8 @@ extension JobTransaction {
             return (standing.fireDate, from > endedAt ? from : nil)
         }
         guard let date = standing.fireDate else { return (nil, nil) }
+        // Due since a start of the machine, whatever the clock said then.
+        if case .reboot = job.schedule { return (min(date, moment.wall), nil) }
         // The rules of its zone may have changed meanwhile.
         let instant = TimeSpan(microseconds: 1)
         guard job.schedule.nextFireDate(after: date - instant) != date else { return (date, nil) }

@@ -282,6 +282,22 @@ import TimerControl
         }
     }
 
+    @Test("A clock that is set back while a job is ended is followed with its return")
+    func clockBack() async throws {
+        try await TestScheduler.with { test in
+            let job = try await add(test, ScheduleWords(cron: "* * * * *")) { $0.misfire = .skip }
+            test.clock.step(by: .seconds(600))
+            _ = await test.scheduler.clockStepped()
+            try await test.advance(by: .seconds(61))
+            try await end(test, job)
+            test.clock.step(by: .seconds(-600))
+            _ = await test.scheduler.clockStepped()
+            try await undo(test)
+            try await test.advance(by: .seconds(120))
+            #expect(test.fired(job).suffix(2) == [120, 180])
+        }
+    }
+
     @Test("It is told, and a watcher sees the job's next date")
     func told() async throws {
         try await TestScheduler.with { test in

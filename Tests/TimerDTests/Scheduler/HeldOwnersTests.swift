@@ -115,6 +115,25 @@ import TimerControl
         }
     }
 
+    @Test("What root has ended of a user who is gone does not live again")
+    func undone() async throws {
+        let names = Names([1001: "ann"])
+        try await TestScheduler.with(accounts: names.accounts) { test in
+            let job = try await Self.add(test, as: Self.ann)
+            _ = try await Self.add(test, as: Self.ann)
+            names[1001] = "bob"
+            await test.scheduler.lookAtHeld(all: true)
+            while test.sink.all(.jobHeld).count < 2 { await Task.yield() }
+            let handler = test.handler()
+            let end = Request.invalidateJobs(InvalidateJobs(.ids([job])))
+            _ = try await handler.handle(end, from: .root).get()
+            let answer = await handler.handle(.restoreJobs(nil), from: .root)
+            guard case .failure(let error) = answer else { return #expect(Bool(false)) }
+            let words = "job \(job) belongs to 'ann' (uid 1001), who is gone"
+            #expect(error.reason == .conflict && error.message.hasPrefix(words))
+        }
+    }
+
     @Test("Root lists, pauses and ends the jobs of one user; others none but their own")
     func selection() async throws {
         try await TestScheduler.with { test in

@@ -222,6 +222,7 @@ enum AllStatements {
         ("Owners.SQL.setMaintenance", Owners.SQL.setMaintenance),
         ("Owners.SQL.count", Owners.SQL.count),
         ("Owners.SQL.full", Owners.SQL.full),
+        ("Owners.SQL.held", Owners.SQL.held),
         ("Owners.SQL.hold", Owners.SQL.hold),
         ("Owners.SQL.id", Owners.SQL.id),
         ("Owners.SQL.insert", Owners.SQL.insert),
