@@ -37,7 +37,7 @@ struct Timerctl: AsyncParsableCommand {
             Next.self, Apply.self, Export.self, Backup.self, Doctor.self,
             Explain.self,
             At.self, Batch.self, Atq.self, Atrm.self, Atc.self,
-            Every.self, Import.self, Complete.self,
+            Every.self, CrontabCommand.self, Import.self, Complete.self,
         ]
     )
 

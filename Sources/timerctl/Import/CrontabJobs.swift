@@ -60,12 +60,7 @@ struct CrontabJobs {
         let shell = entry.variables["SHELL"] ?? "/bin/sh"
         var definition = JobDefinition(schedule: words)
         definition.name = CommandName.name(of: entry.command)
-        definition.command = [shell, "-c", entry.command]
-        if let input = entry.input {
-            // `/bin/sh` writes the input, as the crontab's own shell may be any.
-            let script = #"printf %s "$2" | "$0" -c "$1""#
-            definition.command = ["/bin/sh", "-c", script, shell, entry.command, input]
-        }
+        definition.command = CrontabLine.argv(entry.command, input: entry.input, shell: shell)
         let env = entry.variables.filter { !Self.ownVariables.contains($0.key) }
         definition.env = env.isEmpty ? nil : env
         let home = env["HOME"] ?? owner.home

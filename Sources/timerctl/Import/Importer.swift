@@ -197,17 +197,9 @@ struct Importer {
         _ daemon: Daemon
     ) async throws(Failure) -> [ImportedJob] {
         var jobs = jobs
-        var (asked, taken): (Set<String>, Set<String>) = ([], [])
-        while true {
-            let names = ImportNames.names(of: jobs.map(\.definition.name), taken: taken)
-            let new = Set(names.compactMap(\.self)).subtracting(asked)
-            guard !new.isEmpty else {
-                for (index, name) in names.enumerated() { jobs[index].definition.name = name }
-                return jobs
-            }
-            taken.formUnion(try await daemon.jobs(named: new).keys)
-            asked.formUnion(new)
-        }
+        let names = try await daemon.freeNames(jobs.map(\.definition.name))
+        for (index, name) in names.enumerated() { jobs[index].definition.name = name }
+        return jobs
     }
 
     // MARK: - Showing
@@ -248,5 +240,19 @@ struct Importer {
                 + "\(plan.refusals.count) refused; the dates agree for "
                 + "\(comparable.count { $0.isSame }) of \(comparable.count)"
         )
+    }
+}
+
+extension Daemon {
+    /// The names, each with a number where another of them, or a live job, has it.
+    func freeNames(_ wanted: [String?]) async throws(Failure) -> [String?] {
+        var (asked, taken): (Set<String>, Set<String>) = ([], [])
+        while true {
+            let names = ImportNames.names(of: wanted, taken: taken)
+            let new = Set(names.compactMap(\.self)).subtracting(asked)
+            guard !new.isEmpty else { return names }
+            taken.formUnion(try await jobs(named: new).keys)
+            asked.formUnion(new)
+        }
     }
 }

@@ -95,8 +95,10 @@ import TimerControl
         #expect(runner.known.release == timerdVersion && runner.known.epoch == epoch)
         #expect(epoch == known.epoch, "the old one had nothing left")
         try await eventually("the old one has ended") { !isAlive(old) }
-        let next = try await runner.run(TestRunner.script("exit 4")) { _ in }
-        #expect(next.outcome == .exited(4))
+        let last = TestRunner.script("exit 4")
+        #expect(try await runner.run(last) { _ in }.outcome == .exited(4))
+        // A runner keeps the end of a run, and stays for it, until it is told this.
+        runner.stored(last.run)
         await runner.detach()
     }
 
@@ -108,8 +110,9 @@ import TimerControl
         let request = TestRunner.script("exit 4")
         #expect(try await runner.run(request) { _ in }.outcome == .exited(4))
         runner.stored(request.run)
-        let again = try await runner.run(TestRunner.script("exit 5")) { _ in }
-        #expect(again.outcome == .exited(5))
+        let again = TestRunner.script("exit 5")
+        #expect(try await runner.run(again) { _ in }.outcome == .exited(5))
+        runner.stored(again.run)
         #expect(runner.known.epoch == known.epoch && place.changes.withLock { $0.isEmpty })
         await runner.detach()
     }

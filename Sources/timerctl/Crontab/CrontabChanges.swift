@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What makes a user's jobs those of a crontab; pure.
+struct CrontabChanges {
+    struct Change {
+        var job: Job
+        var old: CrontabLine
+        var new: CrontabLine
+    }
+
+    /// Lines that become jobs, in their order.
+    private(set) var additions: [ImportedJob] = []
+    private(set) var changes: [Change] = []
+    private(set) var removals: [Job] = []
+    /// What is wrong with the text; then nothing is to be done.
+    private(set) var complaints: [String] = []
+    /// What has no counterpart here, a sentence each.
+    private(set) var notes: [String] = []
+
+    /// Compares `text` with the jobs.
+    ///
+    /// `page`: what the jobs look like. Unless the text was made of it (`isEdited`, or one of its lines is tied to a
+    /// job), it is a crontab from elsewhere, and ends none but jobs that came from a crontab. A line that a job says
+    /// already is that job.
+    init(
+        from text: String,
+        to jobs: CrontabText,
+        page: String,
+        isEdited: Bool,
+        of owner: LocalUser,
+        zone: Zone
+    ) {
+        var crontab = Crontab(parsing: text, hasUsers: false)
+        let marks = Self.marks(in: text, of: page)
+        let known = Dictionary(uniqueKeysWithValues: jobs.lines.map { ($0.job.id, $0) })
+        complaints = crontab.refusals.map { "line \($0.line), '\($0.text)': \($0.reason)" }
+        var kept: Set<JobID> = []
+        var new: [Crontab.Entry] = []
+        for entry in crontab.entries {
+            guard let mark = marks.tied[entry.line] else {
+                new.append(entry)
+                continue
+            }
+            guard let (job, old) = known[mark] else {
+                complaints.append(
+                    "line \(entry.line): there is no job \(mark) of yours that a line says; without "
+                        + "the line above it, it is a new job"
+                )
+                continue
+            }
+            // A line that was copied with the one above it is a new job.
+            guard kept.insert(mark).inserted else {
+                new.append(entry)
+                continue
+            }
+            let line = CrontabLine(entry)
+            if line != old { changes.append(Change(job: job, old: old, new: line)) }
+        }
+        var unclaimed: [CrontabLine: [JobID]] = [:]
+        for (job, line) in jobs.lines.reversed() where !kept.contains(job.id) {
+            unclaimed[line, default: []].append(job.id)
+        }
+        crontab.entries = new.filter { entry in
+            guard let id = unclaimed[CrontabLine(entry)]?.popLast() else { return true }
+            kept.insert(id)
+            return false
+        }
+        crontab.refusals = []
+        let plan = CrontabJobs(path: "-", owner: owner, local: zone).plan(of: crontab)
+        complaints += plan.refusals.map { "\($0.place), '\($0.text)': \($0.reason)" }
+        complaints += changes.compactMap { Self.complaint(on: $0, zone) }
+        (additions, notes) = (plan.jobs, plan.warnings + plan.notes)
+        let isFromHere = isEdited || marks.isTied
+        removals = jobs.lines.map(\.job).filter {
+            !kept.contains($0.id) && (isFromHere || $0.isFromCrontab)
+        }
+        let comments = marks.comments
+        if comments > 0 {
+            notes.append(
+                "\(comments == 1 ? "1 comment is" : "\(comments) comments are") not kept: a job has a name"
+            )
+        }
+    }
+
+    var isEmpty: Bool { additions.isEmpty && changes.isEmpty && removals.isEmpty }
+
+    /// `names`: of the additions, one each.
+    func request(names: [String?], dryRun: Bool) -> ApplyJobs {
+        ApplyJobs(
+            invalidate: removals.map(\.id),
+            change: changes.map {
+                JobRevision(of: $0.job, $0.new.changed($0.job.restated, from: $0.old))
+            },
+            add: zip(additions, names).map { job, name in
+                var definition = job.definition
+                definition.name = name
+                return definition
+            },
+            dryRun: dryRun
+        )
+    }
+
+    /// A line each: "+" is added, "~" changed and "-" ended.
+    func lines(for terminal: Terminal) -> [String] {
+        func line(_ text: String, _ style: Terminal.Style?) -> String {
+            terminal.styled(Printable.escaped(text), style)
+        }
+        return additions.map { line("+ \($0.text)", .green) }
+            + changes.flatMap {
+                [
+                    line("~ \($0.job.title)", .yellow), line("    \($0.old.text)", nil),
+                    line(" -> \($0.new.text)", nil),
+                ]
+            } + removals.map { line("- \($0.title)", .red) }
+    }
+
+    /// "1 job added, 2 changed, 1 ended".
+    func summary(dryRun: Bool) -> String {
+        let verb = dryRun ? "would be " : ""
+        let undo = removals.isEmpty || dryRun ? "" : "; 'timerctl undo' brings back what was ended"
+        return "\(additions.count) \(verb)added, \(changes.count) \(verb)changed, "
+            + "\(removals.count) \(verb)ended\(undo)"
+    }
+
+    // MARK: - Remarks
+
+    private struct Marks {
+        /// By the number of the line that follows.
+        var tied: [Int: JobID] = [:]
+        var isTied = false
+        /// How many comments of the user's own there are.
+        var comments = 0
+    }
+
+    private static func marks(in text: String, of page: String) -> Marks {
+        var (marks, next) = (Marks(), nil as JobID?)
+        let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+        let own = Set(page.split(separator: "\n"))
+        for (index, line) in lines.enumerated() {
+            let words = line.drop { $0 == " " || $0 == "\t" }
+            if words.isEmpty { continue }
+            guard words.first == "#" else {
+                if CrontabVariable(parsing: words) != nil { continue }
+                if let next { marks.tied[index + 1] = next }
+                next = nil
+                continue
+            }
+            if words.hasPrefix(CrontabText.mark) {
+                let number = words.dropFirst(CrontabText.mark.count).prefix { $0.isNumber }
+                next = Int64(number).map { JobID(rawValue: $0) }
+                marks.isTied = true
+            } else if !own.contains(line), !line.hasPrefix(CrontabText.complaint) {
+                marks.comments += 1
+            }
+        }
+        return marks
+    }
+
+    private static func complaint(on change: Change, _ zone: Zone) -> String? {
+        var words = change.job.definition.schedule
+        words.cron = change.new.schedule
+        do {
+            _ = try words.resolve(now: .now, zone: zone)
+            return nil
+        } catch {
+            return "\(change.job.title), '\(change.new.text)': \(error.message)"
+        }
+    }
+}
+
+extension Job {
+    /// Whether it was imported from a crontab, or added by one.
+    var isFromCrontab: Bool {
+        definition.tags?.contains { $0.hasPrefix("crontab:") } ?? false
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Schedules
+import TimerControl
+
+/// `timerctl crontab`: one's jobs as a crontab.
+struct CrontabCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "crontab",
+        abstract: "Your jobs as a crontab: list, edit, replace or end them.",
+        discussion: """
+            -l and -e show each job that a line of a crontab can say, with a remark above the line \
+            that says which job it is. A line that is changed changes its job, which keeps its id, \
+            its history and its other options; a line that is taken out ends it, for 'timerctl undo' \
+            to bring back; a new line is a new job, which runs as under cron. All of it is done or \
+            nothing. A file from elsewhere, without such remarks, takes the place of the jobs that \
+            came from a crontab; no other job is touched. Comments are not kept.
+
+            Examples:
+              timerctl crontab -e
+              timerctl crontab -l > mine; timerctl crontab mine
+              sudo timerctl crontab -u web -l
+            """
+    )
+
+    @Flag(name: .short, help: "List.")
+    var list = false
+
+    @Flag(name: .short, help: "Edit, in $VISUAL, else $EDITOR, else 'editor' or vi.")
+    var edit = false
+
+    @Flag(name: .short, help: "End all jobs that came from a crontab.")
+    var remove = false
+
+    @Flag(name: .short, help: "With -r: ask before.")
+    var interactive = false
+
+    @Option(name: .short, help: ArgumentHelp("Another user's jobs; for root.", valueName: "user"))
+    var user: String?
+
+    @Flag(help: "Show what would be done, have the daemon try it, and keep nothing.")
+    var dryRun = false
+
+    @Argument(help: ArgumentHelp("A crontab; - is standard input.", valueName: "file"))
+    var file: String?
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        let ways = [list, edit, remove, file != nil]
+        guard ways.count(where: \.self) == 1 else {
+            throw ValidationError(
+                "say one of -l, -e, -r and a file; - is standard input"
+            )
+        }
+        if interactive, !remove { throw ValidationError("-i belongs to -r") }
+        if dryRun, list || edit { throw ValidationError("--dry-run belongs to a file and to -r") }
+    }
+
+    func run() async throws {
+        let owner = try owner()
+        let daemon = try await owner.connect(common)
+        let jobs = try await jobs(of: owner, daemon)
+        let text = CrontabText(of: jobs)
+        let page = text.page(LocalDate(now: .now, zone: .local))
+        if list {
+            let shown = text.lines.map(\.job)
+            if common.json { return try Output.write(Self.json(shown)) }
+            if shown.isEmpty { Output.tell("no job of '\(owner.name)' is a line of a crontab") }
+            return try Output.write(jobs.isEmpty ? "" : page)
+        }
+        if edit { return try await self.edit(text, page, owner, daemon) }
+        let new = try file.map { try read($0) } ?? ""
+        let changes = changes(to: new, text, page, owner, isEdited: false)
+        try refuse(changes)
+        if interactive, !confirms(changes) { throw Failure(.refused, "nothing was changed") }
+        try await apply(changes, daemon)
+    }
+
+    private func owner() throws(Failure) -> LocalUser {
+        guard let user else { return .current }
+        guard let found = LocalUser(named: user) else {
+            throw Failure(.badData, "there is no user '\(user)'")
+        }
+        guard found.uid == LocalUser.current.uid || LocalUser.current.uid == 0 else {
+            throw Failure(.notPermitted, "-u '\(user)': only root may change the jobs of others")
+        }
+        return found
+    }
+
+    private func jobs(of owner: LocalUser, _ daemon: Daemon) async throws -> [Job] {
+        try await daemon.jobs(ListJobs()).filter { owner.owns($0) }
+    }
+
+    private func read(_ file: String) throws(Failure) -> String {
+        let bytes = try InputFile.bytes(of: file)
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Failure(.badData, "'\(file)' is not UTF-8 text")
+        }
+        return text
+    }
+
+    private func changes(
+        to new: String,
+        _ text: CrontabText,
+        _ page: String,
+        _ owner: LocalUser,
+        isEdited: Bool
+    ) -> CrontabChanges {
+        CrontabChanges(
+            from: new,
+            to: text,
+            page: page,
+            isEdited: isEdited,
+            of: owner,
+            zone: .local
+        )
+    }
+
+    private func refuse(_ changes: CrontabChanges) throws(Failure) {
+        for complaint in changes.complaints { Output.complain(complaint) }
+        guard changes.complaints.isEmpty else { throw Failure(.badData, "nothing was changed") }
+    }
+
+    private func confirms(_ changes: CrontabChanges) -> Bool {
+        for job in changes.removals { Output.tell("- \(job.title)") }
+        Output.tell("end \(changes.removals.count) jobs? 'yes' does it:")
+        return readLine() == "yes"
+    }
+
+    // MARK: - Editing
+
+    private func edit(
+        _ text: CrontabText,
+        _ page: String,
+        _ owner: LocalUser,
+        _ daemon: Daemon
+    ) async throws {
+        let editor = try Editor(named: "crontab")
+        var shown = page
+        while true {
+            let new = Self.withoutComplaints(try editor.edit(shown))
+            guard new != Self.withoutComplaints(page) else {
+                editor.remove()
+                return Output.tell("no changes")
+            }
+            let changes = changes(to: new, text, page, owner, isEdited: true)
+            var complaints = changes.complaints
+            if complaints.isEmpty {
+                do {
+                    try await apply(changes, daemon)
+                    return editor.remove()
+                } catch let error as Failure where error.isRefusal {
+                    complaints = [error.message]
+                } catch {
+                    Output.tell("the text is kept in \(editor.path)")
+                    throw error
+                }
+            }
+            let again = complaints.map { CrontabText.complaint + $0 + "\n" }.joined() + new
+            // The same mistakes again: the user has given up.
+            guard again != shown else {
+                for complaint in complaints { Output.complain(complaint) }
+                throw Failure(.badData, "nothing was changed; the text is kept in \(editor.path)")
+            }
+            shown = again
+        }
+    }
+
+    private static func withoutComplaints(_ page: String) -> String {
+        page.split(separator: "\n", omittingEmptySubsequences: false)
+            .filter { !$0.hasPrefix(CrontabText.complaint) }.joined(separator: "\n")
+    }
+
+    // MARK: - Changing
+
+    private func apply(_ changes: CrontabChanges, _ daemon: Daemon) async throws {
+        for note in changes.notes { Output.complain("note: \(note)") }
+        guard !changes.isEmpty else { return Output.tell("no changes") }
+        let names = try await daemon.freeNames(changes.additions.map(\.definition.name))
+        let request = changes.request(names: names, dryRun: dryRun)
+        let answer = try await daemon.ask(.applyJobs(request), for: ApplyReply.self)
+        if common.json {
+            let lists = ["invalidated", "changed", "added"].map(answer.jsonLines)
+            return try Output.write(lists.joined())
+        }
+        let terminal = Terminal.current
+        try Output.write(changes.lines(for: terminal).map { $0 + "\n" }.joined())
+        for job in answer.value.added + answer.value.changed where !dryRun {
+            Output.tell("\(job.title): \(job.nextFireSentence(in: .local))")
+        }
+        Output.tell(changes.summary(dryRun: dryRun))
+    }
+
+    private static func json(_ jobs: [Job]) throws -> String {
+        try jobs.map { try JSONValue(encoding: $0).jsonText + "\n" }.joined()
+    }
+}

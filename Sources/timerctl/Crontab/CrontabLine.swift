@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A job as a line of a crontab: when, and what; pure.
+///
+/// It says nothing of the job's other options, its variables and its zone: a change of the line leaves them as they are.
+struct CrontabLine: Hashable {
+    /// "30 2 * * *", or "@daily".
+    var schedule: String
+    /// As `Crontab.Entry` has them: `%` and `\%` have been replaced.
+    var command: String
+    var input: String?
+
+    /// Nil for a job that no line can say: another schedule, a sixth field, no command, one of several lines.
+    init?(_ definition: JobDefinition) {
+        guard let cron = definition.schedule.cron, let argv = definition.command else { return nil }
+        let fields = cron.split { $0 == " " || $0 == "\t" }
+        guard fields.count == 5 || cron.hasPrefix("@") else { return nil }
+        schedule = fields.joined(separator: " ")
+        switch argv.count {
+        case 6 where argv[0] == "/bin/sh" && argv[2] == Self.inputScript:
+            (command, input) = (argv[4], argv[5])
+        case 3 where argv[1] == "-c": command = argv[2]
+        default: command = ShellWords.joined(argv)
+        }
+        // A line is read up to its end, and without the blanks before it.
+        let isLine =
+            !command.contains { $0.isNewline } && command.first != " " && command.first != "\t"
+            && !command.contains("$'")
+        guard isLine, !command.isEmpty, Self(parsing: text) == self else { return nil }
+    }
+
+    init(_ entry: Crontab.Entry) {
+        (schedule, command, input) = (entry.schedule, entry.command, entry.input)
+    }
+
+    private init?(parsing text: String) {
+        guard let entry = Crontab(parsing: text, hasUsers: false).entries.first else { return nil }
+        self.init(entry)
+    }
+
+    /// The line.
+    var text: String {
+        let input = input.map {
+            "%"
+                + ($0.hasSuffix("\n") ? String($0.dropLast()) : $0)
+                .replacing("%", with: #"\%"#).replacing("\n", with: "%")
+        }
+        return "\(schedule) \(Self.escaped(command, isFollowed: input != nil))\(input ?? "")"
+    }
+
+    /// Writes `%` as cron reads it, and a backslash twice where it would be read with what follows it.
+    private static func escaped(_ command: String, isFollowed: Bool) -> String {
+        var text = ""
+        var rest = command[...]
+        while let character = rest.popFirst() {
+            switch character {
+            case "%": text += #"\%"#
+            case "\\":
+                let isRead = rest.first.map { $0 == "\\" || $0 == "%" } ?? isFollowed
+                text += isRead ? #"\\"# : #"\"#
+            default: text.append(character)
+            }
+        }
+        return text
+    }
+
+    /// Writes the input, for any shell that runs the command.
+    static let inputScript = #"printf %s "$2" | "$0" -c "$1""#
+
+    /// What runs a crontab's command; `shell` is what `SHELL` says.
+    static func argv(_ command: String, input: String?, shell: String) -> [String] {
+        guard let input else { return [shell, "-c", command] }
+        return ["/bin/sh", "-c", inputScript, shell, command, input]
+    }
+
+    /// The definition with this line in place of its own; `old` is its own.
+    func changed(_ definition: JobDefinition, from old: Self) -> JobDefinition {
+        var definition = definition
+        if schedule != old.schedule { definition.schedule.cron = schedule }
+        if (command, input) != (old.command, old.input) {
+            let argv = definition.command ?? []
+            let shell =
+                switch argv.count {
+                case 6 where argv[2] == Self.inputScript: argv[3]
+                case 3 where argv[1] == "-c": argv[0]
+                default: "/bin/sh"
+                }
+            definition.command = Self.argv(command, input: input, shell: shell)
+        }
+        return definition
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A user's jobs as a crontab that can be edited; pure.
+///
+/// A remark above each line ties it to its job: "#: 7 backup".
+struct CrontabText {
+    /// The jobs that a line says, by id.
+    let lines: [(job: Job, line: CrontabLine)]
+    /// The live jobs that none can say.
+    let others: [Job]
+
+    /// `jobs`: of one user, live. Those that `timerctl apply` keeps are its files' business.
+    init(of jobs: [Job]) {
+        var (lines, others) = ([] as [(job: Job, line: CrontabLine)], [] as [Job])
+        for job in jobs.sorted(by: { $0.id < $1.id }) where job.state.isLive {
+            if job.isReadable, job.label == nil, let line = CrontabLine(job.definition) {
+                lines.append((job, line))
+            } else {
+                others.append(job)
+            }
+        }
+        (self.lines, self.others) = (lines, others)
+    }
+
+    static let mark = "#: "
+    /// Begins a line that says what was not accepted.
+    static let complaint = "#! "
+
+    /// The page; `complaints` stand above it.
+    func page(_ dates: LocalDate, complaints: [String] = []) -> String {
+        var page = complaints.map { Self.complaint + $0 }
+        page += Self.remarks
+        for (job, line) in lines { page += ["", Self.mark + Self.remark(on: job), line.text] }
+        if !others.isEmpty {
+            page += ["", "# Not lines of a crontab, and left as they are:"]
+            page += others.map { "#   \(Self.sentence(on: $0, dates))" }
+        }
+        // A name may hold anything; a line is a line.
+        return page.map { Printable.escaped($0) + "\n" }.joined()
+    }
+
+    private static let remarks = [
+        "# Your jobs as a crontab. A line that begins with '#:' says which job the line below it is:",
+        "# change that, and the job is changed; take both out, and it is ended; a line without one",
+        "# is a new job. Variables hold for new lines. Comments are not kept.",
+    ]
+
+    /// "7 backup; paused; also timeout, retries".
+    private static func remark(on job: Job) -> String {
+        let said: Set<JobOption> = [.command, .tags, .overlap, .misfire, .paused]
+        let fields = job.definition.fields
+        let also = JobOption.inFiles.filter {
+            !$0.isOfSchedule && !said.contains($0) && fields[$0.rawValue] != nil
+        }
+        let parts = [
+            "\(job.id)" + (job.definition.name.map { " \($0)" } ?? ""),
+            job.state == .paused ? "paused" : nil,
+            job.definition.schedule.tz,
+            also.isEmpty ? nil : "also " + also.map(\.rawValue).joined(separator: ", "),
+        ]
+        return parts.compactMap(\.self).joined(separator: "; ")
+    }
+
+    private static func sentence(on job: Job, _ dates: LocalDate) -> String {
+        let why = job.label.map { ", of the files with the label '\($0)'" } ?? ""
+        return job.isReadable
+            ? "\(job.title): \(job.definition.schedule.words(dates))\(why)"
+            : "\(job.title): it cannot be read"
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Subprocess
+import Testing
+
+@testable import TimerD
+
+@Suite("crontab", .timeLimit(.minutes(2)))
+struct CrontabCommandTests {
+    /// `timerctl crontab -e` with an editor that is a script, which gets the file as `$1`.
+    private func edit(_ daemon: DaemonProcess, _ script: String) async throws -> Shell.Answer {
+        let editor = daemon.folder + "/editor"
+        try script.write(toFile: editor, atomically: false, encoding: .utf8)
+        return try await shell(daemon, "timerctl crontab -e", ["EDITOR": "sh \(editor)"])
+    }
+
+    private func shell(
+        _ daemon: DaemonProcess,
+        _ command: String,
+        _ variables: [Environment.Key: String] = [:]
+    ) async throws -> Shell.Answer {
+        let own: [Environment.Key: String] = [
+            "TIMERD_SOCKET": daemon.socket, "TMPDIR": daemon.folder, "NO_COLOR": "1",
+        ]
+        let all = own.merging(variables) { $1 }
+        return try await Shell(variables: all, folder: daemon.folder)(command)
+    }
+
+    @Test("Edited, it adds, changes and ends, all or nothing, and undo brings back what was ended")
+    func edit() async throws {
+        try await DaemonProcess.with { daemon in
+            for (name, minute) in [("one", "1"), ("two", "2")] {
+                let added = try await daemon.timerctl(
+                    "add",
+                    "--cron",
+                    "\(minute) 2 * * *",
+                    "--name",
+                    name,
+                    "--timeout",
+                    "5min",
+                    "--",
+                    "true",
+                    name
+                )
+                #expect(added.status == 0)
+            }
+            let list = try await daemon.timerctl("crontab", "-l")
+            #expect(list.output.contains("#: 1 one; UTC; also timeout\n1 2 * * * true one\n"))
+            let edited = try await edit(
+                daemon,
+                "sed -i 's/^1 2 /1 3 /; /^2 2 /d; 1i 5 5 * * * echo new' \"$1\""
+            )
+            #expect(edited.status == 0, "\(edited.errors)")
+            for line in [
+                "+ 5 5 * * * echo new", "~ job 1 (one)", " -> 1 3 * * * true one", "- job 2 (two)",
+            ] { #expect(edited.output.split(separator: "\n").contains(Substring(line)), "\(line)") }
+            #expect(edited.errors.contains("1 added, 1 changed, 1 ended; 'timerctl undo' brings"))
+            let one = try await daemon.timerctl("show", "one").output
+            #expect(one.contains("cron 1 3 * * * UTC") && one.contains("5min"), "\(one)")
+            #expect(try await daemon.timerctl("undo").output.hasPrefix("job 2 (two): next fire"))
+            // What is not accepted is asked for again, and the text is kept.
+            let wrong = try await edit(daemon, "sed -i 's/^1 3 /61 3 /; /^2 2 /d' \"$1\"")
+            #expect(wrong.status == 65)
+            #expect(wrong.errors.contains("job 1 (one), '61 3 * * * true one': "))
+            #expect(wrong.errors.contains("nothing was changed; the text is kept in "))
+            #expect(try await daemon.timerctl("show", "two").output.contains("scheduled"))
+            let same = try await edit(daemon, "true")
+            #expect(same.status == 0 && same.errors == "no changes\n")
+        }
+    }
+
+    @Test("A crontab from a file takes the place of the one before, and of no other job")
+    func file() async throws {
+        try await DaemonProcess.with { daemon in
+            let other = try await daemon.timerctl("add", "--cron", "9 9 * * *", "--", "mine")
+            #expect(other.status == 0)
+            func install(_ text: String, _ options: String = "") async throws -> Shell.Answer {
+                try await shell(
+                    daemon,
+                    "printf '%s\\n' \"$TEXT\" | timerctl crontab \(options) -",
+                    ["TEXT": text]
+                )
+            }
+            let first = try await install("# mine\nMAILTO=ann\n1 2 * * * echo a\n2 2 * * * echo b")
+            #expect(first.status == 0, "\(first.errors)")
+            #expect(first.errors.contains("note: 1 comment is not kept"))
+            #expect(first.errors.contains("2 added, 0 changed, 0 ended"))
+            let second = try await install("2 2 * * * echo b\n3 2 * * * echo c", "--dry-run")
+            #expect(
+                second.errors.contains("1 would be added, 0 would be changed, 1 would be ended")
+            )
+            #expect(
+                try await daemon.timerctl("list", "--json").output.split(separator: "\n").count == 3
+            )
+            let third = try await install("2 2 * * * echo b\n3 2 * * * echo c")
+            #expect(third.errors.contains("1 added, 0 changed, 1 ended"))
+            let list = try await shell(
+                daemon,
+                "timerctl crontab -l > mine; timerctl crontab mine; sed -i '/mine/d' mine; timerctl crontab mine"
+            )
+            #expect(list.errors.hasPrefix("no changes\n"))
+            #expect(list.errors.contains("0 added, 0 changed, 1 ended"), "it is of the list")
+            let none = try await daemon.timerctl("crontab", "-r")
+            #expect(none.errors.contains("0 added, 0 changed, 2 ended"))
+            #expect(try await daemon.timerctl("crontab", "-l").errors.hasPrefix("no job of"))
+            #expect(try await daemon.timerctl("crontab").status == 64)
+        }
+    }
+
+    @Test("Root edits another user's, whose jobs they stay", .enabled(if: geteuid() == 0))
+    func user() async throws {
+        try await DaemonProcess.withUsers { daemon, ann, ben in
+            let added = try await shell(
+                daemon,
+                "echo '1 2 * * * echo a' | timerctl crontab -u \(ann.name) -"
+            )
+            #expect(added.status == 0, "\(added.errors)")
+            let list = try await daemon.timerctl(as: ann.uid, ["crontab", "-l"])
+            #expect(list.output.contains("1 2 * * * echo a"))
+            let hers = try await daemon.timerctl(as: ben.uid, ["crontab", "-u", ann.name, "-l"])
+            #expect(hers.status == 77 && hers.errors.contains("only root"))
+            #expect(try await daemon.timerctl(as: ben.uid, ["crontab", "-l"]).output == "")
+        }
+    }
+}

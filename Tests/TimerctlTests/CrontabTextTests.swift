@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("Jobs as a crontab") struct CrontabTextTests {
+    private static let ann = LocalUser(name: "ann", uid: 1000, gid: 1000, home: "/")
+    private static let dates = LocalDate(now: .init(microseconds: 0), zone: .utc)
+
+    private static func job(
+        _ id: Int64,
+        _ cron: String,
+        _ command: [String]?,
+        _ change: (inout JobDefinition) -> Void = { _ in }
+    ) -> Job {
+        var definition = JobDefinition(schedule: ScheduleWords(cron: cron))
+        definition.command = command
+        change(&definition)
+        return Job(
+            id: JobID(rawValue: id),
+            owner: "ann",
+            state: .scheduled,
+            fireDate: nil,
+            fires: 0,
+            addedAt: .init(microseconds: 0),
+            endedAt: nil,
+            endReason: nil,
+            definition: SharedDefinition(definition)
+        )
+    }
+
+    private static let backup = job(7, "30 2 * * *", ["/bin/sh", "-c", "save --all"]) {
+        ($0.name, $0.timeout, $0.tags) = ("backup", "2h", ["crontab:-"])
+    }
+    private static let report = job(9, "@daily", ["report", "a b"])
+
+    private static func changes(
+        _ text: String,
+        _ jobs: [Job] = [backup, report],
+        isEdited: Bool = true
+    ) -> CrontabChanges {
+        let page = CrontabText(of: jobs)
+        return CrontabChanges(
+            from: text,
+            to: page,
+            page: page.page(dates),
+            isEdited: isEdited,
+            of: ann,
+            zone: .utc
+        )
+    }
+
+    private static func page(_ jobs: [Job] = [backup, report]) -> String {
+        CrontabText(of: jobs).page(dates)
+    }
+
+    struct Line: CustomTestStringConvertible, Sendable {
+        var argv: [String]
+        var line: String?
+        var testDescription: String { line ?? argv.joined(separator: " ") }
+    }
+
+    @Test(
+        "A command is a line that cron would read as that command",
+        arguments: [
+            Line(argv: ["/bin/sh", "-c", "a | b"], line: "* * * * * a | b"),
+            Line(argv: ["/bin/bash", "-c", "date +%s"], line: #"* * * * * date +\%s"#),
+            Line(argv: ["sh", "-c", #"grep '\.' \\ \%"#], line: #"* * * * * grep '\.' \\\ \\\%"#),
+            Line(argv: ["sh", "-c", #"a\"#], line: #"* * * * * a\"#),
+            Line(argv: ["a", "b c", "$d"], line: "* * * * * a 'b c' '$d'"),
+            Line(
+                argv: [
+                    "/bin/sh", "-c", CrontabLine.inputScript, "/bin/sh", "mail ann", "1\n2 %\n",
+                ],
+                line: #"* * * * * mail ann%1%2 \%"#
+            ),
+            Line(argv: ["sh", "-c", "a\nb"], line: nil),
+            Line(argv: ["a", "b\n"], line: nil),
+            Line(argv: ["sh", "-c", " a"], line: nil),
+            Line(argv: ["sh", "-c", "* b"], line: nil),
+        ]
+    )
+    func line(row: Line) throws {
+        var definition = JobDefinition(schedule: ScheduleWords(cron: "*  * * *\t*"))
+        definition.command = row.argv
+        let line = CrontabLine(definition)
+        #expect(line?.text == row.line)
+        guard let line else { return }
+        let entry = try #require(Crontab(parsing: line.text, hasUsers: false).entries.first)
+        #expect(CrontabLine(entry) == line)
+    }
+
+    @Test("A page that is not changed changes nothing; jobs that no line can say stand below")
+    func unchanged() {
+        let others = [
+            Self.job(10, "0 0 9 * * *", ["a"]), Self.job(11, "0 9 * * *", nil),
+            Self.job(12, "0 9 * * *", ["a"]) { $0.tags = [Label.tag("web")] },
+        ]
+        let page = Self.page([Self.backup, Self.report] + others)
+        #expect(page.contains("#: 7 backup; also timeout\n30 2 * * * save --all\n"))
+        #expect(page.contains("#: 9\n@daily report 'a b'\n"))
+        #expect(page.contains("#   job 12: cron 0 9 * * *, of the files with the label 'web'"))
+        for isEdited in [true, false] {
+            let changes = Self.changes(
+                page,
+                [Self.backup, Self.report] + others,
+                isEdited: isEdited
+            )
+            #expect(changes.isEmpty && changes.complaints.isEmpty && changes.notes.isEmpty)
+        }
+    }
+
+    @Test("A line that is changed changes its job, and nothing else of it")
+    func changed() throws {
+        let text = Self.page().replacing("30 2 * * * save --all", with: "0 3 * * * save --some")
+            .replacing("'a b'", with: "b%x")
+        let changes = Self.changes(text)
+        #expect(changes.additions.isEmpty && changes.removals.isEmpty)
+        let request = changes.request(names: [], dryRun: false)
+        #expect(request.change.map(\.id.rawValue) == [7, 9])
+        var wanted = Self.backup.definition
+        wanted.schedule.cron = "0 3 * * *"
+        wanted.command = ["/bin/sh", "-c", "save --some"]
+        #expect(request.change[0].definition == wanted)
+        #expect(
+            request.change[1].definition.command == [
+                "/bin/sh", "-c", CrontabLine.inputScript, "/bin/sh", "report b", "x\n",
+            ]
+        )
+        #expect(changes.lines(for: .plain).contains("    30 2 * * * save --all"))
+    }
+
+    @Test(
+        "A line that is taken out ends its job, whether its remark stays or not; a new one is added"
+    )
+    func addedAndEnded() throws {
+        let text = """
+            PATH=/opt/bin
+            #: 7 backup
+            # of mine
+            #: 9
+            @daily report 'a b'
+            */5 * * * * probe
+            """
+        let changes = Self.changes(text)
+        #expect(changes.removals.map(\.id.rawValue) == [7])
+        #expect(changes.changes.isEmpty)
+        let added = try #require(changes.additions.first)
+        #expect(changes.additions.count == 1)
+        #expect(added.definition.command == ["/bin/sh", "-c", "probe"])
+        #expect(added.definition.env == ["PATH": "/opt/bin"])
+        #expect(added.definition.tags == ["crontab:-"])
+        #expect(changes.notes == ["1 comment is not kept: a job has a name"])
+        #expect(Self.changes("", isEdited: true).removals.count == 2)
+        // A copied line is a new job.
+        let copied = Self.page() + "\n#: 7 backup\n30 2 * * * save --all\n"
+        #expect(Self.changes(copied).additions.count == 1 && Self.changes(copied).removals.isEmpty)
+    }
+
+    @Test(
+        "A crontab from elsewhere takes the place of what came from crontabs, and of nothing else"
+    )
+    func fromElsewhere() {
+        let same = Self.changes("30 2 * * * save --all\n0 4 * * * new\n", isEdited: false)
+        #expect(same.removals.isEmpty && same.changes.isEmpty)
+        #expect(same.additions.map(\.text) == ["0 4 * * * new"])
+        let other = Self.changes("0 4 * * * new\n", isEdited: false)
+        #expect(other.removals.map(\.id.rawValue) == [7])
+        #expect(Self.changes("", isEdited: false).removals.map(\.id.rawValue) == [7])
+    }
+
+    @Test("What is wrong is said with its line, and all of it")
+    func complaints() {
+        let text = """
+            #: 7 backup
+            61 2 * * * save --all
+            #: 99 none
+            0 4 * * * none
+            0 4 * *
+            * * * * 9 new
+            """
+        let complaints = Self.changes(text).complaints
+        #expect(complaints.count == 4, "\(complaints)")
+        #expect(complaints[0].hasPrefix("line 5, '0 4 * *': "))
+        #expect(complaints[1].hasPrefix("line 4: there is no job 99 of yours"))
+        #expect(complaints[2].hasPrefix("line 6, '* * * * 9 new': "))
+        #expect(complaints[3].hasPrefix("job 7 (backup), '61 2 * * * save --all': "))
+    }
+}
