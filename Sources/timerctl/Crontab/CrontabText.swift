@@ -12,7 +12,9 @@ struct CrontabText {
     /// The live jobs that none can say.
     let others: [Job]
 
-    /// `jobs`: of one user, live. Those that `timerctl apply` keeps are its files' business.
+    /// Those that `timerctl apply` keeps are its files' business.
+    ///
+    /// `jobs`: of one user.
     init(of jobs: [Job]) {
         var (lines, others) = ([] as [(job: Job, line: CrontabLine)], [] as [Job])
         for job in jobs.sorted(by: { $0.id < $1.id }) where job.state.isLive {
