@@ -96,7 +96,13 @@ CREATE TABLE jobs (
     -- The rules of its zone that its dates were computed by. NULL where it has none that may change.
     zone_rules_id INTEGER,
     -- Whether it is paused for its owner's maintenance, and goes on with its end.
-    maintenance INTEGER NOT NULL DEFAULT 0
+    maintenance INTEGER NOT NULL DEFAULT 0,
+    -- Of a job that a request has ended: by whom, and how it stood before. In this row, which the end rewrites anyway, for
+    -- another would cost each end a page. Whether it was paused, other than for maintenance; fire_date_us; moved_from_us.
+    undo_uid INTEGER,
+    undo_paused INTEGER,
+    undo_fire_date_us INTEGER,
+    undo_moved_from_us INTEGER
 ) STRICT;
 
 CREATE TRIGGER job_removed AFTER DELETE ON jobs
@@ -178,23 +184,6 @@ CREATE TABLE job_targets (
     pid_ticks INTEGER,
     boot_id TEXT NOT NULL
 ) STRICT;
-
--- Jobs that a request has ended, as they were before: what it takes to undo that. A row is there until its job is
--- removed, or lives again.
-CREATE TABLE invalidations (
-    job_id INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
-    -- Who has ended it, and when; all that one request has ended has one date.
-    by_uid INTEGER NOT NULL,
-    at_us INTEGER NOT NULL,
-    -- Whether it was paused, other than for its owner's maintenance.
-    paused INTEGER NOT NULL CHECK (paused IN (0, 1)),
-    -- The columns of jobs by these names.
-    fire_date_us INTEGER,
-    moved_from_us INTEGER
-) STRICT;
-
--- The last that a user has ended, without a look at the rest.
-CREATE INDEX invalidations_by_user ON invalidations (by_uid, at_us);
 
 -- What changes only when its user says so.
 CREATE TABLE job_definitions (

@@ -36,7 +36,36 @@ extension CommandHandler {
 
     /// `job.restore`: undoes an invalidation, of all that are named or of none.
     func restoreJobs(_ selection: JobSelection?, _ caller: Caller) async throws -> Answer {
-        reply(try await scheduler.restore(selection, caller: caller))
+        let selection = if let selection { selection } else { try await lastEnded(by: caller) }
+        return reply(try await scheduler.restore(selection, caller: caller))
+    }
+
+    /// What the caller's last request to end jobs has ended.
+    ///
+    /// Looks at the jobs that have ended since, in pieces: others' reads come in between.
+    private func lastEnded(by caller: Caller) async throws -> JobSelection {
+        let since = clock.now().wall - JobTransaction.undoable
+        var cursor: Queries.EndedCursor? = Queries.EndedCursor()
+        while let after = cursor {
+            let piece = try await read(for: caller) { queries in
+                try queries.lastEnd(
+                    by: caller.uid,
+                    of: try queries.id(of: caller.onlyOwner),
+                    since: since,
+                    after: after,
+                    limit: 1000
+                )
+            }
+            if let date = piece.endedAt {
+                return .ids(try await read(for: caller) { try $0.ended(by: caller.uid, at: date) })
+            }
+            cursor = piece.next
+        }
+        throw ControlError(
+            .notFound,
+            "there is nothing to undo: no job that is kept was invalidated by '\(caller.owner.name)' "
+                + "in the last 24 h"
+        )
     }
 
     /// `maintenance.begin`, `maintenance.end`: of the caller, or of the user that an administrator names.

@@ -81,11 +81,11 @@ extension Scheduler {
         }
     }
 
-    /// Has ended jobs live again, all or none; nil for those that the caller has ended last.
-    func restore(_ selection: JobSelection?, caller: Caller) async throws -> ChangedJobs {
+    /// Has ended jobs live again, all or none.
+    func restore(_ selection: JobSelection, caller: Caller) async throws -> ChangedJobs {
         try requireRunning()
         let limit = caller.uid == 0 ? nil : settings.maxJobsPerUser
-        return try await write(isLong: selection?.isLong ?? true, of: caller.uid) {
+        return try await write(isLong: selection.isLong, of: caller.uid) {
             try $0.restore(selection, limit: limit, caller: caller)
         }
     }

@@ -10,11 +10,10 @@ extension JobTransaction {
     /// Of dates that have passed meanwhile the misfire rule decides, as after a pause; what was dropped of a fire that
     /// was in progress stays dropped.
     ///
-    /// `selection`: ids, or the name of a live or ended job; nil for all that the caller's last request to end some has
-    /// ended. `limit` is as for `add`.
+    /// `selection`: ids, or the name of a live or ended job. `limit` is as for `add`.
     /// - Throws: `ControlError` `notFound`, `conflict`, `nameTaken` or `limitReached`, and what the database
     ///   throws.
-    mutating func restore(_ selection: JobSelection?, limit: Int?, caller: Caller) throws
+    mutating func restore(_ selection: JobSelection, limit: Int?, caller: Caller) throws
         -> ChangedJobs
     {
         let ids = try idsToRestore(selection, caller)
@@ -33,11 +32,10 @@ extension JobTransaction {
 
     /// Stores what `restore` needs of a job that is about to be ended.
     func keepForUndo(_ job: StoredJob, by caller: Caller) throws {
-        try invalidations.insert(
+        try jobs.keepForUndo(
             job.id,
             by: caller.uid,
-            InvalidationStore.Standing(
-                endedAt: moment.wall,
+            JobStore.Standing(
                 isPaused: job.state == .paused && !job.isInMaintenance,
                 fireDate: job.fireDate,
                 movedFrom: job.movedFrom
@@ -45,7 +43,7 @@ extension JobTransaction {
         )
     }
 
-    private func idsToRestore(_ selection: JobSelection?, _ caller: Caller) throws -> [JobID] {
+    private func idsToRestore(_ selection: JobSelection, _ caller: Caller) throws -> [JobID] {
         switch selection {
         case .ids(let ids): return ids
         case .name(let name):
@@ -59,16 +57,6 @@ extension JobTransaction {
                 .invalidParams,
                 "ended jobs are restored by 'id', 'ids' or 'name', or without any of them"
             )
-        case nil:
-            let ids = try invalidations.last(by: caller.uid, since: moment.wall - Self.undoable)
-            guard !ids.isEmpty else {
-                throw ControlError(
-                    .notFound,
-                    "there is nothing to undo: no job that is kept was invalidated by '\(caller.owner.name)' "
-                        + "in the last 24 h"
-                )
-            }
-            return ids
         }
     }
 
@@ -92,9 +80,8 @@ extension JobTransaction {
         (job.fireDate, job.movedFrom) = dates(of: job, as: standing)
         (job.endedAt, job.endReason) = (nil, nil)
         if let name = job.definition.name { try jobs.takeName(name, of: job) }
-        try invalidations.forgetLastEvent(of: job.id)
+        try jobs.forgetEnd(of: job.id)
         if isInMaintenance { try enterMaintenance(&job) } else { try leaveMaintenance(&job) }
-        try invalidations.delete(job.id)
         // The clock may have been set back meanwhile.
         if job.clock == .wall, moment.wall >= .earliestOfClocks { _ = try goBack(&job) }
         try passTaken(&job)
@@ -112,7 +99,7 @@ extension JobTransaction {
     }
 
     /// The job before it was ended, if it may live again.
-    private func standing(of job: StoredJob) throws -> InvalidationStore.Standing {
+    private func standing(of job: StoredJob) throws -> JobStore.Standing {
         func refusal(_ why: String) -> ControlError {
             ControlError(
                 .conflict,
@@ -127,7 +114,7 @@ extension JobTransaction {
         }
         if job.definition.isTied { throw refusal("ends with a process or a connection") }
         guard job.state == .invalidated, job.endReason == .invalidated,
-            let standing = try invalidations.standing(of: job.id)
+            let endedAt = job.endedAt, let standing = try jobs.standingBeforeEnd(of: job.id)
         else {
             switch job.endReason {
             case .replaced: throw refusal("was replaced by another")
@@ -135,18 +122,18 @@ extension JobTransaction {
             default: throw refusal("has finished")
             }
         }
-        let age = moment.wall - standing.endedAt
+        let age = moment.wall - endedAt
         guard age <= Self.undoable else {
-            throw refusal("was invalidated more than 24 h ago, at '\(standing.endedAt.rfc3339)'")
+            throw refusal("was invalidated more than 24 h ago, at '\(endedAt.rfc3339)'")
         }
         return standing
     }
 
     /// The next date of a job that was ended, and the one that it was moved from.
-    private func dates(of job: StoredJob, as standing: InvalidationStore.Standing)
+    private func dates(of job: StoredJob, as standing: JobStore.Standing)
         -> (fireDate: Timestamp?, movedFrom: Timestamp?)
     {
-        let endedAt = moment.date(ofWall: standing.endedAt, on: job.clock)
+        let endedAt = moment.date(ofWall: job.endedAt ?? moment.wall, on: job.clock)
         // Dates before the end that it was moved away from have their row.
         if let from = standing.movedFrom {
             return (standing.fireDate, from > endedAt ? from : nil)

@@ -51,7 +51,6 @@ struct JobTransaction {
     var runs: RunStore { RunStore(database) }
     var events: EventLog { EventLog(database) }
     var owners: Owners { Owners(database) }
-    var invalidations: InvalidationStore { InvalidationStore(database) }
     var zoneRules: ZoneRuleStore { ZoneRuleStore(database) }
 
     // MARK: - Reading

@@ -7,7 +7,7 @@
 enum AllStatements {
     static let byName: [String: String] = Dictionary(
         uniqueKeysWithValues: [
-            daemonState, eventLog, eventWords, fireStore, invalidationStore, jobStore, noticeStore,
+            daemonState, eventLog, eventWords, fireStore, jobStore, noticeStore,
             outbox, owners,
             queries,
             runStore, uploadStore, zoneRuleStore, dueJobs, runLists,
@@ -37,14 +37,6 @@ enum AllStatements {
         ("DaemonState.SQL.writeMoment", DaemonState.SQL.writeMoment),
         ("DaemonState.SQL.writeRunnerEpoch", DaemonState.SQL.writeRunnerEpoch),
         ("DaemonState.SQL.writeSequenceEnd", DaemonState.SQL.writeSequenceEnd),
-    ]
-
-    private static let invalidationStore = [
-        ("InvalidationStore.SQL.delete", InvalidationStore.SQL.delete),
-        ("InvalidationStore.SQL.forgetLastEvent", InvalidationStore.SQL.forgetLastEvent),
-        ("InvalidationStore.SQL.insert", InvalidationStore.SQL.insert),
-        ("InvalidationStore.SQL.last", InvalidationStore.SQL.last),
-        ("InvalidationStore.SQL.standing", InvalidationStore.SQL.standing),
     ]
 
     private static let noticeStore = [
@@ -179,6 +171,12 @@ enum AllStatements {
         ("JobStore.SQL.insertDefinition", JobStore.SQL.insertDefinition),
         ("JobStore.SQL.insertName", JobStore.SQL.insertName),
         ("JobStore.SQL.insertTag", JobStore.SQL.insertTag),
+        ("JobStore.SQL.forgetEnd", JobStore.SQL.forgetEnd),
+        ("JobStore.SQL.keepForUndo", JobStore.SQL.keepForUndo),
+        ("JobStore.SQL.standingBeforeEnd", JobStore.SQL.standingBeforeEnd),
+        ("Queries.SQL.ended", Queries.SQL.ended),
+        ("Queries.SQL.endedAt", Queries.SQL.endedAt),
+        ("Queries.SQL.endedOfOwner", Queries.SQL.endedOfOwner),
         ("JobStore.SQL.insertTarget", JobStore.SQL.insertTarget),
         ("JobStore.SQL.isInvalidated", JobStore.SQL.isInvalidated),
         ("JobStore.SQL.liveIDsByTag", JobStore.SQL.liveIDsByTag),
