@@ -3,6 +3,7 @@
 import CSpawn
 import Foundation
 import Glibc
+import SystemPackage
 
 @testable import TimerD
 
@@ -111,6 +112,9 @@ final class RunnerPeer {
     init(path: String) throws {
         descriptor = try RunnerProcess.socket(path) { Glibc.connect($0, $1, $2) }
     }
+
+    /// Takes over a connection.
+    init(_ connection: FileDescriptor) { descriptor = connection.rawValue }
 
     deinit { close(descriptor) }
 

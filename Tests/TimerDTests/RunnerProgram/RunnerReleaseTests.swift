@@ -68,9 +68,7 @@ import TimerControl
         request.run = 7
         let old: Int32
         do {
-            // try?: it is begun here, and asked below.
-            try place.other.connect().close()
-            let peer = try RunnerPeer(path: place.other.socket)
+            let peer = RunnerPeer(try place.other.connect())
             try peer.send(.hello(version: 1))
             try peer.send(.start(request, files: ["/bin/sh"]))
             old = try peer.next { report in
