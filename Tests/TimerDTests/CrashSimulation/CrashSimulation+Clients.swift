@@ -221,6 +221,9 @@ extension CrashSimulation {
         let id = job.id
         let wasTold = endsTold.remove(id) != nil
         tell("undo \(id)")
+        // A start of the machine while it was ended was none of its dates.
+        jobs[id]?.hasLostPower = false
+        jobs[id]?.hasBooted = false
         // Not answered, it may live or not.
         jobs[id]?.isEndAnswered = false
         jobs[id]?.state = .unknown

@@ -61,6 +61,24 @@ extension CrashSimulation {
         } ?? []
     }
 
+    /// Fires without an end, claimed ones too.
+    private var notEnded: [String] {
+        let sql = """
+            SELECT fires.id, fires.job_id, fires.state, fires.reason, jobs.state, wall_date_us
+            FROM fires JOIN jobs ON jobs.id = fires.job_id
+            WHERE fires.state IN ('claimed', 'waiting', 'running') LIMIT 10
+            """
+        return inspect {
+            try $0.prepare(sql).all { row in
+                let (reason, date): (String?, Timestamp) = (try row.get(3), try row.get(5))
+                return
+                    "\(try row.get(0, as: Int64.self)) of the \(try row.get(4, as: String.self)) job"
+                    + " \(try row.get(1, as: Int64.self)), \(try row.get(2, as: String.self))"
+                    + " \(reason ?? "") for \(date.rfc3339)"
+            }
+        } ?? []
+    }
+
     private func checkDates() {
         guard let moment else { return }
         for id in jobs.keys.sorted() {
@@ -251,7 +269,7 @@ extension CrashSimulation {
             ("runs without an end", "SELECT count(*) FROM runs WHERE outcome IS NULL"),
         ] {
             let count = inspect { try $0.number(sql) }
-            check(.nothingOpen, count == 0, "\(count ?? -1) \(what)")
+            check(.nothingOpen, count == 0, "\(count ?? -1) \(what); open: \(notEnded)")
         }
         let words = inspect {
             try $0.prepare("PRAGMA integrity_check").all { try $0.get(0, as: String.self) }
