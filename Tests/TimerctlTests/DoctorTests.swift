@@ -57,6 +57,34 @@ import TimerControl
         #expect(away.level == .broken && away.advice?.contains("timerd-runner") == true)
     }
 
+    @Test("Names the place that takes no notices, with its own words")
+    func notices() {
+        func notice(_ id: Int64, _ error: String?) -> Notice {
+            var notice = Notice(
+                id: NoticeID(rawValue: id),
+                job: JobID(rawValue: 7),
+                owner: "ann",
+                reason: "failed",
+                place: "mail:ops",
+                addedAt: testNow,
+                nextTry: testNow,
+                attempts: 1
+            )
+            (notice.name, notice.error) = ("backup", error)
+            return notice
+        }
+        #expect(Diagnosis.notices([]) == .ok("notices", "none waits"))
+        #expect(Diagnosis.notices([notice(1, nil)]) == .ok("notices", "none was refused"))
+        let failing = Diagnosis.notices([
+            notice(1, nil), notice(2, "exit status 75"), notice(3, "x"),
+        ])
+        #expect(failing.level == .warning)
+        #expect(
+            failing.text
+                == "'mail:ops' did not take that 'backup' failed: exit status 75, and 1 more"
+        )
+    }
+
     @Test("Finds nothing to do on a host where all is well")
     func healthy() throws {
         let findings = [

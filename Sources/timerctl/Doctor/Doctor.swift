@@ -55,10 +55,12 @@ struct Doctor: AsyncParsableCommand {
         heldJobs.held = true
         heldJobs.limit = 5
         let held = try await daemon.ask(.listJobs(heldJobs), for: JobsReply.self).value.jobs
+        let waiting = Request.listNotices(ListNotices(limit: Limits.page))
+        let notices = try await daemon.ask(waiting, for: NoticesReply.self).value.notices
         return [
             Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status), Diagnosis.jobs(status),
         ] + [Diagnosis.held(status, held)].compactMap(\.self) + [
-            Diagnosis.runs(runs)
+            Diagnosis.runs(runs), Diagnosis.notices(notices),
         ]
             + [
                 status.runner.map { Diagnosis.runner($0, of: status.version) },
