@@ -11,13 +11,17 @@ struct Editor {
     private let command: String
 
     /// - Throws: 74 where no file can be made.
-    init(named name: String, environment: (String) -> String? = Self.variable) throws(Failure) {
+    init(
+        named name: String,
+        suffix: String = ".yaml",
+        environment: (String) -> String? = Self.variable
+    ) throws(Failure) {
         command =
             ["VISUAL", "EDITOR"].lazy.compactMap(environment).first { !$0.isEmpty }
             ?? Self.standard(environment("PATH") ?? "/usr/bin:/bin")
         let folder = environment("TMPDIR") ?? "/tmp"
         // The number only keeps the user's own editors apart: the file must be new.
-        path = "\(folder)/timerctl-\(name)-\(UInt32.random(in: .min ... .max)).yaml"
+        path = "\(folder)/timerctl-\(name)-\(UInt32.random(in: .min ... .max))\(suffix)"
         let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard file != -1 else {
             throw Failure(

@@ -137,7 +137,7 @@ struct CrontabCommand: AsyncParsableCommand {
         _ owner: LocalUser,
         _ daemon: Daemon
     ) async throws {
-        let editor = try Editor(named: "crontab")
+        let editor = try Editor(named: "crontab", suffix: "")
         var shown = page
         while true {
             let new = Self.withoutComplaints(try editor.edit(shown))
