@@ -105,13 +105,21 @@ extension CrashSimulation {
             return
         }
         moves[id] = nil
-        jobs[id]?.dates.move(from: move.old, to: move.new)
+        let told = inspect { try $0.firedDates(of: id, after: move.old) } ?? []
+        jobs[id]?.dates.move(from: move.old, to: move.new, told: told)
     }
 }
 
 extension Database {
     func fireState(_ fire: FireID) throws -> Run.State? {
         try prepare("SELECT state FROM fires WHERE id = ?1").first(fire) { try $0.get(0) }
+    }
+
+    /// The later dates of which rows say that they have fired, on the job's clock.
+    func firedDates(of job: JobID, after date: Timestamp) throws -> [Timestamp] {
+        let sql =
+            "SELECT fire_date_us FROM fires WHERE job_id = ?1 AND fire_date_us > ?2 AND state = 'fired'"
+        return try prepare(sql).all(job, date) { try $0.get(0) }
     }
 
     /// How many rows of a job have that reason.

@@ -40,14 +40,18 @@ struct YearJob {
     }
 
     /// The next fire was moved from `old` to `new`: alone, or with the grid behind it.
-    mutating func move(from old: Timestamp, to new: Timestamp) {
+    ///
+    /// `told`: later dates of the old grid that may have been told before a crash, and have stayed for that.
+    mutating func move(from old: Timestamp, to new: Timestamp, told: [Timestamp] = []) {
         guard case .every(let grid) = rules[rules.count - 1].schedule else {
             moved.insert(new)
             return
         }
         rules[rules.count - 1].end = old
         // It stands where its event may have been told before a crash.
-        moved.insert(old)
+        moved.formUnion(
+            [old] + told.filter { grid.nextFireDate(after: $0 - TimeSpan(microseconds: 1)) == $0 }
+        )
         rules.append(Rule(schedule: .every(IntervalGrid(first: new, interval: grid.interval))))
     }
 
