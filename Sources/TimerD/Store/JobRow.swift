@@ -35,8 +35,10 @@ enum JobRow {
             // A number stands for a userInfo that was not read.
             let isUnread = row.ifReadable(12, as: Int.self) != nil
             let userInfo: String? = isUnread ? nil : try row.get(12)
-            let addedAt: Timestamp = try row.get(10)
-            let anchor: Timestamp? = try row.get(4)
+            guard let addedAt = try row.date(10) else {
+                throw StoreError.unreadable("no date of its adding")
+            }
+            let anchor = try row.date(4)
             let claim: FireID? = try row.get(6)
             var definition = try definition(from: text)
             let rules: ZoneRulesID? = try row.get(21)
@@ -59,13 +61,13 @@ enum JobRow {
                 state: try row.get(2),
                 clock: try row.get(3),
                 schedule: schedule,
-                fireDate: try row.get(5),
-                movedFrom: try row.get(13),
+                fireDate: try row.date(5),
+                movedFrom: try row.date(13),
                 claim: claim.map { StoredJob.Claim(fire: $0, missed: 0, isPast: true) },
                 fires: try row.get(7),
                 rowsSinceTrim: try row.get(14),
                 addedAt: addedAt,
-                endedAt: try row.get(8),
+                endedAt: try row.date(8),
                 endReason: try row.get(9),
                 definition: SharedDefinition(definition),
                 revision: try row.get(20),

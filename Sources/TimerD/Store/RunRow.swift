@@ -80,13 +80,13 @@ enum RunRow {
             job: try row.get(1),
             fire: try row.get(0),
             state: try row.get(3),
-            fireDate: try row.get(2)
+            fireDate: try row.date(2) ?? row.get(2)
         )
         run.reason = try row.get(4)
         run.missed = try row.count(5, above: 0)
         run.dates = try row.count(6, above: 1)
-        run.through = try row.get(7)
-        run.firedAt = try row.get(8)
+        run.through = try row.date(7)
+        run.firedAt = try row.date(8)
         run.id = try row.get(9)
         run.attempt = try row.get(10)
         run.outcome = try row.get(11)
@@ -94,8 +94,8 @@ enum RunRow {
         run.status = run.outcome == .exited ? code : nil
         run.signal = run.outcome == .signalled ? code : nil
         run.error = try row.get(13)
-        run.startedAt = try row.get(14)
-        run.endedAt = try row.get(15)
+        run.startedAt = try row.date(14)
+        run.endedAt = try row.date(15)
         run.userTime = try row.seconds(16)
         run.systemTime = try row.seconds(17)
         run.peakMemory = try row.get(18)
@@ -104,7 +104,7 @@ enum RunRow {
         run.name = try row.get(24)
         run.handler = try row.count(19, above: 0).flatMap(RunHandler.init)
         if run.handler != nil { run.attempt = nil }
-        run.nextAttemptAt = try row.get(20)
+        run.nextAttemptAt = try row.date(20)
         // The fire may wait for its next attempt; this one is over.
         if run.outcome != nil { run.state = .done }
         run.waitsFor = try row.get(21)

@@ -74,6 +74,12 @@ struct DamagedRowTests {
             repair: "",
             word: "holds an integer, not Optional<Int32>"
         ),
+        Damage(
+            testDescription: "a date that no calendar has",
+            sql: "UPDATE runs SET ended_at_us = 9000000000000000000 WHERE job_id = JOB",
+            repair: "",
+            word: "a date that is out of range, 9000000000000000000 us"
+        ),
     ]
 
     /// Writes as a bad disk does, past the types and the checks of the schema.

@@ -72,6 +72,11 @@ import TimerControl
             sql: "UPDATE jobs SET state = 'dormant' WHERE id = ?1",
             reason: "state"
         ),
+        Damage(
+            testDescription: "a date that no calendar has",
+            sql: "UPDATE job_definitions SET added_at_us = -2834073000000000000 WHERE job_id = ?1",
+            reason: "a date that is out of range, -2834073000000000000 us"
+        ),
     ]
 
     static func change(_ test: TestScheduler, _ sql: String, _ id: JobID) async throws {

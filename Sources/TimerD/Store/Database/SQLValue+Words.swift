@@ -3,14 +3,31 @@
 import Schedules
 import TimerControl
 
-/// Stored as µs since 1970.
+/// Stored as µs since 1970. A number beyond the range of dates, of a damaged row, is the range's end: others' rows are
+/// read in the same order, and nobody is told a date that cannot be written. `Row.date` tells.
 extension Timestamp: SQLBindable, SQLReadable {
     func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         microseconds.bind(to: statement, at: index)
     }
 
     static func read(_ statement: OpaquePointer, _ column: Int32) -> Timestamp? {
-        Int64.read(statement, column).map(Timestamp.init(microseconds:))
+        Int64.read(statement, column).map {
+            min(max(Timestamp(microseconds: $0), .distantPast), .distantFuture)
+        }
+    }
+}
+
+extension Row {
+    /// A date, or nil for NULL.
+    ///
+    /// - Throws: `StoreError` where the number is no date, and as `get` does.
+    borrowing func date(_ column: Int) throws -> Timestamp? {
+        guard let number: Int64 = try get(column) else { return nil }
+        let date = Timestamp(microseconds: number)
+        guard date >= .distantPast, date <= .distantFuture else {
+            throw StoreError.unreadable("a date that is out of range, \(number) us")
+        }
+        return date
     }
 }
 
