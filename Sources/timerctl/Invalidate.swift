@@ -10,7 +10,8 @@ struct Invalidate: AsyncParsableCommand {
         abstract: "End jobs for good.",
         discussion: """
             Once this has answered, no fire of them begins any more; a run in progress goes on, \
-            unless --kill ends it. 'timerctl undo' brings them back for a day. A job that has ended already stays as it is. 'timerctl list --all' still shows them.
+            unless --kill ends it. 'timerctl undo' brings them back for a day. A job that has ended \
+            already stays as it is. 'timerctl list --all' still shows them.
 
             Examples:
               timerctl invalidate 2 3

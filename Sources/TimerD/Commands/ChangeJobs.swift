@@ -15,16 +15,14 @@ extension CommandHandler {
     }
 
     private func invalidate(_ request: InvalidateJobs, _ caller: Caller) async throws -> Answer {
-        let changed = try await scheduler.change(request.jobs, .invalidate, caller: caller)
-        if request.kill {
-            await scheduler.endRuns(of: changed.jobs)
-            if case .owner(let words) = request.jobs {
-                await scheduler.endRuns(ofOwner: words, caller: caller)
-            }
-        } else {
-            await scheduler.withdrawRuns(of: changed.jobs)
-        }
-        return reply(changed)
+        reply(
+            try await scheduler.change(
+                request.jobs,
+                .invalidate,
+                caller: caller,
+                kill: request.kill
+            )
+        )
     }
 
     /// `job.pause`, `job.resume`, `job.skip`: all that are named, or none.

@@ -36,6 +36,8 @@ extension Scheduler {
                 unstarted: scheduler.unstarted([changes.touched], caller)
             ) { writer in
                 try writer.apply(changes, limit: limit, caller: caller)
+            } durable: { scheduler, applied in
+                scheduler.withdrawRuns(of: applied.invalidated.jobs)
             }
         }
     }
@@ -62,10 +64,14 @@ extension Scheduler {
 
     /// Changes what `selection` names, all or none; returns the jobs as they stand.
     ///
-    /// No fire of them begins from here to the answer; after an invalidation, none ever.
-    func change(_ selection: JobSelection, _ change: JobChange, caller: Caller) async throws
-        -> ChangedJobs
-    {
+    /// No fire of them begins from here to the answer; after an invalidation, none ever. With `kill` that begins to end
+    /// their runs as well.
+    func change(
+        _ selection: JobSelection,
+        _ change: JobChange,
+        caller: Caller,
+        kill: Bool = false
+    ) async throws -> ChangedJobs {
         try await holding([selection], caller: caller) { scheduler in
             var busy: Set<JobID> = []
             if case .invalidate = change, let word = selection.word(of: caller) {
@@ -77,6 +83,14 @@ extension Scheduler {
                 unstarted: scheduler.unstarted([selection], caller)
             ) { [busy] writer in
                 try writer.change(selection, change, caller: caller, busy: busy)
+            } durable: { scheduler, changed in
+                // Here, before a later request can have them live again: the runs that follow that are not meant.
+                guard case .invalidate = change else { return }
+                guard kill else { return scheduler.withdrawRuns(of: changed.jobs) }
+                scheduler.endRuns(of: changed.jobs)
+                if case .owner(let words) = selection {
+                    scheduler.endRuns(ofOwner: words, caller: caller)
+                }
             }
         }
     }

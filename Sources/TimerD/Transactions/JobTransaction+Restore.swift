@@ -159,10 +159,12 @@ extension JobTransaction {
     /// Refuses live jobs beyond the limit of an owner who has one.
     private func requireWithin(_ limit: Int?, ownersOf changed: [StoredJob]) throws {
         guard let limit else { return }
-        for owner in Set(changed.map(\.ownerID)) where try liveJobs(of: owner) > limit {
+        for owner in Set(changed.map(\.ownerID)) {
+            let live = try liveJobs(of: owner)
+            guard live > limit else { continue }
             throw ControlError(
                 .limitReached,
-                "with \(changed.count) more live jobs it would be above maxJobsPerUser, which is \(limit)"
+                "with what was ended there would be \(live) live jobs, which is above maxJobsPerUser, \(limit)"
             )
         }
     }

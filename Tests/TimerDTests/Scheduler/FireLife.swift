@@ -161,10 +161,12 @@ struct FireLife {
         case .failure: test.runner.end(.exited(1))
         case .unstarted: test.runner.end(.notStarted("no such file"))
         case .invalidate, .kill:
-            let jobs = JobSelection.ids([job])
-            let changed = try await scheduler.change(jobs, .invalidate, caller: TestScheduler.root)
-            guard happening == .kill else { return await scheduler.withdrawRuns(of: changed.jobs) }
-            await scheduler.endRuns(of: changed.jobs)
+            _ = try await scheduler.change(
+                .ids([job]),
+                .invalidate,
+                caller: TestScheduler.root,
+                kill: happening == .kill
+            )
         case .pause: try await test.change(job, .pause)
         case .resume:
             try await test.change(job, .pause)

@@ -44,9 +44,9 @@ struct WithdrawnRunTests {
 
     @Test(
         "A run that has its place and is still at PAM does not begin once its job was ended",
-        arguments: [false, true]
+        arguments: ["invalidate", "kill", "apply"]
     )
-    func atPermission(kill: Bool) async throws {
+    func atPermission(way: String) async throws {
         let permission = SlowPermission()
         try await TestScheduler.with(accounts: permission.accounts) { test in
             let ann = Owner(uid: 1001, name: "ann")
@@ -59,7 +59,10 @@ struct WithdrawnRunTests {
             let handler = test.handler()
             _ = try await handler.handle(.fireJob(.id(job)), from: ann).get()
             while permission.askedCount == 0 { await Task.yield() }
-            let end = Request.invalidateJobs(InvalidateJobs(.ids([job]), kill: kill))
+            let end: Request =
+                way == "apply"
+                ? .applyJobs(ApplyJobs(invalidate: [job]))
+                : .invalidateJobs(InvalidateJobs(.ids([job]), kill: way == "kill"))
             _ = try await handler.handle(end, from: ann).get()
             permission.say()
             let run = try #require(try await test.history(job).first)
