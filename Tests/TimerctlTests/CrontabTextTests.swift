@@ -81,6 +81,8 @@ import TimerControl
             Line(argv: ["a", "b\n"], line: nil),
             Line(argv: ["sh", "-c", " a"], line: nil),
             Line(argv: ["sh", "-c", "* b"], line: nil),
+            Line(argv: ["sh", "-c", "printf '\u{1b}[1m'"], line: nil),
+            Line(argv: ["python3", "-c", "print(1)"], line: "* * * * * python3 -c 'print(1)'"),
         ]
     )
     func line(row: Line) throws {
@@ -170,6 +172,40 @@ import TimerControl
         let other = Self.changes("0 4 * * * new\n", isEdited: false)
         #expect(other.removals.map(\.id.rawValue) == [7])
         #expect(Self.changes("", isEdited: false).removals.map(\.id.rawValue) == [7])
+    }
+
+    @Test("Variables of a crontab from elsewhere hold for its jobs, and no other option is touched")
+    func variables() throws {
+        let job = Self.job(7, "30 2 * * *", ["/bin/sh", "-c", "save --all"]) {
+            ($0.name, $0.timeout, $0.tags) = ("backup", "2h", ["crontab:-"])
+            ($0.env, $0.cwd, $0.notify) = (["PATH": "/old"], nil, ["mail:ann"])
+        }
+        let line = "30 2 * * * save --all\n"
+        func changes(_ text: String) -> CrontabChanges {
+            Self.changes(text + line, [job], isEdited: false)
+        }
+        #expect(changes("PATH=/old\n").isEmpty)
+        let changed = changes("PATH=/new\nSHELL=/bin/bash\nMAILTO=ops\n")
+        #expect(changed.additions.isEmpty && changed.removals.isEmpty)
+        let definition = try #require(changed.request(names: [], dryRun: false).change.first)
+            .definition
+        #expect(definition.env == ["PATH": "/new", "SHELL": "/bin/bash"])
+        #expect(definition.command == ["/bin/bash", "-c", "save --all"])
+        #expect(definition.notify == ["mail:ops"] && definition.timeout == "2h")
+        #expect(
+            changed.lines(for: .plain).first?.hasPrefix("~ job 7 (backup): with another ") == true
+        )
+        #expect(changes("").changes.first?.also == [.env])
+        // On a page they are for new lines, which is said where there is none.
+        let edited = Self.changes("A=b\n" + Self.page([job]), [job])
+        #expect(
+            edited.isEmpty && edited.notes.first?.hasPrefix("the variables change nothing") == true
+        )
+        // A job that came from no crontab is not touched, nor added once more.
+        let other = Self.job(8, "30 2 * * *", ["/bin/sh", "-c", "save --all"])
+        let same = Self.changes("PATH=/new\n" + line, [other], isEdited: false)
+        #expect(same.isEmpty)
+        #expect(same.notes == ["line 2 is job 8, which came from no crontab"])
     }
 
     @Test("What is wrong is said with its line, and all of it")

@@ -9,6 +9,9 @@ struct CrontabChanges {
         var job: Job
         var old: CrontabLine
         var new: CrontabLine
+        var definition: JobDefinition
+        /// What is another besides what the line says.
+        var also: [JobOption] = []
     }
 
     /// Lines that become jobs, in their order.
@@ -24,7 +27,7 @@ struct CrontabChanges {
     ///
     /// `page`: what the jobs look like. Unless the text was made of it (`isEdited`, or one of its lines is tied to a
     /// job), it is a crontab from elsewhere, and ends none but jobs that came from a crontab. A line that a job says
-    /// already is that job.
+    /// already is that job; if it came from a crontab, with the variables that hold for the line.
     init(
         from text: String,
         to jobs: CrontabText,
@@ -57,23 +60,43 @@ struct CrontabChanges {
                 continue
             }
             let line = CrontabLine(entry)
-            if line != old { changes.append(Change(job: job, old: old, new: line)) }
+            guard line != old else { continue }
+            let definition = line.changed(job.restated, from: old)
+            changes.append(Change(job: job, old: old, new: line, definition: definition))
         }
-        var unclaimed: [CrontabLine: [JobID]] = [:]
+        let isFromHere = isEdited || marks.isTied
+        var unclaimed: [CrontabLine: [Job]] = [:]
         for (job, line) in jobs.lines.reversed() where !kept.contains(job.id) {
-            unclaimed[line, default: []].append(job.id)
-        }
-        crontab.entries = new.filter { entry in
-            guard let id = unclaimed[CrontabLine(entry)]?.popLast() else { return true }
-            kept.insert(id)
-            return false
+            unclaimed[line, default: []].append(job)
         }
         crontab.refusals = []
+        crontab.entries = new
         let plan = CrontabJobs(path: "-", owner: owner, local: zone).plan(of: crontab)
         complaints += plan.refusals.map { "\($0.place), '\($0.text)': \($0.reason)" }
         complaints += changes.compactMap { Self.complaint(on: $0, zone) }
-        (additions, notes) = (plan.jobs, plan.warnings + plan.notes)
-        let isFromHere = isEdited || marks.isTied
+        notes = plan.warnings + plan.notes
+        let lines = Dictionary(uniqueKeysWithValues: new.map { ("line \($0.line)", $0) })
+        for imported in plan.jobs {
+            guard let entry = lines[imported.place],
+                let job = unclaimed[CrontabLine(entry)]?.popLast()
+            else {
+                additions.append(imported)
+                continue
+            }
+            kept.insert(job.id)
+            if isFromHere { continue }
+            guard job.isFromCrontab else {
+                notes.append("\(imported.place) is \(job.title), which came from no crontab")
+                continue
+            }
+            if let change = Self.change(of: job, to: imported, entry) { changes.append(change) }
+        }
+        if isFromHere, additions.isEmpty, !crontab.variableNames.isEmpty {
+            notes.append(
+                "the variables change nothing: they hold for new lines, and "
+                    + "'timerctl change --env' changes those of a job"
+            )
+        }
         removals = jobs.lines.map(\.job).filter {
             !kept.contains($0.id) && (isFromHere || $0.isFromCrontab)
         }
@@ -91,9 +114,7 @@ struct CrontabChanges {
     func request(names: [String?], dryRun: Bool) -> ApplyJobs {
         ApplyJobs(
             invalidate: removals.map(\.id),
-            change: changes.map {
-                JobRevision(of: $0.job, $0.new.changed($0.job.restated, from: $0.old))
-            },
+            change: changes.map { JobRevision(of: $0.job, $0.definition) },
             add: zip(additions, names).map { job, name in
                 var definition = job.definition
                 definition.name = name
@@ -109,11 +130,20 @@ struct CrontabChanges {
             terminal.styled(Printable.escaped(text), style)
         }
         return additions.map { line("+ \($0.text)", .green) }
-            + changes.flatMap {
-                [
-                    line("~ \($0.job.title)", .yellow), line("    \($0.old.text)", nil),
-                    line(" -> \($0.new.text)", nil),
+            + changes.flatMap { change in
+                let also = change.also.map(\.rawValue).joined(separator: ", ")
+                return [
+                    line(
+                        "~ \(change.job.title)\(also.isEmpty ? "" : ": with another \(also)")",
+                        .yellow
+                    )
                 ]
+                    + (change.old == change.new
+                        ? []
+                        : [
+                            line("    \(change.old.text)", nil),
+                            line(" -> \(change.new.text)", nil),
+                        ])
             } + removals.map { line("- \($0.title)", .red) }
     }
 
@@ -157,6 +187,32 @@ struct CrontabChanges {
             }
         }
         return marks
+    }
+
+    /// What a line makes of a job that says it already; nil where nothing of it is another.
+    private static func change(
+        of job: Job,
+        to imported: ImportedJob,
+        _ entry: Crontab.Entry
+    ) -> Change? {
+        let (old, new) = (job.restated, imported.definition)
+        var definition = old
+        (definition.command, definition.env) = (new.command, new.env)
+        definition.cwd = new.cwd
+        if entry.variables["CRON_TZ"] != nil { definition.schedule.tz = new.schedule.tz }
+        if entry.variables["MAILTO"] != nil {
+            (definition.notify, definition.notifyOn) = (new.notify, new.notifyOn)
+        }
+        guard definition != old else { return nil }
+        let (was, becomes) = (old.fields, definition.fields)
+        let line = CrontabLine(entry)
+        return Change(
+            job: job,
+            old: line,
+            new: line,
+            definition: definition,
+            also: JobOption.inFiles.filter { was[$0.rawValue] != becomes[$0.rawValue] }
+        )
     }
 
     private static func complaint(on change: Change, _ zone: Zone) -> String? {

@@ -90,7 +90,9 @@ struct CrontabCommand: AsyncParsableCommand {
     }
 
     private func jobs(of owner: LocalUser, _ daemon: Daemon) async throws -> [Job] {
-        try await daemon.jobs(ListJobs()).filter { owner.owns($0) }
+        var request = ListJobs()
+        request.owner = "\(owner.uid)"
+        return try await daemon.jobs(request).filter { owner.owns($0) }
     }
 
     private func read(_ file: String) throws(Failure) -> String {
@@ -125,7 +127,8 @@ struct CrontabCommand: AsyncParsableCommand {
 
     private func confirms(_ changes: CrontabChanges) -> Bool {
         for job in changes.removals { Output.tell("- \(job.title)") }
-        Output.tell("end \(changes.removals.count) jobs? 'yes' does it:")
+        let count = changes.removals.count
+        Output.tell("end \(count) \(count == 1 ? "job" : "jobs")? 'yes' does it:")
         return readLine() == "yes"
     }
 
@@ -153,6 +156,13 @@ struct CrontabCommand: AsyncParsableCommand {
                     return editor.remove()
                 } catch let error as Failure where error.isRefusal {
                     complaints = [error.message]
+                    // Of jobs that were changed meanwhile no text would be accepted.
+                    guard try await isAsShown(text, owner, daemon) else {
+                        throw Failure(
+                            error.status,
+                            "\(error.message); the text is kept in \(editor.path)"
+                        )
+                    }
                 } catch {
                     Output.tell("the text is kept in \(editor.path)")
                     throw error
@@ -166,6 +176,19 @@ struct CrontabCommand: AsyncParsableCommand {
             }
             shown = again
         }
+    }
+
+    /// Whether the jobs of the page are what they were when it was made.
+    private func isAsShown(
+        _ text: CrontabText,
+        _ owner: LocalUser,
+        _ daemon: Daemon
+    ) async throws -> Bool {
+        let now = CrontabText(of: try await jobs(of: owner, daemon))
+        func standing(_ text: CrontabText) -> [JobID: Int64?] {
+            Dictionary(uniqueKeysWithValues: text.lines.map { ($0.job.id, $0.job.revision) })
+        }
+        return standing(now) == standing(text)
     }
 
     private static func withoutComplaints(_ page: String) -> String {

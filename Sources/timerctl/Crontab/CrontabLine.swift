@@ -13,7 +13,8 @@ struct CrontabLine: Hashable {
     var command: String
     var input: String?
 
-    /// Nil for a job that no line can say: another schedule, a sixth field, no command, one of several lines.
+    /// Nil for a job that no line can say: another schedule, a sixth field, no command, one of several lines, or with
+    /// characters that a page shows in another way.
     init?(_ definition: JobDefinition) {
         guard let cron = definition.schedule.cron, let argv = definition.command else { return nil }
         let fields = cron.split { $0 == " " || $0 == "\t" }
@@ -22,14 +23,22 @@ struct CrontabLine: Hashable {
         switch argv.count {
         case 6 where argv[0] == "/bin/sh" && argv[2] == Self.inputScript:
             (command, input) = (argv[4], argv[5])
-        case 3 where argv[1] == "-c": command = argv[2]
+        case 3 where Self.isShell(argv): command = argv[2]
         default: command = ShellWords.joined(argv)
         }
         // A line is read up to its end, and without the blanks before it.
         let isLine =
             !command.contains { $0.isNewline } && command.first != " " && command.first != "\t"
             && !command.contains("$'")
-        guard isLine, !command.isEmpty, Self(parsing: text) == self else { return nil }
+        guard isLine, !command.isEmpty, Self(parsing: text) == self, Printable.escaped(text) == text
+        else { return nil }
+    }
+
+    /// Whether it is a shell with a command, not another program that has a `-c`.
+    private static func isShell(_ argv: [String]) -> Bool {
+        let name = argv[0].split(separator: "/").last.map(String.init) ?? ""
+        return argv[1] == "-c"
+            && ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"].contains(name)
     }
 
     init(_ entry: Crontab.Entry) {
@@ -85,7 +94,7 @@ struct CrontabLine: Hashable {
             let shell =
                 switch argv.count {
                 case 6 where argv[2] == Self.inputScript: argv[3]
-                case 3 where argv[1] == "-c": argv[0]
+                case 3 where Self.isShell(argv): argv[0]
                 default: "/bin/sh"
                 }
             definition.command = Self.argv(command, input: input, shell: shell)

@@ -31,10 +31,8 @@ struct CrontabText {
     /// Begins a line that says what was not accepted.
     static let complaint = "#! "
 
-    /// The page; `complaints` stand above it.
-    func page(_ dates: LocalDate, complaints: [String] = []) -> String {
-        var page = complaints.map { Self.complaint + $0 }
-        page += Self.remarks
+    func page(_ dates: LocalDate) -> String {
+        var page = Self.remarks
         for (job, line) in lines { page += ["", Self.mark + Self.remark(on: job), line.text] }
         if !others.isEmpty {
             page += ["", "# Not lines of a crontab, and left as they are:"]

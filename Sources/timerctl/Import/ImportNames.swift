@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerControl
+
 /// The names under which imported jobs are added.
 enum ImportNames {
     /// A name for each job, or nil where none is wanted; a number is added where another job has the name.
@@ -19,6 +21,20 @@ enum ImportNames {
             }
             numbers[name] = number + 1
             return candidate
+        }
+    }
+}
+
+extension Daemon {
+    /// The names, each with a number where another of them, or a live job, has it.
+    func freeNames(_ wanted: [String?]) async throws(Failure) -> [String?] {
+        var (asked, taken): (Set<String>, Set<String>) = ([], [])
+        while true {
+            let names = ImportNames.names(of: wanted, taken: taken)
+            let new = Set(names.compactMap(\.self)).subtracting(asked)
+            guard !new.isEmpty else { return names }
+            taken.formUnion(try await jobs(named: new).keys)
+            asked.formUnion(new)
         }
     }
 }

@@ -242,17 +242,3 @@ struct Importer {
         )
     }
 }
-
-extension Daemon {
-    /// The names, each with a number where another of them, or a live job, has it.
-    func freeNames(_ wanted: [String?]) async throws(Failure) -> [String?] {
-        var (asked, taken): (Set<String>, Set<String>) = ([], [])
-        while true {
-            let names = ImportNames.names(of: wanted, taken: taken)
-            let new = Set(names.compactMap(\.self)).subtracting(asked)
-            guard !new.isEmpty else { return names }
-            taken.formUnion(try await jobs(named: new).keys)
-            asked.formUnion(new)
-        }
-    }
-}
