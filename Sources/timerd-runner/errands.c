@@ -11,7 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ERRAND_TIME = 1000000 };
+// What a signal takes on a machine that is busy or out of memory; in microseconds.
+enum { ERRAND_TIME = 5000000 };
 
 // A uid that nobody has, for the real and saved uid of the process that sends a signal. A user may signal a process
 // whose real or saved uid is the user's (kill(2)), and so can neither stop nor end this one. For what the process itself

@@ -307,8 +307,10 @@ extension JobTransaction {
     {
         let now = moment.reading(of: job.clock)
         guard job.claim == nil, let first = job.fireDate, first <= now else {
-            let end = min(now, job.fireDate ?? now)
-            if let from = job.movedFrom, from <= now { try recordMove(of: &job, through: end) }
+            guard let from = job.movedFrom, from <= now else { return }
+            try recordMove(of: &job, through: min(now, job.fireDate ?? now))
+            // The date that it was moved to is still to come, if the job is restored.
+            job.movedFrom = from
             return
         }
         let passed = job.dates.passed(from: first, through: now, newest: 1)

@@ -134,10 +134,9 @@ extension JobTransaction {
         -> (fireDate: Timestamp?, movedFrom: Timestamp?)
     {
         let endedAt = moment.date(ofWall: job.endedAt ?? moment.wall, on: job.clock)
-        // Dates before the end that it was moved away from have their row.
-        if let from = standing.movedFrom {
-            return (standing.fireDate, from > endedAt ? from : nil)
-        }
+        // A moved date is the job's own only with the date that it was moved from; that one keeps the row that it may
+        // have had since.
+        if let from = standing.movedFrom { return (standing.fireDate, from) }
         guard let date = standing.fireDate else { return (nil, nil) }
         // Due since a start of the machine, whatever the clock said then.
         if case .reboot = job.schedule { return (min(date, moment.wall), nil) }

@@ -144,6 +144,26 @@ import TimerControl
         }
     }
 
+    @Test("A moved date that passed meanwhile has its row, also where the job ended after the date it was moved from")
+    func movedDatePasses() async throws {
+        try await TestScheduler.with { test in
+            let job = try await add(test, ScheduleWords(cron: "* * * * *"))
+            try await ask(
+                test,
+                .setFireDate(SetFireDate(job: .id(job), fireDate: "2026-12-01T08:01:30Z"))
+            )
+            try await test.advance(by: .seconds(70))
+            try await end(test, job)
+            try await test.advance(by: .seconds(130))
+            try await undo(test, job)
+            try await test.advance(by: .seconds(1))
+            #expect(
+                try await story(test, job)
+                    == ["moved 60 x1", "invalidated 90 x1", "invalidated 120 x1", "fired 180 x1"]
+            )
+        }
+    }
+
     @Test("Without a job it is what the caller has ended last, then what before that")
     func last() async throws {
         try await TestScheduler.with { test in

@@ -90,7 +90,12 @@ extension CrashSimulation {
         }
         if let date = promised.movedTo, stored.clock == .wall, stored.state.isLive {
             let isThere = stored.fireDate == date || inspect { try $0.hasRow(id, at: date) } == true
-            check(.answered, isThere, "job \(id) was moved to \(date.rfc3339)")
+            check(
+                .answered,
+                isThere,
+                "job \(id) was moved to \(date.rfc3339), next \(stored.fireDate?.rfc3339 ?? "-"), rows "
+                    + "\(inspect { try Ledger.Row.all(of: id, in: $0) } ?? [])"
+            )
         }
     }
 

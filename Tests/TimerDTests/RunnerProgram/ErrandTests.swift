@@ -22,7 +22,7 @@ struct ErrandTests {
         tracer.executableURL = URL(filePath: DurabilityTests.strace)
         tracer.arguments = [
             "-f", "-o", "/dev/null", "-e", "inject=setgroups:delay_enter=100000", "-e",
-            "inject=kill:delay_exit=400000", "-p", "\(runner.pid)",
+            "inject=kill:delay_exit=200000", "-p", "\(runner.pid)",
         ]
         let words = Pipe()
         tracer.standardError = words
