@@ -20,6 +20,11 @@ struct Teardown: Sendable, Hashable {
 
     /// SIGTERM, then SIGKILL after 5 s.
     static let standard = terminate(killAfter: .seconds(5))
+    /// What the process has left behind may go on for 20 s first: a mail program returns once it has the mail, and a
+    /// process of its own delivers it. SIGCONT does nothing to what is not stopped.
+    static let afterLeftovers = Self(
+        steps: [Step(signal: SIGCONT, grace: .seconds(20))] + standard.steps
+    )
     /// SIGKILL at once.
     static let kill = Self(steps: [])
 

@@ -149,7 +149,8 @@ extension SchedulerSettings {
             output: RunOutput(limit: 4096),
             credentials: Credentials(for: owner, daemonUID: account.uid),
             limits: runLimits.completing(ProcessLimits(), uid: owner.uid, name: owner.name),
-            timeout: NoticeRetry.timeout.duration
+            timeout: NoticeRetry.timeout.duration,
+            teardown: .afterLeftovers
         )
         if pamSessions, request.credentials != nil {
             request.session = PAMSession(user: owner.name)

@@ -4,27 +4,29 @@ import ArgumentParser
 import Schedules
 import TimerControl
 
-/// `timerctl import systemd`: a job for each time that a timer unit names.
+/// `timerctl import systemd`: a job for each time that timer units name.
 struct ImportSystemd: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "systemd",
-        abstract: "Add a job for each OnCalendar= and the like of a timer unit.",
+        abstract: "Add a job for each OnCalendar= and the like of timer units.",
         discussion: """
             The unit is a path, or a name that is looked for where systemd looks, with its drop-ins. \
             Its service's commands become the job's command; what a run has nothing like is named. \
             --start-unit has a run do 'systemctl start' instead, which keeps all of the service. \
-            Prints the ids.
+            Of several units none is added if one cannot be carried; then they are added one after \
+            another. Prints the ids.
 
             Examples:
               timerctl import systemd --dry-run logrotate.timer
+              timerctl import systemd logrotate.timer man-db.timer
               timerctl import systemd --start-unit certbot.timer
             """
     )
 
-    @Argument(help: ArgumentHelp("The timer: a path or a name.", valueName: "unit"))
-    var unit: String
+    @Argument(help: ArgumentHelp("The timers: paths or names.", valueName: "unit"))
+    var units: [String]
 
-    @Flag(help: "Look for the unit among your own, not the system's.")
+    @Flag(help: "Look for the units among your own, not the system's.")
     var user = false
 
     @Flag(help: "Have systemd run the service: 'systemctl start'.")
@@ -33,6 +35,16 @@ struct ImportSystemd: AsyncParsableCommand {
     @OptionGroup var options: ImportOptions
 
     func run() async throws {
+        // All are read before one is added.
+        let importers = try units.map { try importer(of: $0) }
+        for importer in importers { importer.report() }
+        if options.dryRun { for importer in importers { try await importer.preview() } }
+        try Importer.requireCarried(importers.map(\.plan), options)
+        if options.dryRun { return }
+        for importer in importers { try await importer.add() }
+    }
+
+    private func importer(of unit: String) throws -> Importer {
         var folders = UnitFolders(isUser: user, home: LocalUser.current.home)
         var name = unit
         if let slash = unit.lastIndex(of: "/") {
@@ -55,11 +67,10 @@ struct ImportSystemd: AsyncParsableCommand {
             startsUnit: startUnit
         )
         let disable = "systemctl \(user ? "--user " : "")disable --now \(name)"
-        let importer = Importer(
+        return Importer(
             plan: jobs.plan(now: .now),
             options: options,
             reminder: "systemd goes on as well until '\(disable)'"
         )
-        try await importer.run()
     }
 }

@@ -11,25 +11,35 @@ struct Importer {
     var reminder: String
 
     func run() async throws {
+        report()
+        if options.dryRun { try await preview() }
+        try Self.requireCarried([plan], options)
+        if options.dryRun { return }
+        try await add()
+    }
+
+    /// Says what is not carried, or not as it was.
+    func report() {
         for warning in plan.warnings { Output.complain("warning: \(warning)") }
         for note in plan.notes { Output.complain("note: \(note)") }
         for refusal in plan.refusals {
             Output.complain("\(refusal.place), '\(refusal.text)': \(refusal.reason)")
         }
-        if options.dryRun { try await preview() }
-        guard plan.refusals.isEmpty || options.skipRefused else {
+    }
+
+    /// Throws if something was refused, unless that is to be left out.
+    static func requireCarried(_ plans: [ImportPlan], _ options: ImportOptions) throws(Failure) {
+        guard options.skipRefused || plans.allSatisfy(\.refusals.isEmpty) else {
             throw Failure(
                 .badData,
                 "nothing is added; mend what is named above, or give --skip-refused"
             )
         }
-        if options.dryRun { return }
-        try await add()
     }
 
     // MARK: - Adding
 
-    private func add() async throws {
+    func add() async throws {
         let daemon = try await Daemon.connect(options.common)
         let comparison = ImportComparison(of: plan.jobs, with: try await live(daemon))
         for (job, there) in comparison.present {
@@ -204,7 +214,7 @@ struct Importer {
 
     // MARK: - Showing
 
-    private func preview() async throws {
+    func preview() async throws {
         let now = Timestamp.now
         var daemon: Daemon?
         do throws(Failure) {

@@ -215,7 +215,9 @@ import TimerControl
                 ($0.name, $0.notify) = ("--help", ["desktop"])
             }
             try await test.advance(by: .seconds(11))
-            let argv = try #require(test.runner.requests.last).argv
+            let request = try #require(test.runner.requests.last)
+            #expect(request.teardown == .afterLeftovers)
+            let argv = request.argv
             #expect(
                 argv.prefix(4) == ["notify-send", "--app-name=timerd", "--urgency=critical", "--"]
             )
