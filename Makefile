@@ -92,10 +92,11 @@ deb: release
 	@./.ci/dependencies debhelper
 	@./packaging/deb
 
-## Tries the package on a machine of its own with a real systemd; needs root.
+## Tries the package on machines of its own with a real systemd, then has three users go their ways there; needs root.
 package-test: release
 	@./.ci/dependencies debhelper lintian debootstrap
 	@./packaging/test/run
+	@./packaging/test/ways
 
 ## Measures; see Benchmarks/README.md.
 benchmarks: release
