@@ -232,4 +232,25 @@ struct ImportTests {
             #expect(try await daemon.timerctl("logs", "1").output == "hi x\n")
         }
     }
+
+    @Test("Of several timer units none is added if one cannot be carried; else each is, with its own tag")
+    func severalUnits() async throws {
+        try await DaemonProcess.with { daemon in
+            let folder = daemon.folder
+            for name in ["a", "b"] {
+                try write("[Timer]\nOnCalendar=daily\n", to: "\(folder)/\(name).timer")
+                try write("[Service]\nExecStart=/bin/true\n", to: "\(folder)/\(name).service")
+            }
+            try write("[Timer]\nOnCalendar=never\n", to: "\(folder)/c.timer")
+            try write("[Service]\nExecStart=/bin/true\n", to: "\(folder)/c.service")
+            let units = ["a", "b", "c"].map { "\(folder)/\($0).timer" }
+            let refused = try await daemon.timerctl(["import", "systemd", "--user"] + units)
+            #expect(refused.status == 65 && refused.errors.contains("c.timer"), "\(refused.errors)")
+            #expect(try await daemon.timerctl("list", "--json").output == "")
+            let added = try await daemon.timerctl(["import", "systemd", "--user"] + units.prefix(2))
+            #expect(added.output == "1\n2\n", "\(added.errors)")
+            #expect(added.errors.contains("disable --now b.timer"))
+            #expect(try await daemon.job(2)["tags"] == .array([.string("systemd:b.timer")]))
+        }
+    }
 }
