@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 10
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test build-tests soak simulate torture fuzz sanitize check docs format dependencies release install deb package-test benchmarks clean
+.PHONY: all demo test build-tests soak simulate torture fuzz sanitize check docs format dependencies release install deb package-test peers benchmarks clean
 
 all: release
 
@@ -97,6 +97,11 @@ package-test: release
 	@./.ci/dependencies debhelper lintian debootstrap
 	@./packaging/test/run
 	@./packaging/test/ways
+
+## Runs the programs that docs/comparison.md names, where Debian has them; needs root.
+peers:
+	@./.ci/dependencies debootstrap
+	@./packaging/test/peers
 
 ## Measures; see Benchmarks/README.md.
 benchmarks: release
