@@ -11,7 +11,8 @@ struct List: AsyncParsableCommand {
         abstract: "List jobs: when each fires next, what became of its last date, what it does.",
         discussion: """
             Live jobs alone, scheduled or paused, those that fire next first; --all shows ended \
-            ones too, which are kept for 30 days. A terminal's lines are cut to its width.
+            ones too, which are kept for 30 days. A terminal's lines are cut to its width, and \
+            a narrow one has fewer columns.
 
             Examples:
               timerctl list
@@ -79,6 +80,10 @@ struct List: AsyncParsableCommand {
         // Whose they are is only worth a column where it differs.
         if columns == nil, Set(jobs.lazy.map(\.owner)).count > 1 { shown.insert(.owner, at: 1) }
         var table = Table(columns: shown.map(\.column))
+        // What somebody has asked for is cut, and not left out.
+        if columns == nil {
+            for (index, column) in shown.enumerated() { table.columns[index].rank = column.rank }
+        }
         table.rows = jobs.map { job in shown.map { $0.cell(job, dates) } }
         return table
     }

@@ -24,6 +24,17 @@ enum ListColumn: String, CaseIterable {
         }
     }
 
+    /// How soon the usual columns give way on a narrow terminal.
+    var rank: Int {
+        switch self {
+        case .command: 5
+        case .owner: 4
+        case .schedule: 3
+        case .last: 2
+        default: 0
+        }
+    }
+
     var column: Table.Column {
         switch self {
         case .id: .init(title: "ID", isRightAligned: true)

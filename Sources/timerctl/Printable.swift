@@ -43,6 +43,7 @@ enum Printable {
     /// The text cut to `columns`, with a mark of one column at its end, if it is wider.
     static func cut(_ text: String, to columns: Int, mark: String = "…") -> String {
         if width(text) <= columns { return text }
+        if columns < 1 { return "" }
         var room = columns - 1
         var result = ""
         for character in text {
@@ -53,9 +54,42 @@ enum Printable {
         return result + mark
     }
 
+    /// The text in lines of at most `columns`, broken at blanks where there are some; those after the first
+    /// begin with `indent` blanks.
+    ///
+    /// It must be free of control characters.
+    static func wrapped(_ text: String, to columns: Int, indent: Int = 0) -> [String] {
+        let columns = max(columns, 2)
+        if width(text) <= columns { return [text] }
+        let margin = indent < columns / 2 ? indent : 0
+        var lines: [String] = []
+        var line: [Character] = []
+        var filled = 0
+        // How much of the line stays if it is broken behind its last blank.
+        var blank: Int?
+        for character in text {
+            let size = width(character)
+            if filled + size > columns {
+                var rest = character == " " ? [] : blank.map { Array(line[$0...]) } ?? []
+                // What does not fit behind the margin either is broken where it is.
+                if margin + width(String(rest)) + size > columns { rest = [] }
+                let kept = line.dropLast(rest.count)
+                lines.append(String(kept.last == " " ? kept.dropLast() : kept))
+                line = Array(repeating: " ", count: margin) + rest
+                (filled, blank) = (margin + width(String(rest)), nil)
+                if rest.isEmpty, character == " " { continue }
+            }
+            line.append(character)
+            filled += size
+            if character == " ", line.contains(where: { $0 != " " }) { blank = line.count }
+        }
+        return lines + [String(line)]
+    }
+
     private static func width(_ character: Character) -> Int {
-        guard let first = character.unicodeScalars.first, !first.isASCII else { return 1 }
-        if isWide(first) || character.unicodeScalars.contains("\u{fe0f}") { return 2 }
+        let scalars = character.unicodeScalars
+        guard let first = scalars.first, !first.isASCII || scalars.count > 1 else { return 1 }
+        if isWide(first) || scalars.contains("\u{fe0f}") { return 2 }
         switch first.properties.generalCategory {
         case .nonspacingMark, .enclosingMark, .format: return 0
         default: return 1

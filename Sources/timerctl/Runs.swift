@@ -131,8 +131,10 @@ struct Runs: AsyncParsableCommand {
 
     static func table(of runs: [Run], isOfOneJob: Bool, dates: LocalDate) -> Table {
         var columns: [Table.Column] = [
-            .init(title: "RUN", isRightAligned: true), .init(title: "JOB", isRightAligned: true),
-            .init(title: "NAME", narrowest: 8), .init(title: "FIRE DATE"), .init(title: ""),
+            .init(title: "RUN", isRightAligned: true),
+            .init(title: "JOB", isRightAligned: true, rank: 3),
+            .init(title: "NAME", narrowest: 8), .init(title: "FIRE DATE", rank: 2),
+            .init(title: "", rank: 1),
             .init(title: "OUTCOME"),
         ]
         if isOfOneJob { columns.removeSubrange(1...2) }

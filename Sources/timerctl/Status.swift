@@ -23,11 +23,15 @@ struct Status: AsyncParsableCommand {
     func run() async throws {
         let answer = try await Daemon.ask(common, .status, for: StatusReply.self)
         if common.json { return try Output.write(answer.jsonLine) }
-        try Output.write(Self.text(of: answer.value, zone: .local))
+        try Output.write(Self.text(of: answer.value, zone: .local, for: .current))
     }
 
     /// Relative times are counted from the daemon's clock in the answer.
-    static func text(of status: StatusReply, zone: Zone) -> String {
+    static func text(
+        of status: StatusReply,
+        zone: Zone,
+        for terminal: Terminal = .plain
+    ) -> String {
         let dates = LocalDate(now: status.now, zone: zone)
         let age = RelativeTime.length(status.now - status.startedAt)
         let next = status.nextFireDate.map {
@@ -53,7 +57,9 @@ struct Status: AsyncParsableCommand {
         if status.version != timerdVersion {
             lines.append("timerctl is \(timerdVersion), another version")
         }
-        return lines.map { Printable.escaped($0) + "\n" }.joined()
+        return lines.flatMap { line in
+            Printable.wrapped(Printable.escaped(line), to: terminal.width ?? .max, indent: 10)
+        }.map { $0 + "\n" }.joined()
     }
 }
 

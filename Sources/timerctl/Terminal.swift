@@ -53,6 +53,7 @@ struct Terminal: Hashable {
     /// The parameter of the control sequence that selects it (ECMA-48, SGR).
     enum Style: Int {
         case bold = 1
+        case inverse = 7
         case dim = 2
         case red = 31
         case green = 32

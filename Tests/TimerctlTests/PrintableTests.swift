@@ -26,7 +26,8 @@ import Testing
         "Width counts the columns of a terminal",
         arguments: [
             ("", 0), ("abc", 3), ("Größe", 5), ("東京", 4), ("한국", 4), ("ｶﾅ", 2), ("ＡＢ", 4),
-            ("e\u{301}", 1), ("🙂", 2), ("❤\u{fe0f}", 2), ("👩\u{200d}💻", 2), ("…", 1),
+            ("e\u{301}", 1), ("🙂", 2), ("❤\u{fe0f}", 2), ("1\u{fe0f}\u{20e3}", 2),
+            ("👩\u{200d}💻", 2), ("…", 1),
         ]
     )
     func width(text: String, columns: Int) {
@@ -43,5 +44,21 @@ import Testing
     func cut(text: String, columns: Int, shown: String) {
         #expect(Printable.cut(text, to: columns) == shown)
         #expect(Printable.width(Printable.cut(text, to: columns)) <= columns)
+    }
+
+    @Test(
+        "A wrapped text is broken at blanks where it can be, and fits",
+        arguments: [
+            ("one two three", 20, ["one two three"]), ("one two three", 8, ["one two", "  three"]),
+            ("one two three", 7, ["one two", "  three"]),
+            ("abcdefghij", 4, ["abcd", "efgh", "ij"]), ("東京都内", 5, ["東京", "都内"]),
+            ("a 東京東京東京", 6, ["a 東京", "東京東", "京"]),
+        ]
+    )
+    func wrapped(text: String, columns: Int, lines: [String]) {
+        let shown = Printable.wrapped(text, to: columns, indent: 2)
+        #expect(shown.allSatisfy { Printable.width($0) <= columns })
+        #expect(shown.joined().filter { $0 != " " } == text.filter { $0 != " " })
+        if columns > 6 { #expect(shown == lines) }
     }
 }

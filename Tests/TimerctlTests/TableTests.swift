@@ -41,11 +41,34 @@ import Testing
         #expect(table(rows).text(for: .plain).contains("http://localhost/\n"))
     }
 
-    @Test("A terminal too narrow for the first columns keeps them whole")
-    func tooNarrow() {
-        let rows: [[Table.Cell]] = [["1", "a-name-of-thirty-characters-xx", "sleep 1000000000"]]
-        let text = table(rows).text(for: Terminal(width: 20, hasColour: false))
-        #expect(text.contains("a-name-of-thirty-characters-xx  sleep 10000…\n"))
+    @Test("No line is longer than the terminal, however narrow that is", arguments: 1...60)
+    func tooNarrow(width: Int) {
+        let rows: [[Table.Cell]] = [
+            ["1", "a-name-of-thirty-characters-xx", "sleep 1000000000"],
+            ["200", "e\u{301}東京 and more", "東京東京東京東京東京東京"],
+        ]
+        var table = table(rows)
+        table.columns[1].narrowest = 8
+        for isRanked in [false, true] {
+            if isRanked { table.columns[2].rank = 1 }
+            let lines = table.text(for: Terminal(width: width, hasColour: false)).split(
+                separator: "\n",
+                omittingEmptySubsequences: false
+            )
+            #expect(lines.count == 4, "a row is a line")
+            #expect(lines.allSatisfy { Printable.width(String($0)) <= width })
+        }
+    }
+
+    @Test("Where not all columns have room, those with the highest rank are left out first")
+    func rank() {
+        var table = table([["1", "heartbeat", "curl --fail"]])
+        table.columns[1].rank = 1
+        table.columns[2].rank = 2
+        let texts = [30, 20, 10].map { width in
+            table.text(for: Terminal(width: width, hasColour: false)).split(separator: "\n")[1]
+        }
+        #expect(texts == [" 1  heartbeat  curl --fail", " 1  heartbeat", "1"])
     }
 
     @Test("Colour takes no room and is there for a terminal alone")

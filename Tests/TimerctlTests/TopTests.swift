@@ -7,7 +7,7 @@ import TimerControl
 @testable import timerctl
 
 @Suite("Top") struct TopTests {
-    private static let status = StatusReply(
+    static let status = StatusReply(
         version: "1.2.3",
         pid: 42,
         startedAt: testNow - .seconds(7500),
@@ -41,10 +41,10 @@ import TimerControl
         return run
     }
 
-    private static let frame = TopFrame(
+    static let frame = TopFrame(
         status: status,
         runs: [
-            open(4, fire: 73, .waiting) { $0.waitsFor = .run },
+            open(4, fire: 73, .waiting) { ($0.waitsFor, $0.name) = (.run, "report") },
             open(5, fire: 72, .done) {
                 $0.id = RunID(rawValue: 12)
                 $0.attempt = 2
@@ -52,11 +52,11 @@ import TimerControl
             },
             open(5, fire: 72, .done) { $0.id = RunID(rawValue: 11) },
             open(3, fire: 71, .running) {
-                $0.id = RunID(rawValue: 10)
+                ($0.id, $0.name) = (RunID(rawValue: 10), "backup")
                 $0.startedAt = testNow - .seconds(5)
             },
             open(3, fire: 70, .running) {
-                $0.id = RunID(rawValue: 9)
+                ($0.id, $0.name) = (RunID(rawValue: 9), "backup")
                 $0.startedAt = testNow - .seconds(200)
             },
         ],
@@ -71,7 +71,6 @@ import TimerControl
                 }
             },
         ],
-        names: [JobID(rawValue: 3): "backup", JobID(rawValue: 4): "report"],
         dates: testDates
     )
 
@@ -125,14 +124,6 @@ import TimerControl
         #expect(frame.text(for: .plain).contains("\ntrouble: the disk is ^[full\n"))
     }
 
-    @Test(
-        "q, Ctrl-C and Ctrl-D end it, and a terminal that is gone",
-        arguments: [("q", true), ("\u{3}", true), ("\u{4}", true), ("", true), ("x\n", false)]
-    )
-    func keys(keys: String, isQuit: Bool) {
-        #expect(TerminalScreen.isQuit(Array(keys.utf8)) == isQuit)
-    }
-
     @Test("News are told once, but the end for good")
     func signals() async {
         let signals = TopSignals()
@@ -141,7 +132,10 @@ import TimerControl
         signals.tellOfEvent()
         signals.tell { $0.isOver = true }
         await signals.wait(.seconds(60))
-        #expect(signals.take(change: false).hasChanged)
+        signals.tell { $0.keys.append(.enter) }
+        let news = signals.take(change: false)
+        #expect(news.hasChanged && news.keys == [.enter])
+        #expect(signals.take(change: true).keys.isEmpty)
         #expect(signals.take(change: true).isOver)
         #expect(signals.take(change: true).isOver)
         await signals.wait(.milliseconds(1))

@@ -80,8 +80,10 @@ struct Agenda: AsyncParsableCommand {
     static func table(of lines: [AgendaLine], dates: LocalDate) -> Table {
         let hasMany = lines.contains { $0.many != nil }
         var columns: [Table.Column] = [
-            .init(title: "DATE"), .init(title: ""), .init(title: "JOB", isRightAligned: true),
-            .init(title: "NAME", narrowest: 8), .init(title: "TIMES"), .init(title: "COMMAND"),
+            .init(title: "DATE", rank: 3), .init(title: ""),
+            .init(title: "JOB", isRightAligned: true, rank: 1),
+            .init(title: "NAME", narrowest: 8), .init(title: "TIMES", rank: 4),
+            .init(title: "COMMAND", rank: 2),
         ]
         if !hasMany { columns.remove(at: 4) }
         var table = Table(columns: columns)

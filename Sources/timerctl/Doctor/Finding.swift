@@ -40,10 +40,24 @@ struct Finding: Hashable {
             case .warning: ("warning", .yellow)
             case .broken: ("BROKEN", .red)
             }
-        let head = terminal.styled(word.padded(to: 9), style)
-        let lines = "\(head)\(subject.padded(to: 13))\(Printable.escaped(text))\n"
-        guard let advice else { return lines }
-        return lines + "".padded(to: 22) + "-> \(Printable.escaped(advice))\n"
+        let columns = terminal.width ?? .max
+        let indent = min(22, columns / 4)
+        var lines = Printable.wrapped(
+            word.padded(to: 9) + subject.padded(to: 13) + Printable.escaped(text),
+            to: columns,
+            indent: indent
+        )
+        if lines[0].hasPrefix(word) {
+            lines[0] = terminal.styled(word, style) + lines[0].dropFirst(word.count)
+        }
+        if let advice {
+            lines += Printable.wrapped(
+                "".padded(to: indent) + "-> \(Printable.escaped(advice))",
+                to: columns,
+                indent: indent
+            )
+        }
+        return lines.map { $0 + "\n" }.joined()
     }
 
     var json: JSONValue {

@@ -2,6 +2,7 @@
 
 import Dispatch
 import Glibc
+import Locks
 
 /// A terminal in full-screen mode that reads keys one by one, until `close`.
 ///
@@ -9,47 +10,61 @@ import Glibc
 final class TerminalScreen {
     private let before: termios
     private let sources: [any DispatchSourceProtocol]
+    private var isOpen = false
+    /// What the screen shows, so that nothing is sent twice.
+    private var shown: [TopLine]?
 
-    /// Takes the terminal of this process; nil if standard input or output is no terminal.
+    /// For this process's terminal; nil if standard input or output is none.
     init?(_ signals: TopSignals) {
         var attributes = termios()
         guard isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, &attributes) == 0 else {
             return nil
         }
         before = attributes
-        // Ctrl-C and the like come as keys, so that the program can restore the terminal before it ends.
-        attributes.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG)
-        tcsetattr(STDIN_FILENO, TCSANOW, &attributes)
         let queue = DispatchQueue(label: "timerctl.top")
-        let keys = DispatchSource.makeReadSource(fileDescriptor: STDIN_FILENO, queue: queue)
-        keys.setEventHandler {
-            var bytes = [UInt8](repeating: 0, count: 64)
-            let count = read(STDIN_FILENO, &bytes, bytes.count)
-            if Self.isQuit(bytes.prefix(max(count, 0))) { signals.tell { $0.isOver = true } }
+        let keys = Self.keys(on: queue, signals)
+        let pipe = TopSignalPipe.source(
+            of: [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT],
+            on: queue
+        ) { number in
+            signals.tell { news in
+                switch number {
+                case SIGWINCH, SIGCONT: news.isRedrawn = true
+                case SIGTSTP: news.isSuspended = true
+                default: news.isOver = true
+                }
+            }
         }
-        let ends = [SIGINT, SIGTERM, SIGHUP].map { number in
-            Self.source(of: number, queue) { signals.tell { $0.isOver = true } }
-        }
-        let resize = Self.source(of: SIGWINCH, queue) { signals.tell() }
-        sources = [keys, resize] + ends
-        for source in sources { source.resume() }
+        guard let pipe else { return nil }
+        sources = [keys, pipe]
     }
 
-    /// Whether the keys ask for the end: q, Ctrl-C, Ctrl-D; or no keys, which means that the terminal is
-    /// gone.
-    static func isQuit(_ keys: some Collection<UInt8>) -> Bool {
-        keys.isEmpty || keys.contains { [UInt8(ascii: "q"), UInt8(ascii: "Q"), 3, 4].contains($0) }
-    }
-
-    private static func source(
-        of number: Int32,
-        _ queue: DispatchQueue,
-        _ body: @escaping @Sendable () -> Void
+    /// Reads keys; an Escape by itself is one if nothing follows it for a moment.
+    private static func keys(
+        on queue: DispatchQueue,
+        _ signals: TopSignals
     ) -> any DispatchSourceProtocol {
-        // Ignored, as it would else end the program before the source sees it.
-        signal(number, SIG_IGN)
-        let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-        source.setEventHandler(handler: DispatchWorkItem(block: body))
+        let reader = Locked((keys: TopKeyReader(), reads: 0))
+        let source = DispatchSource.makeReadSource(fileDescriptor: STDIN_FILENO, queue: queue)
+        source.setEventHandler {
+            var bytes = [UInt8](repeating: 0, count: 1024)
+            let count = read(STDIN_FILENO, &bytes, bytes.count)
+            if count < 0, errno == EINTR || errno == EAGAIN { return }
+            // The terminal is gone.
+            guard count > 0 else { return signals.tell { $0.isOver = true } }
+            let (keys, isPart, number) = reader.withLock { reader in
+                reader.reads += 1
+                let keys = reader.keys.read(bytes.prefix(count))
+                return (keys, !reader.keys.rest.isEmpty, reader.reads)
+            }
+            if !keys.isEmpty { signals.tell { $0.keys += keys } }
+            guard isPart else { return }
+            queue.asyncAfter(deadline: .now() + .milliseconds(50)) {
+                let keys = reader.withLock { $0.reads == number ? $0.keys.finish() : [] }
+                if !keys.isEmpty { signals.tell { $0.keys += keys } }
+            }
+        }
+        source.resume()
         return source
     }
 
@@ -60,23 +75,57 @@ final class TerminalScreen {
         return isKnown ? Int(size.ws_row) : 24
     }
 
-    /// Switches to the alternate screen, without a cursor.
-    func open() throws(Failure) { try Output.write("\u{1b}[?1049h\u{1b}[?25l") }
-
-    /// Shows `text` from the top, in place of what was there.
-    func show(_ text: String) throws(Failure) {
-        // Clears to the end of each line and of the screen instead of all at first, so that nothing flickers.
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        let body = lines.dropLast().map { "\($0)\u{1b}[K" }.joined(separator: "\r\n")
-        try Output.write("\u{1b}[H\(body)\u{1b}[J")
+    /// Takes the terminal: the alternate screen, no cursor, keys as they come.
+    func open() throws(Failure) {
+        var attributes = before
+        // Ctrl-C and the like come as keys, so that the program can restore the terminal before it ends.
+        attributes.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG | IEXTEN)
+        // Ctrl-S would stop the screen.
+        attributes.c_iflag &= ~tcflag_t(IXON)
+        tcsetattr(STDIN_FILENO, TCSANOW, &attributes)
+        isOpen = true
+        shown = nil
+        try Output.write("\u{1b}[?1049h\u{1b}[?25l")
     }
 
-    /// Restores the terminal.
+    /// Shows lines from the top in place of what was there; draws all of them if `isWhole`.
+    func show(_ lines: [TopLine], width: Int, isWhole: Bool) throws(Failure) {
+        let old = isWhole || shown?.count != lines.count ? nil : shown
+        guard old != lines else { return }
+        var text = isWhole ? "\u{1b}[2J" : ""
+        for (index, line) in lines.enumerated() where old?[index] != line {
+            text += "\u{1b}[\(index + 1);1H\(line.text)"
+            // Behind a line that fills the width, the rest of it would be its last character.
+            if line.width < width { text += "\u{1b}[K" }
+        }
+        shown = lines
+        try Output.write(text)
+    }
+
+    /// Gives the terminal back as it was.
     func close() {
-        for source in sources { source.cancel() }
+        guard isOpen else { return }
+        isOpen = false
         // try?: a terminal that is gone needs no restoring.
         try? Output.write("\u{1b}[?25h\u{1b}[?1049l")
         var attributes = before
         tcsetattr(STDIN_FILENO, TCSANOW, &attributes)
     }
+
+    /// Stops this process, and with `isGroup` those that it is in a pipe with, as Ctrl-Z does.
+    ///
+    /// The terminal is given back before; it is to be opened once the process goes on.
+    func stop(isGroup: Bool) {
+        close()
+        signal(SIGTSTP, SIG_DFL)
+        kill(isGroup ? 0 : getpid(), SIGTSTP)
+    }
+
+    /// Takes the terminal again after the process was stopped.
+    func reopen() throws(Failure) {
+        TopSignalPipe.handle(SIGTSTP)
+        try open()
+    }
+
+    deinit { for source in sources { source.cancel() } }
 }

@@ -8,11 +8,18 @@ import TimerControl
 struct Top: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "top",
-        abstract: "Watch what runs, what waits, what is late and what comes next.",
+        abstract: "Watch what runs, comes and has failed, and act on it.",
         discussion: """
+            On a terminal: arrows, or j and k, mark a job or a run; tab, or 1, 2 and 3, switches \
+            between what runs, what comes and what has failed lately; / shows only what has a text \
+            in its name or tags; enter opens the job, with its last runs and output, and esc goes \
+            back. f fires, p pauses or resumes, s skips the next date, x kills the run, d \
+            invalidates, u undoes that; ? shows all keys, and q ends it. The last line says what \
+            was done, or the daemon's refusal. To kill and to invalidate ask first.
+
             It is drawn anew when something happens, and once a second while something runs or is \
-            about to; q ends it. Where standard input or output is no terminal, it is printed once. \
-            --json prints one object, once.
+            about to. Where standard input or output is no terminal, it is printed once. --json \
+            prints one object, once.
 
             Examples:
               timerctl top
@@ -23,89 +30,37 @@ struct Top: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    /// The shortest time between two requests to the daemon, however many events come.
-    private static let fetchInterval = Duration.milliseconds(250)
     /// How many rows are asked for: more than a screen has.
-    private static let rows = 200
+    static let rows = 200
 
     func run() async throws {
         let daemon = try await Daemon.connect(common)
         if common.json { return try await printJSON(daemon) }
         let signals = TopSignals()
         guard let screen = TerminalScreen(signals) else {
-            var names: [JobID: String?] = [:]
-            let frame = try await Self.frame(daemon, names: &names)
+            let frame = try await Self.frame(daemon)
             return try Output.write(frame.text(for: .current))
         }
-        defer { screen.close() }
-        let watching = Task { await Self.watch(daemon, signals) }
-        defer { watching.cancel() }
+        // One that refuses, or does not answer, is said before the screen is taken.
+        _ = try await daemon.ask(.status, for: StatusReply.self)
+        let link = TopLink(daemon: daemon, socket: common.socketPath, signals)
+        let watching = Task { await link.watch() }
+        defer {
+            watching.cancel()
+            screen.close()
+        }
         try screen.open()
-        try await draw(on: screen, daemon, signals)
-        await daemon.client.close()
+        var session = TopSession(screen: screen, link: link, signals: signals)
+        try await session.run()
+        screen.close()
+        await link.close()
     }
 
-    private func draw(
-        on screen: TerminalScreen,
-        _ daemon: Daemon,
-        _ signals: TopSignals
-    ) async throws {
-        var names: [JobID: String?] = [:]
-        var frame: TopFrame?
-        var fetched: ContinuousClock.Instant?
-        while true {
-            let isTime = fetched.map { .now - $0 >= Self.fetchInterval } ?? true
-            let news = signals.take(change: isTime)
-            if let failure = news.failure { throw failure }
-            if news.isOver { return }
-            guard !news.hasChanged || isTime else {
-                await signals.wait(Self.fetchInterval)
-                continue
-            }
-            if news.hasChanged {
-                frame = try await Self.frame(daemon, names: &names)
-                fetched = .now
-            }
-            guard var shown = frame else { continue }
-            shown.dates.now = .now
-            // One line is left for the keys.
-            let height = screen.height
-            let text = shown.text(for: .current, height: height - 1)
-            let blank = max(height - 1 - text.count { $0 == "\n" }, 0)
-            try screen.show(text + String(repeating: "\n", count: blank) + "q quits\n")
-            await signals.wait(.seconds(shown.isTicking ? 1 : 30))
-        }
-    }
-
-    /// Passes each event on to `signals`, until there are no more.
-    private static func watch(_ daemon: Daemon, _ signals: TopSignals) async {
-        do {
-            try await daemon.client.subscribe()
-            for try await _ in daemon.client.events { signals.tellOfEvent() }
-            signals.tell { $0.isOver = true }
-        } catch {
-            signals.tell { $0.failure = Failure(answering: error) }
-        }
-    }
-
-    /// Asks for all that a frame shows; `names` holds the names of jobs that were asked for before.
-    private static func frame(
-        _ daemon: Daemon,
-        names: inout [JobID: String?]
-    ) async throws -> TopFrame {
-        let status = try await daemon.ask(.status, for: StatusReply.self).value
-        let runs = try await daemon.runs(openRuns, atMost: rows).page.runs
-        let jobs = try await daemon.jobs(nextJobs, atMost: rows)
-        for job in jobs { names[job.id] = job.definition.name }
-        for id in Set(runs.map(\.job)) where names[id] == nil {
-            let job = try await daemon.ask(.getJob(.id(id)), for: JobReply.self).value.job
-            names[id] = .some(job.definition.name)
-        }
-        return TopFrame(
-            status: status,
-            runs: runs,
-            jobs: jobs.filter { $0.state == .scheduled && $0.nextFire != nil },
-            names: names.compactMapValues { $0 },
+    private static func frame(_ daemon: Daemon) async throws -> TopFrame {
+        TopFrame(
+            status: try await daemon.ask(.status, for: StatusReply.self).value,
+            runs: try await daemon.runs(openRuns, atMost: rows).page.runs,
+            jobs: try await daemon.jobs(nextJobs, atMost: rows),
             dates: LocalDate(now: .now, zone: .local)
         )
     }
@@ -123,14 +78,14 @@ struct Top: AsyncParsableCommand {
         try Output.write(JSONValue.object(frame).jsonText + "\n")
     }
 
-    private static var openRuns: ListRuns {
+    static var openRuns: ListRuns {
         var request = ListRuns()
         request.open = true
         request.limit = rows
         return request
     }
 
-    private static var nextJobs: ListJobs {
+    static var nextJobs: ListJobs {
         var request = ListJobs()
         request.order = .nextFire
         request.last = true

@@ -10,14 +10,15 @@ struct TopFrame {
     var runs: [Run]
     /// The jobs that fire next, soonest first, with their last results.
     var jobs: [Job]
-    /// The names of the jobs of `runs`; jobs without a name are missing.
-    var names: [JobID: String]
     var dates: LocalDate
 
     /// Whether something on it changes each second without an event.
     var isTicking: Bool {
         let soon = dates.now + .seconds(120)
-        return !runs.isEmpty || jobs.contains { $0.nextFire.map { $0 < soon } ?? false }
+        return !runs.isEmpty
+            || jobs.contains {
+                $0.state == .scheduled && $0.nextFire.map { $0 < soon } ?? false
+            }
     }
 
     /// The lines, each with its newline; no more than `height`.
@@ -35,7 +36,8 @@ struct TopFrame {
         return lines.map { $0 + "\n" }.joined() + rows + more.map { $0 + "\n" }.joined()
     }
 
-    private var header: [String] {
+    /// Two lines or three about the daemon.
+    var header: [String] {
         let now = dates.dayAndTime(dates.now).dropFirst(11).prefix(8)
         let up = RelativeTime.length(dates.now - status.startedAt)
         let running = entries.count { $0.kind == .running }
@@ -53,7 +55,7 @@ struct TopFrame {
 
     // MARK: - The table
 
-    private enum Kind: String {
+    enum Kind: String {
         case running, waiting, late, next
 
         var style: Terminal.Style? {
@@ -66,21 +68,34 @@ struct TopFrame {
         }
     }
 
-    private struct Entry {
+    struct Entry {
         var kind: Kind
         var job: JobID
         var name: String?
         var time: String
         var what: String
+        /// Of one that runs or waits.
+        var fire: FireID?
+        var run: RunID?
+        var tags: [String] = []
+
+        /// Its line in the table.
+        var cells: [Table.Cell] {
+            [
+                .init(kind.rawValue, kind.style), "\(job)", .init(name ?? "-"), .init(time),
+                .init(what),
+            ]
+        }
     }
 
     /// What runs, the longest first; what waits; what is late; what is next.
-    private var entries: [Entry] {
+    var entries: [Entry] {
         var seen: Set<FireID> = []
         let open = runs.filter { seen.insert($0.fire).inserted }
         let running = open.filter { $0.state == .running }
             .sorted { ($0.startedAt ?? dates.now, $0.fire) < ($1.startedAt ?? dates.now, $1.fire) }
         let waiting = open.filter { $0.state != .running }.sorted { $0.fire < $1.fire }
+        let jobs = jobs.filter { $0.state == .scheduled && $0.nextFire != nil }
         let isLate = { (job: Job) in
             job.nextFire.map { dates.now - $0 >= .seconds(1) } ?? false
         }
@@ -99,9 +114,11 @@ struct TopFrame {
         return Entry(
             kind: kind,
             job: run.job,
-            name: names[run.job],
+            name: run.name,
             time: "for \(RelativeTime.length(dates.now - (since ?? dates.now)))",
-            what: words.joined(separator: ", ")
+            what: words.joined(separator: ", "),
+            fire: run.fire,
+            run: run.id
         )
     }
 
@@ -125,21 +142,15 @@ struct TopFrame {
             job: job.id,
             name: job.definition.name,
             time: job.nextFire.map { dates.distance($0) } ?? "-",
-            what: words.compactMap(\.self).joined(separator: "; ")
+            what: words.compactMap(\.self).joined(separator: "; "),
+            tags: job.definition.tags ?? []
         )
     }
 
-    private var table: Table {
-        var table = Table(columns: [
-            .init(title: "STATE"), .init(title: "JOB", isRightAligned: true),
-            .init(title: "NAME", narrowest: 8), .init(title: "TIME"), .init(title: ""),
-        ])
-        table.rows = entries.map { entry in
-            [
-                .init(entry.kind.rawValue, entry.kind.style), "\(entry.job)",
-                .init(entry.name ?? "-"), .init(entry.time), .init(entry.what),
-            ]
-        }
-        return table
-    }
+    private var table: Table { Table(columns: Self.columns, rows: entries.map(\.cells)) }
+
+    static let columns: [Table.Column] = [
+        .init(title: "STATE", rank: 1), .init(title: "JOB", isRightAligned: true, rank: 2),
+        .init(title: "NAME", narrowest: 8), .init(title: "TIME"), .init(title: "", rank: 3),
+    ]
 }

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// One job as `show` tells of it, and the end of what one of its runs wrote.
+struct TopPage {
+    var job: JobID
+    var name: String?
+    /// The run that the page was opened for; nil for the newest.
+    var run: RunID?
+    private(set) var content: Content?
+    /// Whether what the run writes comes as it writes it.
+    var isFollowing = false
+    private(set) var firstLine = 0
+    /// How many lines there were at the last picture.
+    private var count = 0
+    private var output = Output()
+
+    /// What the daemon answered.
+    struct Content {
+        var job: Job
+        /// Newest first.
+        var runs: [Run]
+        var groups: StatusReply.ControlGroups?
+        /// Of the page's run; nil where it has none.
+        var output: OutputReply?
+    }
+
+    /// The ends of both streams.
+    private struct Output {
+        var run: RunID?
+        var reader = OutputReader()
+        var stdout: [UInt8] = []
+        var stderr: [UInt8] = []
+        var isRunning = false
+    }
+
+    /// As much of each stream as the daemon keeps.
+    private static let mostBytes = 65_536
+
+    init(job: JobID, name: String?, run: RunID?) {
+        (self.job, self.name, self.run) = (job, name, run)
+    }
+
+    var title: String { TopRow.title(job, name) }
+    /// The run whose output is shown.
+    var shownRun: RunID? { output.run ?? run }
+    /// Up to where its output is here.
+    var position: OutputPosition { output.reader.position }
+
+    /// The run that is shown, if it is in progress.
+    var runningRun: RunID? {
+        let running = content?.runs.filter { $0.state == .running && $0.id != nil } ?? []
+        return running.first { $0.id == shownRun }?.id
+    }
+
+    // MARK: - Answers
+
+    mutating func take(_ new: Content) -> [TopModel.Request] {
+        guard new.job.id == job else { return [] }
+        content = new
+        name = new.job.definition.name
+        guard let reply = new.output else { return [] }
+        // What is followed comes by itself.
+        if isFollowing, output.run == reply.run { return [] }
+        output = Output(run: reply.run)
+        take(reply)
+        return isFollowing ? [.follow(reply.run, position)] : []
+    }
+
+    mutating func take(_ reply: OutputReply) {
+        guard output.run == reply.run else { return }
+        _ = output.reader.read(reply)
+        output.stdout = Array((output.stdout + reply.stdout.bytes).suffix(Self.mostBytes))
+        output.stderr = Array((output.stderr + reply.stderr.bytes).suffix(Self.mostBytes))
+        output.isRunning = reply.running
+        if !reply.running { isFollowing = false }
+    }
+
+    /// What is asked for after the daemon was away.
+    func reopened() -> [TopModel.Request] {
+        let follow = isFollowing ? shownRun.map { TopModel.Request.follow($0, position) } : nil
+        return [.open(job, run)] + [follow].compactMap(\.self)
+    }
+
+    // MARK: - Lines
+
+    mutating func scroll(by lines: Int, room: Int) {
+        firstLine = min(max(0, firstLine + min(lines, count)), max(0, count - room))
+    }
+
+    /// The lines in a window of `room`.
+    mutating func window(_ dates: LocalDate, width: Int, room: Int) -> [String] {
+        let lines = lines(dates, width: width)
+        let wasAtEnd = isFollowing
+        count = lines.count
+        let last = max(0, count - room)
+        firstLine = wasAtEnd ? last : min(firstLine, last)
+        return Array(lines[firstLine..<min(count, firstLine + room)])
+    }
+
+    private func lines(_ dates: LocalDate, width: Int) -> [String] {
+        guard let content else { return ["", "asking for \(title) …"] }
+        let shown = JobPage(
+            job: content.job,
+            runs: content.runs,
+            dates: dates,
+            groups: content.groups
+        )
+        let text = shown.text(for: .plain).split(separator: "\n", omittingEmptySubsequences: false)
+        var lines = text.flatMap { Printable.wrapped(String($0), to: width, indent: 4) }
+        guard let run = output.run else { return lines }
+        for (name, bytes) in [("output", output.stdout), ("standard error", output.stderr)] {
+            let end = Self.lines(of: bytes)
+            if end.isEmpty, name != "output" { continue }
+            lines.append("\(name) of run \(run)" + (output.isRunning ? ", in progress" : ""))
+            lines += (end.isEmpty ? ["(none)"] : end).flatMap {
+                Printable.wrapped("  " + $0, to: width, indent: 2)
+            }
+            lines.append("")
+        }
+        return lines
+    }
+
+    /// Lines that are harmless for a terminal.
+    private static func lines(of bytes: [UInt8]) -> [String] {
+        var lines = bytes.split(separator: 0x0a, omittingEmptySubsequences: false)
+        if lines.last?.isEmpty == true { lines.removeLast() }
+        return lines.map { line in
+            let line = line.last == 0x0d ? line.dropLast() : line
+            let text = String(decoding: line, as: UTF8.self).replacing("\t", with: "    ")
+            return Printable.escaped(text)
+        }
+    }
+}

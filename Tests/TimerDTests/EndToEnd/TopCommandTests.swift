@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+
+@testable import TimerD
+
+/// The real `top` on a terminal, with a real daemon.
+@Suite("top on a terminal", .timeLimit(.minutes(2)), .enabled(if: Shell.has("setsid")))
+struct TopCommandTests {
+    private static func top(
+        _ daemon: DaemonProcess,
+        columns: Int = 80,
+        lines: Int = 24,
+        environment: [String: String] = [:]
+    ) throws -> TerminalPeer {
+        try TerminalPeer(
+            [DaemonProcess.programs + "/timerctl", "top", "--socket", daemon.socket],
+            columns: columns,
+            lines: lines,
+            environment: environment
+        )
+    }
+
+    @Test("Keys mark, fire, pause, kill, invalidate and undo, and the last line says so")
+    func actions() async throws {
+        try await DaemonProcess.with { daemon in
+            for name in ["alpha", "beta"] {
+                try await daemon.timerctl(
+                    "add",
+                    "--every",
+                    "1h",
+                    "--name",
+                    name,
+                    "--tag",
+                    "t-\(name)",
+                    "--shell",
+                    "printf 'begun\\n\\033[2Jx\\n'; exec sleep 1000"
+                )
+            }
+            let top = try Self.top(daemon)
+            #expect(await top.shows("[2 coming 1/2]"))
+            top.type("jp")
+            #expect(await top.shows("job 2 (beta): paused"))
+            #expect(await top.shows("> paused"))
+            top.type("p")
+            #expect(await top.shows("job 2 (beta): "))
+            top.type("s")
+            #expect(await top.shows("the next date is dropped"))
+            top.type("/t-alp")
+            #expect(await top.shows("/t-alp 1 running 0 [2 coming 1/1]"))
+            top.type("\r")
+            top.type("f")
+            #expect(await top.shows("job 1 (alpha): fired, fire"))
+            top.type("\u{1b}")
+            #expect(await top.shows("[2 coming 1/2]"))
+            top.type("1")
+            #expect(await top.shows("[1 running"))
+            #expect(await top.shows("running"))
+            top.type("j\r")
+            #expect(await top.shows("last fires"))
+            top.type("G")
+            #expect(await top.shows("^[[2Jx"))
+            top.type("\u{1b}")
+            #expect(await top.shows("[1 running 1/1]"))
+            top.type("x")
+            #expect(await top.shows("of job 1 'alpha'? y/n"))
+            top.type("y")
+            #expect(await top.shows("of job 1: ending"))
+            #expect(await top.shows("[1 running 0]"))
+            top.type("3")
+            #expect(await top.shows("[3 failed"))
+            top.type("2")
+            #expect(await top.shows("[2 coming"))
+            top.type("gd")
+            #expect(await top.shows("invalidate job"))
+            top.type("y")
+            #expect(await top.shows("invalidated; u undoes it"))
+            #expect(await top.shows("[2 coming 1]"))
+            top.type("d")
+            #expect(await top.shows("what was marked has gone"))
+            top.type("u")
+            #expect(await top.waits { top.lines.contains { $0.contains("coming 1/2") } })
+            // The daemon's refusal comes in its own words.
+            #expect(try await daemon.timerctl("list").output.contains("beta"))
+            top.type("u")
+            let refusal = try await daemon.timerctl("undo").errors
+            let words = refusal.dropFirst("timerctl: ".count).prefix(40)
+            #expect(await top.shows(String(words)), "\(refusal)")
+            top.type("q")
+            #expect(await top.end() == 0)
+            #expect(top.isRestored)
+        }
+    }
+
+    @Test("What a run writes is shown as it writes it")
+    func following() async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = daemon.folder + "/gate"
+            try await daemon.timerctl(
+                "add",
+                "--every",
+                "1h",
+                "--name",
+                "slow",
+                "--shell",
+                "echo first; mkfifo \(gate); read x <\(gate); echo then $x; exec sleep 1000"
+            )
+            let top = try Self.top(daemon)
+            #expect(await top.shows("slow"))
+            try await daemon.timerctl("fire", "slow")
+            #expect(await top.shows("1 running 1"))
+            top.type("1")
+            #expect(await top.shows("[1 running"))
+            top.type("j\r")
+            #expect(await top.shows("first"))
+            top.type("f")
+            #expect(await top.waits { access(gate, F_OK) == 0 })
+            try "this\n".write(toFile: gate, atomically: false, encoding: .utf8)
+            #expect(await top.shows("then this"))
+            top.type("q")
+            #expect(await top.end() == 0)
+            #expect(top.isRestored)
+        }
+    }
+
+    @Test(
+        "Every way out restores the terminal",
+        arguments: [SIGTERM, SIGHUP, SIGINT, SIGQUIT]
+    )
+    func ends(signal: Int32) async throws {
+        try await DaemonProcess.with { daemon in
+            let top = try Self.top(daemon)
+            #expect(await top.shows("[2 coming"))
+            #expect(!top.isRestored)
+            kill(top.pid, signal)
+            #expect(await top.end() == 0)
+            #expect(await top.waits { top.isRestored })
+        }
+    }
+
+    @Test("SIGTSTP gives the terminal back while it is stopped, and SIGCONT takes it again")
+    func stops() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--name", "alpha", "--event")
+            let top = try Self.top(daemon)
+            #expect(await top.shows("alpha"))
+            // Whoever has no shell above it is not stopped by Ctrl-Z (setpgid(2), orphaned groups): SIGSTOP is as
+            // good for what comes after.
+            kill(top.pid, SIGTSTP)
+            _ = await top.waits { top.raw.contains("\u{1b}[?1049l") }
+            #expect(top.raw.contains("\u{1b}[?1049l"))
+            kill(top.pid, SIGCONT)
+            #expect(
+                await top.waits { !top.isRestored && top.lines.contains { $0.contains("alpha") } }
+            )
+            kill(top.pid, SIGSTOP)
+            #expect(await top.waits { top.state == "T" })
+            kill(top.pid, SIGCONT)
+            let count = top.raw.count
+            #expect(await top.waits { top.raw.count > count })
+            top.type("q")
+            #expect(await top.end() == 0)
+            #expect(top.isRestored)
+        }
+    }
+
+    @Test(
+        "A screen of 40 columns and 10 lines has no longer line, without colour; another size is drawn"
+    )
+    func sizes() async throws {
+        try await DaemonProcess.with { daemon in
+            for number in 1...15 {
+                try await daemon.timerctl(
+                    "add",
+                    "--every",
+                    "\(number)h",
+                    "--name",
+                    "a-long-name-of-a-job-\(number)",
+                    "--event"
+                )
+            }
+            let top = try Self.top(
+                daemon,
+                columns: 40,
+                lines: 10,
+                environment: ["NO_COLOR": "1"]
+            )
+            #expect(await top.shows("[2 coming 1/15]"))
+            #expect(top.lines.count <= 10 && top.lines.allSatisfy { $0.count <= 40 })
+            top.type("G")
+            #expect(await top.shows("[2 coming 15/15]"))
+            #expect(await top.waits { top.lines.contains { $0.hasPrefix("> ") } })
+            #expect(top.raw.firstMatch(of: /\u{1b}\[\d+m/) == nil)
+            top.resize(columns: 100, lines: 30)
+            #expect(await top.shows("every 15h"))
+            top.type("\u{3}")
+            #expect(await top.end() == 0)
+            #expect(top.isRestored)
+        }
+    }
+
+    @Test("A daemon that goes away is said, and found again by itself")
+    func lost() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--name", "alpha", "--event")
+            let top = try Self.top(daemon)
+            #expect(await top.shows("alpha"))
+            await daemon.end(SIGKILL)
+            #expect(await top.shows("no daemon, trying again"))
+            top.type("f")
+            #expect(await top.shows("there is no daemon; nothing was done"))
+            try await daemon.start()
+            try await daemon.timerctl("add", "--every", "1h", "--name", "beta", "--event")
+            #expect(await top.shows("beta"))
+            #expect(!top.lines.contains { $0.contains("trying again") })
+            top.type("jjf")
+            #expect(await top.shows("fired, fire"))
+            top.type("q")
+            #expect(await top.end() == 0)
+        }
+    }
+}
