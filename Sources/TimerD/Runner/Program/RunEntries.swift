@@ -37,7 +37,7 @@ struct RunEntry: Sendable {
 
     /// One that the runner knows, and nobody has taken up.
     init(known: KnownRun) {
-        output = RunOutput()
+        output = RunOutput(limit: known.outputKept)
         isOrdered = true
         self.known = known
     }

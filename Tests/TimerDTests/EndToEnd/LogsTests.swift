@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// `timerctl logs`, the real one: order, dates, and what is left of much output.
+@Suite("logs", .timeLimit(.minutes(2)))
+struct LogsTests {
+    /// A command that writes to its streams in turn, each time when the test says so.
+    private struct Turns {
+        let gates: [FileGate]
+        let daemon: DaemonProcess
+
+        init(_ daemon: DaemonProcess) {
+            self.daemon = daemon
+            gates = (0..<3).map { FileGate(daemon, "gate\($0)") }
+        }
+
+        var script: String {
+            "echo one; \(gates[0].wait); echo oops >&2; \(gates[1].wait); echo two; "
+                + "\(gates[2].wait); printf end >&2"
+        }
+
+        /// Opens a gate once so many pieces have come.
+        func open(_ number: Int) async throws {
+            while try await daemon.chunks().count <= number {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            gates[number].open()
+        }
+    }
+
+    /// What each line of `logs -t` says behind its date.
+    private func words(_ text: String) throws -> [String] {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+        let dates = try lines.map { line in
+            let date = String(line.prefix(23))
+            try #require(
+                date.wholeMatch(of: /20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d\d\d/) != nil,
+                "\(line)"
+            )
+            return date
+        }
+        #expect(dates == dates.sorted())
+        return lines.map { String($0.dropFirst(24)) }
+    }
+
+    @Test("Both streams are told in the order in which they were written, with -t the date and the stream of each line")
+    func order() async throws {
+        try await DaemonProcess.with { daemon in
+            let turns = Turns(daemon)
+            try await daemon.timerctl("add", "--in", "1ms", "--", "sh", "-c", turns.script)
+            for number in 0..<3 { try await turns.open(number) }
+            _ = try await daemon.finishedRun("1")
+            let stamped = try await daemon.timerctl("logs", "-t", "1")
+            #expect(try words(stamped.output) == ["out one", "err oops", "out two", "err end"])
+            #expect(stamped.errors == "")
+            let errors = try await daemon.timerctl("logs", "--timestamps", "--stderr", "1")
+            #expect(try words(errors.output) == ["err oops", "err end"])
+            let plain = try await daemon.timerctl("logs", "1")
+            #expect(plain.output == "one\ntwo\n")
+            #expect(plain.errors == "oops\nend")
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket])
+            #expect(try await shell("timerctl logs 1 2>&1").output == "one\noops\ntwo\nend")
+            let chunks = try await daemon.chunks()
+            #expect(chunks.map(\.offset) == [0, 0, 4, 5])
+            #expect(chunks.map(\.stream) == [.stdout, .stderr, .stdout, .stderr])
+        }
+    }
+
+    @Test("A daemon that was killed in between knows order and dates of all of it")
+    func killed() async throws {
+        try await DaemonProcess.with { daemon in
+            let turns = Turns(daemon)
+            try await daemon.timerctl("add", "--in", "1ms", "--", "sh", "-c", turns.script)
+            try await turns.open(0)
+            while try await daemon.chunks().count < 2 {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            let before = try await daemon.chunks()
+            await daemon.end(SIGKILL)
+            turns.gates[1].open()
+            try await daemon.start()
+            try await turns.open(2)
+            _ = try await daemon.finishedRun("1")
+            let stamped = try await daemon.timerctl("logs", "-t", "1")
+            #expect(try words(stamped.output) == ["out one", "err oops", "out two", "err end"])
+            #expect(try await daemon.chunks().prefix(2) == before[...])
+        }
+    }
+
+    @Test("Of a flood the beginning and the end are kept, whole lines of them, and it is said how much lies between")
+    func flood() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "1ms", "--", "seq", "100000", "199999")
+            _ = try await daemon.finishedRun("1")
+            let logs = try await daemon.timerctl("logs", "1")
+            let lines = logs.output.split(separator: "\n")
+            #expect(lines.first == "100000")
+            #expect(lines.last == "199999")
+            #expect(lines.allSatisfy { $0.count == 6 })
+            let words = logs.errors.split(separator: " ")
+            let left = words.compactMap { Int($0) }.first ?? 0
+            #expect(logs.output.utf8.count + left == 700_000)
+            #expect(logs.output.utf8.count > 65_536 - 14)
+            #expect(logs.errors == "timerctl: \(left) bytes are left out of standard output here\n")
+            let reply = try await daemon.json("logs", "1", "--json").decoded(as: OutputReply.self)
+            #expect(reply.stdout == OutputReply.Total(bytes: 700_000, dropped: Int64(left)))
+            let stamped = try await daemon.timerctl("logs", "-t", "1")
+            #expect(try self.words(stamped.output).contains("out [\(left) bytes are left out]"))
+        }
+    }
+}
+
+extension DaemonProcess {
+    /// All that is known of the output of run 1; nothing before it has begun.
+    fileprivate func chunks() async throws -> [OutputReply.Chunk] {
+        let logs = try await timerctl("logs", "--run", "1", "--json")
+        guard logs.status == 0 else { return [] }
+        return try logs.output.split(separator: "\n").flatMap {
+            try JSONValue(parsing: Array($0.utf8)).decoded(as: OutputReply.self).chunks
+        }
+    }
+}
