@@ -64,6 +64,11 @@ package struct CapturedOutput: Sendable, Hashable {
         self.stderrDropped = stderrDropped
     }
 
+    /// How much it was, and nothing of it.
+    package var withoutBytes: Self {
+        Self(stdoutDropped: total(of: .stdout), stderrDropped: total(of: .stderr))
+    }
+
     /// How many bytes the run has written to a stream.
     package func total(of stream: StandardStream) -> Int {
         switch stream {

@@ -117,7 +117,8 @@ struct Logs: AsyncParsableCommand {
             }
             first = first ?? last
             // Of a run that writes on and on, what it had written.
-        } while follow ? last.running || last.more == true : first.map { !reader.isBehind($0) } == true
+        } while follow
+            ? last.running || last.more == true : first.map { !reader.isBehind($0) } == true
         if timestamps { try Output.write(lines.end(), toError: false) }
         if last.running { return nil }
         let reply = try await daemon.ask(.getRun(RunReference(id: run)), for: RunReply.self)

@@ -62,7 +62,9 @@ import TimerControl
         #expect(reader.position == OutputPosition(stdout: 31, stderr: 9))
     }
 
-    @Test("As lines, each has the date of its first byte and its stream, and half a line waits for the rest")
+    @Test(
+        "As lines, each has the date of its first byte and its stream, and half a line waits for the rest"
+    )
     func lines() throws {
         let zone = try Zone(named: "Europe/Berlin")
         var lines = OutputLines(dates: LocalDate(now: Timestamp(microseconds: 0), zone: zone))
@@ -72,7 +74,10 @@ import TimerControl
         }
         #expect(take(.stdout, "a\nb", 1) == "1970-01-01 01:00:00.001 out a\n")
         #expect(take(.stderr, "x\n", 2) == "1970-01-01 01:00:00.002 err x\n")
-        #expect(take(.stdout, "c\n\n", 3).split(separator: "\n").first == "1970-01-01 01:00:00.001 out bc")
+        #expect(
+            take(.stdout, "c\n\n", 3).split(separator: "\n").first
+                == "1970-01-01 01:00:00.001 out bc"
+        )
         #expect(take(.stdout, "d", 4).isEmpty)
         let gap = lines.gap(12, of: .stdout, at: Timestamp(microseconds: 5000))
         #expect(

@@ -12,7 +12,7 @@ final class RunOutput: Sendable {
     private struct State {
         var log: OutputLog
         var isStored = false
-        var echo: RunEcho?
+        var echoes: [RunEcho] = []
 
         /// Whether there is more than a reader at `position` knows.
         func hasNews(for position: OutputPosition) -> Bool {
@@ -29,6 +29,9 @@ final class RunOutput: Sendable {
     init(limit: Int = standardLimit) { state = Observable(State(log: OutputLog(limit: limit))) }
 
     var limit: Int { state.value.log.limit }
+
+    /// Has that many bytes kept of each stream, before there are any.
+    func keep(_ limit: Int) { state.change { $0.log = OutputLog(limit: limit) } }
 
     /// What has been written up to now, as far as it is kept.
     var captured: CapturedOutput { state.value.log.captured }
@@ -61,7 +64,10 @@ final class RunOutput: Sendable {
     ) {
         state.change { state in
             let news = state.log.append(bytes, from: position, at: date, to: stream)
-            state.echo?.take(news, of: stream)
+            let start = state.log[stream].end - Int64(news.count)
+            for index in state.echoes.indices {
+                state.echoes[index].take(news, of: stream, from: start)
+            }
         }
     }
 
@@ -74,25 +80,32 @@ final class RunOutput: Sendable {
     }
 
     /// Gives another all that is kept, and its bounds: they are those with which the run was begun.
-    func copy(to other: RunOutput) {
+    ///
+    /// `passed`: up to where a daemon before has passed it on.
+    func copy(to other: RunOutput, passed: OutputPosition = OutputPosition()) {
         let log = state.value.log
         other.state.change { state in
             state.log = log
-            guard state.echo != nil else { return }
-            for piece in log.read(after: OutputPosition(), most: .max).pieces {
-                state.echo?.take(piece.bytes, of: piece.stream)
+            guard !state.echoes.isEmpty else { return }
+            let pieces = log.read(after: OutputPosition(), most: .max).pieces
+            for index in state.echoes.indices {
+                state.echoes[index].goOn(from: passed)
+                for piece in pieces {
+                    state.echoes[index].take(piece.bytes, of: piece.stream, from: piece.offset)
+                }
             }
         }
     }
 
     /// From now on what is appended goes to `echo` too.
-    func echo(to echo: RunEcho) { state.change { $0.echo = echo } }
+    func echo(to echo: RunEcho) { state.change { $0.echoes.append(echo) } }
 
     /// The run is over, and the store has what it wrote.
     func noteStored() {
         state.change { state in
             state.isStored = true
-            state.echo?.finish()
+            for index in state.echoes.indices { state.echoes[index].finish(at: state.log.end) }
+            state.echoes = []
         }
     }
 

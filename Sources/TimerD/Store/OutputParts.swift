@@ -40,8 +40,11 @@ struct OutputPart: Sendable {
         return part.bytes.isEmpty ? parts : parts + [part]
     }
 
-    private mutating func append(_ bytes: ArraySlice<UInt8>, of span: OutputSpan, from offset: Int64)
-    {
+    private mutating func append(
+        _ bytes: ArraySlice<UInt8>,
+        of span: OutputSpan,
+        from offset: Int64
+    ) {
         func put(_ value: some FixedWidthInteger) {
             withUnsafeBytes(of: value.littleEndian) { self.bytes.append(contentsOf: $0) }
         }

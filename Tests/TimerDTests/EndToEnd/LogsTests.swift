@@ -49,7 +49,9 @@ struct LogsTests {
         return lines.map { String($0.dropFirst(24)) }
     }
 
-    @Test("Both streams are told in the order in which they were written, with -t the date and the stream of each line")
+    @Test(
+        "Both streams are told in the order in which they were written, with -t the date and the stream of each line"
+    )
     func order() async throws {
         try await DaemonProcess.with { daemon in
             let turns = Turns(daemon)
@@ -93,7 +95,9 @@ struct LogsTests {
         }
     }
 
-    @Test("Of a flood the beginning and the end are kept, whole lines of them, and it is said how much lies between")
+    @Test(
+        "Of a flood the beginning and the end are kept, whole lines of them, and it is said how much lies between"
+    )
     func flood() async throws {
         try await DaemonProcess.with { daemon in
             try await daemon.timerctl("add", "--in", "1ms", "--", "seq", "100000", "199999")
@@ -112,6 +116,105 @@ struct LogsTests {
             #expect(reply.stdout == OutputReply.Total(bytes: 700_000, dropped: Int64(left)))
             let stamped = try await daemon.timerctl("logs", "-t", "1")
             #expect(try self.words(stamped.output).contains("out [\(left) bytes are left out]"))
+        }
+    }
+
+    @Test("A job says how much is kept of what its runs write, and what is not kept is counted")
+    func kept() async throws {
+        try await DaemonProcess.with { daemon in
+            for (number, option) in [
+                ["--output-kept", "2K"], ["--output-kept", "0"], ["--output", "none"],
+            ].enumerated() {
+                let words = ["add", "--in", "1ms"] + option + ["--", "seq", "100000", "100999"]
+                try await daemon.timerctl(words)
+                _ = try await daemon.finishedRun("\(number + 1)")
+            }
+            let some = try await daemon.timerctl("logs", "1")
+            #expect(some.output.hasPrefix("100000\n") && some.output.hasSuffix("100999\n"))
+            #expect(some.output.utf8.count > 2000 && some.output.utf8.count <= 2048)
+            for job in ["2", "3"] {
+                let none = try await daemon.timerctl("logs", job)
+                #expect(none.output == "")
+                #expect(
+                    none.errors == "timerctl: 7000 bytes are left out of standard output here\n"
+                )
+            }
+            let refused = try await daemon.timerctl(
+                ["add", "--every", "1h", "--output-kept", "17M", "--", "true"]
+            )
+            #expect(refused.status == 64)
+            #expect(
+                refused.errors.contains(
+                    "'17M', expected a number of bytes, or with K or M, from 0 to 16M"
+                ),
+                "\(refused.errors)"
+            )
+        }
+    }
+
+    @Test(
+        "With --output journal each line is a record of the journal, also what was written while no daemon ran, and once",
+        .enabled(if: geteuid() == 0)
+    )
+    func journal() async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            daemon.endRunner()
+            let folder = daemon.folder + "/journal"
+            try FileManager.default.createDirectory(
+                atPath: folder,
+                withIntermediateDirectories: true
+            )
+            let listener = try NotifySocket(at: folder + "/socket")
+            // In place of the machine's journal.
+            let script = """
+                mount -t tmpfs none /run && mkdir /run/systemd \
+                && ln -s \(folder) /run/systemd/journal && exec "$@"
+                """
+            let wrapper = ["unshare", "-m", "sh", "-c", script, "sh"]
+            try await daemon.start(through: wrapper)
+            let turns = Turns(daemon)
+            try await daemon.timerctl(
+                "add",
+                "--in",
+                "1ms",
+                "--name",
+                "tea",
+                "--output",
+                "journal",
+                "--",
+                "sh",
+                "-c",
+                turns.script
+            )
+            func next() -> (message: String, record: String) {
+                let record = listener.receive() ?? ""
+                let message = record.split(separator: "\n").first { $0.hasPrefix("MESSAGE=") }
+                return (String(message?.dropFirst(8) ?? ""), record)
+            }
+            let one = next()
+            #expect(one.message == "one")
+            for field in [
+                "SYSLOG_IDENTIFIER=tea", "TIMERD_JOB_ID=1", "TIMERD_RUN_ID=1", "PRIORITY=6",
+            ] {
+                #expect(one.record.contains(field + "\n"), "\(one.record)")
+            }
+            turns.gates[0].open()
+            let oops = next()
+            #expect(oops.message == "oops")
+            #expect(oops.record.contains("PRIORITY=3\n"))
+            // What is said to the runner later is behind how far this came: else a line may come again.
+            try await daemon.timerctl("add", "--in", "1ms", "--", "true")
+            _ = try await daemon.finishedRun("2")
+            await daemon.end(SIGKILL)
+            turns.gates[1].open()
+            try await daemon.start(through: wrapper)
+            #expect(next().message == "two")
+            turns.gates[2].open()
+            #expect(next().message == "end")
+            _ = try await daemon.finishedRun("1")
+            let logs = try await daemon.timerctl("logs", "1")
+            #expect(logs.output == "one\ntwo\n")
         }
     }
 }

@@ -41,7 +41,10 @@ import Testing
         Case(0, ["a", "", "bc"], "", 3),
     ]
 
-    @Test("The first quarter and the last bytes are kept, and those between counted", arguments: cases)
+    @Test(
+        "The first quarter and the last bytes are kept, and those between counted",
+        arguments: cases
+    )
     func keepsBothEnds(of each: Case) {
         var capture = OutputCapture(limit: each.limit)
         for piece in each.pieces { capture.append(piece) }

@@ -39,7 +39,9 @@ struct RunnerOutputTests {
         return pieces
     }
 
-    @Test("A daemon that comes later is told both streams in their order, with the dates of that time")
+    @Test(
+        "A daemon that comes later is told both streams in their order, with the dates of that time"
+    )
     func order() throws {
         let runner = try RunnerProcess()
         let folder = try TemporaryFolder()

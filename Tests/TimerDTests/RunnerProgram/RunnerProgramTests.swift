@@ -28,7 +28,9 @@ import TimerControl
             let runner = try RunnerProcess()
             defer { withExtendedLifetime(runner) {} }
             let peer = try runner.connect()
-            guard case .welcome(RunnerReport.version, let welcome?) = try peer.next() else { return 0 }
+            guard case .welcome(RunnerReport.version, let welcome?) = try peer.next() else {
+                return 0
+            }
             #expect(welcome.pid == runner.pid)
             // More than `maxRuns` can be, with their output.
             #expect(welcome.runs == 16_384 && welcome.bytes == 2 << 30)
@@ -245,7 +247,11 @@ import TimerControl
             let runner = try RunnerProcess("--until-idle", in: folder)
             var peer: RunnerPeer? = try runner.connect()
             let epoch = try peer?.next { report in
-                if case .welcome(RunnerReport.version, let welcome) = report { welcome?.epoch } else { nil }
+                if case .welcome(RunnerReport.version, let welcome) = report {
+                    welcome?.epoch
+                } else {
+                    nil
+                }
             }
             try peer.map { try body(runner, $0) }
             // Nobody is connected any more.
