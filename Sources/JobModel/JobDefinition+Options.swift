@@ -43,6 +43,8 @@ extension JobDefinition {
         case .notifyEvery: notifyEvery.map(OptionValue.text)
         case .ping: ping.map(OptionValue.text)
         case .rerunInterrupted: rerunInterrupted.map(OptionValue.flag)
+        case .output: output.map { .text($0.rawValue) }
+        case .outputKept: outputKept.map(OptionValue.text)
         case .nice: nice.map(OptionValue.integer)
         case .memoryMax: memoryMax.map(OptionValue.text)
         case .memoryHigh: memoryHigh.map(OptionValue.text)
@@ -103,6 +105,8 @@ extension JobDefinition {
         case .notifyEvery: notifyEvery = try option.text(value)
         case .ping: ping = try option.text(value)
         case .rerunInterrupted: rerunInterrupted = try option.flag(value)
+        case .output: output = try option.choice(value)
+        case .outputKept: outputKept = try option.text(value)
         case .nice: nice = try option.number(value)
         case .memoryMax: memoryMax = try option.text(value)
         case .memoryHigh: memoryHigh = try option.text(value)

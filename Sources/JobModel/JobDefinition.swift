@@ -49,6 +49,10 @@ public struct JobDefinition: Hashable, Sendable {
     public var ping: String?
     /// Whether a run that was interrupted counts as failed, and is tried again.
     public var rerunInterrupted: Bool?
+    /// Where what a run writes goes; default `keep`.
+    public var output: Output?
+    /// How much is kept of each stream of a run: bytes, or with K or M.
+    public var outputKept: String?
     /// The niceness of a run, -20 to 19.
     public var nice: Int?
     /// The limit of a run's memory: bytes, or with K, M, G or T.
@@ -100,6 +104,17 @@ public struct JobDefinition: Hashable, Sendable {
 
     /// Whether its life is tied to a process or a connection.
     public var isTied: Bool { whilePid != nil || whileConnected == true }
+
+    public enum Output: String, Codable, Hashable, Sendable, CaseIterable {
+        /// The database keeps its head and its tail.
+        case keep
+        /// The same, and each line goes to the journal of systemd.
+        case journal
+        /// It is read and dropped.
+        case drop = "none"
+
+        static let words = allCases.map(\.rawValue)
+    }
 
     public enum Overlap: String, Codable, Hashable, Sendable, CaseIterable {
         /// The date is skipped, with the reason.

@@ -34,11 +34,12 @@ extension JobOption {
     }
 
     package func bytes(_ text: String) throws(OptionRefusal) -> Int {
+        let range = if case .bytes(let range) = form { range } else { 1...Int.max }
         let shifts: [Character: Int] = ["K": 10, "M": 20, "G": 30, "T": 40]
         let shift = text.last.flatMap { shifts[$0] }
         let digits = shift == nil ? text[...] : text.dropLast()
         guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(digits),
-            number > 0, number <= Int.max >> (shift ?? 0)
+            number <= Int.max >> (shift ?? 0), range.contains(number << (shift ?? 0))
         else { throw refusal(of: "'\(text)'") }
         return number << (shift ?? 0)
     }

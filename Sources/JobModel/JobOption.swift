@@ -14,6 +14,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
     case misfire, misfireLimit, misfireAfter, misfireWindow
     case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess
     case rerunInterrupted
+    case output, outputKept
     case notify, notifyOn, notifyLate, notifyEvery, ping
     case nice, memoryMax, memoryHigh, cpuWeight, cpuQuota, tasksMax, ioWeight, cpuTime, umask
     case whilePid, whileConnected
@@ -144,6 +145,19 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
             Row(.command, "Run once when a fire has succeeded; the run as JSON on stdin.")
         case .rerunInterrupted:
             Row(.flag, standard: "false", "Run again what was interrupted.")
+        case .output:
+            Row(
+                .choice(JobDefinition.Output.words),
+                standard: "keep",
+                "What a run writes: is kept (keep), kept and sent to systemd's journal (journal), "
+                    + "or dropped (none)."
+            )
+        case .outputKept:
+            Row(
+                .bytes(0...Limits.outputKept),
+                unset: "the daemon's setting, 64K",
+                "How much of each stream of a run is kept: its beginning and its end."
+            )
         case .notify:
             Row(
                 .places,
@@ -173,14 +187,14 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
         case .nice: Row(.integer(-20...19), "The niceness of a run, -20 to 19.")
         case .memoryMax:
             Row(
-                .bytes,
+                .bytes(1...Int.max),
                 unset: "no limit",
                 "The memory of a run at most, such as 512M; without control groups the address space of "
                     + "each process."
             )
         case .memoryHigh:
             Row(
-                .bytes,
+                .bytes(1...Int.max),
                 unset: "no limit",
                 "A run with more memory is slowed down, and gives memory back."
             )

@@ -32,6 +32,11 @@ package struct KnownRun: Hashable, Sendable {
     package var pid: Int32
     /// µs since 1970 on the wall clock.
     package var startedAtMicroseconds: Int64
+    /// How many bytes are kept of each stream.
+    package var outputKept = 65_536
+    /// How far a daemon has passed on what it wrote.
+    package var stdoutPassed: Int64 = 0
+    package var stderrPassed: Int64 = 0
 
     package init(phase: RunPhase, pid: Int32, startedAtMicroseconds: Int64) {
         self.phase = phase

@@ -34,6 +34,8 @@ public enum Limits {
     public static let environment = 131_072
     /// The bytes of `userInfo`, without blanks around it.
     public static let userInfo = 65_536
+    /// Of each stream of a run.
+    package static let outputKept = 16_777_216
     /// A path, with the NUL after it (PATH_MAX).
     public static let path = 4096
     /// How many missed dates `misfire: all` may make up for.

@@ -25,7 +25,7 @@ package enum OptionForm: Hashable, Sendable {
     /// `D` or `D..MAX`.
     case backoff
     /// A number of bytes, perhaps with K, M, G or T for a power of 1024.
-    case bytes
+    case bytes(ClosedRange<Int>)
     /// Whole percent of one processor.
     case percent
     /// A file mode creation mask.
@@ -82,7 +82,10 @@ package enum OptionForm: Hashable, Sendable {
         case .duration(let least):
             "a duration of \(least) to 100 years, such as '90s' or '1h 30min'"
         case .backoff: "D or D..MAX, such as 10s..5min, with MAX not below D"
-        case .bytes: "a number of bytes, or with K, M, G or T: 512M"
+        case .bytes(let range) where range.upperBound == .max:
+            "a number of bytes, or with K, M, G or T: 512M"
+        case .bytes(let range):
+            "a number of bytes, or with K or M, from \(range.lowerBound) to \(range.upperBound >> 20)M"
         case .percent: "percent of one processor from 1% to 100000%, such as 50% or 200%"
         case .octal: "an octal number from 0 to 777"
         case .expression(let example): "text such as '\(example)'"

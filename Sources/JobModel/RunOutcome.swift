@@ -55,26 +55,6 @@ package struct RunUsage: Hashable, Sendable {
     }
 }
 
-/// The last bytes of a run's output, and how many came before them.
-package struct CapturedOutput: Sendable, Hashable {
-    package var stdout: [UInt8] = []
-    package var stdoutDropped = 0
-    package var stderr: [UInt8] = []
-    package var stderrDropped = 0
-
-    package init(
-        stdout: [UInt8] = [],
-        stdoutDropped: Int = 0,
-        stderr: [UInt8] = [],
-        stderrDropped: Int = 0
-    ) {
-        self.stdout = stdout
-        self.stdoutDropped = stdoutDropped
-        self.stderr = stderr
-        self.stderrDropped = stderrDropped
-    }
-}
-
 extension RunPolicy {
     /// Whether a run that ended so did what it was to do.
     package func isSuccess(_ outcome: RunOutcome) -> Bool {

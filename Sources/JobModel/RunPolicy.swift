@@ -21,6 +21,10 @@ package struct RunPolicy: Hashable, Sendable {
     /// Run once when a fire has succeeded.
     package var onSuccess: [String]?
 
+    package var output = JobDefinition.Output.keep
+    /// How many bytes of each stream are kept; nil for as many as the settings say.
+    package var outputKept: Int?
+
     /// One set for all jobs: few have their own.
     private static let zeroAlone: Set<Int32> = [0]
 
@@ -47,6 +51,10 @@ package struct RunPolicy: Hashable, Sendable {
         if let command = definition.onSuccess {
             try JobOption.onSuccess.check(.texts(command))
             onSuccess = command
+        }
+        output = definition.output ?? .keep
+        if let text = definition.outputKept {
+            outputKept = try JobOption.outputKept.bytes(text)
         }
         limits = try ProcessLimits(definition)
     }

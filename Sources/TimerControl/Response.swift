@@ -79,41 +79,6 @@ public struct RunReply: Codable, Hashable, Sendable {
     public init(run: Run) { self.run = run }
 }
 
-/// `run.output`: what the command wrote to each stream, of which the last 64 KiB are kept.
-public struct OutputReply: Codable, Hashable, Sendable {
-    public var run: RunID
-    /// Whether more may come: the run is in progress, or about to start.
-    public var running: Bool
-    public var stdout: Stream
-    public var stderr: Stream
-
-    public init(run: RunID, running: Bool, stdout: Stream, stderr: Stream) {
-        self.run = run
-        self.running = running
-        self.stdout = stdout
-        self.stderr = stderr
-    }
-
-    public struct Stream: Codable, Hashable, Sendable {
-        /// The bytes as text, if they are UTF-8; else `base64` holds them.
-        public var text: String?
-        public var base64: String?
-        /// Where these bytes begin, counted from the run's beginning.
-        ///
-        /// It lies beyond `after` if bytes in between are no longer kept.
-        public var offset: Int64
-        /// How many bytes came before the ones that are kept.
-        public var dropped: Int64
-
-        public init(text: String?, base64: String?, offset: Int64, dropped: Int64) {
-            self.text = text
-            self.base64 = base64
-            self.offset = offset
-            self.dropped = dropped
-        }
-    }
-}
-
 /// `events.subscribe`; the events follow as notifications named `event`.
 public struct SubscriptionReply: Codable, Hashable, Sendable {
     /// The newest sequence number at this moment.

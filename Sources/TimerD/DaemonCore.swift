@@ -95,6 +95,11 @@ struct DaemonCore {
         } stop: {
             $0.stop()
         }
+        let journal = try await started.start { [runner] in
+            RunJournal(log: log) { runner.passed($0) }
+        } stop: {
+            $0.stop()
+        }
         let scheduler = Scheduler(
             loop: loops.timers,
             clock: clock,
@@ -109,6 +114,7 @@ struct DaemonCore {
             epochBefore: store.state.runnerEpoch,
             settings: SchedulerSettings(configuration, account: account),
             echo: echo,
+            journal: journal,
             log: log
         )
         self.scheduler = scheduler

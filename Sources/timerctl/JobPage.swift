@@ -102,6 +102,8 @@ struct JobPage {
             definition.rerunInterrupted.map {
                 Field(label: "interrupted", value: $0 ? "run again" : "left")
             },
+            definition.output.map { Field(label: "output", value: $0.rawValue) },
+            definition.outputKept.map { Field(label: "output kept", value: $0) },
             limits.isEmpty ? nil : Field(label: "limits", value: limits.joined(separator: ", ")),
             groups?.withoutEffect(definition).map {
                 Field(label: "no effect", value: $0, style: .yellow)

@@ -11,9 +11,14 @@ struct Logs: AsyncParsableCommand {
         abstract: "Print what a command wrote: its standard output and standard error.",
         discussion: """
             Of the newest run of the job, or of all jobs, unless --run names one. The bytes come as \
-            they were, the last 64 KiB of each stream, each on its own stream again. Of a run that \
-            wrote nothing, standard error says what became of it; --on-failure shows what the job's \
-            on-failure command wrote as well.
+            they were and in the order in which they came, each on its own stream again. Of a run \
+            that wrote more than is kept (64 KiB of each stream; --output-kept of the job) the \
+            beginning and the end are there, and standard error says between them how many bytes \
+            are left out. Of a run that wrote nothing, it says what became of it; --on-failure \
+            shows what the job's on-failure command wrote as well.
+
+            -t shows both streams as lines on standard output, each behind the date at which it \
+            came and 'out' or 'err'.
 
             Of a run in progress, what it has written up to now; with -f, also what it writes from \
             now on, until it ends. A reader that is slower than the run misses bytes and is told \
@@ -22,6 +27,7 @@ struct Logs: AsyncParsableCommand {
             Examples:
               timerctl logs 2
               timerctl logs -f backup
+              timerctl logs -t backup
               timerctl logs --run 17 --stderr
               timerctl logs backup 2>&1 | less
             """,
@@ -46,6 +52,12 @@ struct Logs: AsyncParsableCommand {
 
     @Flag(name: .shortAndLong, help: "Go on with what the run writes, until it ends.")
     var follow = false
+
+    @Flag(
+        name: [.customShort("t"), .long],
+        help: "Put the date, and out or err, in front of each line."
+    )
+    var timestamps = false
 
     @Flag(help: "Behind it, what the on-failure command wrote.")
     var onFailure = false
@@ -90,19 +102,25 @@ struct Logs: AsyncParsableCommand {
         var request = ReadOutput(id: run)
         request.wait = follow ? true : nil
         var reader = OutputReader()
-        var isRunning: Bool
+        var lines = OutputLines(dates: LocalDate(now: .now, zone: .local))
+        var first: OutputReply?
+        var last: OutputReply
         repeat {
             request.after = reader.position
             let answer = try await daemon.ask(.readOutput(request), for: OutputReply.self)
-            let lost = reader.read(answer.value)
+            last = answer.value
+            let items = reader.read(last)
             if common.json {
                 try Output.write(answer.jsonLine)
             } else {
-                try print(answer.value, lost)
+                try print(items, &lines)
             }
-            isRunning = answer.value.running
-        } while follow && isRunning
-        if isRunning { return nil }
+            first = first ?? last
+            // Of a run that writes on and on, what it had written.
+        } while follow
+            ? last.running || last.more == true : first.map { !reader.isBehind($0) } == true
+        if timestamps { try Output.write(lines.end(), toError: false) }
+        if last.running { return nil }
         let reply = try await daemon.ask(.getRun(RunReference(id: run)), for: RunReply.self)
         return (reply.value.run, reader.position == OutputPosition())
     }
@@ -129,17 +147,32 @@ struct Logs: AsyncParsableCommand {
         return runs.first { $0.fire == run.fire && $0.onFailure == true }
     }
 
-    /// Writes each stream to the stream of the same name, and says how much of it is lost.
-    private func print(_ output: OutputReply, _ lost: OutputPosition) throws(Failure) {
-        for (stream, lost, name, isError) in [
-            (output.stdout, lost.stdout, "standard output", false),
-            (output.stderr, lost.stderr, "standard error", true),
-        ] where isError ? stderr || !stdout : stdout || !stderr {
-            if lost > 0 {
-                Output.complain("\(lost) bytes of \(name) came before these; they are dropped")
+    /// Writes each stream to the stream of the same name, and says how much of it is missing.
+    private func print(_ items: [OutputReader.Item], _ lines: inout OutputLines) throws(Failure) {
+        var date: Timestamp?
+        for (index, item) in items.enumerated() {
+            switch item {
+            case .chunk(let chunk) where isWanted(chunk.stream):
+                date = chunk.at
+                timestamps
+                    ? try Output.write(lines.take(chunk), toError: false)
+                    : try Output.write(chunk.bytes, toError: chunk.stream == .stderr)
+            case .gap(let stream, let count) where isWanted(stream):
+                guard !timestamps else {
+                    if case .chunk(let next)? = items.dropFirst(index + 1).first { date = next.at }
+                    let line = lines.gap(count, of: stream, at: date ?? .now)
+                    try Output.write(line, toError: false)
+                    continue
+                }
+                let name = stream == .stdout ? "standard output" : "standard error"
+                Output.complain("\(OutputLines.words(count)) left out of \(name) here")
+            case .chunk, .gap: break
             }
-            try Output.write(stream.bytes, toError: isError)
         }
+    }
+
+    private func isWanted(_ stream: StandardStream) -> Bool {
+        stream == .stdout ? stdout || !stderr : stderr || !stdout
     }
 
     /// The newest run there is; fires that ran no command have none.

@@ -22,6 +22,8 @@ struct RunOptions: ParsableArguments {
     @Option(.onFailure) var onFailure: StatedOption?
     @Option(.onSuccess) var onSuccess: StatedOption?
     @Flag(.rerunInterrupted) var rerunInterrupted = false
+    @Option(.output) var output: StatedOption?
+    @Option(.outputKept) var outputKept: StatedOption?
     @Option(.nice) var nice: StatedOption?
     @Option(.memoryMax) var memoryMax: StatedOption?
     @Option(.memoryHigh) var memoryHigh: StatedOption?
@@ -37,8 +39,9 @@ struct RunOptions: ParsableArguments {
         if let shell { definition.command = .shell(shell) }
         definition.rerunInterrupted = rerunInterrupted ? true : nil
         let stated = [
-            timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess, nice,
-            memoryMax, memoryHigh, cpuWeight, cpuQuota, tasksMax, ioWeight, cpuTime, umask,
+            timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess,
+            output, outputKept, nice, memoryMax, memoryHigh, cpuWeight, cpuQuota, tasksMax,
+            ioWeight, cpuTime, umask,
         ]
         for option in stated.compactMap(\.self) { try definition.add(option) }
     }

@@ -29,7 +29,7 @@ static size_t read_stream(struct run *run, int number) {
     uint8_t bytes[PIECE];
     ssize_t count = read(stream->descriptor, bytes, sizeof bytes);
     if (count > 0) {
-        ring_add(&run->rings[number], bytes, (size_t)count);
+        output_add(&run->output, number, wall_now(), bytes, (size_t)count);
         tell(run, news_output);
         return (size_t)count;
     }

@@ -47,6 +47,16 @@ static int stored(struct reader *frame) {
     return 0;
 }
 
+static int passed(struct reader *frame) {
+    uint64_t id = take_u64(frame), passed[2];
+    for (int i = 0; i < 2; i++) passed[i] = take_u64(frame);
+    if (!is_read(frame)) return EPROTO;
+    struct run *run = find_run(id);
+    for (int i = 0; run && i < 2; i++)
+        if (passed[i] > run->passed[i]) run->passed[i] = passed[i];
+    return 0;
+}
+
 int carry_out(const uint8_t *bytes, size_t size, struct buffer *answers) {
     struct reader frame = {bytes + 1, bytes + size, false};
     switch (bytes[0]) {
@@ -56,6 +66,7 @@ int carry_out(const uint8_t *bytes, size_t size, struct buffer *answers) {
     case order_stored: return stored(&frame);
     case order_leave: is_to_leave = true; return 0;
     case order_end_all: end_all(); return 0;
+    case order_passed: return passed(&frame);
     // A newer daemon has been told this version, and says nothing that it does not know.
     default: return EPROTO;
     }

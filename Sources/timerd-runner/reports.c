@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// How much of a stream is told at a time.
-enum { PIECE = 32 << 10 };
+// How much of a run's output is told at a time, and at most in one report.
+enum { PORTION = 64 << 10, PIECE = 32 << 10 };
 
 static void put_pids(struct buffer *to, const struct run *run) {
     put_u32(to, (uint32_t)run->survivor_count);
@@ -37,8 +37,8 @@ static bool put_end(struct buffer *to, const struct run *run) {
     put_u64(to, run->user_time);
     put_u64(to, run->system_time);
     put_u64(to, run->peak_memory);
-    put_u64(to, run->rings[0].end);
-    put_u64(to, run->rings[1].end);
+    put_u64(to, output_end(&run->output, 0));
+    put_u64(to, output_end(&run->output, 1));
     put_pids(to, run);
     put_bytes(to, run->failure, (uint32_t)run->failure_size);
     put_u8(to, run->is_out_of_memory);
@@ -46,25 +46,28 @@ static bool put_end(struct buffer *to, const struct run *run) {
     return true;
 }
 
-// A piece of one stream; whether there is more.
-static bool put_output(struct buffer *to, struct run *run, int number) {
-    static uint8_t piece[PIECE];
-    size_t count = ring_copy(&run->rings[number], &run->told[number], piece, sizeof piece);
-    if (count == 0) return false;
-    size_t start = begin_frame(to, report_output, 21 + count);
-    if (start == SIZE_MAX) return true;
-    put_u64(to, run->id);
-    put_u8(to, (uint8_t)number);
-    put_u64(to, run->told[number]);
-    put_bytes(to, piece, (uint32_t)count);
-    end_frame(to, start);
-    run->told[number] += count;
-    return run->told[number] < run->rings[number].end;
+// A portion of what it has written, in the order in which it came; whether there is more.
+static bool put_output(struct buffer *to, struct run *run) {
+    static uint8_t bytes[PIECE];
+    struct piece piece;
+    for (size_t done = 0; done < PORTION; done += piece.count) {
+        if (!output_next(&run->output, &piece, bytes, sizeof bytes)) return false;
+        size_t start = begin_frame(to, report_output, 32 + piece.count);
+        if (start == SIZE_MAX) return true;
+        put_u64(to, run->id);
+        put_u8(to, (uint8_t)piece.stream);
+        put_u64(to, (uint64_t)piece.at);
+        put_u64(to, piece.position);
+        put_bytes(to, bytes, (uint32_t)piece.count);
+        end_frame(to, start);
+        output_told(&run->output, &piece);
+    }
+    return true;
 }
 
 // A report of a run that says no more than its number and the like.
 static bool put_short(struct buffer *to, const struct run *run, enum report report) {
-    size_t start = begin_frame(to, report, 32 + 4 * SURVIVOR_LIMIT);
+    size_t start = begin_frame(to, report, 64 + 4 * SURVIVOR_LIMIT);
     if (start == SIZE_MAX) return false;
     put_u64(to, run->id);
     switch (report) {
@@ -76,6 +79,11 @@ static bool put_short(struct buffer *to, const struct run *run, enum report repo
     if (report == report_known || report == report_started) {
         put_u32(to, (uint32_t)run->pid);
         put_u64(to, (uint64_t)run->started_at);
+    }
+    if (report == report_known) {
+        put_u32(to, run->kept);
+        put_u64(to, run->passed[0]);
+        put_u64(to, run->passed[1]);
     }
     end_frame(to, start);
     return true;
@@ -96,8 +104,7 @@ void put_news(struct buffer *to, struct run *run) {
         if (run->news & short_reports[i].news && put_short(to, run, short_reports[i].report))
             run->news &= ~(unsigned)short_reports[i].news;
     if (run->news & (news_output | news_ended)) {
-        bool has_more = put_output(to, run, 0);
-        has_more = put_output(to, run, 1) || has_more;
+        bool has_more = put_output(to, run);
         if (!has_more) run->news &= ~(unsigned)news_output;
         if (!has_more && run->news & news_ended && put_end(to, run)) run->news &= ~(unsigned)news_ended;
     }
@@ -158,7 +165,7 @@ struct list {
 static void list_run(struct run *run, void *context) {
     struct list *list = context;
     if (!put_short(list->to, run, report_known)) list->is_complete = false;
-    run->told[0] = run->told[1] = 0;
+    output_restart(&run->output);
     unsigned news = news_output;
     if (run->phase == phase_ended) news |= news_ended;
     // Those whom it could not end at its timeout.

@@ -5,7 +5,7 @@
 
 #include "groups.h"
 #include "loop.h"
-#include "ring.h"
+#include "output.h"
 #include "wire.h"
 
 #include <sys/queue.h>
@@ -101,9 +101,10 @@ struct run {
     struct source streams[2];
     uint8_t *unwritten;
     size_t written, input_size;
-    struct ring rings[2];
-    /// How many bytes of each stream the daemon has.
-    uint64_t told[2];
+    struct output output;
+    /// How many bytes of each stream are kept; how far a daemon has passed them on, as it says itself.
+    uint32_t kept;
+    uint64_t passed[2];
     /// What is reserved for it of the limit of bytes.
     uint64_t reserved;
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-// More than the daemon's `maxRuns` can be, and each with 64 KiB of both streams.
+// More than the daemon's `maxRuns` can be. Of runs with 64 KiB of each stream the bytes are room for 12,800.
 size_t run_limit = 16384;
 uint64_t byte_limit = UINT64_C(2) << 30;
 
@@ -54,8 +54,7 @@ void remove_run(struct run *run) {
     *place = run->next_by_id;
     reserved_bytes -= run->reserved;
     count--;
-    ring_free(&run->rings[0]);
-    ring_free(&run->rings[1]);
+    output_free(&run->output);
     free(run->unwritten);
     free(run);
 }

@@ -234,13 +234,15 @@ int start_run(struct reader *frame, uint64_t *id) {
     if (find_run(*id)) return EEXIST;
     struct order_start order = {0};
     int error = take_order(frame, &order);
-    uint64_t reserved = sizeof(struct run) + 2 * (uint64_t)order.keep + order.input.count;
+    uint64_t reserved = sizeof(struct run) + 2 * (uint64_t)order.keep + note_limit(order.keep) * sizeof(struct note)
+                        + order.input.count;
     struct run *run = error == 0 ? add_run(*id, reserved, &error) : NULL;
     if (run) {
         run->rules = order.rules;
         run->has_owner = order.plan.has_credentials && geteuid() == 0 && order.plan.uid != 0;
         run->owner = order.plan.uid;
-        run->rings[0].limit = run->rings[1].limit = order.keep;
+        run->kept = order.keep;
+        output_begin(&run->output, order.keep);
         run->timeout.ring = ring_timeout;
         error = keep_input(run, order.input) ? begin(run, &order) : ENOMEM;
         if (error != 0 && is_for_now(error)) {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROTOCOL_VERSION = 1 };
+enum { PROTOCOL_VERSION = 2 };
 
 /// The release that this is part of: `timerdVersion` of TimerControl, which a test compares.
 #define RELEASE "0.1.0"
@@ -23,6 +23,7 @@ enum order {
     order_stored = 4,
     order_leave = 5,
     order_end_all = 6,
+    order_passed = 7,
 };
 
 /// What the runner says.

@@ -132,7 +132,7 @@ import TimerControl
                     + "'memoryHigh', 'memoryMax', 'misfire', "
                     + "'misfireAfter', 'misfireLimit', 'misfireWindow', 'name', 'nice', "
                     + "'notify', 'notifyEvery', 'notifyLate', 'notifyOn', "
-                    + "'onFailure', 'onSuccess', 'overlap', 'paused', 'ping', 'rerunInterrupted', 'retries', "
+                    + "'onFailure', 'onSuccess', 'output', 'outputKept', 'overlap', 'paused', 'ping', 'rerunInterrupted', 'retries', "
                     + "'schedule', 'successCodes', 'tags', 'tasksMax', 'timeout', 'tolerance', 'umask', "
                     + "'until', 'userInfo', 'whileConnected', 'whilePid' are accepted"
             ),

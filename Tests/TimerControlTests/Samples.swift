@@ -41,6 +41,8 @@ enum Samples {
         definition.notifyEvery = "2h"
         definition.ping = "https://ping.example/backup"
         definition.rerunInterrupted = true
+        definition.output = .journal
+        definition.outputKept = "1M"
         definition.nice = 10
         definition.memoryMax = "512M"
         definition.memoryHigh = "256M"

@@ -68,6 +68,8 @@ import TimerControl
         expected.notifyEvery = "0s"
         expected.ping = "https://ping.example/x"
         expected.rerunInterrupted = true
+        expected.output = .journal
+        expected.outputKept = "256K"
         expected.nice = -5
         expected.memoryMax = "1G"
         expected.memoryHigh = "512M"
@@ -93,7 +95,8 @@ import TimerControl
             "--notify", "mail:a@example.org", "--notify", "command:logger -t x",
             "--notify-on", "failed,late", "--notify-late", "5min", "--notify-every", "0s",
             "--ping", "https://ping.example/x",
-            "--rerun-interrupted", "--nice", "-5", "--memory-max", "1G", "--cpu-time", "30s",
+            "--rerun-interrupted", "--output", "journal", "--output-kept", "256K", "--nice", "-5",
+            "--memory-max", "1G", "--cpu-time", "30s",
             "--umask", "027", "--memory-high", "512M", "--cpu-weight", "50", "--cpu-quota", "150%",
             "--tasks-max", "9", "--io-weight", "200",
             "--misfire", "all",

@@ -100,10 +100,17 @@ import TimerControl
 
     @Test("Output comes as the bytes it was")
     func bytes() {
-        let text = OutputReply.Stream(text: "é\n", base64: nil, offset: 0, dropped: 0)
-        #expect(text.bytes == [0xc3, 0xa9, 0x0a])
-        let binary = OutputReply.Stream(text: nil, base64: "/wAB", offset: 0, dropped: 0)
-        #expect(binary.bytes == [0xff, 0x00, 0x01])
-        #expect(OutputReply.Stream(text: nil, base64: nil, offset: 0, dropped: 0).bytes.isEmpty)
+        func chunk(_ text: String?, base64: String? = nil) -> OutputReply.Chunk {
+            OutputReply.Chunk(
+                stream: .stdout,
+                at: Timestamp(microseconds: 0),
+                offset: 0,
+                text: text,
+                base64: base64
+            )
+        }
+        #expect(chunk("é\n").bytes == [0xc3, 0xa9, 0x0a])
+        #expect(chunk(nil, base64: "/wAB").bytes == [0xff, 0x00, 0x01])
+        #expect(chunk(nil).bytes.isEmpty)
     }
 }

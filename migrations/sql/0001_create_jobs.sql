@@ -315,7 +315,10 @@ CREATE TABLE runs (
     -- How many processes of its group could not be ended with its end; NULL for none.
     survivors INTEGER,
     -- Whose failure it is: the job's owner, where it ended as one by the job's rules of that time; else NULL.
-    failed_owner_id INTEGER
+    failed_owner_id INTEGER,
+    -- How many bytes it wrote to each stream, whatever is kept of them; NULL for none.
+    stdout_bytes INTEGER,
+    stderr_bytes INTEGER
 ) STRICT;
 
 CREATE TRIGGER run_removed AFTER DELETE ON runs
@@ -333,19 +336,27 @@ CREATE INDEX runs_failed ON runs (ended_at_us, id) WHERE failed_owner_id IS NOT 
 CREATE INDEX runs_failed_by_owner ON runs (failed_owner_id, ended_at_us, id)
     WHERE failed_owner_id IS NOT NULL;
 
--- The last bytes that a run wrote to each stream; no row where there were none.
+-- What is kept of what a run wrote to both streams, in the order in which it came, in parts of 64 KiB at most; no
+-- row where there was nothing.
 CREATE TABLE run_output (
     run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-    stream TEXT NOT NULL CHECK (stream IN ('stdout', 'stderr')),
-    bytes BLOB NOT NULL,
-    dropped INTEGER NOT NULL,
+    -- From 0; of the oldest that had to make room, from a later one.
+    part INTEGER NOT NULL,
     -- The job's owner, as in job_definitions.
     owner_id INTEGER NOT NULL,
-    PRIMARY KEY (run_id, stream)
+    -- Up to where of each stream this part and those before it reach, and how many bytes of each are in it.
+    stdout_end INTEGER NOT NULL,
+    stderr_end INTEGER NOT NULL,
+    stdout_kept INTEGER NOT NULL,
+    stderr_kept INTEGER NOT NULL,
+    -- Pieces, each a stream, a date, an offset, a count and so many bytes: see OutputPart. The last, so that the
+    -- numbers before it are read without it.
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (run_id, part)
 ) STRICT;
 
 -- The oldest output of one user, whose bytes are more than a user may have.
-CREATE INDEX run_output_by_owner ON run_output (owner_id, run_id);
+CREATE INDEX run_output_by_owner ON run_output (owner_id, run_id, part);
 
 CREATE TRIGGER output_added AFTER INSERT ON run_output BEGIN
     UPDATE owners SET bytes = bytes + length(new.bytes) WHERE id = new.owner_id;

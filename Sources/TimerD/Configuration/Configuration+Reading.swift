@@ -89,6 +89,7 @@ extension Configuration {
         notify = list(.notify)
         notifyOn = list(.notifyOn)
         mailProgram = text(.mailProgram, mailProgram)
+        number(.outputKept, &outputKept)
         number(.runsKept, &runsKept)
         number(.eventsKept, &eventsKept)
         number(.maxConnections, &maxConnections)
@@ -144,6 +145,7 @@ extension Configuration {
             (.notify, .array(notify.map { .string(JobDefinition.reference($0)) })),
             (.notifyOn, .array(notifyOn.map { .string($0) })),
             (.mailProgram, .string(mailProgram)),
+            (.outputKept, .integer(Int64(outputKept))),
             (.runsKept, .integer(Int64(runsKept))),
             (.historyMaxAge, span(historyMaxAge)),
             (.endedJobsMaxAge, span(endedJobsMaxAge)),

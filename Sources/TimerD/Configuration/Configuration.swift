@@ -20,6 +20,8 @@ public struct Configuration: Hashable, Sendable {
     public var maxRuns = 64
     /// How many commands of one user run at once.
     public var maxRunsPerUser = 32
+    /// How many bytes of each stream of a run are kept where its job says nothing.
+    public var outputKept = 65_536
     /// How many rows of a job's history are kept, the newest.
     public var runsKept = 100
     public var historyMaxAge = Duration.seconds(365 * 86_400)
@@ -91,6 +93,7 @@ extension SchedulerSettings {
         maxRuns = configuration.maxRuns
         // A daemon that is not root's serves one user, who may have all places.
         maxRunsPerUser = account.uid == 0 ? configuration.maxRunsPerUser : configuration.maxRuns
+        outputKept = configuration.outputKept
         runsKept = configuration.runsKept
         retention = RetentionLimits(configuration)
         // They were accepted when the configuration was read.

@@ -13,6 +13,7 @@ enum Setting: String, CaseIterable {
     case maxBytesPerUser
     case runLimits, pamSessions, outputOnStdout
     case notify, notifyOn, mailProgram
+    case outputKept
     case runsKept, historyMaxAge, endedJobsMaxAge, eventsKept, eventsMaxAge
     case maxConnections, maxConnectionsPerUser, maxInFlight, maxInFlightPerUser
     case listen
@@ -45,6 +46,7 @@ enum Setting: String, CaseIterable {
         case .eventsKept: .number(1000...100_000_000)
         case .maxRuns, .maxRunsPerUser: .number(1...10_000)
         case .runsKept: .number(1...100_000)
+        case .outputKept: .number(0...Limits.outputKept)
         case .maxJobsPerUser: .number(0...1_000_000_000)
         case .maxFiresPerSecondPerUser: .number(1...1_000_000)
         case .maxBytesPerUser: .number(1_048_576...1_125_899_906_842_624)

@@ -131,39 +131,3 @@ final class OutputEcho: Sendable {
         )
     }
 }
-
-/// One run's part of the echo: cuts both streams into lines.
-struct RunEcho: Sendable {
-    /// A longer line is cut, so that its beginning need not be kept for long.
-    static let longest = 8192
-
-    private let echo: OutputEcho
-    /// "backup[1000]: ".
-    private let title: [UInt8]
-    /// The lines whose ends have not come.
-    private var open: [RunOutput.Stream: [UInt8]] = [:]
-
-    /// `job`: its name, or its number where it has none.
-    init(_ echo: OutputEcho, job: String, run: String) {
-        self.echo = echo
-        title = Array("\(job)[\(run)]: ".utf8)
-    }
-
-    mutating func take(_ bytes: some Sequence<UInt8>, of stream: RunOutput.Stream) {
-        var line = open[stream] ?? []
-        for byte in bytes {
-            if byte != UInt8(ascii: "\n") { line.append(byte) }
-            guard byte == UInt8(ascii: "\n") || line.count == Self.longest else { continue }
-            echo.write(title + line + [UInt8(ascii: "\n")])
-            line = []
-        }
-        open[stream] = line
-    }
-
-    /// The run is over: what it wrote last may have no end of line.
-    mutating func finish() {
-        for stream in [RunOutput.Stream.stdout, .stderr] where open[stream]?.isEmpty == false {
-            take([UInt8(ascii: "\n")], of: stream)
-        }
-    }
-}

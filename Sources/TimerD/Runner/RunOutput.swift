@@ -2,45 +2,49 @@
 
 import TimerControl
 
-/// The last bytes that a run has written, for readers that follow it.
+/// What a run has written, as far as it is kept, for readers that follow it.
 ///
-/// Holds no more than `limit` bytes of each stream. A reader that is slower than the run misses bytes, and
-/// does not slow the run.
+/// Holds no more than `limit` bytes of each stream: their heads and tails. A reader that is slower than the run
+/// misses bytes, and does not slow the run.
 final class RunOutput: Sendable {
-    enum Stream: Sendable { case stdout, stderr }
+    typealias Stream = StandardStream
 
     private struct State {
-        var stdout: OutputCapture
-        var stderr: OutputCapture
+        var log: OutputLog
         var isStored = false
-        var echo: RunEcho?
+        var echoes: [RunEcho] = []
 
         /// Whether there is more than a reader at `position` knows.
         func hasNews(for position: OutputPosition) -> Bool {
-            isStored || stdout.end > position.stdout || stderr.end > position.stderr
+            isStored || log.end.stdout > position.stdout || log.end.stderr > position.stderr
         }
     }
 
-    /// How many bytes of each stream are kept.
-    let limit: Int
+    /// How many bytes of each stream are kept where nobody says more.
+    static let standardLimit = 65_536
+
     private let state: Observable<State>
 
-    /// `limit`: how many bytes of each stream are kept, the last ones.
-    init(limit: Int = 65_536) {
-        self.limit = limit
-        state = Observable(
-            State(stdout: OutputCapture(limit: limit), stderr: OutputCapture(limit: limit))
-        )
-    }
+    /// `limit`: how many bytes of each stream are kept.
+    init(limit: Int = standardLimit) { state = Observable(State(log: OutputLog(limit: limit))) }
+
+    var limit: Int { state.value.log.limit }
+
+    /// Has that many bytes kept of each stream, before there are any.
+    func keep(_ limit: Int) { state.change { $0.log = OutputLog(limit: limit) } }
 
     /// What has been written up to now, as far as it is kept.
-    var captured: CapturedOutput {
-        let state = state.value
-        return CapturedOutput(
-            stdout: state.stdout.bytes,
-            stdoutDropped: state.stdout.dropped,
-            stderr: state.stderr.bytes,
-            stderrDropped: state.stderr.dropped
+    var captured: CapturedOutput { state.value.log.captured }
+
+    /// What has been written up to now behind `position`, `most` bytes of it.
+    func read(after position: OutputPosition, most: Int) -> OutputReading {
+        let log = state.value.log
+        let (pieces, hasMore) = log.read(after: position, most: most)
+        return OutputReading(
+            pieces: pieces,
+            hasMore: hasMore,
+            stdout: OutputReading.Total(bytes: log.stdout.end, dropped: log.stdout.notShown),
+            stderr: OutputReading.Total(bytes: log.stderr.end, dropped: log.stderr.notShown)
         )
     }
 
@@ -50,45 +54,58 @@ final class RunOutput: Sendable {
     /// Whether the run is over and its output is to be had from the store.
     var isStored: Bool { state.value.isStored }
 
-    /// Appends bytes that begin at `position` of the stream: those that are there already are left out, and
-    /// those between were lost on the way here.
-    func append(_ bytes: ArraySlice<UInt8>, from position: Int64, to stream: Stream) {
-        change(stream) { capture, echo in
-            capture.skip(to: position)
-            let known = min(max(capture.end - position, 0), Int64(bytes.count))
-            let news = bytes.dropFirst(Int(known))
-            news.withUnsafeBytes { capture.append($0) }
-            echo?.take(news, of: stream)
-        }
-    }
-
-    /// Gives another all that is kept.
-    func copy(to other: RunOutput) {
-        let now = captured
-        other.append(now.stdout[...], from: Int64(now.stdoutDropped), to: .stdout)
-        other.append(now.stderr[...], from: Int64(now.stderrDropped), to: .stderr)
-    }
-
-    /// From now on what is appended goes to `echo` too.
-    func echo(to echo: RunEcho) { state.change { $0.echo = echo } }
-
-    private func change(
-        _ stream: Stream,
-        _ body: (inout OutputCapture, inout RunEcho?) -> Void
+    /// Appends bytes that begin at `position` of the stream and came at `date`, in µs since 1970: those that are there
+    /// already are left out, and those between were lost on the way here.
+    func append(
+        _ bytes: ArraySlice<UInt8>,
+        from position: Int64,
+        at date: Int64,
+        to stream: Stream
     ) {
         state.change { state in
-            switch stream {
-            case .stdout: body(&state.stdout, &state.echo)
-            case .stderr: body(&state.stderr, &state.echo)
+            let news = state.log.append(bytes, from: position, at: date, to: stream)
+            let start = state.log[stream].end - Int64(news.count)
+            for index in state.echoes.indices {
+                state.echoes[index].take(news, of: stream, from: start)
             }
         }
     }
+
+    /// So many bytes came of both streams, whatever is kept of them.
+    func end(at position: OutputPosition) {
+        state.change { state in
+            state.log.skip(to: position.stdout, of: .stdout)
+            state.log.skip(to: position.stderr, of: .stderr)
+        }
+    }
+
+    /// Gives another all that is kept, and its bounds: they are those with which the run was begun.
+    ///
+    /// `passed`: up to where a daemon before has passed it on.
+    func copy(to other: RunOutput, passed: OutputPosition = OutputPosition()) {
+        let log = state.value.log
+        other.state.change { state in
+            state.log = log
+            guard !state.echoes.isEmpty else { return }
+            let pieces = log.read(after: OutputPosition(), most: .max).pieces
+            for index in state.echoes.indices {
+                state.echoes[index].goOn(from: passed)
+                for piece in pieces {
+                    state.echoes[index].take(piece.bytes, of: piece.stream, from: piece.offset)
+                }
+            }
+        }
+    }
+
+    /// From now on what is appended goes to `echo` too.
+    func echo(to echo: RunEcho) { state.change { $0.echoes.append(echo) } }
 
     /// The run is over, and the store has what it wrote.
     func noteStored() {
         state.change { state in
             state.isStored = true
-            state.echo?.finish()
+            for index in state.echoes.indices { state.echoes[index].finish(at: state.log.end) }
+            state.echoes = []
         }
     }
 

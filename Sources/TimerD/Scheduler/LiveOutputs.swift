@@ -14,8 +14,13 @@ final class LiveOutputs: Sendable {
     private let state = Observable(State())
     /// Where what is written goes too, if the settings say so; nil for nowhere.
     private let echo: OutputEcho?
+    /// Where what is written goes too, if its job says so.
+    private let journal: RunJournal?
 
-    init(echo: OutputEcho? = nil) { self.echo = echo }
+    init(echo: OutputEcho? = nil, journal: RunJournal? = nil) {
+        self.echo = echo
+        self.journal = journal
+    }
 
     /// Nil before the run's start, and once the store has its output.
     subscript(run: RunID) -> RunOutput? { state.value.outputs[run] }
@@ -23,9 +28,15 @@ final class LiveOutputs: Sendable {
     /// How many runs have begun up to now.
     var begun: Int { state.value.begun }
 
-    /// `job`: whose lines they are, where they are to be echoed; nil where they are not.
-    func begin(_ run: RunID, _ output: RunOutput, echoAs job: String? = nil) {
-        if let echo, let job { output.echo(to: RunEcho(echo, job: job, run: run.description)) }
+    /// `onStdout`: whether its lines go to the daemon's standard output as well.
+    func begin(_ run: RunID, _ output: RunOutput, of job: StoredJob, onStdout: Bool) {
+        if let echo, onStdout {
+            let name = job.definition.name ?? job.id.description
+            output.echo(to: RunEcho(echo, job: name, run: run.description))
+        }
+        if let journal, job.policy.run.output == .journal {
+            output.echo(to: RunEcho(journal, of: job, run: run))
+        }
         state.change { state in
             state.outputs[run] = output
             state.begun += 1

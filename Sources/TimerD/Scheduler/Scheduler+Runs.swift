@@ -34,8 +34,14 @@ extension Scheduler {
             ) async throws(RunBreak) -> RunResult
     ) {
         var command = command
-        let job = command.job.definition.name ?? command.job.id.description
-        outputs.begin(command.run, command.output, echoAs: settings.outputOnStdout ? job : nil)
+        let policy = command.job.policy.run
+        command.output.keep(settings.outputRoom(of: policy))
+        outputs.begin(
+            command.run,
+            command.output,
+            of: command.job,
+            onStdout: settings.isOnStdout(policy)
+        )
         let (runner, accounts, settings, clock) = (runner, accounts, settings, clock)
         // Nothing of a run's preparation is to happen on the timers' thread.
         command.task = Task.detached(executorPreference: pool) { [command] in
@@ -108,7 +114,8 @@ extension Scheduler {
             outcome: isEndingRuns ? .interrupted : result.outcome,
             startedAt: nil,
             endedAt: Timestamp(microseconds: result.endedAtMicroseconds),
-            output: result.output,
+            output: settings.outputKept(of: command.job.policy.run) > 0
+                ? result.output : result.output.withoutBytes,
             usage: result.usage,
             survivors: result.survivors
         )

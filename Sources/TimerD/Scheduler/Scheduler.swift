@@ -99,6 +99,7 @@ actor Scheduler {
         epochBefore: Int64? = nil,
         settings: SchedulerSettings,
         echo: OutputEcho? = nil,
+        journal: RunJournal? = nil,
         log: Logger,
         findZone: @escaping ZoneRules.Finder = ZoneRules.inDatabase
     ) {
@@ -109,7 +110,7 @@ actor Scheduler {
         self.runner = runner
         self.epochBefore = epochBefore
         self.accounts = accounts
-        outputs = LiveOutputs(echo: echo)
+        outputs = LiveOutputs(echo: echo, journal: journal)
         self.targets = targets
         self.pool = pool
         self.settings = settings

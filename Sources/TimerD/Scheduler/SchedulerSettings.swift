@@ -23,6 +23,8 @@ struct SchedulerSettings: Sendable {
     var maxRuns = 64
     /// How many of them may be one user's.
     var maxRunsPerUser = 64
+    /// How many bytes of each stream of a run are kept where its job says nothing.
+    var outputKept = RunOutput.standardLimit
     /// How many rows of a job's history are kept, the newest.
     var runsKept = 100
     var retention = RetentionLimits()
@@ -43,6 +45,21 @@ struct SchedulerSettings: Sendable {
     var places: RunQueue.Limits {
         RunQueue.Limits(all: maxRuns, perUser: maxRunsPerUser, hasReserve: account.uid == 0)
     }
+
+    /// How many bytes of each stream of a run are kept.
+    func outputKept(of policy: RunPolicy) -> Int {
+        policy.output == .drop ? 0 : policy.outputKept ?? outputKept
+    }
+
+    /// How many are kept while it is in progress: some, where they are only passed on.
+    func outputRoom(of policy: RunPolicy) -> Int {
+        let kept = outputKept(of: policy)
+        let isPassedOn = policy.output == .journal || isOnStdout(policy)
+        return kept == 0 && isPassedOn ? RunOutput.standardLimit : kept
+    }
+
+    /// Whether what a run writes goes to the daemon's standard output.
+    func isOnStdout(_ policy: RunPolicy) -> Bool { outputOnStdout && policy.output != .drop }
 
     /// How often a user's fires may begin.
     ///

@@ -123,21 +123,6 @@ struct Queries {
         }
     }
 
-    /// The bytes that were kept of each stream, and how many came before them.
-    func output(of run: RunID) throws -> CapturedOutput {
-        var output = CapturedOutput()
-        try database.prepare(SQL.output).forEach(run) { row in
-            if try row.get(0, as: String.self) == "stdout" {
-                output.stdout = try row.get(1)
-                output.stdoutDropped = try row.get(2)
-            } else {
-                output.stderr = try row.get(1)
-                output.stderrDropped = try row.get(2)
-            }
-        }
-        return output
-    }
-
     func liveJobs() throws -> (scheduled: Int, paused: Int, held: Int) {
         try database.prepare(SQL.liveJobs).first {
             (try $0.get(0), try $0.get(1), try $0.get(2))
@@ -215,7 +200,6 @@ struct Queries {
             FROM runs CROSS JOIN fires ON fires.id = runs.fire_id
             WHERE runs.id = ?1 AND fires.owner_id = ?2
             """
-        static let output = "SELECT stream, bytes, dropped FROM run_output WHERE run_id = ?1"
         static let liveJobs = """
             SELECT scheduled + \(Outbox.SQL.sum("scheduled")),
                 paused + \(Outbox.SQL.sum("paused")), held

@@ -44,18 +44,30 @@ struct RunStore {
             ended.usage?.systemMicroseconds,
             ended.usage?.peakMemory,
             ended.survivors.isEmpty ? nil : ended.survivors.count,
-            owner
+            owner,
+            Self.orNil(ended.output.total(of: .stdout)),
+            Self.orNil(ended.output.total(of: .stderr))
         )
     }
 
-    /// Stores the last bytes that the run wrote to each stream.
-    func insertOutput(_ output: CapturedOutput, of run: RunID, owner: OwnerID) throws {
-        for (stream, bytes, dropped) in [
-            ("stdout", output.stdout, output.stdoutDropped),
-            ("stderr", output.stderr, output.stderrDropped),
-        ] where !bytes.isEmpty {
-            try database.prepare(SQL.insertOutput).run(run, stream, bytes, dropped, owner)
+    private static func orNil(_ count: Int) -> Int? { count == 0 ? nil : count }
+
+    /// Stores what is kept of the run's output; returns whether that is any.
+    func insertOutput(_ ended: EndedRun, of run: RunID, owner: OwnerID) throws -> Bool {
+        let parts = OutputPart.parts(of: ended.output, orAt: ended.endedAt.microseconds)
+        for (number, part) in parts.enumerated() {
+            try database.prepare(SQL.insertOutput).run(
+                run,
+                number,
+                owner,
+                part.end.stdout,
+                part.end.stderr,
+                part.kept.stdout,
+                part.kept.stderr,
+                part.bytes
+            )
         }
+        return !parts.isEmpty
     }
 
     /// Ends the runs of a job that have no end, as interrupted: failures of its owner.
@@ -131,7 +143,7 @@ struct RunStore {
         try database.prepare(SQL.trim).run(job, kept)
     }
 
-    /// Deletes the oldest output of an owner, one stream of one run; returns 1, or 0 if there was none.
+    /// Deletes the oldest output of an owner, one part of one run; returns 1, or 0 if there was none.
     func deleteOldestOutput(of owner: OwnerID) throws -> Int64 {
         try database.prepare(SQL.deleteOldestOutput).run(owner)
         return database.changes
@@ -158,12 +170,13 @@ struct RunStore {
             UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
                 started_at_us = coalesce(?5, started_at_us), ended_at_us = ?6,
                 user_us = ?7, system_us = ?8, peak_memory_bytes = ?9, survivors = ?10,
-                failed_owner_id = ?11
+                failed_owner_id = ?11, stdout_bytes = ?12, stderr_bytes = ?13
             WHERE id = ?1
             """
         static let insertOutput = """
-            INSERT INTO run_output (run_id, stream, bytes, dropped, owner_id)
-            VALUES (?1, ?2, ?3, ?4, ?5)
+            INSERT INTO run_output (run_id, part, owner_id, stdout_end, stderr_end, stdout_kept,
+                stderr_kept, bytes)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
             """
         static let interruptOfJob = """
             UPDATE runs SET outcome = 'interrupted', ended_at_us = ?2, failed_owner_id = ?3
@@ -202,7 +215,7 @@ struct RunStore {
         /// Uses run_output_by_owner.
         static let deleteOldestOutput = """
             DELETE FROM run_output WHERE rowid IN (
-                SELECT rowid FROM run_output WHERE owner_id = ?1 ORDER BY run_id LIMIT 1)
+                SELECT rowid FROM run_output WHERE owner_id = ?1 ORDER BY run_id, part LIMIT 1)
             """
     }
 }

@@ -59,8 +59,7 @@ extension JobTransaction {
         case .handle(let handler): try fires.markWaiting(ended.fire, for: handler.wait, until: nil)
         }
         if case .retry = next {} else { try noteEnd(run, of: job, ended) }
-        try runs.insertOutput(ended.output, of: run, owner: job.ownerID)
-        if !ended.output.stdout.isEmpty || !ended.output.stderr.isEmpty { try checkQuota(of: job) }
+        if try runs.insertOutput(ended, of: run, owner: job.ownerID) { try checkQuota(of: job) }
         if let runsKept { try runs.trim(job.id, keeping: runsKept) }
         let (outcome, code, error) = ended.outcome.columns
         try enqueue(.runFinished, job, fire: ended.fire, run: run) {

@@ -111,8 +111,13 @@ extension OptionForm {
             ]
         case .choice(let words): return ["enum": .array(words.map { .string($0) })]
         case .duration, .backoff: return ["type": ["string", "number"]]
-        case .bytes:
-            return ["type": ["string", "integer"], "pattern": "^[0-9]+[KMGT]?$", "minimum": 1]
+        case .bytes(let range):
+            var schema: [String: JSONValue] = [
+                "type": ["string", "integer"], "pattern": "^[0-9]+[KMGT]?$",
+                "minimum": .integer(Int64(range.lowerBound)),
+            ]
+            if range.upperBound < .max { schema["maximum"] = .integer(Int64(range.upperBound)) }
+            return .object(schema)
         case .percent: return ["type": "string", "pattern": "^[0-9]+%$"]
         case .octal: return ["type": ["string", "integer"], "pattern": "^[0-7]+$"]
         }

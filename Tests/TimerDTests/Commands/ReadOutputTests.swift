@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Schedules
 import Testing
 import TimerControl
@@ -37,9 +38,10 @@ import TimerControl
             output.write("hello")
             let reply = try await read(test, run)
             #expect(reply.running)
-            #expect(reply.stdout.text == "hello")
-            #expect(reply.stdout.offset == 0)
-            #expect(reply.stderr.text == "")
+            #expect(reply.chunks.map(\.text) == ["hello"])
+            #expect(reply.chunks.map(\.offset) == [0])
+            #expect(reply.stdout == OutputReply.Total(bytes: 5))
+            #expect(reply.stderr == OutputReply.Total())
             test.runner.end()
             try await test.settle()
             let stored = try await read(test, run)
@@ -48,25 +50,47 @@ import TimerControl
         }
     }
 
-    @Test(
-        "Behind a position come the bytes that are kept, and where they begin",
-        arguments: [
-            (0, "cdef", 2), (1, "cdef", 2), (2, "cdef", 2), (3, "def", 3), (6, "", 6), (9, "", 6),
-        ] as [(Int64, String, Int64)]
-    )
-    func positions(after: Int64, text: String, offset: Int64) {
-        let stream = OutputReply.Stream(Array("cdef".utf8), dropped: 2, after: after)
-        #expect(
-            stream == OutputReply.Stream(text: text, base64: nil, offset: offset, dropped: 2)
-        )
-    }
-
     @Test("Bytes that are no UTF-8, or half of a character, come as base64")
     func binary() {
-        let bytes: [UInt8] = [0x61, 0xc3, 0xa9, 0xff]
-        #expect(OutputReply.Stream(bytes, dropped: 0, after: 0).base64 == "YcOp/w==")
-        let half = OutputReply.Stream(Array(bytes.prefix(3)), dropped: 0, after: 2)
-        #expect(half == OutputReply.Stream(text: nil, base64: "qQ==", offset: 2, dropped: 0))
+        func chunk(_ bytes: [UInt8]) -> OutputReply.Chunk {
+            var room = 1000
+            let piece = OutputPiece(stream: .stderr, at: 1, offset: 2, bytes: bytes)
+            return OutputReply.Chunk.fitting(piece, into: &room).chunk
+        }
+        #expect(chunk([0x61, 0xc3, 0xa9, 0xff]).base64 == "YcOp/w==")
+        #expect(chunk([0xa9]).base64 == "qQ==")
+        #expect(chunk([0x61, 0xc3, 0xa9]).text == "a\u{e9}")
+        #expect(chunk([0x61]).offset == 2)
+        #expect(chunk([0x61]).at == Timestamp(microseconds: 1))
+    }
+
+    @Test(
+        "A reply has 256 KiB at most, whatever they are, and the next one goes on behind it",
+        arguments: ["x", "\n", "\u{1}", "\u{e9}", "\u{ff}"]
+    )
+    func bounded(text: String) async throws {
+        let unit = text == "\u{ff}" ? [0xff] : Array(text.utf8)
+        let bytes = (0..<400_000 / unit.count).flatMap { _ in unit }
+        let output = RunOutput(limit: 1 << 20)
+        output.append(bytes[...], from: 0, at: 0, to: .stdout)
+        var position = OutputPosition()
+        var read: [UInt8] = []
+        var replies = 0
+        while true {
+            let reading = output.read(after: position, most: OutputReply.most)
+            let reply = OutputReply(RunID(rawValue: 1), reading, running: true)
+            let line = try JSONValue(encoding: reply).jsonText
+            #expect(line.utf8.count < OutputReply.most + 1000)
+            for chunk in reply.chunks {
+                read +=
+                    chunk.text.map { Array($0.utf8) }
+                    ?? Array(Data(base64Encoded: chunk.base64 ?? "") ?? Data())
+            }
+            position.stdout = Int64(read.count)
+            replies += 1
+            guard reply.more == true, replies < 100 else { break }
+        }
+        #expect(read == bytes)
     }
 
     @Test("One that waits is answered with the next byte, or when the run's end is stored")
@@ -78,8 +102,8 @@ import TimerControl
             while output.readerCount < 1 { await Task.yield() }
             output.write("c")
             let reply = try await next
-            #expect(reply.stdout.text == "c")
-            #expect(reply.stdout.offset == 2)
+            #expect(reply.chunks.map(\.text) == ["c"])
+            #expect(reply.chunks.map(\.offset) == [2])
             #expect(reply.running)
 
             async let last = read(test, run, after: OutputPosition(stdout: 3), wait: true)
@@ -105,7 +129,7 @@ import TimerControl
             try await test.advance(by: TimeSpan(microseconds: 5000))
             try await test.settle()
             try #require(test.runner.requests.last).output.write("x")
-            #expect(try await first.stdout.text == "x")
+            #expect(try await first.chunks.map(\.text) == ["x"])
             test.runner.end()
         }
     }

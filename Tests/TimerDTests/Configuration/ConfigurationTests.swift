@@ -111,7 +111,7 @@ import TimerControl
             """
             {
                 "logLevel": "debug", "drainTime": "1min 30s", "maxRuns": 2, "maxRunsPerUser": 1,
-                "runsKept": 5, "maxJobsPerUser": 0, "maxConnections": 8,
+                "runsKept": 5, "outputKept": 0, "maxJobsPerUser": 0, "maxConnections": 8,
                 "maxConnectionsPerUser": 4, "maxInFlight": 3, "maxInFlightPerUser": 6,
                 "database": "/d\\"b", "socket": "/s"
             }

@@ -26,6 +26,17 @@ extension CrashSimulation {
     /// What a process writes.
     static func output(of pid: Int32) -> [UInt8] { Array("pid \(pid)".utf8) }
 
+    /// What a row of run_output has of it.
+    private static func stdout(of row: [UInt8]?) -> [UInt8]? {
+        guard let row else { return nil }
+        var stdout: [UInt8] = []
+        _ = OutputPart.forEach(in: row) { _, bytes in
+            stdout += bytes
+            return true
+        }
+        return stdout
+    }
+
     /// How long what is said now is on its way.
     func delay() -> TimeSpan {
         guard !isEnding, runner.slowness > .zero, conductor.dice.isTrue(0.7) else { return .zero }
@@ -124,13 +135,13 @@ extension CrashSimulation {
     func checkRuns() {
         let sql = """
             SELECT id, outcome, code, bytes FROM runs
-            LEFT JOIN run_output ON run_id = id AND stream = 'stdout' ORDER BY id
+            LEFT JOIN run_output ON run_id = id AND part = 0 ORDER BY id
             """
         let rows = inspect {
             try $0.prepare(sql).all { row in
                 (
                     run: try row.get(0, as: Int64.self), outcome: try row.get(1, as: String?.self),
-                    code: try row.get(2, as: Int?.self), stdout: try row.get(3, as: [UInt8]?.self)
+                    code: try row.get(2, as: Int?.self), output: try row.get(3, as: [UInt8]?.self)
                 )
             }
         }
@@ -148,7 +159,7 @@ extension CrashSimulation {
             }
             check(.trueEnd, end.words == [outcome, row.code?.description].compactMap(\.self), what)
             let output = end.pid.map(Self.output(of:))
-            check(.trueEnd, row.stdout == output, "\(what), with another's output")
+            check(.trueEnd, Self.stdout(of: row.output) == output, "\(what), with another's output")
         }
         guard let rows, !prunes else { return }
         let stored = Set(rows.map(\.run))

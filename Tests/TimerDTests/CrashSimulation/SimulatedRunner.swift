@@ -83,7 +83,7 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
                 bytes: 2 << 30,
                 release: timerdVersion
             )
-            say(.welcome(version: 1, welcome))
+            say(.welcome(version: RunnerReport.version, welcome))
             for (number, run) in runs.sorted(by: { $0.key < $1.key }) {
                 say(.known(run: number, run.known))
             }
@@ -98,7 +98,7 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
             if let process { simulation.processes.end(process.pid, at: simulation.soon()) }
             say(.signalled(run: number, answer: process != nil ? .sent : .gone))
         case .stored(let number): if runs[number]?.isEndTold == true { runs[number] = nil }
-        case .leave, .endAll: break
+        case .leave, .endAll, .passed: break
         }
     }
 
@@ -143,7 +143,15 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
     private func sayOutput(_ number: Int64, _ run: Run) {
         guard run.known.pid != 0 else { return }
         let bytes = CrashSimulation.output(of: run.known.pid)
-        say(.output(run: number, stream: .stdout, position: 0, bytes: bytes[...]))
+        say(
+            .output(
+                run: number,
+                stream: .stdout,
+                date: simulation.wall.microseconds,
+                position: 0,
+                bytes: bytes[...]
+            )
+        )
     }
 
     private func sayEnd(_ number: Int64) {

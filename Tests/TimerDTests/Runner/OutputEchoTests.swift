@@ -62,8 +62,8 @@ import Testing
     @Test("What a daemon before has not seen comes once")
     func positions() throws {
         let run = run(1)
-        run.append(Array("one\ntw".utf8)[...], from: 0, to: .stdout)
-        run.append(Array("two\n".utf8)[...], from: 4, to: .stdout)
+        run.append(Array("one\ntw".utf8)[...], from: 0, at: 0, to: .stdout)
+        run.append(Array("two\n".utf8)[...], from: 4, at: 0, to: .stdout)
         echo.stop()
         #expect(try rest() == "backup[1]: one\nbackup[1]: two\n")
     }

@@ -35,6 +35,8 @@ import TimerControl
             $0.backoff = "10s..5min"
             $0.successCodes = [0, 3]
             $0.onFailure = ["mail", "me"]
+            $0.output = .journal
+            $0.outputKept = "16M"
             $0.nice = -5
             $0.memoryMax = "512M"
             $0.memoryHigh = "256M"
@@ -52,6 +54,8 @@ import TimerControl
         #expect(policy.backoff == Backoff(first: .seconds(10), max: .seconds(300)))
         #expect(policy.successCodes == [0, 3])
         #expect(policy.onFailure == ["mail", "me"])
+        #expect(policy.output == .journal)
+        #expect(policy.outputKept == 16_777_216)
         var limits = ProcessLimits(nice: -5, memoryMax: 536_870_912, cpuTime: 2, umask: 0o077)
         (limits.memoryHigh, limits.tasksMax) = (268_435_456, 9)
         (limits.cpuWeight, limits.cpuQuota, limits.ioWeight) = (1, 150, 10_000)
@@ -87,6 +91,7 @@ import TimerControl
     private static let percent =
         "expected percent of one processor from 1% to 100000%, such as 50% or 200%"
     static let number = "expected a number of bytes, or with K, M, G or T: 512M"
+    static let kept = "expected a number of bytes, or with K or M, from 0 to 16M"
     static let mask = "expected an octal number from 0 to 777"
     static let range = "expected D or D..MAX, such as 10s..5min, with MAX not below D"
 
@@ -140,6 +145,8 @@ import TimerControl
                 $0.tasksMax = 0
             },
             Refusal("parameter 'memoryHigh' is '1X', \(number)") { $0.memoryHigh = "1X" },
+            Refusal("parameter 'outputKept' is '17M', \(kept)") { $0.outputKept = "17M" },
+            Refusal("parameter 'outputKept' is '-1', \(kept)") { $0.outputKept = "-1" },
             Refusal("parameter 'umask' is '', \(mask)") { $0.umask = "" },
             Refusal("parameter 'umask' is '8', \(mask)") { $0.umask = "8" },
             Refusal("parameter 'umask' is '1000', \(mask)") { $0.umask = "1000" },

@@ -70,11 +70,13 @@ import Testing
         #expect(result.outcome == .exited(0))
         #expect(result.output.stdout.count + result.output.stdoutDropped == each.output)
         if each.script.hasSuffix("cat") {
-            #expect(result.output.stdout == Array(input.suffix(65_536)))
+            // Beside the gap it is cut at the ends of lines.
+            #expect(result.output.stdout.prefix(16_000) == input.prefix(16_000))
+            #expect(result.output.stdout.suffix(48_000) == input.suffix(48_000))
         }
     }
 
-    @Test("Of a flood the last bytes are kept and the rest is counted")
+    @Test("Of a flood the first and the last bytes are kept and the rest is counted")
     func flood() async {
         let result = await test.run(
             script: "head -c 1000000000 /dev/zero; echo end; head -c 100000000 /dev/zero >&2"

@@ -104,7 +104,7 @@ import Testing
         try peer.send(ScriptedRun.start(order))
         var text = ""
         try peer.next { report in
-            if case .output(_, _, _, let bytes) = report {
+            if case .output(_, _, _, _, let bytes) = report {
                 text += String(decoding: bytes, as: UTF8.self)
             }
             return text.split(separator: "\n").count == 2 ? () : nil

@@ -164,7 +164,7 @@ struct PAMSessionTests {
         try peer.send(
             ScriptedRun.start(request(1, "echo ready; while :; do sleep 0.01; done", service))
         )
-        _ = try peer.next { if case .output(1, _, _, _) = $0 { true } else { nil } }
+        _ = try peer.next { if case .output(1, _, _, _, _) = $0 { true } else { nil } }
         try peer.send(.end(run: 1, .standard, asRunner: false))
         let answer = try peer.next {
             if case .signalled(1, let answer) = $0 { answer } else { nil }

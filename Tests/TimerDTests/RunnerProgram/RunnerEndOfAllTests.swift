@@ -17,7 +17,7 @@ import Testing
         var request = ScriptedRun.request(run, script)
         change(&request)
         try peer.send(ScriptedRun.start(request))
-        _ = try peer.next { if case .output(run, _, _, _) = $0 { true } else { nil } }
+        _ = try peer.next { if case .output(run, _, _, _, _) = $0 { true } else { nil } }
     }
 
     @Test(

@@ -46,7 +46,7 @@ final class RunnerProcess {
     }
 
     /// A daemon that has said hello.
-    func connect(version: UInt32 = 1) throws -> RunnerPeer {
+    func connect(version: UInt32 = RunnerReport.version) throws -> RunnerPeer {
         let peer = try RunnerPeer(path: path)
         try peer.send(.hello(version: version))
         return peer
@@ -122,7 +122,7 @@ final class RunnerPeer {
 
     /// Ends all runs with SIGKILL, and with the last one the runner.
     func endAll() throws {
-        try send(.hello(version: 1))
+        try send(.hello(version: RunnerReport.version))
         var open: Set<Int64> = []
         _ = try next { report in
             if case .known(let run, _) = report { open.insert(run) }
@@ -200,9 +200,9 @@ final class RunnerPeer {
         var stderr = OutputCapture(limit: 1 << 20)
         return try next { report in
             switch report {
-            case .output(run, .stdout, _, let bytes):
+            case .output(run, .stdout, _, _, let bytes):
                 bytes.withUnsafeBytes { stdout.append($0) }
-            case .output(run, .stderr, _, let bytes):
+            case .output(run, .stderr, _, _, let bytes):
                 bytes.withUnsafeBytes { stderr.append($0) }
             case .ended(run, let end): return (end, stdout.bytes, stderr.bytes)
             default: break

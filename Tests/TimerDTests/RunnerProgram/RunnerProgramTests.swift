@@ -28,7 +28,9 @@ import TimerControl
             let runner = try RunnerProcess()
             defer { withExtendedLifetime(runner) {} }
             let peer = try runner.connect()
-            guard case .welcome(1, let welcome?) = try peer.next() else { return 0 }
+            guard case .welcome(RunnerReport.version, let welcome?) = try peer.next() else {
+                return 0
+            }
             #expect(welcome.pid == runner.pid)
             // More than `maxRuns` can be, with their output.
             #expect(welcome.runs == 16_384 && welcome.bytes == 2 << 30)
@@ -43,8 +45,8 @@ import TimerControl
     func newer() throws {
         let runner = try RunnerProcess()
         let peer = try runner.connect(version: 7)
-        guard case .welcome(1, .some) = try peer.next() else {
-            Issue.record("no welcome in version 1")
+        guard case .welcome(RunnerReport.version, .some) = try peer.next() else {
+            Issue.record("no welcome in this version")
             return
         }
     }
@@ -191,7 +193,7 @@ import TimerControl
         var count = 0
         // Ever a little behind, so that there is always something that it has not read.
         while count < 40_000_000 {
-            if case .output(1, _, _, let bytes) = try peer.next() { count += bytes.count }
+            if case .output(1, _, _, _, let bytes) = try peer.next() { count += bytes.count }
         }
         #expect(try runner.hasStayedSmall)
         try peer.send(.end(run: 1, .kill, asRunner: false))
@@ -273,7 +275,11 @@ import TimerControl
             let runner = try RunnerProcess("--until-idle", in: folder)
             var peer: RunnerPeer? = try runner.connect()
             let epoch = try peer?.next { report in
-                if case .welcome(1, let welcome) = report { welcome?.epoch } else { nil }
+                if case .welcome(RunnerReport.version, let welcome) = report {
+                    welcome?.epoch
+                } else {
+                    nil
+                }
             }
             try peer.map { try body(runner, $0) }
             // Nobody is connected any more.

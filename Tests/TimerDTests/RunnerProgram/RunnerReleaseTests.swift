@@ -69,7 +69,7 @@ import TimerControl
         let old: Int32
         do {
             let peer = RunnerPeer(try place.other.connect())
-            try peer.send(.hello(version: 1))
+            try peer.send(.hello(version: RunnerReport.version))
             try peer.send(.start(request, files: ["/bin/sh"]))
             old = try peer.next { report in
                 if case .welcome(_, let welcome) = report { welcome?.pid } else { nil }
@@ -154,7 +154,7 @@ import TimerControl
         }
         #expect(
             error?.description
-                == "cannot reach timerd-runner: it speaks version 9, and this timerd version 1"
+                == "cannot reach timerd-runner: it speaks version 9, and this timerd version 2"
         )
     }
 }

@@ -22,7 +22,7 @@ import TimerControl
     private static func kept(_ test: TestScheduler, _ job: JobID) async throws -> [Bool] {
         let runs = try await test.history(job).compactMap(\.id)
         return try await test.store.reader.read { database in
-            try runs.map { try !Queries(database).output(of: $0).stdout.isEmpty }
+            try runs.map { try !Queries(database).output(of: $0).pieces.isEmpty }
         }
     }
 

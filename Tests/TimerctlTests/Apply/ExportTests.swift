@@ -110,6 +110,8 @@ import TimerControl
             $0.definition.notifyEvery = "2h"
             $0.definition.ping = "https://ping.example/…#0a1b"
             $0.definition.rerunInterrupted = true
+            $0.definition.output = .journal
+            $0.definition.outputKept = "1M"
             $0.definition.nice = -5
             $0.definition.memoryMax = "512M"
             $0.definition.memoryHigh = "256M"

@@ -5,6 +5,7 @@ import JobModel
 import Locks
 import Platform
 import SystemPackage
+import TimerControl
 
 /// What a runner has said of itself so far, before it has said all that it knows.
 struct RunnerGreeting {
@@ -200,9 +201,9 @@ extension ProgramRunner {
                 return state.entries[run]?.started
             }
             started?(known.pid)
-        case .output(let run, let stream, let position, let bytes):
+        case .output(let run, let stream, let date, let position, let bytes):
             let output = state.withLock { $0.entries[run]?.output }
-            output?.append(bytes, from: position, to: stream)
+            output?.append(bytes, from: position, at: date, to: stream)
         case .signalled(let run, let answer):
             let waiting = state.withLock { state in
                 defer { state.entries[run]?.answers = [] }
@@ -223,6 +224,7 @@ extension ProgramRunner {
                 return state.entries[run]
             }
             guard let entry, !entry.isForgotten else { return stored(run) }
+            entry.output.end(at: OutputPosition(stdout: end.stdout, stderr: end.stderr))
             if entry.done != nil, let result = entry.result { settle(run, .success(result)) }
         }
     }

@@ -3,6 +3,7 @@
 import JobModel
 import Locks
 import SystemPackage
+import TimerControl
 
 /// Runs commands through `timerd-runner`, a process of its own that lives on without the daemon.
 ///
@@ -162,6 +163,16 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
             return false
         }
         if isOver { loop.perform { self.forget(run) } }
+    }
+
+    /// So much of what these runs wrote was passed on: a later daemon goes on behind it.
+    func passed(_ runs: [Int64: OutputPosition]) {
+        loop.perform {
+            guard case .linked(let link) = self.connection else { return }
+            for (run, end) in runs {
+                link.send(.passed(run: run, stdout: end.stdout, stderr: end.stderr))
+            }
+        }
     }
 
     func detach() async {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import TimerControl
 
 /// A run that this daemon began or takes up, or that the runner knows of a daemon before.
 struct RunEntry: Sendable {
@@ -25,6 +26,8 @@ struct RunEntry: Sendable {
     var outlasting: [Int32] = []
     /// When it was found that the runner which had it is gone, in µs since 1970; kept until that is stored.
     var lostAt: Int64?
+    /// Up to where a daemon before has passed on what it wrote.
+    var passed = OutputPosition()
     /// Whether nobody needs its end.
     var isForgotten = false
 
@@ -37,7 +40,8 @@ struct RunEntry: Sendable {
 
     /// One that the runner knows, and nobody has taken up.
     init(known: KnownRun) {
-        output = RunOutput()
+        passed = OutputPosition(stdout: known.stdoutPassed, stderr: known.stderrPassed)
+        output = RunOutput(limit: known.outputKept)
         isOrdered = true
         self.known = known
     }
@@ -46,7 +50,7 @@ struct RunEntry: Sendable {
     ///
     /// Its job may have another command since, or none: what runs is what was ordered.
     mutating func take(_ request: RunRequest, _ started: @escaping @Sendable (Int32) -> Void) {
-        output.copy(to: request.output)
+        output.copy(to: request.output, passed: passed)
         output = request.output
         self.request = request
         command = request.argv.isEmpty ? nil : CommandLookup(request)

@@ -15,6 +15,8 @@ enum RunnerOrder {
     case leave
     /// Begins to end all runs, each by its own rules; none is started any more.
     case endAll
+    /// So much of both streams was passed on: the next daemon goes on behind it.
+    case passed(run: Int64, stdout: Int64, stderr: Int64)
 
     /// The frame, complete.
     var frame: [UInt8] {
@@ -28,6 +30,8 @@ enum RunnerOrder {
             frame.put(teardown)
         case .stored(let run): frame.put(run)
         case .leave, .endAll: break
+        case .passed(let run, let stdout, let stderr):
+            for value in [run, stdout, stderr] { frame.put(value) }
         }
         return frame.complete
     }
@@ -40,6 +44,7 @@ enum RunnerOrder {
         case .stored: 4
         case .leave: 5
         case .endAll: 6
+        case .passed: 7
         }
     }
 }

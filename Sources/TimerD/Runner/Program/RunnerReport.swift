@@ -11,8 +11,14 @@ enum RunnerReport: Sendable {
     case synced
     case refused(run: Int64, errno: Int32)
     case started(run: Int64, KnownRun)
-    /// Bytes of a stream from `position` on.
-    case output(run: Int64, stream: RunOutput.Stream, position: Int64, bytes: ArraySlice<UInt8>)
+    /// Bytes of a stream from `position` on, that came at `date`, in µs since 1970.
+    case output(
+        run: Int64,
+        stream: StandardStream,
+        date: Int64,
+        position: Int64,
+        bytes: ArraySlice<UInt8>
+    )
     case signalled(run: Int64, answer: SignalAnswer)
     case outlasted(run: Int64, pids: [Int32])
     case ended(run: Int64, End)
@@ -32,7 +38,7 @@ enum RunnerReport: Sendable {
     }
 
     /// The version that this daemon speaks: docs/runner-protocol.md.
-    static let version: UInt32 = 1
+    static let version: UInt32 = 2
 
     /// How a run ended.
     struct End: Sendable {
@@ -135,12 +141,13 @@ private struct FrameReader {
 
     private mutating func known(_ run: Int64) -> RunnerReport? {
         guard let phase = take().flatMap(RunPhase.init), let pid = take(Int32.self),
-            let started = take(Int64.self)
+            let started = take(Int64.self), let kept = take(UInt32.self),
+            let stdout = take(Int64.self), let stderr = take(Int64.self)
         else { return nil }
-        return .known(
-            run: run,
-            KnownRun(phase: phase, pid: pid, startedAtMicroseconds: started)
-        )
+        var known = KnownRun(phase: phase, pid: pid, startedAtMicroseconds: started)
+        known.outputKept = Int(kept)
+        (known.stdoutPassed, known.stderrPassed) = (stdout, stderr)
+        return .known(run: run, known)
     }
 
     private mutating func started(_ run: Int64) -> RunnerReport? {
@@ -152,12 +159,13 @@ private struct FrameReader {
     }
 
     private mutating func output(_ run: Int64) -> RunnerReport? {
-        guard let stream = take(UInt8.self), stream < 2, let position = take(Int64.self),
-            let bytes = takeBytes()
+        guard let stream = take(UInt8.self), stream < 2, let date = take(Int64.self),
+            let position = take(Int64.self), position >= 0, let bytes = takeBytes()
         else { return nil }
         return .output(
             run: run,
             stream: stream == 0 ? .stdout : .stderr,
+            date: date,
             position: position,
             bytes: bytes
         )

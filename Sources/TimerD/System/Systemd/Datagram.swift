@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Platform
+import SystemPackage
 
 /// One message to a Unix socket, from a socket of its own.
 enum Datagram {
@@ -17,6 +19,30 @@ enum Datagram {
             sendto(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL), pointer, size)
         }
         return sent == bytes.count
+    }
+}
+
+/// Many messages to a Unix socket, which wait for a second where it is full; on one thread.
+final class DatagramSender {
+    private let descriptor: Int32
+    private let address: String
+
+    init(to address: String) {
+        self.address = address
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var limit = timeval(tv_sec: 1, tv_usec: 0)
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    /// Nil once it is taken.
+    func send(_ bytes: [UInt8]) -> Errno? {
+        let sent = SocketAddress(address)?.withPointer { pointer, size in
+            sendto(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL), pointer, size)
+        }
+        return sent == nil ? .invalidArgument : sent == bytes.count ? nil : .last
     }
 }
 

@@ -9,6 +9,9 @@ public import Logging
 ///
 /// By <https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>.
 public struct Journal: Sendable {
+    /// Where the journal takes records.
+    static let standardAddress = "/run/systemd/journal/socket"
+
     private let address: String
 
     /// Nil if `descriptor` leads elsewhere: JOURNAL_STREAM has the device and inode of the journal's stream
@@ -18,7 +21,7 @@ public struct Journal: Sendable {
         guard let stream = environment["JOURNAL_STREAM"], fstat(descriptor, &file) == 0,
             stream == "\(file.st_dev):\(file.st_ino)"
         else { return nil }
-        self.init(address: "/run/systemd/journal/socket")
+        self.init(address: Self.standardAddress)
     }
 
     init(address: String) { self.address = address }
@@ -35,26 +38,12 @@ public struct Journal: Sendable {
     static func record(_ event: LogEvent) -> [UInt8] {
         let metadata = (event.metadata ?? [:]).sorted { $0.key < $1.key }
         let words = metadata.map { " \($0.key)=\($0.value)" }.joined()
-        var record: [UInt8] = []
-        append("PRIORITY", priority(event.level), to: &record)
-        append("SYSLOG_IDENTIFIER", "timerd", to: &record)
-        append("MESSAGE", "\(event.message)\(words)", to: &record)
-        for (key, value) in metadata {
-            append("TIMERD_" + key.uppercased(), "\(value)", to: &record)
-        }
-        return record
-    }
-
-    private static func append(_ field: String, _ value: String, to record: inout [UInt8]) {
-        record += field.utf8
-        if value.utf8.contains(UInt8(ascii: "\n")) {
-            record.append(UInt8(ascii: "\n"))
-            withUnsafeBytes(of: UInt64(value.utf8.count).littleEndian) { record += $0 }
-        } else {
-            record.append(UInt8(ascii: "="))
-        }
-        record += value.utf8
-        record.append(UInt8(ascii: "\n"))
+        var record = JournalRecord()
+        record.append("PRIORITY", priority(event.level))
+        record.append("SYSLOG_IDENTIFIER", "timerd")
+        record.append("MESSAGE", "\(event.message)\(words)")
+        for (key, value) in metadata { record.append("TIMERD_" + key.uppercased(), "\(value)") }
+        return record.bytes
     }
 
     /// A level of syslog(3).
@@ -67,5 +56,24 @@ public struct Journal: Sendable {
         case .error: "3"
         case .critical: "2"
         }
+    }
+}
+
+/// A record in the format of the journal.
+struct JournalRecord: Sendable {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func append(_ field: String, _ value: String) { append(field, Array(value.utf8)) }
+
+    mutating func append(_ field: String, _ value: [UInt8]) {
+        bytes += field.utf8
+        if value.contains(UInt8(ascii: "\n")) {
+            bytes.append(UInt8(ascii: "\n"))
+            withUnsafeBytes(of: UInt64(value.count).littleEndian) { bytes += $0 }
+        } else {
+            bytes.append(UInt8(ascii: "="))
+        }
+        bytes += value
+        bytes.append(UInt8(ascii: "\n"))
     }
 }

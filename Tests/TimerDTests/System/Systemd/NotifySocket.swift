@@ -9,11 +9,18 @@ import Testing
 final class NotifySocket {
     let address: String
     private let descriptor: Int32
-    private let folder: TemporaryFolder
+    private let folder: TemporaryFolder?
 
-    init(isAbstract: Bool) throws {
-        folder = try TemporaryFolder()
-        address = isAbstract ? "@" + folder.path : folder.file("notify")
+    convenience init(isAbstract: Bool) throws {
+        let folder = try TemporaryFolder()
+        try self.init(at: isAbstract ? "@" + folder.path : folder.file("notify"), in: folder)
+    }
+
+    /// `folder`: what is to be there as long as it.
+    init(at address: String, in folder: TemporaryFolder? = nil) throws {
+        let isAbstract = address.hasPrefix("@")
+        self.folder = folder
+        self.address = address
         descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
         var name = sockaddr_un()
         name.sun_family = sa_family_t(AF_UNIX)

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+import TimerControl
+
+/// Cuts both streams of a run into lines, for where they go as they are written.
+struct RunEcho: Sendable {
+    /// A longer line is cut, so that its beginning need not be kept for long.
+    static let longest = 8192
+
+    /// A line without its end.
+    struct Line: Sendable {
+        var stream: StandardStream
+        var bytes: [UInt8]
+        /// Up to where of the stream it goes, with its end.
+        var end: Int64
+    }
+
+    private let write: @Sendable (Line) -> Void
+    /// The lines whose ends have not come.
+    private var open: [StandardStream: [UInt8]] = [:]
+    /// Up to where of each stream it has been told.
+    private var position: OutputPosition
+
+    /// `position`: up to where another has written it already.
+    init(
+        from position: OutputPosition = OutputPosition(),
+        write: @escaping @Sendable (Line) -> Void
+    ) {
+        self.position = position
+        self.write = write
+    }
+
+    /// What is up to `position` has been written already.
+    mutating func goOn(from position: OutputPosition) { self.position = position }
+
+    /// Takes bytes that begin at `offset`; those that it has are left out, and those between are said to be missing.
+    mutating func take(
+        _ bytes: some Collection<UInt8>,
+        of stream: StandardStream,
+        from offset: Int64
+    ) {
+        let known = stream == .stdout ? position.stdout : position.stderr
+        let end = offset + Int64(bytes.count)
+        guard end > known else { return }
+        if offset > known { miss(stream, from: known, to: offset) }
+        var line = open[stream] ?? []
+        var at = max(offset, known)
+        for byte in bytes.dropFirst(Int(at - offset)) {
+            at += 1
+            if byte != UInt8(ascii: "\n") { line.append(byte) }
+            guard byte == UInt8(ascii: "\n") || line.count == Self.longest else { continue }
+            write(Line(stream: stream, bytes: line, end: at))
+            line = []
+        }
+        open[stream] = line
+        set(stream, end)
+    }
+
+    /// The run is over, and has written so much: what it wrote last may have no end of line, or not be there.
+    mutating func finish(at end: OutputPosition) {
+        for stream in StandardStream.allCases {
+            let (known, end) =
+                stream == .stdout ? (position.stdout, end.stdout) : (position.stderr, end.stderr)
+            if end > known { miss(stream, from: known, to: end) }
+            endLine(of: stream, at: known)
+        }
+    }
+
+    private mutating func miss(_ stream: StandardStream, from known: Int64, to offset: Int64) {
+        endLine(of: stream, at: known)
+        let words = offset - known == 1 ? "1 byte is" : "\(offset - known) bytes are"
+        let line = Array("[\(words) left out]".utf8)
+        write(Line(stream: stream, bytes: line, end: offset))
+        set(stream, offset)
+    }
+
+    private mutating func endLine(of stream: StandardStream, at end: Int64) {
+        guard let line = open.removeValue(forKey: stream), !line.isEmpty else { return }
+        write(Line(stream: stream, bytes: line, end: end))
+    }
+
+    private mutating func set(_ stream: StandardStream, _ offset: Int64) {
+        switch stream {
+        case .stdout: position.stdout = offset
+        case .stderr: position.stderr = offset
+        }
+    }
+}
+
+extension RunEcho {
+    /// To the daemon's standard output; `job`: its name, or its number where it has none.
+    init(_ echo: OutputEcho, job: String, run: String) {
+        let title = Array("\(job)[\(run)]: ".utf8)
+        self.init { echo.write(title + $0.bytes + [UInt8(ascii: "\n")]) }
+    }
+
+    /// To the journal.
+    init(_ journal: RunJournal, of job: StoredJob, run: RunID) {
+        let fields = RunJournal.Fields(of: job, run: run)
+        self.init { line in
+            journal.write(
+                RunJournal.Line(
+                    record: fields.record(line),
+                    run: run.rawValue,
+                    stream: line.stream,
+                    end: line.end
+                )
+            )
+        }
+    }
+}

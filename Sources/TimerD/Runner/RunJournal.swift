@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import JobModel
+import Logging
+import Platform
+import SystemPackage
+import TimerControl
+
+/// Writes what runs write to the journal of systemd, a record for each line.
+///
+/// A thread of its own writes: a journal that is slow or away delays no run. Lines for which there is no room
+/// meanwhile, or that it does not take, are left out, and a record says how many. The store has them all the same, as
+/// far as it keeps a run's output.
+final class RunJournal: Sendable {
+    /// A record, and what is passed on with it.
+    struct Line: Sendable {
+        var record: [UInt8]
+        var run: Int64
+        var stream: StandardStream
+        var end: Int64
+    }
+
+    private enum Phase { case idle, writing, ended }
+
+    private struct State {
+        var waiting: [Line] = []
+        var size = 0
+        var leftOut = 0
+        var phase = Phase.idle
+        /// Whether the thread is to end once all is written.
+        var isEnding = false
+    }
+
+    /// How many bytes wait at most.
+    static let room = 1 << 20
+    private static let patience = Duration.seconds(1)
+
+    private let address: String
+    private let log: Logger
+    private let state = Monitor(State())
+    /// Told up to where of their streams runs are written, or left out for good.
+    private let passed: @Sendable ([Int64: OutputPosition]) -> Void
+
+    init(
+        to address: String = Journal.standardAddress,
+        log: Logger,
+        passed: @escaping @Sendable ([Int64: OutputPosition]) -> Void
+    ) {
+        self.address = address
+        self.log = log
+        self.passed = passed
+    }
+
+    /// Has a line written; never waits.
+    func write(_ line: Line) {
+        let isFirst = state.withLock { state in
+            guard state.phase != .ended else { return false }
+            guard state.size + line.record.count <= Self.room else {
+                state.leftOut += 1
+                return false
+            }
+            state.waiting.append(line)
+            state.size += line.record.count
+            defer { state.phase = .writing }
+            return state.phase == .idle
+        }
+        guard isFirst else { return state.wakeOne() }
+        do throws(Errno) {
+            try SystemThread.start(named: "timerd-journal") { self.run() }
+        } catch {
+            state.withLock { state in
+                state.phase = .idle
+                state.leftOut += state.waiting.count
+                (state.waiting, state.size) = ([], 0)
+            }
+            complain(error)
+        }
+    }
+
+    /// Returns once all is written; leaves the rest where the journal does not take it.
+    func stop() {
+        state.withLock { $0.isEnding = true }
+        state.wakeAll()
+        let limit = SuspendingClock.now + Self.patience
+        state.wait { state -> Monitor<State>.Look<Void> in
+            guard state.phase == .writing, .now < limit else { return .found(()) }
+            return .wait(until: limit)
+        }
+    }
+
+    // MARK: - On the thread
+
+    private func run() {
+        SystemThread.blockBrokenPipeSignal()
+        let socket = DatagramSender(to: address)
+        var isAway = false
+        var leftOut = 0
+        while let (lines, more) = next() {
+            leftOut += more
+            var done: [Int64: OutputPosition] = [:]
+            for line in lines {
+                var cause = leftOut > 0 ? send(Self.words(leftOut: leftOut), by: socket) : nil
+                if cause == nil {
+                    leftOut = 0
+                    cause = send(line.record, by: socket)
+                }
+                if let cause {
+                    leftOut += 1
+                    if !isAway { complain(cause) }
+                }
+                isAway = cause != nil
+                switch line.stream {
+                case .stdout: done[line.run, default: OutputPosition()].stdout = line.end
+                case .stderr: done[line.run, default: OutputPosition()].stderr = line.end
+                }
+            }
+            passed(done)
+        }
+    }
+
+    /// What waits, and how many lines were left out before it; nil at the end.
+    private func next() -> (lines: [Line], leftOut: Int)? {
+        let next = state.wait { state -> Monitor<State>.Look<(lines: [Line], leftOut: Int)?> in
+            guard !state.waiting.isEmpty else {
+                guard state.isEnding else { return .wait(until: nil) }
+                state.phase = .ended
+                return .found(nil)
+            }
+            defer { (state.waiting, state.size, state.leftOut) = ([], 0, 0) }
+            return .found((state.waiting, state.leftOut))
+        }
+        if next == nil { state.wakeAll() }
+        return next
+    }
+
+    /// Sends a record, however long that takes, unless the daemon stops; nil once it is taken.
+    private func send(_ record: [UInt8], by socket: DatagramSender) -> Errno? {
+        while true {
+            let cause = socket.send(record)
+            // It waits for a journal that is slow, for a second each time.
+            guard cause == .wouldBlock || cause == .interrupted else { return cause }
+            if state.withLock({ $0.isEnding }) { return cause }
+        }
+    }
+
+    static func words(leftOut count: Int) -> [UInt8] {
+        var record = JournalRecord()
+        record.append("PRIORITY", "4")
+        record.append("SYSLOG_IDENTIFIER", "timerd")
+        let lines = count == 1 ? "a line" : "\(count) lines"
+        record.append("MESSAGE", "\(lines) of runs left out here, as the journal did not take them")
+        return record.bytes
+    }
+
+    private func complain(_ cause: Errno) {
+        log.warning(
+            "what runs write cannot be written to the journal; it is stored alone",
+            metadata: ["journal": "\(address)", "error": "\(cause.text)"]
+        )
+    }
+}
+
+extension RunJournal {
+    /// What the records of a run have in common.
+    struct Fields: Sendable {
+        private let common: JournalRecord
+
+        init(of job: StoredJob, run: RunID) {
+            self.init(
+                job: job.id.description,
+                name: job.definition.name,
+                run: run.description,
+                owner: job.owner
+            )
+        }
+
+        /// `owner`: whose job it is; that the daemon writes is the journal's own matter.
+        init(job: String, name: String?, run: String, owner: Owner) {
+            var common = JournalRecord()
+            common.append("SYSLOG_IDENTIFIER", name ?? "timerd")
+            common.append("TIMERD_JOB_ID", job)
+            if let name { common.append("TIMERD_JOB_NAME", name) }
+            common.append("TIMERD_RUN_ID", run)
+            common.append("TIMERD_OWNER", owner.name)
+            common.append("TIMERD_OWNER_UID", "\(owner.uid)")
+            self.common = common
+        }
+
+        func record(_ line: RunEcho.Line) -> [UInt8] {
+            var record = common
+            // syslog(3): informational, or an error.
+            record.append("PRIORITY", line.stream == .stdout ? "6" : "3")
+            record.append("MESSAGE", line.bytes)
+            return record.bytes
+        }
+    }
+}

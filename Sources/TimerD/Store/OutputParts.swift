@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+import TimerControl
+
+/// A row of table `run_output`: some pieces of what a run wrote, one behind the other.
+///
+/// A piece is its stream (0 stdout, 1 stderr), its date and its offset, of 8 bytes each, how many bytes it has, of 4,
+/// and these bytes. Numbers are little-endian.
+struct OutputPart: Sendable {
+    /// Up to where of each stream this part and those before it reach.
+    var end: OutputPosition
+    /// How many bytes of each stream are in it.
+    var kept = OutputPosition()
+    var bytes: [UInt8] = []
+
+    /// A part has no more bytes, but for those of the last piece's head: so that a reader need not read all of a run.
+    static let size = 65_536
+    private static let headSize = 21
+
+    /// All that is kept of a run.
+    ///
+    /// `date`, in µs since 1970, is for what has none.
+    static func parts(of output: CapturedOutput, orAt date: Int64) -> [OutputPart] {
+        var parts: [OutputPart] = []
+        var part = OutputPart(end: OutputPosition())
+        for span in output.ordered(orAt: date) {
+            var rest = output.bytes(of: span)
+            var offset = span.offset
+            while !rest.isEmpty {
+                let bytes = rest.prefix(size - part.bytes.count)
+                part.append(bytes, of: span, from: offset)
+                rest = rest.dropFirst(bytes.count)
+                offset += Int64(bytes.count)
+                guard part.bytes.count >= size - headSize else { continue }
+                parts.append(part)
+                part = OutputPart(end: part.end)
+            }
+        }
+        return part.bytes.isEmpty ? parts : parts + [part]
+    }
+
+    private mutating func append(
+        _ bytes: ArraySlice<UInt8>,
+        of span: OutputSpan,
+        from offset: Int64
+    ) {
+        func put(_ value: some FixedWidthInteger) {
+            withUnsafeBytes(of: value.littleEndian) { self.bytes.append(contentsOf: $0) }
+        }
+        put(span.stream == .stdout ? 0 : 1 as UInt8)
+        put(span.atMicroseconds)
+        put(offset)
+        put(UInt32(bytes.count))
+        self.bytes += bytes
+        switch span.stream {
+        case .stdout:
+            end.stdout = offset + Int64(bytes.count)
+            kept.stdout += Int64(bytes.count)
+        case .stderr:
+            end.stderr = offset + Int64(bytes.count)
+            kept.stderr += Int64(bytes.count)
+        }
+    }
+
+    /// Calls `body` with each piece of a row, while it returns true; false if the row cannot be read.
+    static func forEach(
+        in row: [UInt8],
+        _ body: (OutputSpan, ArraySlice<UInt8>) throws -> Bool
+    ) rethrows -> Bool {
+        var rest = row[...]
+        func take<Value: FixedWidthInteger>(_: Value.Type) -> Value {
+            let size = MemoryLayout<Value>.size
+            defer { rest = rest.dropFirst(size) }
+            return rest.prefix(size).reversed().reduce(0) {
+                $0 << 8 | Value(truncatingIfNeeded: $1)
+            }
+        }
+        while !rest.isEmpty {
+            guard rest.count >= headSize else { return false }
+            let (stream, date) = (take(UInt8.self), take(Int64.self))
+            let (offset, count) = (take(Int64.self), Int(take(UInt32.self)))
+            guard stream < 2, count <= rest.count, offset >= 0, offset < .max - Int64(count)
+            else { return false }
+            let span = OutputSpan(
+                stream: stream == 0 ? .stdout : .stderr,
+                at: date,
+                offset: offset,
+                count: count
+            )
+            guard try body(span, rest.prefix(count)) else { return true }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+}
+
+extension Queries {
+    /// What is kept of a run's output behind a position: `most` bytes of it.
+    ///
+    /// What is damaged of it is missing, as is what was dropped.
+    func output(
+        of run: RunID,
+        after: OutputPosition = OutputPosition(),
+        most: Int = .max
+    ) throws -> OutputReading {
+        var page = OutputPage(after: after, most: most)
+        _ = try database.prepare(SQL.outputParts).page(run, after.stdout, after.stderr) { row in
+            let bytes = try row.get(0, as: [UInt8].self)
+            _ = OutputPart.forEach(in: bytes) { span, bytes in
+                page.take(span) { offset, count in
+                    Array(bytes.dropFirst(Int(offset - span.offset)).prefix(count))
+                }
+            }
+            return page.hasMore ? nil : ()
+        }
+        var reading = OutputReading(pieces: page.pieces, hasMore: page.hasMore)
+        try database.prepare(SQL.outputTotals).forEach(run) { row in
+            let (stdout, stderr): (Int64, Int64) = (try row.get(0), try row.get(1))
+            reading.stdout = OutputReading.Total(bytes: stdout, dropped: stdout - (try row.get(2)))
+            reading.stderr = OutputReading.Total(bytes: stderr, dropped: stderr - (try row.get(3)))
+        }
+        return reading
+    }
+}
+
+extension Queries.SQL {
+    static let outputParts = """
+        SELECT bytes FROM run_output
+        WHERE run_id = ?1 AND (stdout_end > ?2 OR stderr_end > ?3) ORDER BY part
+        """
+    static let outputTotals = """
+        SELECT coalesce(stdout_bytes, 0), coalesce(stderr_bytes, 0),
+            (SELECT coalesce(sum(stdout_kept), 0) FROM run_output WHERE run_id = ?1),
+            (SELECT coalesce(sum(stderr_kept), 0) FROM run_output WHERE run_id = ?1)
+        FROM runs WHERE id = ?1
+        """
+}

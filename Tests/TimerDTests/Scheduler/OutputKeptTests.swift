@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// How much of what a run writes is kept, by its job and by the settings.
+@Suite("How much output is kept") struct OutputKeptTests {
+    @Test(
+        "A job says how much of its runs' output is kept; where it says nothing, the settings do",
+        arguments: [
+            (nil, nil, 65_536, true), ("1K", nil, 1024, true), ("0", nil, 0, false),
+            (nil, .drop, 0, false), ("1K", .drop, 0, false), ("2K", .journal, 2048, true),
+            // What is only passed on has some room as well.
+            ("0", .journal, 65_536, false),
+        ] as [(String?, JobDefinition.Output?, Int, Bool)]
+    )
+    func byJob(kept: String?, output: JobDefinition.Output?, room: Int, isStored: Bool) async throws
+    {
+        try await TestScheduler.with { test in
+            test.runner.output = CapturedOutput(stdout: Array("hello\n".utf8))
+            let job = try await test.add(ScheduleWords(in: "1s"), command: ["true"]) {
+                $0.outputKept = kept
+                $0.output = output
+            }
+            try await test.advance(by: .seconds(2))
+            try await test.settle()
+            #expect(test.runner.requests.last?.output.limit == room)
+            let run = try #require(try await test.history(job.id).last?.id)
+            let reading = try await test.store.reader.read { try Queries($0).output(of: run) }
+            #expect(reading.stdout.bytes == 6)
+            #expect(reading.stdout.dropped == (isStored ? 0 : 6))
+            #expect(reading.pieces.map(\.bytes) == (isStored ? [Array("hello\n".utf8)] : []))
+        }
+    }
+
+    @Test("The settings' size is that of the daemon's configuration")
+    func bySettings() {
+        var configuration = Configuration(database: "/x", socket: "/y")
+        configuration.outputKept = 10
+        let account = Account(uid: 0, gid: 0, groups: [], name: "root", home: "/", shell: "/bin/sh")
+        let settings = SchedulerSettings(configuration, account: account)
+        var policy = RunPolicy()
+        #expect(settings.outputKept(of: policy) == 10)
+        policy.outputKept = 3
+        #expect(settings.outputKept(of: policy) == 3)
+        policy.output = .drop
+        #expect(settings.outputKept(of: policy) == 0)
+        #expect(settings.outputRoom(of: policy) == 0)
+    }
+}
