@@ -11,8 +11,9 @@ import TimerControl
         OutputReply(
             run: RunID(rawValue: 10),
             running: running,
-            stdout: .init(text: text, base64: nil, offset: offset, dropped: 0),
-            stderr: .init(text: "", base64: nil, offset: 0, dropped: 0)
+            chunks: text.isEmpty
+                ? [] : [.init(stream: .stdout, at: testNow, offset: offset, text: text)],
+            stdout: .init(bytes: offset + Int64(text.utf8.count))
         )
     }
 

@@ -119,13 +119,27 @@ actor TopLink {
             }
             let newest = runs.first { $0.id != nil && $0.handler == nil }?.id
             if let id = run ?? newest {
-                let output = Request.readOutput(ReadOutput(id: id))
-                content.output = try await daemon.ask(output, for: OutputReply.self).value
+                content.output = try await endOfOutput(of: id)
             }
             signals.tell(.page(content))
         } catch {
             signals.tell(.refused(Failure(answering: error).message))
         }
+    }
+
+    /// The end of what a run has written, where all of it is more than a page shows.
+    private func endOfOutput(of run: RunID) async throws(Failure) -> OutputReply {
+        var request = ReadOutput(id: run)
+        var reply = try await daemon.ask(.readOutput(request), for: OutputReply.self).value
+        if reply.more == true {
+            let most = Int64(TopPage.mostBytes)
+            request.after = OutputPosition(
+                stdout: max(0, reply.stdout.bytes - most),
+                stderr: max(0, reply.stderr.bytes - most)
+            )
+            reply = try await daemon.ask(.readOutput(request), for: OutputReply.self).value
+        }
+        return reply
     }
 
     /// Tells what a run writes, by a connection of its own: its answers wait, and others would behind them.
@@ -146,7 +160,7 @@ actor TopLink {
                     _ = reader.read(reply)
                     request.after = reader.position
                     signals.tell(.output(reply))
-                    if !reply.running { return signals.tellOfEvent() }
+                    if !reply.running, reply.more != true { return signals.tellOfEvent() }
                 }
             } catch {
                 guard !Task.isCancelled else { return }

@@ -27,17 +27,16 @@ struct TopPage {
         var output: OutputReply?
     }
 
-    /// The ends of both streams.
+    /// The end of what it wrote to both streams, in the order in which that came.
     private struct Output {
         var run: RunID?
         var reader = OutputReader()
-        var stdout: [UInt8] = []
-        var stderr: [UInt8] = []
+        var bytes: [UInt8] = []
         var isRunning = false
     }
 
-    /// As much of each stream as the daemon keeps.
-    private static let mostBytes = 65_536
+    /// How much of a run's output is shown at most.
+    static let mostBytes = 65_536
 
     init(job: JobID, name: String?, run: RunID?) {
         (self.job, self.name, self.run) = (job, name, run)
@@ -71,9 +70,16 @@ struct TopPage {
 
     mutating func take(_ reply: OutputReply) {
         guard output.run == reply.run else { return }
-        _ = output.reader.read(reply)
-        output.stdout = Array((output.stdout + reply.stdout.bytes).suffix(Self.mostBytes))
-        output.stderr = Array((output.stderr + reply.stderr.bytes).suffix(Self.mostBytes))
+        for item in output.reader.read(reply) {
+            switch item {
+            case .chunk(let chunk): output.bytes += chunk.bytes
+            // What comes before the first that is shown is not missed.
+            case .gap where output.bytes.isEmpty: break
+            case .gap(_, let count):
+                output.bytes += Array("\n[\(OutputLines.words(count)) left out]\n".utf8)
+            }
+        }
+        output.bytes = Array(output.bytes.suffix(Self.mostBytes))
         output.isRunning = reply.running
         if !reply.running { isFollowing = false }
     }
@@ -111,16 +117,12 @@ struct TopPage {
         let text = shown.text(for: .plain).split(separator: "\n", omittingEmptySubsequences: false)
         var lines = text.flatMap { Printable.wrapped(String($0), to: width, indent: 4) }
         guard let run = output.run else { return lines }
-        for (name, bytes) in [("output", output.stdout), ("standard error", output.stderr)] {
-            let end = Self.lines(of: bytes)
-            if end.isEmpty, name != "output" { continue }
-            lines.append("\(name) of run \(run)" + (output.isRunning ? ", in progress" : ""))
-            lines += (end.isEmpty ? ["(none)"] : end).flatMap {
-                Printable.wrapped("  " + $0, to: width, indent: 2)
-            }
-            lines.append("")
+        let end = Self.lines(of: output.bytes)
+        lines.append("output of run \(run)" + (output.isRunning ? ", in progress" : ""))
+        lines += (end.isEmpty ? ["(none)"] : end).flatMap {
+            Printable.wrapped("  " + $0, to: width, indent: 2)
         }
-        return lines
+        return lines + [""]
     }
 
     /// Lines that are harmless for a terminal.
