@@ -21,6 +21,7 @@ struct RunOptions: ParsableArguments {
     @Option(.successCodes) var successCodes: StatedOption?
     @Option(.onFailure) var onFailure: StatedOption?
     @Option(.onSuccess) var onSuccess: StatedOption?
+    @Option(.keepRuns) var keepRuns: StatedOption?
     @Flag(.rerunInterrupted) var rerunInterrupted = false
     @Option(.nice) var nice: StatedOption?
     @Option(.memoryMax) var memoryMax: StatedOption?
@@ -37,7 +38,8 @@ struct RunOptions: ParsableArguments {
         if let shell { definition.command = .shell(shell) }
         definition.rerunInterrupted = rerunInterrupted ? true : nil
         let stated = [
-            timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess, nice,
+            timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess,
+            keepRuns, nice,
             memoryMax, memoryHigh, cpuWeight, cpuQuota, tasksMax, ioWeight, cpuTime, umask,
         ]
         for option in stated.compactMap(\.self) { try definition.add(option) }

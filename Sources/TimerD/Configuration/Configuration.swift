@@ -22,6 +22,8 @@ public struct Configuration: Hashable, Sendable {
     public var maxRunsPerUser = 32
     /// How many rows of a job's history are kept, the newest.
     public var runsKept = 100
+    /// How many a job may ask for.
+    public var maxRunsKept = 1000
     public var historyMaxAge = Duration.seconds(365 * 86_400)
     /// How long ended jobs are kept.
     public var endedJobsMaxAge = Duration.seconds(30 * 86_400)
@@ -42,12 +44,17 @@ public struct Configuration: Hashable, Sendable {
     /// Whether what runs write goes to the daemon's standard output too.
     public var outputOnStdout = false
 
+    /// What counts for runs of jobs that do not say it, as JSON of their options.
+    public var defaults = "{}"
+
     /// Where notices go of jobs that do not say it; empty for nowhere.
     public var notify: [String] = []
     /// What they are told of; empty for what jobs are by themselves.
     public var notifyOn: [String] = []
     /// The path of the program that takes mails, as sendmail(8) does.
     public var mailProgram = "/usr/sbin/sendmail"
+    /// The folder of what is secret and the administrator gives to runs.
+    public var credentials = "/etc/timerd/credentials"
 
     public var maxConnections = 1000
     public var maxConnectionsPerUser = 900
@@ -92,9 +99,11 @@ extension SchedulerSettings {
         // A daemon that is not root's serves one user, who may have all places.
         maxRunsPerUser = account.uid == 0 ? configuration.maxRunsPerUser : configuration.maxRuns
         runsKept = configuration.runsKept
+        maxRunsKept = configuration.maxRunsKept
         retention = RetentionLimits(configuration)
         // They were accepted when the configuration was read.
         runLimits = RunLimits(configuration.runLimits) ?? RunLimits()
+        runDefaults = RunDefaults(json: configuration.defaults) ?? RunDefaults()
         pamSessions = configuration.pamSessions
         outputOnStdout = configuration.outputOnStdout
         // They were accepted when the configuration was read.
@@ -105,6 +114,7 @@ extension SchedulerSettings {
             notices.defaults.reasons = Set(reasons)
         }
         notices.mailProgram = configuration.mailProgram
+        credentials = configuration.credentials
         maxJobsPerUser = configuration.maxJobsPerUser
         maxFiresPerSecondPerUser = configuration.maxFiresPerSecondPerUser
     }
