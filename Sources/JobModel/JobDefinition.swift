@@ -21,6 +21,8 @@ public struct JobDefinition: Hashable, Sendable {
     public var env: [String: String]?
     /// Files of variables for a run, which its own process reads, as its owner; `-PATH` may lack.
     public var envFile: [String]?
+    /// What is secret and a run finds as files in `$CREDENTIALS_DIRECTORY`: `NAME` or `NAME:FILE`.
+    public var credentials: [String]?
     /// How long a run may take before it is ended; nil for no limit.
     public var timeout: String?
     /// How long after SIGTERM a run that does not end gets SIGKILL; default 5 s.
@@ -53,6 +55,8 @@ public struct JobDefinition: Hashable, Sendable {
     public var output: Output?
     /// How much is kept of each stream of a run: bytes, or with K or M.
     public var outputKept: String?
+    /// How many rows of the job's history are kept, the newest; nil for the daemon's number.
+    public var keepRuns: Int?
     /// The niceness of a run, -20 to 19.
     public var nice: Int?
     /// The limit of a run's memory: bytes, or with K, M, G or T.

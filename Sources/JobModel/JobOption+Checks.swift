@@ -33,6 +33,7 @@ extension JobOption {
             for (index, path) in paths.enumerated() {
                 try checkPath(path.hasPrefix("-") ? path.dropFirst() : path[...], at: .index(index))
             }
+        case (.credentials, .texts(let texts)): try checkCredentials(texts)
         case (.integer(let range), .integer(let number)):
             guard range.contains(number) else { throw refusal(of: "\(number)") }
         case (.process, .integer(let number)):
@@ -86,6 +87,23 @@ extension JobOption {
         guard path.hasPrefix("/") else { throw refusal(of: "'\(path)'", at: part) }
         try checkSize(path.utf8.count + 1, Limits.path, at: part)
         try checkNoNUL(path, at: part)
+    }
+
+    private func checkCredentials(_ texts: [String]) throws(OptionRefusal) {
+        try checkCount(texts.count, Limits.credentials, "credentials")
+        var names: Set<String> = []
+        for (index, text) in texts.enumerated() {
+            guard let credential = JobCredential(text) else {
+                throw refusal(of: text.debugDescription, at: .index(index))
+            }
+            guard names.insert(credential.name).inserted else {
+                throw refusal(
+                    of: "another '\(credential.name)'",
+                    at: .index(index),
+                    expecting: "each name once"
+                )
+            }
+        }
     }
 
     private func checkPlaces(_ places: [String]) throws(OptionRefusal) {

@@ -10,10 +10,11 @@ import Schedules
 package enum JobOption: String, CaseIterable, Hashable, Sendable {
     // In the order in which files have them.
     case every, from, at, `in`, cron, calendar, tz
-    case name, command, cwd, env, envFile, userInfo, tags, paused, count, until, tolerance, jitter
+    case name, command, cwd, env, envFile, credentials, userInfo, tags, paused, count, until,
+        tolerance, jitter
     case misfire, misfireLimit, misfireAfter, misfireWindow
     case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess
-    case rerunInterrupted
+    case rerunInterrupted, keepRuns
     case output, outputKept
     case notify, notifyOn, notifyLate, notifyEvery, ping
     case nice, memoryMax, memoryHigh, cpuWeight, cpuQuota, tasksMax, ioWeight, cpuTime, umask
@@ -73,6 +74,12 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
             Row(
                 .files,
                 "A file of NAME=value lines, read at each run with the owner's rights; -FILE may lack."
+            )
+        case .credentials:
+            Row(
+                .credentials,
+                "A secret as a file in $CREDENTIALS_DIRECTORY: FILE as the owner reads it at each run, or "
+                    + "what the administrator has put down under NAME."
             )
         case .userInfo: Row(.json, "JSON for the command's standard input, and for watchers.")
         case .tags: Row(.labels, "Words to find the job by.")
@@ -157,6 +164,12 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
                 .bytes(0...Limits.outputKept),
                 unset: "the daemon's setting, 64K",
                 "How much of each stream of a run is kept: its beginning and its end."
+            )
+        case .keepRuns:
+            Row(
+                .integer(1...Limits.keepRuns),
+                unset: "the daemon's number, 100",
+                "How many of its newest runs the job's history keeps."
             )
         case .notify:
             Row(
@@ -262,6 +275,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
         switch self {
         case .command: nil
         case .tags: "tag"
+        case .credentials: "credential"
         default: rawValue.map { $0.isUppercase ? "-\($0.lowercased())" : "\($0)" }.joined()
         }
     }

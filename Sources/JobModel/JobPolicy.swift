@@ -12,6 +12,8 @@ package struct JobPolicy: Hashable, Sendable {
     /// The longest that a fire is put off, so that jobs of one date spread.
     package var jitter = TimeSpan.zero
     package var misfire = MisfirePolicy()
+    /// How many rows of its history are kept; nil for the daemon's number.
+    package var keepRuns: Int?
     /// How its commands are run.
     package var run = RunPolicy()
     /// Who is told what of it; nil where it says nothing of that.
@@ -34,6 +36,10 @@ package struct JobPolicy: Hashable, Sendable {
         }
         if let text = definition.tolerance { tolerance = try JobOption.tolerance.span(text) }
         if let text = definition.jitter { jitter = try JobOption.jitter.span(text) }
+        if let number = definition.keepRuns {
+            try JobOption.keepRuns.check(.integer(number))
+            keepRuns = number
+        }
         misfire = try MisfirePolicy(definition)
         run = try RunPolicy(definition)
         notices = try NoticePolicy(stated: definition)

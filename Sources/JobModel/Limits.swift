@@ -19,6 +19,10 @@ public enum Limits {
     public static let tags = 64
     /// Files of variables.
     public static let files = 16
+    /// Credentials of a job; systemd has no such bound, but one of their bytes.
+    public static let credentials = 64
+    /// What a run's credentials may have together.
+    public static let credentialBytes = 1_048_576
     /// The places that notices of a job go to, and one of them.
     public static let places = 8
     public static let place = 4096
@@ -40,6 +44,8 @@ public enum Limits {
     public static let path = 4096
     /// How many missed dates `misfire: all` may make up for.
     public static let misfireLimit = 10_000
+    /// The runs that a job may have kept, where the setting `maxRunsKept` allows them.
+    public static let keepRuns = 100_000
     /// Dates that one `job.skip` drops.
     public static let skip = 10_000
     /// What one user's uploads hold: jobs, bytes, and parts.

@@ -35,6 +35,8 @@ package enum OptionForm: Hashable, Sendable {
     case zone
     /// Absolute paths of files, each after a dash where there need not be one.
     case files
+    /// Secrets of a run, each a name, perhaps with the absolute path of a file.
+    case credentials
     /// Where notices go.
     case places
     /// Some of these words.
@@ -52,7 +54,7 @@ package enum OptionForm: Hashable, Sendable {
         case .label, .path, .choice, .date, .duration, .backoff, .bytes, .percent, .octal,
             .expression, .zone, .url:
             .text
-        case .labels, .command, .places, .words, .files: .texts
+        case .labels, .command, .places, .words, .files, .credentials: .texts
         case .environment: .variables
         case .json: .json
         case .flag: .flag
@@ -71,6 +73,8 @@ package enum OptionForm: Hashable, Sendable {
         case .json: "any value"
         case .path: "an absolute path"
         case .files: "a list of absolute paths"
+        case .credentials:
+            "NAME or NAME:FILE, a printable name without a blank or '/' and an absolute path"
         case .flag: "true or false"
         case .integer(let range):
             "a number from \(range.lowerBound) "
@@ -111,6 +115,7 @@ package enum OptionForm: Hashable, Sendable {
         case .json: "a value"
         case .path: "a string such as '/srv'"
         case .files: "an array such as [\"/etc/backup.env\"]"
+        case .credentials: "an array such as [\"token:/etc/backup.token\"]"
         case .flag: "true or false"
         case .integer, .process: "an integer"
         case .exitCodes: "an array such as [0, 3]"

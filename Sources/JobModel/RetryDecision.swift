@@ -13,23 +13,28 @@ package enum RetryDecision: Hashable, Sendable {
     /// Decides by how the run ended and what its job wants.
     ///
     /// `attempt`: its number, from 1. A run that was interrupted is run again if the job says
-    /// so; else it counts as failed.
-    package init(_ outcome: RunOutcome, attempt: Int, of fire: FireID, job: StoredJob) {
-        let policy = job.policy.run
-        let mayRetry = attempt <= policy.retries
+    /// so; else it counts as failed. `defaults` count where the job says nothing.
+    package init(
+        _ outcome: RunOutcome,
+        attempt: Int,
+        of fire: FireID,
+        job: StoredJob,
+        defaults: RunDefaults = RunDefaults()
+    ) {
+        let mayRetry = attempt <= defaults.retries(of: job)
+        func handle(_ handler: RunHandler) -> Self {
+            defaults.command(of: handler, for: job.definition) == nil ? .done : .handle(handler)
+        }
         switch outcome {
-        case _ where policy.isSuccess(outcome):
-            self = job.definition.onSuccess == nil ? .done : .handle(.onSuccess)
+        case _ where job.policy.run.isSuccess(outcome): self = handle(.onSuccess)
         case .interrupted where job.definition.rerunInterrupted == true:
             self = .retry(after: .zero)
         case .exited, .signalled, .outOfMemory, .timedOut, .notStarted, .interrupted:
-            if mayRetry {
-                self = .retry(after: Self.delay(before: attempt + 1, of: fire, policy))
-            } else if job.definition.onFailure != nil {
-                self = .handle(.onFailure)
-            } else {
-                self = .done
-            }
+            let backoff = defaults.backoff(of: job)
+            self =
+                mayRetry
+                ? .retry(after: Self.delay(before: attempt + 1, of: fire, backoff))
+                : handle(.onFailure)
         }
     }
 
@@ -39,9 +44,8 @@ package enum RetryDecision: Hashable, Sendable {
     ///
     /// Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015. The random number follows from
     /// the fire and the attempt, so it is the same after a restart.
-    package static func delay(before attempt: Int, of fire: FireID, _ policy: RunPolicy) -> TimeSpan
+    package static func delay(before attempt: Int, of fire: FireID, _ backoff: Backoff) -> TimeSpan
     {
-        let backoff = policy.backoff ?? .standard
         let (first, longest) = (backoff.first.microseconds, backoff.max.microseconds)
         let doublings = max(0, min(attempt - 2, 62))
         let (doubled, overflows) = first.multipliedReportingOverflow(by: Int64(1) << doublings)

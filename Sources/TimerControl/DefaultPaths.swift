@@ -13,6 +13,9 @@ public struct DefaultPaths: Hashable, Sendable {
     /// The daemon's configuration file, which need not exist.
     public var configuration: String
 
+    /// The folder of what is secret and the administrator gives to runs.
+    public var credentials: String
+
     /// Where a daemon that serves all users listens.
     public static let systemSocket = "/run/timerd/timerd.sock"
 
@@ -32,6 +35,7 @@ public struct DefaultPaths: Hashable, Sendable {
             socket = Self.systemSocket
             database = "/var/lib/timerd/timerd.db"
             configuration = "/etc/timerd/timerd.json"
+            credentials = "/etc/timerd/credentials"
             return
         }
         func folder(_ variable: String) -> String? {
@@ -46,7 +50,9 @@ public struct DefaultPaths: Hashable, Sendable {
         let runtime = folder("XDG_RUNTIME_DIR") ?? (isDirectory(perUser) ? perUser : state)
         socket = file("timerd.sock", in: runtime)
         database = file("timerd.db", in: state)
-        configuration = file("timerd.json", in: folder("XDG_CONFIG_HOME") ?? home + "/.config")
+        let settings = folder("XDG_CONFIG_HOME") ?? home + "/.config"
+        configuration = file("timerd.json", in: settings)
+        credentials = file("credentials", in: settings)
     }
 
     /// The paths of this process, by its effective uid.

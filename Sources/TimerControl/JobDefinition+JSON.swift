@@ -117,7 +117,7 @@ extension JSONValue {
 
 extension JobOption {
     /// The value that JSON has for it.
-    fileprivate func value(of json: JSONValue) throws(OptionRefusal) -> OptionValue {
+    package func value(of json: JSONValue) throws(OptionRefusal) -> OptionValue {
         let shape = form.shape
         if shape == .json { return .json(JSONText(json)) }
         switch (shape, json.read) {

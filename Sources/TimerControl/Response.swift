@@ -158,6 +158,9 @@ public struct StatusReply: Codable, Hashable, Sendable {
         public init(owner: String, since: Timestamp) { (self.owner, self.since) = (owner, since) }
     }
 
+    /// What counts for runs of jobs that do not say it, by their options; nil for nothing.
+    public var defaults: [String: JSONValue]?
+
     /// What limits runs here; nil until that is known.
     public var controlGroups: ControlGroups?
 

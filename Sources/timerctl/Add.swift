@@ -63,7 +63,7 @@ struct Add: AsyncParsableCommand {
 
     private static let optionNames =
         JobOption.allCases.compactMap(\.flag)
-        + ["shell", "replace", "event", "quiet", "dry-run", "socket", "json", "help"]
+        + ["shell", "replace", "event", "quiet", "dry-run", "user", "socket", "json", "help"]
 
     func run() async throws {
         try await job.add(schedule, command: command)

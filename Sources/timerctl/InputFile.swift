@@ -24,6 +24,14 @@ enum InputFile {
         path.hasPrefix("-") ? "-" + absolutePath(String(path.dropFirst())) : absolutePath(path)
     }
 
+    /// The same for the file behind the name of a credential, if one is named.
+    static func absoluteCredential(_ text: String) -> String {
+        guard let colon = text.firstIndex(of: ":"), text.index(after: colon) < text.endIndex else {
+            return text
+        }
+        return text[...colon] + absolutePath(String(text[text.index(after: colon)...]))
+    }
+
     static func absolutePath(_ path: String, from folder: String) -> String {
         if path.isEmpty || path.hasPrefix("/") { return path }
         if path == "." { return folder }

@@ -11,8 +11,12 @@ struct StatedOption: Hashable, Sendable {
     init(_ option: JobOption, _ argument: String) throws {
         do throws(OptionRefusal) {
             // The daemon works in another folder.
-            let isFile = option.form == .files
-            let argument = isFile ? InputFile.absoluteOptionalPath(argument) : argument
+            let argument =
+                switch option.form {
+                case .files: InputFile.absoluteOptionalPath(argument)
+                case .credentials: InputFile.absoluteCredential(argument)
+                default: argument
+                }
             (self.option, value) = (option, try option.value(argument: argument))
         } catch {
             throw ValidationError("--\(option.longName)\(error.predicate)")
@@ -112,7 +116,7 @@ extension JobOption {
         let addition: String? =
             switch form {
             case .flag: nil
-            case .labels, .environment, .places, .files: "may be given several times"
+            case .labels, .environment, .places, .files, .credentials: "may be given several times"
             case .json: "@FILE or - reads it"
             case .command: "a line for /bin/sh -c"
             default:
@@ -130,6 +134,7 @@ extension JobOption {
         case .environment: "name=value"
         case .json: "json"
         case .path, .files: "path"
+        case .credentials: "name[:file]"
         case .integer: "n"
         case .process: "pid"
         case .exitCodes: "n,..."

@@ -27,6 +27,7 @@ struct JobOptions: ParsableArguments {
     @Option(.cwd) var cwd: String?
     @Option(.env) var env: [StatedOption] = []
     @Option(.envFile) var envFile: [StatedOption] = []
+    @Option(.credentials) var credentials: [StatedOption] = []
 
     @OptionGroup(title: "Runs")
     var runs: RunOptions
@@ -43,6 +44,8 @@ struct JobOptions: ParsableArguments {
 
     @Flag(help: "Have the daemon check all of it, say when it would fire, and keep nothing.")
     var dryRun = false
+
+    @OptionGroup var forUser: ForUser
 
     @OptionGroup var common: CommonOptions
 
@@ -79,6 +82,7 @@ struct JobOptions: ParsableArguments {
 
     /// Adds the job and prints the answer; a script on standard input is read, or refused, but not dropped.
     func add(_ schedule: ScheduleOptions, command: [String]) async throws {
+        _ = try forUser.user()
         var script: JobScript?
         if runs.shell == "-" {
             // What is wrong with the options is said before anybody types a script.
@@ -106,7 +110,7 @@ struct JobOptions: ParsableArguments {
             in: surroundings
         )
         notes += surroundings?.notes ?? []
-        let daemon = try await Daemon.connect(common)
+        let daemon = try await forUser.connect(common)
         if dryRun { return try await tryOut(request, notes, daemon) }
         let answer = try await daemon.ask(request, for: JobReply.self)
         let job = answer.value.job
@@ -168,7 +172,7 @@ struct JobOptions: ParsableArguments {
             name, count, tolerance, jitter, misfire, misfireLimit, misfireAfter, misfireWindow,
             whilePid,
         ]
-        for option in stated.compactMap(\.self) + tags + env + envFile {
+        for option in stated.compactMap(\.self) + tags + env + envFile + credentials {
             try definition.add(option)
         }
         definition.userInfo = try userInfo.map { try UserInfo.value(of: $0, read: InputFile.bytes) }

@@ -11,6 +11,8 @@ struct JobPage {
     var dates: LocalDate
     /// What control groups limit here; nil where that is not known.
     var groups: StatusReply.ControlGroups?
+    /// What the daemon's setting `defaults` has for runs of jobs that say nothing.
+    var defaults: [String: JSONValue] = [:]
 
     func text(for terminal: Terminal) -> String {
         let title = terminal.styled(job.title, .bold) + "\n"
@@ -53,6 +55,9 @@ struct JobPage {
             definition.envFile.map {
                 Field(label: "env files", value: $0.joined(separator: ", "))
             },
+            definition.credentials.map {
+                Field(label: "credentials", value: $0.joined(separator: ", "))
+            },
             definition.userInfo.map { Field(label: "userInfo", value: $0.text) },
             definition.tags.map { Field(label: "tags", value: $0.joined(separator: ", ")) },
             Field(label: "fires", value: fires),
@@ -61,7 +66,7 @@ struct JobPage {
             definition.jitter.map { Field(label: "jitter", value: jitter($0)) },
             misfire.map { Field(label: "misfire", value: $0) },
         ]
-        return (all + runFields + origin).compactMap(\.self)
+        return (all + runFields + defaultFields + origin).compactMap(\.self)
     }
 
     /// How its command is run, as far as that is set.
@@ -104,11 +109,34 @@ struct JobPage {
             },
             definition.output.map { Field(label: "output", value: $0.rawValue) },
             definition.outputKept.map { Field(label: "output kept", value: $0) },
+            definition.keepRuns.map { Field(label: "history", value: "\($0) runs kept") },
             limits.isEmpty ? nil : Field(label: "limits", value: limits.joined(separator: ", ")),
             groups?.withoutEffect(definition).map {
                 Field(label: "no effect", value: $0, style: .yellow)
             },
         ]
+    }
+
+    /// What counts for its runs though it does not say so.
+    private var defaultFields: [Field?] {
+        let labels: [(JobOption, String)] = [
+            (.timeout, "timeout"), (.retries, "retries"), (.backoff, "backoff"),
+            (.onFailure, "on failure"), (.onSuccess, "on success"),
+        ]
+        return labels.map { option, label -> Field? in
+            guard job.definition.command != nil, job.definition[option] == nil,
+                let json = defaults[option.rawValue]
+            else { return nil }
+            // try?: what a newer daemon has is shown as it came.
+            let value = try? option.value(of: json)
+            let text: String =
+                switch value {
+                case .text(let text): text
+                case .texts(let words): ShellWords.joined(words)
+                default: json.jsonText
+                }
+            return Field(label: label, value: text + " (the daemon's default)")
+        }
     }
 
     private var origin: [Field?] {

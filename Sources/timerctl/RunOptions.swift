@@ -21,6 +21,7 @@ struct RunOptions: ParsableArguments {
     @Option(.successCodes) var successCodes: StatedOption?
     @Option(.onFailure) var onFailure: StatedOption?
     @Option(.onSuccess) var onSuccess: StatedOption?
+    @Option(.keepRuns) var keepRuns: StatedOption?
     @Flag(.rerunInterrupted) var rerunInterrupted = false
     @Option(.output) var output: StatedOption?
     @Option(.outputKept) var outputKept: StatedOption?
@@ -40,8 +41,8 @@ struct RunOptions: ParsableArguments {
         definition.rerunInterrupted = rerunInterrupted ? true : nil
         let stated = [
             timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess,
-            output, outputKept, nice, memoryMax, memoryHigh, cpuWeight, cpuQuota, tasksMax,
-            ioWeight, cpuTime, umask,
+            keepRuns, output, outputKept, nice, memoryMax, memoryHigh, cpuWeight, cpuQuota,
+            tasksMax, ioWeight, cpuTime, umask,
         ]
         for option in stated.compactMap(\.self) { try definition.add(option) }
     }

@@ -4,6 +4,7 @@
 #include "run.h"
 
 #include "CSpawn.h"
+#include "secrets.h"
 #include "session.h"
 
 #include <errno.h>
@@ -159,6 +160,7 @@ static void leave(struct run *run) {
     alarm_clear(&run->timeout);
     stop_ending(run);
     close_session(run);
+    if (run->has_secrets) secrets_remove(run->id);
     if (!remove_group(run)) abandon_group(run);
     note_end();
 }

@@ -9,6 +9,7 @@
 #include "orders.h"
 #include "reports.h"
 #include "run.h"
+#include "secrets.h"
 #include "session.h"
 #include "spawn.h"
 
@@ -135,11 +136,13 @@ int main(int count, char **words) {
         strcpy(groups_lack, "timerd-runner was started with --without-groups");
     else
         groups_open(key_of_listener());
+    secrets_open(LISTENER);
     error = take_epoch(LISTENER);
     if (error == 0) error = listen_to_daemons(LISTENER);
     if (error != 0) fail("cannot listen", error);
     loop_run(between);
     groups_close();
+    secrets_close();
     if (run_count() == 0) hand_epoch_on();
     return 0;
 }

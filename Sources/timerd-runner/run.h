@@ -142,6 +142,8 @@ struct run {
     bool is_queued;
     /// Whether the daemon needs it no more.
     bool is_stored;
+    /// Whether there may be a folder with its secrets.
+    bool has_secrets;
     struct run *next_by_id, *next_by_pid;
 };
 

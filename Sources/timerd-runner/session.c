@@ -5,6 +5,7 @@
 
 #include "daemon.h"
 #include "run.h"
+#include "secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,6 +128,7 @@ int open_session(struct run *run, const struct plan *plan, int status, const cha
     run->session = (struct source){ends[0], session_ready};
     int error = loop_watch(&run->session, false);
     pid_t pid = error == 0 ? fork() : -1;
+    if (pid == 0) secrets_let_go();
     if (pid == 0) run_session(plan, ends[1], status, service, user);
     if (error == 0 && pid == -1) error = errno;
     close(ends[1]);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "CSpawn.h"
+#include "secrets.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,6 +38,12 @@ struct plan {
     /// Whether it begins in the control group whose folder `group` is a descriptor of.
     bool has_group;
     int group;
+    /// The files that it makes before it becomes the command, and their folder; NULL for none. `secrets_error` is the
+    /// errno if that cannot be.
+    const char *secrets_folder;
+    int secrets_error;
+    const struct secret *secrets;
+    size_t secret_count;
 };
 
 /// Has no signal ignored or handled, as commands are to find them; to be called once, before any is started.

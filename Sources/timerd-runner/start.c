@@ -4,19 +4,21 @@
 #include "run.h"
 
 #include "CSpawn.h"
+#include "secrets.h"
 #include "session.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { has_credentials = 1, has_nice = 2, has_timeout = 4, has_session = 8, completes_environment = 16 };
+enum { has_credentials = 1, has_nice = 2, has_timeout = 4, has_session = 8, completes_environment = 16, has_secrets = 32 };
 // Variables that may be added.
-enum { MORE_VARIABLES = 4 };
+enum { MORE_VARIABLES = 5 };
 
 // What is read of an order to start, besides the run itself.
 struct order_start {
@@ -33,6 +35,10 @@ struct order_start {
     const char *service, *user;
     char **files, **argv, **envp;
     uint32_t *groups;
+    // The names of the secrets, and what is made of them once their folder is known.
+    const char *names[SECRET_LIMIT];
+    struct secret secrets[SECRET_LIMIT];
+    char *secrets_folder, *variable;
 };
 
 static void free_order(struct order_start *order) {
@@ -40,6 +46,9 @@ static void free_order(struct order_start *order) {
     free(order->argv);
     free(order->envp);
     free(order->groups);
+    for (size_t i = 0; i < order->plan.secret_count; i++) free((char *)order->secrets[i].copy);
+    free(order->secrets_folder);
+    free(order->variable);
 }
 
 // A string within the frame, where it ends with a NUL.
@@ -91,6 +100,21 @@ static void take_groups(struct reader *frame, struct order_start *order) {
     order->plan.group_count = count;
 }
 
+static void take_secrets(struct reader *frame, struct order_start *order) {
+    uint32_t count = take_u32(frame);
+    if (count == 0 || count > SECRET_LIMIT) frame->failed = true;
+    for (uint32_t i = 0; !frame->failed && i < count; i++) {
+        order->names[i] = take_string(frame);
+        order->secrets[i].path = take_string(frame);
+        order->secrets[i].as_runner = take_u8(frame);
+        // A name of another file would be made with the runner's rights.
+        const char *name = order->names[i];
+        if (!frame->failed && (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..")))
+            frame->failed = true;
+    }
+    if (!frame->failed) order->plan.secret_count = count;
+}
+
 // 0, or EPROTO or ENOMEM.
 static int take_order(struct reader *frame, struct order_start *order) {
     struct plan *plan = &order->plan;
@@ -125,6 +149,7 @@ static int take_order(struct reader *frame, struct order_start *order) {
         order->service = take_string(frame);
         order->user = take_string(frame);
     }
+    if (flags & has_secrets) take_secrets(frame, order);
     if (order->lacks_memory) return ENOMEM;
     return is_read(frame) && order->files[0] && order->argv[0] ? 0 : EPROTO;
 }
@@ -161,6 +186,30 @@ static uint64_t peak_memory(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     return (uint64_t)usage.ru_maxrss * 1024;
+}
+
+// Says where the secrets are, to the process and in the command's environment; false for want of memory.
+static bool place_secrets(struct run *run, struct order_start *order) {
+    struct plan *plan = &order->plan;
+    if (plan->secret_count == 0) return true;
+    plan->secrets_folder = order->secrets_folder = secrets_folder(run->id, &plan->secrets_error);
+    if (!order->secrets_folder) return false;
+    for (size_t i = 0; i < plan->secret_count; i++) {
+        char *copy;
+        if (asprintf(&copy, "%s/%s", order->secrets_folder, order->names[i]) == -1) return false;
+        order->secrets[i].copy = copy;
+    }
+    plan->secrets = order->secrets;
+    if (asprintf(&order->variable, SECRETS_VARIABLE "=%s", order->secrets_folder) == -1) {
+        order->variable = NULL;
+        return false;
+    }
+    // The job's own of that name would be another folder's. There is room for one more, and a NULL behind it.
+    char **place = order->envp;
+    while (*place && strncmp(*place, SECRETS_VARIABLE "=", sizeof SECRETS_VARIABLE) != 0) place++;
+    *place = order->variable;
+    run->has_secrets = true;
+    return true;
 }
 
 // Makes the process, or that of a session, which makes it; 0 or the errno, if there is none.
@@ -244,7 +293,8 @@ int start_run(struct reader *frame, uint64_t *id) {
         run->kept = order.keep;
         output_begin(&run->output, order.keep);
         run->timeout.ring = ring_timeout;
-        error = keep_input(run, order.input) ? begin(run, &order) : ENOMEM;
+        bool has_memory = keep_input(run, order.input) && place_secrets(run, &order);
+        error = has_memory ? begin(run, &order) : ENOMEM;
         if (error != 0 && is_for_now(error)) {
             withdraw(run);
         } else if (error != 0) {

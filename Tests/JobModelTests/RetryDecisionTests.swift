@@ -93,10 +93,9 @@ import Testing
         arguments: [(2, 4), (3, 8), (4, 16), (5, 20), (6, 20), (1000, 20)] as [(Int, Int64)]
     )
     func bound(attempt: Int, seconds: Int64) {
-        var policy = RunPolicy()
-        policy.backoff = Backoff(first: .seconds(4), max: .seconds(20))
+        let backoff = Backoff(first: .seconds(4), max: .seconds(20))
         let delays = (1...500 as ClosedRange<Int64>).map {
-            RetryDecision.delay(before: attempt, of: FireID(rawValue: $0), policy)
+            RetryDecision.delay(before: attempt, of: FireID(rawValue: $0), backoff)
         }
         #expect(delays.allSatisfy { .zero <= $0 && $0 <= .seconds(seconds) })
         // Full jitter: the whole of it, not only its upper part.
@@ -107,7 +106,7 @@ import Testing
     @Test("The chance is the fire's and the attempt's: the same after a restart")
     func repeatable() {
         func delay(_ attempt: Int, _ fire: Int64) -> TimeSpan {
-            RetryDecision.delay(before: attempt, of: FireID(rawValue: fire), RunPolicy())
+            RetryDecision.delay(before: attempt, of: FireID(rawValue: fire), .standard)
         }
         #expect(delay(2, 1) == delay(2, 1))
         #expect(delay(2, 1) != delay(2, 2))

@@ -128,7 +128,7 @@ import TimerControl
             (
                 "job.add", #"{"jobs":[{"schedule":{"in":"1s"},"nane":"x"}]}"#,
                 "there is no parameter 'jobs[0].nane'; 'backoff', 'command', 'count', 'cpuQuota', "
-                    + "'cpuTime', 'cpuWeight', 'cwd', 'env', 'envFile', 'ioWeight', 'jitter', 'killAfter', "
+                    + "'cpuTime', 'cpuWeight', 'credentials', 'cwd', 'env', 'envFile', 'ioWeight', 'jitter', 'keepRuns', 'killAfter', "
                     + "'memoryHigh', 'memoryMax', 'misfire', "
                     + "'misfireAfter', 'misfireLimit', 'misfireWindow', 'name', 'nice', "
                     + "'notify', 'notifyEvery', 'notifyLate', 'notifyOn', "

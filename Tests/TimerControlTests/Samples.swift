@@ -22,6 +22,8 @@ enum Samples {
         definition.tags = ["nightly", "b"]
         definition.cwd = "/tmp"
         definition.envFile = ["/etc/backup.env", "-/etc/more.env"]
+        definition.keepRuns = 50
+        definition.credentials = ["token", "key:/srv/key"]
         definition.env = ["B": "2", "A": "1", "C": ""]
         definition.count = 3
         definition.until = "2030-01-01"

@@ -20,6 +20,7 @@ import TimerControl
         case .json: "[1]"
         case .path: "/srv"
         case .files: "/etc/backup.env"
+        case .credentials: "token:/etc/token"
         case .flag: "true"
         case .integer(let range): "\(min(range.upperBound, 7))"
         case .process: "7"
@@ -73,7 +74,8 @@ import TimerControl
     @Test("Each option of 'add' is one of the table, or one of the command's own")
     func table() throws {
         let own: Set = [
-            "shell", "replace", "event", "quiet", "dry-run", "socket", "json", "version", "help",
+            "shell", "replace", "event", "quiet", "dry-run", "user", "socket", "json", "version",
+            "help",
         ]
         let help = try JSONValue(parsing: Add._dumpHelp())
         guard case .array(let arguments)? = help["command"]?["arguments"] else {
@@ -99,7 +101,7 @@ import TimerControl
         let type =
             switch option.form {
             case .label, .path: "string"
-            case .labels, .command, .files: "array of strings"
+            case .labels, .command, .files, .credentials: "array of strings"
             case .environment: "object of strings"
             case .json: "any JSON value"
             case .flag: "boolean"

@@ -31,6 +31,11 @@ enum cspawn_step {
     /// Its PAM session could not be opened: `error` is PAM's, and `head` says at which call, and why. 0: the process
     /// that was to open it ended without a word.
     cspawn_step_session_opening,
+    /// A file for $CREDENTIALS_DIRECTORY could not be read, which `head` has the path of, 256 bytes of it at most. The
+    /// error 0: it is no file; EFBIG: with it there are more bytes than there may be.
+    cspawn_step_secret_source,
+    /// The file or folder of that path could not be made.
+    cspawn_step_secret_copy,
 };
 
 /// The child's report if it could not execute the command.

@@ -68,6 +68,7 @@ extension CommandHandler {
                     zone: zone
                 )
                 try requireNiceness(of: job)
+                try requireHistory(of: job)
                 jobs.append(job)
             } catch {
                 guard let list else { throw error }
@@ -75,6 +76,16 @@ extension CommandHandler {
             }
         }
         return jobs
+    }
+
+    /// Refuses to keep more runs of a job than the administrator allows.
+    private func requireHistory(of job: NewJob) throws(ControlError) {
+        let most = scheduler.terms.historyBound.most
+        guard let number = job.policy.keepRuns, number > most else { return }
+        throw ControlError(
+            .invalidParams,
+            "parameter 'keepRuns' is \(number), accepted here is 1 to \(most) (the setting maxRunsKept)"
+        )
     }
 
     /// Refuses a niceness that the kernel would refuse at each run.

@@ -78,6 +78,10 @@ struct StatusReport: Sendable {
             )
         }
         reply.runner = runner
+        let defaults = await scheduler.settings.runDefaults
+        if case .object(let members) = defaults.jsonValue, !members.isEmpty {
+            reply.defaults = members
+        }
         reply.maintenance = maintenance.isEmpty ? nil : maintenance
         return reply
     }

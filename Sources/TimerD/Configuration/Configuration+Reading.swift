@@ -86,11 +86,14 @@ extension Configuration {
         runLimits = list(.runLimits)
         flag(.pamSessions, &pamSessions)
         flag(.outputOnStdout, &outputOnStdout)
+        defaults = text(.defaults, defaults)
         notify = list(.notify)
         notifyOn = list(.notifyOn)
         mailProgram = text(.mailProgram, mailProgram)
         number(.outputKept, &outputKept)
+        credentials = text(.credentials, paths.credentials)
         number(.runsKept, &runsKept)
+        number(.maxRunsKept, &maxRunsKept)
         number(.eventsKept, &eventsKept)
         number(.maxConnections, &maxConnections)
         number(.maxConnectionsPerUser, &maxConnectionsPerUser)
@@ -141,12 +144,16 @@ extension Configuration {
             (.maxBytesPerUser, .integer(Int64(maxBytesPerUser))),
             (.runLimits, .array(runLimits.map { .string($0) })),
             (.pamSessions, .bool(pamSessions)), (.outputOnStdout, .bool(outputOnStdout)),
+            // It was accepted when it was read.
+            (.defaults, RunDefaults(json: defaults)?.jsonValue ?? .object([:])),
             // Of a URL no more than jobs show of theirs: what is printed here ends in logs and reports.
             (.notify, .array(notify.map { .string(JobDefinition.reference($0)) })),
             (.notifyOn, .array(notifyOn.map { .string($0) })),
             (.mailProgram, .string(mailProgram)),
             (.outputKept, .integer(Int64(outputKept))),
+            (.credentials, .string(credentials)),
             (.runsKept, .integer(Int64(runsKept))),
+            (.maxRunsKept, .integer(Int64(maxRunsKept))),
             (.historyMaxAge, span(historyMaxAge)),
             (.endedJobsMaxAge, span(endedJobsMaxAge)),
             (.eventsKept, .integer(Int64(eventsKept))),

@@ -24,6 +24,8 @@ public struct Configuration: Hashable, Sendable {
     public var outputKept = 65_536
     /// How many rows of a job's history are kept, the newest.
     public var runsKept = 100
+    /// How many a job may ask for.
+    public var maxRunsKept = 1000
     public var historyMaxAge = Duration.seconds(365 * 86_400)
     /// How long ended jobs are kept.
     public var endedJobsMaxAge = Duration.seconds(30 * 86_400)
@@ -44,12 +46,17 @@ public struct Configuration: Hashable, Sendable {
     /// Whether what runs write goes to the daemon's standard output too.
     public var outputOnStdout = false
 
+    /// What counts for runs of jobs that do not say it, as JSON of their options.
+    public var defaults = "{}"
+
     /// Where notices go of jobs that do not say it; empty for nowhere.
     public var notify: [String] = []
     /// What they are told of; empty for what jobs are by themselves.
     public var notifyOn: [String] = []
     /// The path of the program that takes mails, as sendmail(8) does.
     public var mailProgram = "/usr/sbin/sendmail"
+    /// The folder of what is secret and the administrator gives to runs.
+    public var credentials = "/etc/timerd/credentials"
 
     public var maxConnections = 1000
     public var maxConnectionsPerUser = 900
@@ -95,9 +102,11 @@ extension SchedulerSettings {
         maxRunsPerUser = account.uid == 0 ? configuration.maxRunsPerUser : configuration.maxRuns
         outputKept = configuration.outputKept
         runsKept = configuration.runsKept
+        maxRunsKept = configuration.maxRunsKept
         retention = RetentionLimits(configuration)
         // They were accepted when the configuration was read.
         runLimits = RunLimits(configuration.runLimits) ?? RunLimits()
+        runDefaults = RunDefaults(json: configuration.defaults) ?? RunDefaults()
         pamSessions = configuration.pamSessions
         outputOnStdout = configuration.outputOnStdout
         // They were accepted when the configuration was read.
@@ -108,6 +117,7 @@ extension SchedulerSettings {
             notices.defaults.reasons = Set(reasons)
         }
         notices.mailProgram = configuration.mailProgram
+        credentials = configuration.credentials
         maxJobsPerUser = configuration.maxJobsPerUser
         maxFiresPerSecondPerUser = configuration.maxFiresPerSecondPerUser
     }

@@ -12,9 +12,10 @@ enum Setting: String, CaseIterable {
     case maxRuns, maxRunsPerUser, maxJobsPerUser, maxFiresPerSecondPerUser
     case maxBytesPerUser
     case runLimits, pamSessions, outputOnStdout
-    case notify, notifyOn, mailProgram
+    case defaults
+    case notify, notifyOn, mailProgram, credentials
     case outputKept
-    case runsKept, historyMaxAge, endedJobsMaxAge, eventsKept, eventsMaxAge
+    case runsKept, maxRunsKept, historyMaxAge, endedJobsMaxAge, eventsKept, eventsMaxAge
     case maxConnections, maxConnectionsPerUser, maxInFlight, maxInFlightPerUser
     case listen
     case allow, deny
@@ -34,6 +35,8 @@ enum Setting: String, CaseIterable {
         case flag
         /// Where notices go, and for what.
         case places, reasons
+        /// Options of jobs that do not say them.
+        case options
     }
 
     var kind: Kind {
@@ -45,7 +48,7 @@ enum Setting: String, CaseIterable {
             .span(.seconds(60) ... .longestInterval)
         case .eventsKept: .number(1000...100_000_000)
         case .maxRuns, .maxRunsPerUser: .number(1...10_000)
-        case .runsKept: .number(1...100_000)
+        case .runsKept, .maxRunsKept: .number(1...100_000)
         case .outputKept: .number(0...Limits.outputKept)
         case .maxJobsPerUser: .number(0...1_000_000_000)
         case .maxFiresPerSecondPerUser: .number(1...1_000_000)
@@ -56,11 +59,15 @@ enum Setting: String, CaseIterable {
         case .allow, .deny: .users
         case .runLimits: .limits
         case .pamSessions, .outputOnStdout: .flag
+        case .defaults: .options
         case .notify: .places
         case .notifyOn: .reasons
-        case .mailProgram: .path
+        case .mailProgram, .credentials: .path
         }
     }
+
+    /// Whether it is a path from the root, wherever the daemon is started.
+    private var isAbsolute: Bool { self == .mailProgram || self == .credentials }
 
     /// The environment variable of the same meaning: TIMERD_MAX_RUNS for `maxRuns`.
     var variable: String {
@@ -73,7 +80,7 @@ enum Setting: String, CaseIterable {
     /// What a value has to be, in words.
     var accepted: String {
         switch kind {
-        case .path: self == .mailProgram ? "an absolute path" : "a path"
+        case .path: isAbsolute ? "an absolute path" : "a path"
         case .level: Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
         case .span(let range):
             "a time span in quotes from \(range.lowerBound == .zero ? "0s" : "\(range.lowerBound)")"
@@ -85,6 +92,7 @@ enum Setting: String, CaseIterable {
         case .flag: "true or false"
         case .places: "a list of places, each " + JobOption.notify.form.accepted
         case .reasons: "a list of " + JobOption.notifyOn.form.accepted
+        case .options: RunDefaults.accepted
         }
     }
 
@@ -103,6 +111,8 @@ enum Setting: String, CaseIterable {
         case (.flag, .bool(let flag)): return .bool(flag)
         case (.places, .array(let values)): return content(of: values, for: .notify)
         case (.reasons, .array(let values)): return content(of: values, for: .notifyOn)
+        case (.options, .object):
+            return RunDefaults(value).map { .string($0.jsonValue.jsonText) }
         case (.limits, .array(let values)):
             let texts = values.compactMap { value -> String? in
                 if case .string(let text) = value { text } else { nil }
@@ -137,7 +147,7 @@ enum Setting: String, CaseIterable {
     /// The same for text from the command line or the environment, where commas separate a list.
     func content(ofWords text: String) -> ConfigContent? {
         switch kind {
-        case .path where self == .mailProgram && !text.hasPrefix("/"): nil
+        case .path where isAbsolute && !text.hasPrefix("/"): nil
         case .path: text.isEmpty || text.utf8.contains(0) ? nil : .string(text)
         case .level: Logger.Level(rawValue: text).map { .string($0.rawValue) }
         case .span(let range):
@@ -147,6 +157,9 @@ enum Setting: String, CaseIterable {
             }
         case .address: text.isEmpty || ListenAddress(text) != nil ? .string(text) : nil
         case .flag: Bool(text).map { .bool($0) }
+        case .options:
+            // try?: as above.
+            (try? JSONValue(parsing: Array(text.utf8))).flatMap { content(of: $0) }
         case .number: Int64(text).flatMap { content(of: .integer($0)) }
         case .users, .limits, .places, .reasons:
             content(of: .array(text.split(separator: ",").map { .string(String($0)) }))

@@ -55,6 +55,10 @@ struct CommandLookup: Sendable {
             let user = request.session?.user ?? ""
             let why = report.headText ?? "the process that was to open it has ended"
             return StartRefusal("cannot open a PAM session for \(StartRefusal.quote(user)): \(why)")
+        case cspawn_step_secret_source: return refusalOfSecret(report, cause)
+        case cspawn_step_secret_copy:
+            let path = StartRefusal.quote(report.headText ?? "")
+            return StartRefusal("cannot make \(path) for the run's credentials", cause)
         case cspawn_step_control_group:
             return StartRefusal("cannot enter the run's control group", cause)
         case cspawn_step_directory:
@@ -83,6 +87,20 @@ struct CommandLookup: Sendable {
                 : StartRefusal(doing, cause)
         }
         return StartRefusal("\(doing): its interpreter \(StartRefusal.quote(interpreter))", cause)
+    }
+
+    private func refusalOfSecret(_ report: cspawn_report, _ cause: Errno) -> StartRefusal {
+        let path = report.headText ?? ""
+        // A very long path comes without its end.
+        let name = request.secrets.first { $0.path.hasPrefix(path) }?.name ?? ""
+        let doing =
+            "cannot read credential \(StartRefusal.quote(name)) from \(StartRefusal.quote(path))"
+        return switch cause {
+        case Errno(rawValue: 0): StartRefusal("\(doing): it is no file")
+        case .fileTooLarge:
+            StartRefusal("\(doing): with it they have more than \(Limits.credentialBytes) bytes")
+        default: StartRefusal(doing, cause)
+        }
     }
 
     /// The errors by which execve(2) may also mean a script's interpreter, which it does not name.

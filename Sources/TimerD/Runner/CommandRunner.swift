@@ -126,6 +126,8 @@ struct RunRequest: Sendable {
     /// Whether the runner adds what one has after a login, where `environment` says nothing: XDG_RUNTIME_DIR,
     /// DBUS_SESSION_BUS_ADDRESS, LANG.
     var completesEnvironment = false
+    /// What it finds in the folder `$CREDENTIALS_DIRECTORY`, of which there is none without them.
+    var secrets: [RunSecret] = []
     /// How long the run may take; nil for no limit.
     var timeout: Duration?
     /// How the run is ended at its timeout, and how the processes that it leaves behind are ended.

@@ -24,6 +24,23 @@ extension SchedulerSettings {
             return .notStarted(error.message, from: now, to: now)
         }
         var request = request(for: command, owner: owner)
+        if command.isTakenUp {
+            // To name what it could not read.
+            request.secrets = secretsFolder.unchecked(
+                command.job.definition.credentials,
+                of: owner
+            )
+        } else {
+            do throws(StartRefusal) {
+                request.secrets = try await secretsFolder.secrets(
+                    command.job.definition.credentials,
+                    of: owner
+                )
+            } catch {
+                let now = clock.now().wall.microseconds
+                return .notStarted(error.message, from: now, to: now)
+            }
+        }
         request.start = command.start
         return try await body(request)
     }
@@ -55,7 +72,7 @@ extension SchedulerSettings {
             output: command.output,
             credentials: Credentials(for: owner, daemonUID: account.uid),
             limits: runLimits.completing(policy.limits, uid: owner.uid, name: owner.name),
-            timeout: policy.timeout?.duration,
+            timeout: runDefaults.timeout(of: command.job)?.duration,
             teardown: policy.teardown
         )
         if pamSessions, request.credentials != nil {

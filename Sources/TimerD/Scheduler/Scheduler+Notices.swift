@@ -156,7 +156,10 @@ extension SchedulerSettings {
             request.session = PAMSession(user: owner.name)
         }
         request.completesEnvironment = true
-        if case .command = notice.place { request.readVariables(from: job?.envFile) }
+        if case .command = notice.place {
+            request.readVariables(from: job?.envFile)
+            request.secrets = try await secretsFolder.secrets(job?.credentials, of: owner)
+        }
         return request
     }
 }

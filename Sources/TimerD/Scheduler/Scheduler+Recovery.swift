@@ -84,8 +84,9 @@ extension Scheduler {
         var command = RunningCommand(
             run: left.run,
             fire: fire,
-            command: left.handler.map { $0.command(of: definition) ?? [] } ?? definition.command
-                ?? []
+            command: left.handler.map {
+                settings.runDefaults.command(of: $0, for: definition) ?? []
+            } ?? definition.command ?? []
         )
         command.isTakenUp = true
         log.notice("a run is taken up", metadata: metadata(of: left.run, left.job))
@@ -96,7 +97,7 @@ extension Scheduler {
 
     /// Stores that a run was interrupted before this daemon, and what follows it; goes on with that.
     private func interrupted(_ left: LeftRun) {
-        let (next, moment) = (left.next, clock.now())
+        let (next, moment) = (left.next(settings.runDefaults), clock.now())
         log.notice("a run was interrupted", metadata: metadata(of: left.run, left.job))
         let ended = EndedRun(
             fire: left.fire.id,

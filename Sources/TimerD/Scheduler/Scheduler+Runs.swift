@@ -138,7 +138,8 @@ extension Scheduler {
                 ended.outcome,
                 attempt: command.fire.attempt,
                 of: command.fire.id,
-                job: command.job
+                job: command.job,
+                defaults: settings.runDefaults
             )
         }
         record(of: command.job) { [next] in

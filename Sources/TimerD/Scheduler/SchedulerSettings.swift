@@ -27,9 +27,13 @@ struct SchedulerSettings: Sendable {
     var outputKept = RunOutput.standardLimit
     /// How many rows of a job's history are kept, the newest.
     var runsKept = 100
+    /// How many a job may ask for.
+    var maxRunsKept = 1000
     var retention = RetentionLimits()
     /// What users' runs are held to where their jobs say nothing.
     var runLimits = RunLimits()
+    /// What counts for runs of jobs that do not say it.
+    var runDefaults = RunDefaults()
     /// Whether a PAM session is opened around the runs of others than the daemon's own user.
     var pamSessions = false
     /// Whether what runs write goes to the daemon's standard output too.
@@ -40,6 +44,15 @@ struct SchedulerSettings: Sendable {
     var maxFiresPerSecondPerUser = 1000
 
     var notices = NoticeSettings()
+
+    /// Where what is secret lies that the administrator gives to runs.
+    var credentials = "/etc/timerd/credentials"
+
+    var secretsFolder: SecretsFolder {
+        SecretsFolder(path: credentials, isOfAll: account.uid == 0)
+    }
+
+    var historyBound: HistoryBound { HistoryBound(standard: runsKept, most: maxRunsKept) }
 
     /// The places among the runs; root keeps a reserve where there are other users.
     var places: RunQueue.Limits {

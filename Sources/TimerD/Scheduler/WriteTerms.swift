@@ -56,6 +56,8 @@ final class WriteTerms: Sendable {
         }
     }
 
+    var historyBound: HistoryBound { state.withLock { $0.terms.settings.historyBound } }
+
     func set(_ settings: SchedulerSettings) { state.withLock { $0.terms.settings = settings } }
 
     func set(_ zones: ZoneChanges) { state.withLock { $0.terms.zones = zones } }
@@ -134,7 +136,7 @@ final class WriteTerms: Sendable {
                 database,
                 at: moment,
                 horizon: terms.horizons.all,
-                runsKept: terms.settings.runsKept
+                runsKept: terms.settings.historyBound
             )
             transaction.horizons = terms.horizons
             transaction.maxBytes = terms.settings.retention.maxBytesPerUser
@@ -142,6 +144,7 @@ final class WriteTerms: Sendable {
             transaction.findZone = findZone
             transaction.unstarted = unstarted
             transaction.noticeDefaults = terms.settings.notices.defaults
+            transaction.runDefaults = terms.settings.runDefaults
             return transaction
         }
     }

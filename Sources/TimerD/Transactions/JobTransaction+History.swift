@@ -43,7 +43,8 @@ extension JobTransaction {
     /// Trims the history of a job to what is kept, once it has grown by some rows.
     func trimIfGrown(_ job: inout StoredJob) throws {
         guard let runsKept, job.rowsSinceTrim >= Self.trimInterval else { return }
-        let oldest = try fires.date(of: job.id, behind: runsKept - 1 + (job.ahead?.count ?? 0))
+        let kept = runsKept.rows(of: job.policy)
+        let oldest = try fires.date(of: job.id, behind: kept - 1 + (job.ahead?.count ?? 0))
         var budget = WorkBudget()
         guard try oldest.map({ try trim(job, before: $0, &budget) }) ?? true else { return }
         job.rowsSinceTrim = 0

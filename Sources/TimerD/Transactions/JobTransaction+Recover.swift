@@ -145,7 +145,11 @@ extension JobTransaction {
             return (fire, .place)
         case .retry:
             // If the clock was set back since, `until` may lie years ahead: no attempt waits longer than its delay.
-            let longest = RetryDecision.delay(before: fire.attempt, of: fire.id, job.policy.run)
+            let longest = RetryDecision.delay(
+                before: fire.attempt,
+                of: fire.id,
+                runDefaults.backoff(of: job)
+            )
             let until = moment.elapsedDate(left.waitsUntil ?? moment.wall, on: .wall)
             return (fire, .time(min(until, moment.elapsed + longest)))
         }

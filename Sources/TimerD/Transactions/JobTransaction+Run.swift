@@ -60,7 +60,7 @@ extension JobTransaction {
         }
         if case .retry = next {} else { try noteEnd(run, of: job, ended) }
         if try runs.insertOutput(ended, of: run, owner: job.ownerID) { try checkQuota(of: job) }
-        if let runsKept { try runs.trim(job.id, keeping: runsKept) }
+        if let runsKept { try runs.trim(job.id, keeping: runsKept.rows(of: job.policy)) }
         let (outcome, code, error) = ended.outcome.columns
         try enqueue(.runFinished, job, fire: ended.fire, run: run) {
             $0.fireDate = ended.fireDate

@@ -32,7 +32,8 @@ extension JobTransaction {
         // A job that cannot be read any more runs as it was when its fire came due.
         if job.unread != nil { job = fire.job }
         let definition = job.definition
-        let command = fire.handler.map { $0.command(of: definition) } ?? definition.command
+        let command =
+            fire.handler.map { runDefaults.command(of: $0, for: definition) } ?? definition.command
         guard let command else {
             // The job has no such handler any more.
             try closeWaiting(fire.id)

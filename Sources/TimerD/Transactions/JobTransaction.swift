@@ -13,7 +13,7 @@ struct JobTransaction {
     /// The end of the window, in elapsed time, for whose jobs it is.
     var horizons: Horizons
     /// How many rows the history of a job keeps; nil if this write trims none.
-    let runsKept: Int?
+    let runsKept: HistoryBound?
     /// How much of one user may be stored; nil for any amount.
     var maxBytes: Int64?
     /// Fires in state `running` whose command has not been started: the rows cannot tell, the scheduler can.
@@ -25,6 +25,8 @@ struct JobTransaction {
     var findZone = ZoneRules.inDatabase
     /// Where notices of jobs go that do not say it, and for what.
     var noticeDefaults = NoticePolicy.Defaults()
+    /// What counts for runs of jobs that do not say it.
+    var runDefaults = RunDefaults()
     /// What the scheduler is to be told once the write is durable.
     var outcome = StoreOutcome()
     /// What it has counted, and the events that it tells, since they were last stored.
@@ -39,7 +41,12 @@ struct JobTransaction {
     /// The job that a change has read last, and its revision then.
     private var justRead: (job: JobID, revision: Int64)?
 
-    init(_ database: Database, at moment: ClockReading, horizon: Timestamp, runsKept: Int? = nil) {
+    init(
+        _ database: Database,
+        at moment: ClockReading,
+        horizon: Timestamp,
+        runsKept: HistoryBound? = nil
+    ) {
         self.database = database
         self.moment = moment
         horizons = Horizons(all: horizon)

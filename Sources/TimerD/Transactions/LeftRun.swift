@@ -27,8 +27,14 @@ struct LeftRun: Sendable {
     }
 
     /// What follows if it was interrupted.
-    var next: RetryDecision {
+    func next(_ defaults: RunDefaults) -> RetryDecision {
         if handler != nil { return .done }
-        return RetryDecision(.interrupted, attempt: attempt, of: fire.id, job: job)
+        return RetryDecision(
+            .interrupted,
+            attempt: attempt,
+            of: fire.id,
+            job: job,
+            defaults: defaults
+        )
     }
 }

@@ -20,6 +20,8 @@ struct JobFile {
     var jobs: [DeclaredJob] = []
     private(set) var mistakes: [Mistake] = []
 
+    /// What its jobs have that do not say otherwise.
+    private var defaults: [JobOption: OptionValue] = [:]
     private let now: Timestamp
     private let zone: Zone
 
@@ -30,7 +32,7 @@ struct JobFile {
             guard let value = try YAMLReader.value(of: text, file: file), !value.isNull else {
                 throw Mistake(
                     place: Place(file: file, line: 1, column: 1),
-                    message: "the file is empty, accepted are 'label' and 'jobs'"
+                    message: "the file is empty, accepted are 'label', 'defaults' and 'jobs'"
                 )
             }
             try read(value)
@@ -43,13 +45,17 @@ struct JobFile {
         guard case .map(let members) = value.content else {
             throw Mistake(
                 place: value.place,
-                message: "the file is \(value.kind), accepted is a map with 'label' and 'jobs'"
+                message:
+                    "the file is \(value.kind), accepted is a map with 'label', 'defaults' and 'jobs'"
             )
         }
         var hasJobs = false
+        // Wherever they stand, they count for all jobs.
+        for (key, value) in members where key.text == "defaults" { readDefaults(value) }
         for (key, value) in members {
             switch key.text {
             case "label": readLabel(value)
+            case "defaults": break
             case "jobs":
                 hasJobs = true
                 readJobs(value)
@@ -57,7 +63,8 @@ struct JobFile {
                 mistakes.append(
                     Mistake(
                         place: key.place,
-                        message: "\(key.kind) is unknown here, accepted are 'label' and 'jobs'"
+                        message:
+                            "\(key.kind) is unknown here, accepted are 'label', 'defaults' and 'jobs'"
                     )
                 )
             }
@@ -80,6 +87,12 @@ struct JobFile {
         (label, labelPlace) = (text, value.place)
     }
 
+    private mutating func readDefaults(_ value: YAMLValue) {
+        var reader = JobReader(name: "", place: value.place, now: now, zone: zone)
+        defaults = reader.defaults(value)
+        mistakes += reader.mistakes
+    }
+
     private mutating func readJobs(_ value: YAMLValue) {
         if value.isNull { return }
         guard case .map(let members) = value.content else {
@@ -99,6 +112,7 @@ struct JobFile {
                 continue
             }
             var reader = JobReader(name: name, place: key.place, now: now, zone: zone)
+            reader.others = defaults
             if let job = reader.job(value) { jobs.append(job) }
             mistakes += reader.mistakes
         }

@@ -14,6 +14,9 @@ extension JobOption {
         }
     }
 
+    /// What may stand in the defaults of a file.
+    static let inDefaults = inFiles.filter { !$0.isOfSchedule }
+
     /// What is accepted, in the words of a message.
     var acceptedInFile: String {
         form == .command ? "a list \(form.accepted), or a line for /bin/sh -c" : form.accepted

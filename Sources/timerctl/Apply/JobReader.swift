@@ -10,6 +10,8 @@ struct JobReader {
     let now: Timestamp
     /// The zone of dates without one, in a job without one.
     let zone: Zone
+    /// What counts where the job says nothing.
+    var others: [JobOption: OptionValue] = [:]
     private(set) var mistakes: [Mistake] = []
 
     init(name: String, place: Place, now: Timestamp, zone: Zone) {
@@ -30,6 +32,11 @@ struct JobReader {
             places[option] = value.place
         }
         if !hasSchedule(members) { return nil }
+        let said = Set(members.compactMap(\.key.text))
+        for (option, value) in others where !said.contains(option.rawValue) {
+            // try?: it was set in the defaults before.
+            try? definition.set(option, value)
+        }
         do throws(OptionRefusal) {
             try JobOption.name.check(.text(name))
         } catch {
@@ -37,6 +44,32 @@ struct JobReader {
         }
         fixDates(of: &definition, places)
         return mistakes.isEmpty ? DeclaredJob(place: place, definition: definition) : nil
+    }
+
+    /// What all jobs of a file have that do not say otherwise.
+    mutating func defaults(_ value: YAMLValue) -> [JobOption: OptionValue] {
+        if value.isNull { return [:] }
+        guard case .map(let members) = value.content else {
+            complain(
+                value.place,
+                "'defaults' is \(value.kind), accepted is a map of options of jobs"
+            )
+            return [:]
+        }
+        var definition = JobDefinition(schedule: ScheduleWords())
+        var stated: [JobOption: OptionValue] = [:]
+        for (key, value) in members {
+            if let option = key.text.flatMap(JobOption.init(rawValue:)), option.isOfSchedule {
+                complain(
+                    key.place,
+                    "'\(option)' has no place in 'defaults': each job has a schedule of its own"
+                )
+                continue
+            }
+            guard let option = option(key), read(value, option, into: &definition) else { continue }
+            stated[option] = definition[option]
+        }
+        return stated
     }
 
     private static let kinds: [JobOption] = [.every, .at, .cron, .calendar]

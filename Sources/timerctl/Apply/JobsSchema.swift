@@ -30,6 +30,19 @@ enum JobsSchema {
                     "type": "string", "minLength": 1, "maxLength": 247,
                     "description": "The jobs that carry it are compared with these, and no other.",
                 ],
+                "defaults": [
+                    "description": "What each job of this file has that does not say otherwise.",
+                    "type": ["object", "null"],
+                    "additionalProperties": false,
+                    "properties": .object(
+                        Dictionary(
+                            uniqueKeysWithValues: JobOption.inDefaults.map { option in
+                                let path = "#/$defs/job/properties/\(option.rawValue)"
+                                return (option.rawValue, ["$ref": .string(path)])
+                            }
+                        )
+                    ),
+                ],
                 "jobs": [
                     "description": "Jobs by name.",
                     "type": ["object", "null"],
@@ -83,6 +96,11 @@ extension OptionForm {
         case .path: return ["type": "string", "pattern": "^/"]
         case .files:
             return ["type": "array", "items": ["type": "string", "pattern": "^-?/"]]
+        case .credentials:
+            return [
+                "type": "array", "maxItems": .integer(Int64(Limits.credentials)),
+                "items": ["type": "string", "pattern": "^[!-.0-9;-~]{1,255}(:/.*)?$"],
+            ]
         case .command:
             return [
                 "oneOf": [

@@ -31,13 +31,20 @@ struct Copy: AsyncParsableCommand {
     )
     var newName: StatedOption
 
+    @OptionGroup var forUser: ForUser
+
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        let daemon = try await Daemon.connect(common)
+        _ = try forUser.user()
+        var daemon = try await Daemon.connect(common)
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
         var definition = job.definition
         try definition.set(.name, newName.value)
+        if forUser.name != nil {
+            await daemon.client.close()
+            daemon = try await forUser.connect(common)
+        }
         let answer = try await daemon.ask(.addJobs(AddJobs(definition)), for: JobReply.self)
         try Output.write(common.json ? answer.jsonLine("job") : "\(answer.value.job.id)\n")
         Output.tell(answer.value.job.firstFireSentence(in: .local))

@@ -25,16 +25,23 @@ struct ImportCrontab: AsyncParsableCommand {
     @Flag(help: "Read a user behind the schedule; assumed of /etc/crontab and /etc/cron.d/*.")
     var system = false
 
+    @OptionGroup var forUser: ForUser
+
     @OptionGroup var options: ImportOptions
 
     func run() async throws {
+        let user = try forUser.user()
         let path = file == "-" ? "-" : InputFile.absolutePath(file)
         let bytes = try InputFile.bytes(of: path)
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw Failure(.badData, "'\(file)' is not UTF-8 text")
         }
         let hasUsers = system || path == "/etc/crontab" || path.hasPrefix("/etc/cron.d/")
-        let jobs = CrontabJobs(path: path, owner: try hasUsers ? nil : owner(of: path))
+        if user != nil, hasUsers {
+            throw ValidationError("--user and a user behind each schedule exclude each other")
+        }
+        let owner = try user ?? (hasUsers ? nil : owner(of: path))
+        let jobs = CrontabJobs(path: path, owner: owner)
         let plan = jobs.plan(of: Crontab(parsing: text, hasUsers: hasUsers))
         let place = file == "-" ? "its crontab" : "'\(file)'"
         let reminder = "cron goes on running these lines until they are taken out of \(place)"

@@ -46,6 +46,9 @@ struct LocalUser: Hashable {
     /// this user's uid while it connects, and does nothing else meanwhile.
     func connect(_ common: CommonOptions) async throws(Failure) -> Daemon {
         let caller = geteuid()
+        // The one that the caller means: by the other's uid it would be that user's own.
+        var common = common
+        common.socket = common.socketPath
         if uid == caller { return try await Daemon.connect(common) }
         let group = getegid()
         guard setegid(gid) == 0, seteuid(uid) == 0 else {

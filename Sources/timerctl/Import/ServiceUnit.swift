@@ -29,7 +29,7 @@ struct ServiceUnit {
         "Environment", "EnvironmentFile", "Nice", "TimeoutStartSec", "TimeoutStopSec", "TimeoutSec",
         "RuntimeMaxSec", "UMask", "LimitAS", "LimitCPU", "MemoryMax", "MemoryHigh", "CPUWeight",
         "CPUQuota", "TasksMax", "IOWeight", "SuccessExitStatus", "Restart",
-        "RestartSec", "DynamicUser",
+        "RestartSec", "DynamicUser", "LoadCredential",
     ]
 
     private func value(_ name: String) -> String? { unit.value(name, in: "Service") }
@@ -44,6 +44,7 @@ struct ServiceUnit {
         let variables = try variables()
         definition.env = variables.isEmpty ? nil : variables
         definition.envFile = try environmentFiles()
+        try readCredentials(&definition)
         definition.command = try command(variables.merging(variablesOfFiles()) { $1 })
         definition.cwd = try folder()
         definition.umask = value("UMask")
@@ -146,6 +147,34 @@ struct ServiceUnit {
             files.append((isOptional ? "-" : "") + path)
         }
         return files.isEmpty ? nil : files
+    }
+
+    /// The files that systemd copies for the service; an empty value takes back those before it.
+    private mutating func readCredentials(_ definition: inout JobDefinition) throws(Mistake) {
+        var credentials: [String] = []
+        for text in unit.values("LoadCredential", in: "Service") {
+            let words = try specifiers.expanded(text)
+            let colon = words.firstIndex(of: ":")
+            let name = String(words[..<(colon ?? words.endIndex)])
+            let path = colon.map { String(words[words.index(after: $0)...]) } ?? ""
+            let folder =
+                isUser ? "~/.config/timerd/credentials" : "/etc/timerd/credentials/\(owner.name)"
+            if path.hasPrefix("/"), owner.uid == 0 || isUser {
+                credentials.append("\(name):\(path)")
+                continue
+            }
+            credentials.append(name)
+            notes.append(
+                "LoadCredential=\(text): for a run of \(owner.name) put the file at '\(folder)/\(name)', mode 0600"
+            )
+        }
+        guard !credentials.isEmpty else { return }
+        do throws(OptionRefusal) {
+            try JobOption.credentials.check(.texts(credentials))
+            definition.credentials = credentials
+        } catch {
+            throw Mistake(reason: "LoadCredential: \(error)")
+        }
     }
 
     /// What ExecStart may take from those files.

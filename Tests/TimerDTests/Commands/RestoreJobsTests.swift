@@ -144,7 +144,9 @@ import TimerControl
         }
     }
 
-    @Test("A moved date that passed meanwhile has its row, also where the job ended after the date it was moved from")
+    @Test(
+        "A moved date that passed meanwhile has its row, also where the job ended after the date it was moved from"
+    )
     func movedDatePasses() async throws {
         try await TestScheduler.with { test in
             let job = try await add(test, ScheduleWords(cron: "* * * * *"))

@@ -179,6 +179,30 @@ import TimerControl
         }
     }
 
+    @Test("Defaults of runs are read as the options of jobs, and printed as they count")
+    func runDefaults() async throws {
+        try write(#"{"defaults": {"onFailure": ["alert", "-x"], "retries": 2, "timeout": "1h"}}"#)
+        let configuration = try await read()
+        let settings = SchedulerSettings(configuration, account: try Account.find(uid: geteuid()))
+        #expect(settings.runDefaults.stated[.onFailure] == .texts(["alert", "-x"]))
+        #expect(settings.runDefaults.stated[.retries] == .integer(2))
+        let printed = try JSONValue(parsing: configuration.jsonText)
+        #expect(printed["defaults"]?["timeout"] == .string("1h"))
+        let words = try await read([:], ["TIMERD_DEFAULTS": #"{"retries": 3}"#])
+        #expect(RunDefaults(json: words.defaults)?.stated == [.retries: .integer(3)])
+        for text in [
+            "[]", #"{"overlap": "skip"}"#, #"{"retries": -1}"#, #"{"timeout": "soon"}"#,
+            #"{"onFailure": "alert"}"#, #"{"onFailure": []}"#, #"{"nane": 1}"#,
+        ] {
+            try write(#"{"defaults": \#(text)}"#)
+            let refusal = await refusal() ?? ""
+            #expect(
+                refusal.contains(":1: 'defaults' is ") && refusal.contains("'onFailure'"),
+                "\(refusal)"
+            )
+        }
+    }
+
     @Test("Users and groups may be listed by root, as words or numbers; by others not")
     func users() async throws {
         try write(#"{"allow": ["ann", "@staff", 1001], "deny": ["0"]}"#)

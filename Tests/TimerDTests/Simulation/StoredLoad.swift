@@ -62,7 +62,7 @@ struct StoredLoad {
             database,
             at: moment,
             horizon: moment.elapsed + Window.span,
-            runsKept: load.keeping.runs
+            runsKept: HistoryBound(standard: load.keeping.runs)
         )
     }
 

@@ -104,6 +104,8 @@ import TimerControl
             $0.definition.onFailure = ["mail", "root"]
             $0.definition.onSuccess = ["next"]
             $0.definition.envFile = ["/etc/a.env", "-/etc/b.env"]
+            $0.definition.keepRuns = 50
+            $0.definition.credentials = ["token", "key:/srv/key"]
             $0.definition.notify = ["desktop", "mail:root"]
             $0.definition.notifyOn = ["failed", "late"]
             $0.definition.notifyLate = "5min"

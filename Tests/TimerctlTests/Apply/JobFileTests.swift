@@ -100,7 +100,7 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
         )
         let told = file.mistakes.map { "\($0.place.line):\($0.place.column) \($0.message)" }
         for expected in [
-            "1:1 'lable' is unknown here, accepted are 'label' and 'jobs'",
+            "1:1 'lable' is unknown here, accepted are 'label', 'defaults' and 'jobs'",
             "3:7 'evry' is unknown, perhaps 'every'; a job has every, from, at, cron",
             "3:26 'timeout': 'soon' is not a duration, such as '5s'",
             "3:41 'command' is empty, accepted is a list [program, argument, ...], or a line for /bin/sh",
@@ -134,12 +134,32 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
     @Test(
         "What is no such file is refused with the place",
         arguments: [
-            ("", "jobs.yaml:1:1: the file is empty, accepted are 'label' and 'jobs'"),
-            ("5", "jobs.yaml:1:1: the file is '5', accepted is a map with 'label' and 'jobs'"),
+            ("", "jobs.yaml:1:1: the file is empty, accepted are 'label', 'defaults' and 'jobs'"),
+            (
+                "5",
+                "jobs.yaml:1:1: the file is '5', accepted is a map with 'label', 'defaults' and 'jobs'"
+            ),
             ("label: a", "jobs.yaml:1:1: 'jobs' is missing"),
             (
                 "label: [a]\njobs: {}",
                 "jobs.yaml:1:8: 'label' is a list, accepted is a name of 1 to"
+            ),
+            (
+                "defaults: 5\njobs: {}",
+                "jobs.yaml:1:11: 'defaults' is '5', accepted is a map of options of jobs"
+            ),
+            (
+                "defaults: {every: 5s}\njobs: {}",
+                "jobs.yaml:1:12: 'every' has no place in 'defaults': each job has a schedule"
+            ),
+            ("defaults: {name: x}\njobs: {}", "jobs.yaml:1:12: 'name' has no place in a job"),
+            (
+                "jobs: {}\ndefaults: {timeout: soon}",
+                "jobs.yaml:2:21: 'timeout': 'soon' is not a duration, such as '5s'"
+            ),
+            (
+                "defaults: {retrys: 1}\njobs: {}",
+                "jobs.yaml:1:12: 'retrys' is unknown, perhaps 'retries'"
             ),
             ("jobs: [a]", "jobs.yaml:1:7: 'jobs' is a list, accepted is a map of names to jobs"),
             ("jobs:\n  a: {every: 5s}\n  a: {every: 6s}", "jobs.yaml:2:3: 'a' is given twice"),

@@ -374,6 +374,27 @@ import TimerControl
         #expect(taken.notes.contains { $0.contains("takes from it was read now") })
     }
 
+    @Test(
+        "Credentials that are loaded are carried; what is encrypted or stands in the unit is named"
+    )
+    func credentials() throws {
+        let service = """
+            LoadCredential=old:/x
+            LoadCredential=
+            LoadCredential=token:/etc/token
+            LoadCredential=stored
+            LoadCredentialEncrypted=a:/b
+            SetCredential=c:d
+            ExecStart=/bin/a
+            """
+        let plan = plan("OnCalendar=daily", service)
+        #expect(plan.jobs.first?.definition.credentials == ["token:/etc/token", "stored"])
+        #expect(plan.notes.contains { $0.contains("'/etc/timerd/credentials/root/stored'") })
+        for name in ["LoadCredentialEncrypted=", "SetCredential="] {
+            #expect(plan.notes.contains { $0.contains(name) && $0.contains("is not carried") })
+        }
+    }
+
     @Test("A system unit that runs as root is for root to take over")
     func notRoot() {
         let plan = plan("OnCalendar=daily", "ExecStart=/bin/a", caller: .ann)

@@ -57,6 +57,7 @@ private struct StartFlags: OptionSet {
     static let timeout = Self(rawValue: 4)
     static let session = Self(rawValue: 8)
     static let completesEnvironment = Self(rawValue: 16)
+    static let secrets = Self(rawValue: 32)
 }
 
 /// The frame that is being written.
@@ -111,6 +112,7 @@ private struct FrameWriter {
         if request.timeout != nil { flags.insert(.timeout) }
         if request.session != nil { flags.insert(.session) }
         if request.completesEnvironment { flags.insert(.completesEnvironment) }
+        if !request.secrets.isEmpty { flags.insert(.secrets) }
         put(request.run)
         put(flags.rawValue)
         put(request.credentials?.uid ?? 0)
@@ -139,6 +141,13 @@ private struct FrameWriter {
         if let session = request.session {
             put(session.service)
             put(session.user)
+        }
+        guard !request.secrets.isEmpty else { return }
+        put(UInt32(request.secrets.count))
+        for secret in request.secrets {
+            put(secret.name)
+            put(secret.path)
+            put(secret.isAdministrators ? 1 : 0 as UInt8)
         }
     }
 }

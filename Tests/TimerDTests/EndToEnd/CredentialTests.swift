@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// Credentials, from the command line to what the command gets.
+@Suite("Credentials", .timeLimit(.minutes(2)))
+struct CredentialTests {
+    @Test(
+        "Each run reads them anew, the handler of a failure too; what is in them is shown nowhere"
+    )
+    func runs() async throws {
+        try await DaemonProcess.with { daemon in
+            let (file, out) = (daemon.folder + "/token", daemon.folder + "/out")
+            try "s3cret1".write(toFile: file, atomically: true, encoding: .utf8)
+            let shown = "cat $CREDENTIALS_DIRECTORY/token >> '\(out)'"
+            let added = try await daemon.timerctl(
+                [
+                    "add", "--every", "1h", "--name", "job", "--retries", "1", "--backoff", "0",
+                    "--credential", "token:\(file)", "--on-failure", shown, "--shell",
+                    shown + "; exit 3",
+                ]
+            )
+            #expect(added.status == 0, "\(added.errors)")
+            _ = try await daemon.timerctl("fire", "--wait", "job")
+            try await eventually("two attempts and the handler have written") {
+                try read(out) == "s3cret1s3cret1s3cret1"
+            }
+            try "s3cret2".write(toFile: file, atomically: true, encoding: .utf8)
+            _ = try await daemon.timerctl("fire", "--wait", "job")
+            try await eventually("a change counts") { try read(out).hasSuffix("s3cret2") }
+            try FileManager.default.removeItem(atPath: file)
+            _ = try await daemon.timerctl("fire", "--wait", "job")
+            let logs = try await daemon.timerctl("runs", "job", "--json")
+            #expect(
+                logs.output.contains(
+                    "cannot read credential 'token' from '\(file)': no such file or directory"
+                ),
+                "\(logs.output)"
+            )
+            for command in [
+                ["list", "--all", "--json"], ["show", "job"], ["show", "job", "--json"], ["export"],
+                ["watch", "--since", "0", "-n", "9"], ["runs", "--json"], ["logs", "job"],
+            ] {
+                let shown = try await daemon.timerctl(command)
+                #expect(!(shown.output + shown.errors).contains("s3cret"), "\(command)")
+            }
+            for command in [["show", "job"], ["export"]] {
+                #expect(try await daemon.timerctl(command).output.contains("token:\(file)"))
+            }
+            #expect(!daemon.log.contains("s3cret"))
+            for suffix in ["", "-wal"] {
+                let bytes = FileManager.default.contents(atPath: daemon.database + suffix) ?? Data()
+                #expect(bytes.firstRange(of: Data("s3cret".utf8)) == nil)
+            }
+        }
+    }
+
+    @Test(
+        "What the administrator puts down for a user reaches that user's runs alone",
+        .enabled(if: geteuid() == 0)
+    )
+    func administrator() async throws {
+        try await DaemonProcess.withUsers { daemon, ann, ben in
+            _ = await daemon.end(SIGTERM)
+            let folder = daemon.folder + "/credentials"
+            let own = "\(folder)/\(ann.name)"
+            try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: true)
+            #expect(chmod(folder, 0o700) == 0)
+            try "s3cret".write(toFile: own + "/token", atomically: true, encoding: .utf8)
+            #expect(chmod(own + "/token", 0o600) == 0)
+            let settings = daemon.folder + "/timerd.json"
+            try #"{"credentials": "\#(folder)"}"#.write(
+                toFile: settings,
+                atomically: true,
+                encoding: .utf8
+            )
+            try await daemon.start(["--config", settings])
+            func reason(_ user: TestUser, _ credential: String = "token") async throws -> String? {
+                let added = try await daemon.timerctl(
+                    as: user,
+                    "add",
+                    "--in",
+                    "1h",
+                    "--credential",
+                    credential,
+                    "--shell",
+                    "test $(cat $CREDENTIALS_DIRECTORY/token) = s3cret"
+                )
+                #expect(added.status == 0, "\(added.errors)")
+                let id = added.output.split(separator: "\n").first.map(String.init) ?? ""
+                _ = try await daemon.timerctl(as: user, "fire", "--wait", id)
+                let run = try await daemon.finishedRun(id)
+                return run.outcome == .exited && run.status == 0 ? nil : run.error ?? "\(run)"
+            }
+            #expect(try await reason(ann) == nil)
+            let missing = try await reason(ben) ?? ""
+            #expect(missing.contains("\(folder)/\(ben.name)/token': no such file"), "\(missing)")
+            // Not by a path either, which is read with the user's own rights.
+            let path = try await reason(ben, "token:\(own)/token") ?? ""
+            #expect(path.lowercased().contains("permission denied"), "\(path)")
+            #expect(chmod(own + "/token", 0o640) == 0)
+            #expect(try await reason(ann)?.contains("others than its owner may read it") == true)
+            #expect(chmod(own + "/token", 0o600) == 0 && chown(own, ann.uid, ann.gid) == 0)
+            #expect(try await reason(ann)?.contains("belongs to uid \(ann.uid)") == true)
+        }
+    }
+
+    @Test(
+        "A name that is no file's, a second one of a name and a path that is none are refused",
+        arguments: [
+            (["a/b"], "\"a/b\""), ([".."], "\"..\""), (["a b"], "\"a b\""), ([""], "NAME"),
+            ([":/x"], "NAME"),
+            (["a", "a:/x"], "another 'a'"),
+        ]
+    )
+    func refused(credentials: [String], reason: String) async throws {
+        try await DaemonProcess.with { daemon in
+            let options = credentials.flatMap { ["--credential", $0] }
+            let answer = try await daemon.timerctl(
+                ["add", "--in", "1h"] + options + ["--", "true"]
+            )
+            #expect([1, 64].contains(answer.status) && answer.output.isEmpty)
+            #expect(answer.errors.contains(reason), "\(answer.errors)")
+        }
+    }
+
+    private func read(_ path: String) throws -> String {
+        // try?: it may not be there yet.
+        (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+    }
+}
