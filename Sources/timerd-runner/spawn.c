@@ -155,6 +155,9 @@ static void become(const struct plan *plan) {
         if (uids[i] != uid || gids[i] != gid) fail(cspawn_step_verify, EPERM);
     if (uid != 0 && (syscall(SYS_setuid, 0) == 0 || (gid != 0 && syscall(SYS_setgid, 0) == 0)))
         fail(cspawn_step_verify, EPERM);
+    // Whatever fs.suid_dumpable says: its memory is a copy of the runner's until the exec, and a file of its user's, which it
+    // reads before that, may keep it waiting for as long as that user likes.
+    prctl(PR_SET_DUMPABLE, 0);
 }
 
 // MARK: Secrets

@@ -129,6 +129,36 @@ struct CredentialTests {
         }
     }
 
+    @Test(
+        "A run keeps its credentials while a daemon is killed and the next one comes, and no longer"
+    )
+    func crash() async throws {
+        try await DaemonProcess.with { daemon in
+            let (file, out) = (daemon.folder + "/token", daemon.folder + "/out")
+            try "s3cret".write(toFile: file, atomically: true, encoding: .utf8)
+            let script = """
+                echo $CREDENTIALS_DIRECTORY > '\(out)'
+                while ! test -e '\(out).go'; do sleep 0.05; done
+                cat $CREDENTIALS_DIRECTORY/token >> '\(out)'
+                """
+            let words = [
+                "add", "--every", "1h", "--name", "job", "--credential", "token:\(file)", "--shell",
+                script,
+            ]
+            _ = try await daemon.timerctl(words)
+            _ = try await daemon.timerctl("fire", "job")
+            try await eventually("it runs") { try read(out).hasSuffix("\n") }
+            let folder = try read(out).split(separator: "\n").first.map(String.init) ?? ""
+            _ = await daemon.end(SIGKILL)
+            #expect(FileManager.default.fileExists(atPath: folder + "/token"))
+            try await daemon.start()
+            try "".write(toFile: out + ".go", atomically: true, encoding: .utf8)
+            try await eventually("it has ended") { try read(out).hasSuffix("s3cret") }
+            _ = try await daemon.finishedRun("job")
+            #expect(!FileManager.default.fileExists(atPath: folder))
+        }
+    }
+
     private func read(_ path: String) throws -> String {
         // try?: it may not be there yet.
         (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""

@@ -145,6 +145,28 @@ struct DefaultsTests {
         }
     }
 
+    @Test(
+        "The daemon's handler is run as the owner of the job, not as root, and is not exported",
+        .enabled(if: geteuid() == 0)
+    )
+    func owner() async throws {
+        try await DaemonProcess.withUsers { daemon, ann, _ in
+            _ = await daemon.end(SIGTERM)
+            let settings = daemon.folder + "/timerd.json"
+            try #"{"defaults": {"onFailure": ["/bin/sh", "-c", "id -un > ~/who"]}}"#
+                .write(toFile: settings, atomically: true, encoding: .utf8)
+            try await daemon.start(["--config", settings])
+            let words = ["add", "--in", "1h", "--name", "job", "--", "false"]
+            #expect(try await daemon.timerctl(as: ann.uid, words).status == 0)
+            let exported = try await daemon.timerctl(as: ann, "export").output
+            #expect(exported.contains("job") && !exported.contains("onFailure"), "\(exported)")
+            _ = try await daemon.timerctl(as: ann, "fire", "--wait", "job")
+            try await eventually("the handler has run") {
+                read(ann.home + "/who") == ann.name + "\n"
+            }
+        }
+    }
+
     private func read(_ path: String) -> String {
         // try?: it may not be there yet.
         (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
