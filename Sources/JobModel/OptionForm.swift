@@ -122,7 +122,8 @@ package enum OptionForm: Hashable, Sendable {
         case .date: "a string such as 'tomorrow 09:00'"
         case .duration: "a string such as '5s'"
         case .backoff: "a string such as '10s..5min'"
-        case .bytes: "a string such as '512M'"
+        case .bytes(let range):
+            "a string such as '\(range.upperBound == .max ? "512M" : "256K")'"
         case .percent: "a string such as '50%'"
         case .octal: "a string such as '022'"
         case .expression(let example): "a string such as '\(example)'"

@@ -111,7 +111,7 @@ import TimerControl
             case .date: "date"
             case .duration: "duration"
             case .backoff: "`D` or `D..MAX`"
-            case .bytes: "bytes, or `512M`"
+            case .bytes(let range): "bytes, or `\(range.upperBound == .max ? "512M" : "256K")`"
             case .percent: "percent, such as `50%`"
             case .octal: "octal"
             case .expression, .zone: "words"

@@ -55,8 +55,8 @@ extension OutputReply {
             running: running,
             chunks: chunks,
             more: reading.hasMore || isCut ? true : nil,
-            stdout: Total(bytes: reading.stdout.bytes, dropped: reading.stdout.dropped),
-            stderr: Total(bytes: reading.stderr.bytes, dropped: reading.stderr.dropped)
+            stdout: reading.stdout,
+            stderr: reading.stderr
         )
     }
 }

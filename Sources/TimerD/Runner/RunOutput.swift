@@ -43,8 +43,8 @@ final class RunOutput: Sendable {
         return OutputReading(
             pieces: pieces,
             hasMore: hasMore,
-            stdout: OutputReading.Total(bytes: log.stdout.end, dropped: log.stdout.notShown),
-            stderr: OutputReading.Total(bytes: log.stderr.end, dropped: log.stderr.notShown)
+            stdout: OutputReply.Total(bytes: log.stdout.end, dropped: log.stdout.notShown),
+            stderr: OutputReply.Total(bytes: log.stderr.end, dropped: log.stderr.notShown)
         )
     }
 

@@ -35,7 +35,7 @@ extension Scheduler {
     ) {
         var command = command
         let policy = command.job.policy.run
-        command.output.keep(settings.outputRoom(of: policy))
+        command.output.keep(outputRoom(for: command))
         outputs.begin(
             command.run,
             command.output,

@@ -117,8 +117,8 @@ extension Queries {
         var reading = OutputReading(pieces: page.pieces, hasMore: page.hasMore)
         try database.prepare(SQL.outputTotals).forEach(run) { row in
             let (stdout, stderr): (Int64, Int64) = (try row.get(0), try row.get(1))
-            reading.stdout = OutputReading.Total(bytes: stdout, dropped: stdout - (try row.get(2)))
-            reading.stderr = OutputReading.Total(bytes: stderr, dropped: stderr - (try row.get(3)))
+            reading.stdout = OutputReply.Total(bytes: stdout, dropped: stdout - (try row.get(2)))
+            reading.stderr = OutputReply.Total(bytes: stderr, dropped: stderr - (try row.get(3)))
         }
         return reading
     }

@@ -126,7 +126,7 @@ struct LogsTests {
                 ["--output-kept", "2K"], ["--output-kept", "0"], ["--output", "none"],
             ].enumerated() {
                 let words = ["add", "--in", "1ms"] + option + ["--", "seq", "100000", "100999"]
-                try await daemon.timerctl(words)
+                _ = try await daemon.timerctl(words)
                 _ = try await daemon.finishedRun("\(number + 1)")
             }
             let some = try await daemon.timerctl("logs", "1")

@@ -36,6 +36,47 @@ import TimerControl
         }
     }
 
+    @Test(
+        "Runs that keep much have room of their own; beyond it they keep what the settings say, and wait for nobody"
+    )
+    func bounded() async throws {
+        let accounts = Accounts(find: { uid throws(StartRefusal) in
+            Account(
+                uid: uid,
+                gid: uid,
+                groups: [uid],
+                name: "user\(uid)",
+                home: "/",
+                shell: "/bin/sh"
+            )
+        })
+        try await TestScheduler.with(accounts: accounts) { test in
+            test.runner.isHolding = true
+            for uid: UInt32 in [1001, 1002] {
+                for _ in 0..<5 {
+                    var definition = JobDefinition(schedule: ScheduleWords(in: "1s"))
+                    definition.command = ["true"]
+                    definition.outputKept = "16M"
+                    let owner = Owner(uid: uid, name: "user\(uid)")
+                    let job = try NewJob(definition, owner: owner, at: test.clock.now(), zone: .utc)
+                    _ = try await test.scheduler.add(
+                        [job],
+                        replace: false,
+                        caller: Caller(owner, daemon: 0)
+                    )
+                }
+            }
+            try await test.advance(by: .seconds(2))
+            try await test.settle()
+            let limits = test.runner.requests.map(\.output.limit)
+            #expect(limits.count == 10)
+            // Four of each user have 32 MiB, and no fifth has.
+            #expect(limits.count { $0 == 16 << 20 } == 8)
+            #expect(limits.count { $0 == 65_536 } == 2)
+            test.runner.end()
+        }
+    }
+
     @Test("The settings' size is that of the daemon's configuration")
     func bySettings() {
         var configuration = Configuration(database: "/x", socket: "/y")

@@ -1,39 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import JobModel
-import TimerControl
+package import JobModel
 
 /// A part of what a run wrote, and how much that is in all.
-struct OutputReading: Sendable {
-    var pieces: [OutputPiece] = []
+package struct OutputReading: Sendable {
+    package var pieces: [OutputPiece] = []
     /// Whether more is kept behind these.
-    var hasMore = false
-    var stdout = Total()
-    var stderr = Total()
+    package var hasMore = false
+    package var stdout: OutputReply.Total
+    package var stderr: OutputReply.Total
 
-    struct Total: Hashable, Sendable {
-        var bytes: Int64 = 0
-        var dropped: Int64 = 0
+    package init(
+        pieces: [OutputPiece] = [],
+        hasMore: Bool = false,
+        stdout: OutputReply.Total = OutputReply.Total(),
+        stderr: OutputReply.Total = OutputReply.Total()
+    ) {
+        self.pieces = pieces
+        self.hasMore = hasMore
+        self.stdout = stdout
+        self.stderr = stderr
     }
 }
 
 /// The next part of what a run wrote, in the order in which it came.
-struct OutputPage {
+package struct OutputPage {
     /// Up to where the reader has it.
-    let after: OutputPosition
+    package let after: OutputPosition
     /// How many bytes are read at most.
-    let most: Int
-    private(set) var pieces: [OutputPiece] = []
-    private(set) var hasMore = false
+    package let most: Int
+    package private(set) var pieces: [OutputPiece] = []
+    package private(set) var hasMore = false
     private var count = 0
 
-    init(after: OutputPosition, most: Int) {
+    package init(after: OutputPosition, most: Int) {
         self.after = after
         self.most = most
     }
 
     /// Takes what is wanted of a span, whose bytes `copy` has from an offset on; false once there is more than is read.
-    mutating func take(
+    package mutating func take(
         _ span: OutputSpan,
         _ copy: (_ offset: Int64, _ count: Int) -> [UInt8]
     ) -> Bool {

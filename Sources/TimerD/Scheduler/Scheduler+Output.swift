@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+import Logging
+
+/// How much of what runs write is kept while they are in progress.
+extension Scheduler {
+    /// How many bytes the runs of one user may have reserved beyond the settings' size, of both streams together.
+    static let outputRoomPerUser = 128 << 20
+    /// The same of all users: the rest of what the runner has is for runs that ask for no more.
+    static let outputRoom = 512 << 20
+
+    /// How many bytes of each stream of a run that is about to begin are kept: as many as its job says, or as the
+    /// settings do where others have taken what there is for more than that.
+    ///
+    /// So jobs that keep much delay no run of anybody else.
+    func outputRoom(for command: RunningCommand) -> Int {
+        let wanted = settings.outputRoom(of: command.job.policy.run)
+        let standard = max(settings.outputKept, RunOutput.standardLimit)
+        guard wanted > standard else { return wanted }
+        let more = 2 * (wanted - standard)
+        var (all, own) = (more, more)
+        for entry in fires.all {
+            guard case .running(let other) = entry.state else { continue }
+            let reserved = 2 * max(other.output.limit - standard, 0)
+            all += reserved
+            if other.job.owner.uid == command.job.owner.uid { own += reserved }
+        }
+        guard own > Self.outputRoomPerUser || all > Self.outputRoom else { return wanted }
+        log.notice(
+            "a run keeps less of its output, as others in progress keep much",
+            metadata: metadata(of: command.run, command.job)
+                .merging(["outputKept": "\(standard)"]) { old, _ in old }
+        )
+        return standard
+    }
+}
