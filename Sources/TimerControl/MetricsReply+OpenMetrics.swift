@@ -16,7 +16,7 @@ extension MetricsReply {
     /// They use only kinds that Prometheus' older text has as well: the node exporter reads nothing of a file
     /// with another kind. No name begins with `process_`, as the names of the exporter's own metrics do.
     public var families: [MetricFamily] {
-        daemonFamilies + jobFamilies + runFamilies + storeFamilies + clientFamilies
+        daemonFamilies + jobFamilies + runFamilies + noticeFamilies + storeFamilies + clientFamilies
     }
 
     private var daemonFamilies: [MetricFamily] {
@@ -94,6 +94,37 @@ extension MetricsReply {
                 "timerd_runner_ready",
                 "1, or 0 while no command begins: timerd-runner does not answer, or has no room."
             ).with(runs.mayBegin ? 1 : 0),
+        ]
+    }
+
+    private var noticeFamilies: [MetricFamily] {
+        let notices = notices ?? Notices(waiting: nil, held: nil, oldestAge: nil)
+        let age = MetricFamily(
+            .gauge,
+            "timerd_oldest_notice_age",
+            unit: "seconds",
+            "How long the oldest notice has waited that may be handed over; 0 while none waits."
+        )
+        return [
+            MetricFamily(
+                .gauge,
+                "timerd_waiting_notices",
+                "Notices that are not handed over yet: they are tried, or held back for a summary."
+            ).with("state", [("due", notices.waiting), ("held", notices.held)].known),
+            notices.oldestAge.map { age.with($0) } ?? age,
+            MetricFamily(
+                .counter,
+                "timerd_notice_tries",
+                "Tries to hand a notice over, by how they went."
+            ).with(
+                "outcome",
+                [("handedOver", notices.handedOver), ("failed", notices.failedTries)]
+            ),
+            MetricFamily(
+                .counter,
+                "timerd_notices_given_up",
+                "Notices that were given up: no try succeeded in time."
+            ).with(notices.givenUp),
         ]
     }
 

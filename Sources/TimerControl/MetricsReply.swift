@@ -16,6 +16,8 @@ public struct MetricsReply: Codable, Hashable, Sendable {
     public var store: Store
     public var clients: Clients
     public var process: Process
+    /// Nil from a daemon that does not count them.
+    public var notices: Notices?
 
     public init(
         version: String,
@@ -37,6 +39,32 @@ public struct MetricsReply: Codable, Hashable, Sendable {
         self.store = store
         self.clients = clients
         self.process = process
+    }
+
+    /// What somebody is to be told.
+    public struct Notices: Codable, Hashable, Sendable {
+        /// Nil while the database cannot be read; so are `held` and `oldestAge`.
+        public var waiting: Int?
+        /// Summaries that are held back, before their first try.
+        public var held: Int?
+        /// How long the oldest that waits has done so, in seconds; 0 while none does.
+        public var oldestAge: Double?
+        public var handedOver: Int
+        public var failedTries: Int
+        public var givenUp: Int
+
+        public init(
+            waiting: Int?,
+            held: Int?,
+            oldestAge: Double?,
+            handedOver: Int = 0,
+            failedTries: Int = 0,
+            givenUp: Int = 0
+        ) {
+            (self.waiting, self.held, self.oldestAge) = (waiting, held, oldestAge)
+            (self.handedOver, self.failedTries) = (handedOver, failedTries)
+            self.givenUp = givenUp
+        }
     }
 
     /// Live jobs by state, and the timers of those that are due soon.

@@ -161,6 +161,26 @@ public struct StatusReply: Codable, Hashable, Sendable {
     /// What counts for runs of jobs that do not say it, by their options; nil for nothing.
     public var defaults: [String: JSONValue]?
 
+    /// What somebody is to be told; nil while the database cannot be read.
+    public var notices: Notices?
+
+    /// An administrator's are those of all users, another user's are their own.
+    public struct Notices: Codable, Hashable, Sendable {
+        /// How many wait to be handed over.
+        public var waiting: Int
+        /// How many summaries are held back.
+        public var held: Int
+        /// When the oldest that waits was stored.
+        public var oldest: Timestamp?
+        /// How many were given up since the daemon's start; for administrators.
+        public var givenUp: Int?
+
+        public init(waiting: Int, held: Int = 0, oldest: Timestamp? = nil, givenUp: Int? = nil) {
+            (self.waiting, self.held, self.oldest) = (waiting, held, oldest)
+            self.givenUp = givenUp
+        }
+    }
+
     /// What limits runs here; nil until that is known.
     public var controlGroups: ControlGroups?
 

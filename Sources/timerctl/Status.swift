@@ -49,6 +49,7 @@ struct Status: AsyncParsableCommand {
             "database  \(status.database)",
             "socket    \(status.socket)",
         ]
+        lines += status.notices?.sentence(dates).map { ["notices   \($0)"] } ?? []
         for maintenance in status.maintenance ?? [] {
             lines.append("paused    \(maintenance.sentence(in: zone))")
         }
@@ -75,6 +76,25 @@ extension StatusReply.Runner {
             return "commands wait\(since): \(trouble)"
         }
         return [who, wait].compactMap(\.self).joined(separator: "; ")
+    }
+}
+
+extension StatusReply.Notices {
+    /// "3 wait, the oldest since 12 min ago, at 08:48:00; 1 is held back; 2 were given up"; nil if there is nothing to say.
+    func sentence(_ dates: LocalDate) -> String? {
+        var parts: [String] = []
+        if waiting > 0 {
+            let since = oldest.map {
+                ", the oldest since \(dates.dayAndTime($0)), \(dates.distance($0))"
+            }
+            parts.append("\(waiting) \(waiting == 1 ? "waits" : "wait")" + (since ?? ""))
+        }
+        if held > 0 { parts.append("\(held) held back for a summary") }
+        if let givenUp, givenUp > 0 {
+            parts.append("\(givenUp) given up since the daemon's start")
+        }
+        if waiting > 0 { parts.append("'timerctl notices' has them") }
+        return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 }
 

@@ -30,6 +30,14 @@ import Testing
             clients: .init(connections: 2, watchers: 1, eventsLost: 9),
             process: .init(residentMemory: 1_000_000, processorTime: 0.25)
         )
+        metrics.notices = .init(
+            waiting: 3,
+            held: 2,
+            oldestAge: 901.5,
+            handedOver: 8,
+            failedTries: 4,
+            givenUp: 1
+        )
         change(&metrics)
         return metrics
     }
@@ -57,6 +65,11 @@ import Testing
         #expect(!text.contains("manual"), "a fire by hand is no date that was skipped")
         #expect(text.contains("\ntimerd_runs_total{outcome=\"failure\"} 2\n"))
         #expect(text.contains("\ntimerd_runs_total{outcome=\"timedOut\"} 0\n"))
+        #expect(text.contains("\ntimerd_waiting_notices{state=\"due\"} 3\n"))
+        #expect(text.contains("\ntimerd_waiting_notices{state=\"held\"} 2\n"))
+        #expect(text.contains("\ntimerd_oldest_notice_age_seconds 901.5\n"))
+        #expect(text.contains("\ntimerd_notice_tries_total{outcome=\"failed\"} 4\n"))
+        #expect(text.contains("\ntimerd_notices_given_up_total 1\n"))
         #expect(text.hasSuffix("\n# EOF\n"))
         let unknown = metrics { ($0.jobs.scheduled, $0.jobs.paused) = (nil, nil) }.openMetrics
         #expect(unknown.contains("# TYPE timerd_jobs gauge") && !unknown.contains("timerd_jobs{"))

@@ -60,4 +60,21 @@ import TimerControl
         #expect(text.contains("trouble   no space left on device\n"))
         #expect(text.hasSuffix("timerctl is \(timerdVersion), another version\n"))
     }
+
+    @Test(
+        "Notices have a line where some wait, are held back or were given up",
+        arguments: [
+            (StatusReply.Notices(waiting: 0, held: 0, oldest: nil, givenUp: 0), nil),
+            (
+                .init(waiting: 2, held: 1, oldest: testNow - .seconds(720), givenUp: 3),
+                """
+                2 wait, the oldest since 2026-12-01 08:48:00, 12 min ago; 1 held back for a \
+                summary; 3 given up since the daemon's start; 'timerctl notices' has them
+                """
+            ), (.init(waiting: 0, held: 2), "2 held back for a summary"),
+        ] as [(StatusReply.Notices, String?)]
+    )
+    func notices(notices: StatusReply.Notices, words: String?) {
+        #expect(notices.sentence(testDates) == words)
+    }
 }

@@ -30,6 +30,10 @@ CREATE TABLE daemon_state (
     fires_through INTEGER NOT NULL DEFAULT 0,
     runs_through INTEGER NOT NULL DEFAULT 0,
     notices_through INTEGER NOT NULL DEFAULT 0,
+    -- How many notices wait to be handed over, and how many summaries are held back before their first try. Kept
+    -- by triggers, so that no write can leave one out.
+    notices_waiting INTEGER NOT NULL DEFAULT 0,
+    notices_held INTEGER NOT NULL DEFAULT 0,
     -- The epoch of the runner that is asked for all runs: what it does not know, it was never asked for.
     runner_epoch INTEGER,
     -- In a copy that was made by a backup: when. Whoever starts on it skips the numbers that the
@@ -523,6 +527,28 @@ CREATE TRIGGER notice_removed AFTER DELETE ON notices
 BEGIN
     UPDATE daemon_state SET notices_through = max(notices_through, old.id);
 END;
+
+CREATE TRIGGER notice_counted AFTER INSERT ON notices
+BEGIN
+    UPDATE daemon_state SET notices_waiting = notices_waiting + (new.held = 0),
+        notices_held = notices_held + (new.held > 0);
+END;
+
+CREATE TRIGGER notice_begun AFTER UPDATE OF attempts ON notices
+    WHEN old.held > 0 AND old.attempts = 0 AND new.attempts > 0
+BEGIN
+    UPDATE daemon_state SET notices_waiting = notices_waiting + 1, notices_held = notices_held - 1;
+END;
+
+CREATE TRIGGER notice_uncounted AFTER DELETE ON notices
+BEGIN
+    UPDATE daemon_state SET
+        notices_waiting = notices_waiting - (old.held = 0 OR old.attempts > 0),
+        notices_held = notices_held - (old.held > 0 AND old.attempts = 0);
+END;
+
+-- Those that wait, the oldest first, without what is held back.
+CREATE INDEX notices_waiting ON notices (added_at_us) WHERE held = 0 OR attempts > 0;
 
 -- One user's notices, the next to be tried first.
 CREATE INDEX notices_by_owner ON notices (owner_id, not_before_us);

@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import Schedules
 import TimerControl
 
 /// Builds the answer to `daemon.metrics`: only totals, which any user may know.
@@ -15,10 +16,12 @@ struct MetricsReport: Sendable {
         let measures = await status.scheduler.measures()
         // try?: the status says why the store cannot be read; until it can be, its numbers are left out.
         let live = try? await status.store.reader.read { try Queries($0).liveJobs() }
+        // try?: as above.
+        let notices = try? await status.store.reader.read { try NoticeStore($0).standing() }
         let writer = status.store.writer
         let statistics = writer.statistics
         let database = status.configuration.database
-        return MetricsReply(
+        var reply = MetricsReply(
             version: timerdVersion,
             startedAt: status.startedAt,
             jobs: .init(
@@ -54,6 +57,20 @@ struct MetricsReport: Sendable {
                 processorTime: Self.processorTime()
             )
         )
+        let now = status.clock.now().wall
+        let counted = measures.counters.notices
+        reply.notices = MetricsReply.Notices(
+            waiting: notices?.waiting,
+            held: notices?.held,
+            // A clock that was set back makes none younger than new.
+            oldestAge: notices.map { standing in
+                standing.oldest.map { max(0, Double((now - $0).microseconds) / 1_000_000) } ?? 0
+            },
+            handedOver: counted.handedOver,
+            failedTries: counted.failedTries,
+            givenUp: counted.givenUp
+        )
+        return reply
     }
 
     /// In bytes; 0 for a file that is not there.

@@ -38,14 +38,26 @@ struct StatusReport: Sendable {
         )
         var live: (scheduled: Int, paused: Int, held: Int)?
         var maintenance: [StatusReply.Maintenance] = []
+        var notices: StatusReply.Notices?
         var trouble = store.writer.statistics.trouble.map { "\($0)" }
+        let givenUp = caller.isAdministrator ? await scheduler.counters.notices.givenUp : nil
         do {
-            (live, maintenance) = try await store.reader.read { database in
+            (live, maintenance, notices) = try await store.reader.read { database in
                 let only = try Queries(database).id(of: caller.onlyOwner)
                 let owners = try Owners(database).inMaintenance(only)
+                let store = NoticeStore(database)
+                let standing =
+                    caller.onlyOwner == nil
+                    ? try store.standing() : try only.map { try store.standing(of: $0) }
                 return (
                     try Queries(database).liveJobs(),
-                    owners.map { .init(owner: $0.owner.name, since: $0.since) }
+                    owners.map { .init(owner: $0.owner.name, since: $0.since) },
+                    StatusReply.Notices(
+                        waiting: standing?.waiting ?? 0,
+                        held: standing?.held ?? 0,
+                        oldest: standing?.oldest,
+                        givenUp: givenUp
+                    )
                 )
             }
         } catch {
@@ -82,6 +94,7 @@ struct StatusReport: Sendable {
         if case .object(let members) = defaults.jsonValue, !members.isEmpty {
             reply.defaults = members
         }
+        reply.notices = notices
         reply.maintenance = maintenance.isEmpty ? nil : maintenance
         return reply
     }

@@ -92,11 +92,13 @@ extension Scheduler {
         noticeTurns.end(notice.ownerID)
         defer { lookAtNotices() }
         guard let failure else {
+            counters.countHandedOver()
             return record { try $0.recordHandedOver(notice.id) }
         }
         record {
             try $0.recordNotHandedOver(notice, failure)
         } durable: { scheduler, isLast in
+            scheduler.counters.countNotHandedOver(isLast: isLast)
             scheduler.logNotHandedOver(notice, failure, isLast: isLast)
         }
     }

@@ -8,12 +8,28 @@ struct SchedulerCounters: Sendable {
     private(set) var fires = MetricsReply.Fires()
     private(set) var skipped: [String: Int] = [:]
     private(set) var runs: [String: Int] = [:]
+    private(set) var notices = Notices()
+
+    /// What became of tries to hand a notice over.
+    struct Notices: Sendable {
+        var handedOver = 0
+        var failedTries = 0
+        var givenUp = 0
+    }
 
     /// Counts a fire that begins at `moment`.
     mutating func countFire(of job: StoredJob, _ claim: StoredJob.Claim, at moment: ClockReading) {
         if job.definition.command == nil { fires.event += 1 } else { fires.command += 1 }
         guard claim.dateByHand == nil, let due = job.dueDate else { return }
         fires.lateness.observe(moment.reading(of: job.clock) - due)
+    }
+
+    mutating func countHandedOver() { notices.handedOver += 1 }
+
+    /// Counts a try that has failed; `isLast`: with it the notice was given up.
+    mutating func countNotHandedOver(isLast: Bool) {
+        notices.failedTries += 1
+        if isLast { notices.givenUp += 1 }
     }
 
     /// Takes over how many fires have waited for their turn.

@@ -79,24 +79,28 @@ struct MetricsTests {
         ).standardOutput
     }
 
-    private static let sample = MetricsReply(
-        version: "1",
-        startedAt: .distantPast,
-        jobs: .init(scheduled: 0, paused: 0, armed: 0, claimed: 0),
-        fires: .init(),
-        skipped: [:],
-        runs: .init(ended: [:], running: 0, waitingForPlace: 0, waiting: 0),
-        store: .init(
-            writes: 0,
-            waiting: 0,
-            commits: Histogram(bounds: []),
-            isWritable: true,
-            size: 0,
-            logSize: 0
-        ),
-        clients: .init(connections: 0, watchers: 0, eventsLost: 0),
-        process: .init(residentMemory: 0, processorTime: 0)
-    )
+    private static let sample = {
+        var sample = MetricsReply(
+            version: "1",
+            startedAt: .distantPast,
+            jobs: .init(scheduled: 0, paused: 0, armed: 0, claimed: 0),
+            fires: .init(),
+            skipped: [:],
+            runs: .init(ended: [:], running: 0, waitingForPlace: 0, waiting: 0),
+            store: .init(
+                writes: 0,
+                waiting: 0,
+                commits: Histogram(bounds: []),
+                isWritable: true,
+                size: 0,
+                logSize: 0
+            ),
+            clients: .init(connections: 0, watchers: 0, eventsLost: 0),
+            process: .init(residentMemory: 0, processorTime: 0)
+        )
+        sample.notices = .init(waiting: 0, held: 0, oldestAge: 0)
+        return sample
+    }()
 
     /// An end point of its own on a port that is free; `body` gets its address.
     private func withEndpoint(

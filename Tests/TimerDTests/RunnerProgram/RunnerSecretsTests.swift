@@ -144,7 +144,7 @@ struct RunnerSecretsTests {
             request.secrets = [RunSecret(name: "token", path: try file("a", "s3cret"))]
             try peer.send(ScriptedRun.start(request))
             return try peer.next { report in
-                guard case .output(_, .stdout, _, let bytes) = report else { return nil }
+                guard case .output(_, .stdout, _, _, let bytes) = report else { return nil }
                 return String(decoding: bytes.dropLast(), as: UTF8.self)
             }
         }
@@ -186,7 +186,7 @@ struct RunnerSecretsTests {
         var said = ""
         while !said.hasSuffix("/1\n") {
             said += try peer.next { report in
-                guard case .output(_, .stdout, _, let bytes) = report else { return nil }
+                guard case .output(_, .stdout, _, _, let bytes) = report else { return nil }
                 return String(decoding: bytes, as: UTF8.self)
             }
         }

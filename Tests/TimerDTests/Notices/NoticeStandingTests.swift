@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("How notices stand", .timeLimit(.minutes(2))) struct NoticeStandingTests {
+    private struct Standing: Equatable {
+        var waiting: Int
+        var held: Int
+        var oldest: Timestamp?
+
+        init(_ waiting: Int, _ held: Int, _ oldest: Timestamp?) {
+            (self.waiting, self.held, self.oldest) = (waiting, held, oldest)
+        }
+    }
+
+    /// By the counters; checked against the rows.
+    private static func standing(_ test: TestScheduler) async throws -> Standing {
+        try await test.settle()
+        return try await test.store.reader.read { database in
+            let store = NoticeStore(database)
+            let (waiting, held, oldest) = try store.standing()
+            let rows = try store.list(of: nil, after: NoticeID(rawValue: 0), limit: 1000)
+            let isHeld = { (notice: StoredNotice) in
+                notice.document.held != nil && notice.attempts == 0
+            }
+            #expect(waiting == rows.count { !isHeld($0) })
+            #expect(held == rows.count(where: isHeld))
+            #expect(oldest == rows.filter { !isHeld($0) }.map(\.addedAt).min())
+            if let owner = rows.first?.ownerID {
+                let own = try store.standing(of: owner)
+                #expect(own.waiting == waiting && own.held == held && own.oldest == oldest)
+            }
+            return Standing(waiting, held, oldest)
+        }
+    }
+
+    private static func counted(_ test: TestScheduler) async -> [Int] {
+        let notices = await test.scheduler.measures().counters.notices
+        return [notices.handedOver, notices.failedTries, notices.givenUp]
+    }
+
+    @Test(
+        "A notice that is not taken waits since it was stored, its tries are counted, and its end is"
+    )
+    func givenUp() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = { $0.run < 0 ? .exited(75) : .exited(1) }
+            #expect(try await Self.standing(test) == Standing(0, 0, nil))
+            try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
+                $0.notify = ["command:tell"]
+            }
+            try await test.advance(by: .seconds(11))
+            let since = TestScheduler.start + .seconds(10)
+            #expect(try await Self.standing(test) == Standing(1, 0, since))
+            #expect(await Self.counted(test) == [0, 1, 0])
+            try await test.advance(by: .seconds(60))
+            #expect(
+                try await Self.standing(test) == Standing(1, 0, since),
+                "no try makes it younger"
+            )
+            #expect(await Self.counted(test) == [0, 2, 0])
+            try await test.advance(by: .seconds(90_000))
+            #expect(try await Self.standing(test) == Standing(0, 0, nil))
+            #expect(await Self.counted(test).last == 1)
+        }
+    }
+
+    @Test("What is held back for a summary does not wait, until its turn comes")
+    func held() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = { $0.run < 0 ? .exited(0) : .exited(1) }
+            try await test.add(ScheduleWords(every: "10min"), command: ["false"]) {
+                ($0.notify, $0.count) = (["command:tell"], 5)
+            }
+            try await test.advance(by: .seconds(4199))
+            #expect(try await Self.standing(test) == Standing(0, 1, nil))
+            #expect(await Self.counted(test) == [1, 0, 0])
+            test.runner.answer = { $0.run < 0 ? .exited(75) : .exited(1) }
+            try await test.advance(by: .seconds(2))
+            #expect(try await Self.standing(test).waiting == 1)
+            #expect(try await Self.standing(test).held == 0)
+            test.runner.answer = { _ in .exited(0) }
+            try await test.advance(by: .seconds(600))
+            #expect(try await Self.standing(test) == Standing(0, 0, nil))
+            #expect(await Self.counted(test) == [2, 1, 0])
+        }
+    }
+
+    @Test("The counts are right after a crash, and a ping that another replaces is counted once")
+    func crash() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = { $0.run < 0 ? .exited(75) : .exited(0) }
+            try await test.add(ScheduleWords(every: "10s"), command: ["true"]) {
+                $0.ping = "https://a.example/up"
+            }
+            try await test.advance(by: .seconds(35))
+            #expect(try await Self.standing(test).waiting == 1)
+            let after = try await test.crashed()
+            #expect(try await Self.standing(after).waiting == 1)
+            try await after.close()
+        }
+    }
+
+    @Test("The oldest is found by an index, however many notices there are")
+    func index() async throws {
+        try await TestScheduler.with { test in
+            let plan = try await test.store.reader.read { database in
+                try database.prepare("EXPLAIN QUERY PLAN " + NoticeStore.SQL.oldest).first {
+                    try $0.get(3, as: String.self)
+                }
+            }
+            #expect(plan?.contains("INDEX notices_waiting") == true, "\(plan ?? "")")
+        }
+    }
+
+    @Test("daemon.status tells an administrator of all notices, and a user of their own")
+    func status() async throws {
+        try await DaemonProcess.with { daemon in
+            _ = try await daemon.timerctl(
+                "add",
+                "--in",
+                "1h",
+                "--notify",
+                "command:exit 75",
+                "--",
+                "false"
+            )
+            #expect(!(try await daemon.timerctl("status").output.contains("notices")))
+            _ = try await daemon.timerctl("fire", "1")
+            while true {
+                let text = try await daemon.timerctl("metrics").output
+                if text.contains("\ntimerd_notice_tries_total{outcome=\"failed\"} 1\n") { break }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            let status = try await daemon.timerctl("status").output
+            #expect(status.contains("\nnotices   1 waits, the oldest since "), "\(status)")
+            let json = try await daemon.timerctl("status", "--json").output
+            #expect(json.contains("\"givenUp\":0"), "\(json)")
+            let metrics = try await daemon.timerctl("metrics").output
+            #expect(metrics.contains("\ntimerd_waiting_notices{state=\"due\"} 1\n"))
+            #expect(metrics.contains("\ntimerd_notices_given_up_total 0\n"))
+        }
+    }
+}
