@@ -51,6 +51,18 @@ case ${1:-} in
 *) die "'$1' is not known; --uninstall is" ;;
 esac
 
+# PAM's file in the words of this system: Debian's, openSUSE's, or those of Fedora, Arch and others.
+pam() {
+    folder=$DESTDIR/etc/pam.d
+    if [ -e "$folder/common-session-noninteractive" ] || [ -z "$(ls "$folder")" ]; then
+        cat tree/etc/pam.d/timerd
+    elif [ -e "$folder/common-account" ]; then
+        sed '/^account/s/system-auth/common-account/;/^session/s/system-auth/common-session/' timerd.system-auth
+    else
+        cat timerd.system-auth
+    fi
+}
+
 cd "$(dirname "$0")"
 # It says what is missing here before anything is written.
 missing=$(ldd tree/usr/local/sbin/timerd 2>&1 | grep 'not found' || true)
@@ -87,6 +99,7 @@ old=
     # Under another name first: a program that runs cannot be written, and a file that is read stays whole.
     rm -f "$DESTDIR$to.new"
     case $file in
+    */pam.d/timerd) pam >"$DESTDIR$to.new" && chmod 644 "$DESTDIR$to.new" ;;
     *.service) sed "s|/usr/local/sbin/timerd|$PREFIX/sbin/timerd|g" "tree$file" >"$DESTDIR$to.new" && chmod 644 "$DESTDIR$to.new" ;;
     *) cp -p "tree$file" "$DESTDIR$to.new" ;;
     esac
