@@ -124,7 +124,7 @@ deb: release
 
 ## Tries the package on a machine of its own with a real systemd; needs root.
 package-test: release
-	@./.ci/dependencies debhelper lintian debootstrap
+	@./.ci/dependencies binutils python3 debhelper lintian debootstrap
 	@./packaging/test/run
 
 ## Measures; see Benchmarks/README.md.
