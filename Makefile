@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 10
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test build-tests soak simulate torture fuzz sanitize check docs format dependencies release install deb package-test peers benchmarks clean
+.PHONY: all demo test build-tests soak simulate torture fuzz sanitize check docs format dependencies release install deb tarball sbom rpm site deb-test packages-test package-test peers benchmarks clean
 
 all: release
 
@@ -85,16 +85,46 @@ release: dependencies
 
 ## Programs, units, manual pages and completions.
 install: release
+	@./.ci/dependencies binutils python3
 	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) ./packaging/install
 
-## A package for this Debian: .build/deb/timerd_*.deb.
+## What is linked in, with licences: .build/sbom. The packages have it too.
+sbom: release
+	@./.ci/dependencies binutils python3
+	@./packaging/sbom
+
+## For any Linux with glibc, SQLite and PAM: .build/dist/timerd-*.tar.gz with an install.sh, and SHA256SUMS.
+tarball: release
+	@./.ci/dependencies binutils python3
+	@./packaging/tarball
+
+## A package for Fedora, openSUSE and their like: .build/rpm/timerd-*.rpm.
+rpm: release
+	@./.ci/dependencies binutils python3 rpm
+	@./packaging/rpm/make
+
+## The documents as a site that needs no server: .build/site/index.html.
+site: release
+	@./.ci/dependencies python3 python3-markdown-it tmux mandoc
+	@./docs/site/make
+
+## Tries all packages but the .deb, the site and the Ansible role: each made, unpacked, compared. Three minutes.
+packages-test: release
+	@./.ci/packages
+
+## Installs the .deb in a Debian 12 and a Debian 13, and has a job run there; needs root.
+deb-test: release
+	@./.ci/dependencies binutils python3 debhelper debootstrap
+	@./packaging/test/releases
+
+## A package for Debian: .build/deb/timerd_*.deb.
 deb: release
-	@./.ci/dependencies debhelper
+	@./.ci/dependencies debhelper binutils python3
 	@./packaging/deb
 
 ## Tries the package on machines of its own with a real systemd, then has three users go their ways there; needs root.
 package-test: release
-	@./.ci/dependencies debhelper lintian debootstrap
+	@./.ci/dependencies binutils python3 debhelper lintian debootstrap
 	@./packaging/test/run
 	@./packaging/test/ways
 

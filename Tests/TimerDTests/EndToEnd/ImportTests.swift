@@ -233,7 +233,9 @@ struct ImportTests {
         }
     }
 
-    @Test("Of several timer units none is added if one cannot be carried; else each is, with its own tag")
+    @Test(
+        "Of several timer units none is added if one cannot be carried; else each is, with its own tag"
+    )
     func severalUnits() async throws {
         try await DaemonProcess.with { daemon in
             let folder = daemon.folder
@@ -247,7 +249,9 @@ struct ImportTests {
             let refused = try await daemon.timerctl(["import", "systemd", "--user"] + units)
             #expect(refused.status == 65 && refused.errors.contains("c.timer"), "\(refused.errors)")
             #expect(try await daemon.timerctl("list", "--json").output == "")
-            let added = try await daemon.timerctl(["import", "systemd", "--user"] + units.prefix(2))
+            let added = try await daemon.timerctl(
+                ["import", "systemd", "--user"] + units.prefix(2)
+            )
             #expect(added.output == "1\n2\n", "\(added.errors)")
             #expect(added.errors.contains("disable --now b.timer"))
             #expect(try await daemon.job(2)["tags"] == .array([.string("systemd:b.timer")]))
