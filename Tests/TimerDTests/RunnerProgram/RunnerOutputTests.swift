@@ -45,17 +45,18 @@ struct RunnerOutputTests {
     func order() throws {
         let runner = try RunnerProcess()
         let folder = try TemporaryFolder()
-        let gate = folder.file("gate")
-        mkfifo(gate, 0o600)
+        // One for each step: whoever opened the same one again could meet the writer of the step before.
+        let gates = (0..<3).map { folder.file("gate-\($0)") }
+        for gate in gates { mkfifo(gate, 0o600) }
         let peer = try runner.connect()
         // Each word waits until the test has seen the one before.
         let script = """
-            echo one; read x <\(gate); echo two >&2; read x <\(gate); echo three; read x <\(gate)
-            echo four >&2
+            echo one; read x <\(gates[0]); echo two >&2; read x <\(gates[1]); echo three
+            read x <\(gates[2]); echo four >&2
             """
         try peer.send(.start(request(1, script), files: ["/bin/sh"]))
         var seen: [Piece] = []
-        for _ in 0..<3 {
+        for gate in gates {
             seen.append(
                 try peer.next { report -> Piece? in
                     guard case .output(1, let stream, let date, let position, let bytes) = report
