@@ -20,8 +20,10 @@ struct Teardown: Sendable, Hashable {
 
     /// SIGTERM, then SIGKILL after 5 s.
     static let standard = terminate(killAfter: .seconds(5))
-    /// What the process has left behind may go on for 20 s first: a mail program returns once it has the mail, and a
-    /// process of its own delivers it. SIGCONT does nothing to what is not stopped.
+    /// As `standard`, but what the process has left behind may go on for 20 s first.
+    ///
+    /// A mail program returns once it has the mail, and a process of its own delivers it. SIGCONT does nothing to what
+    /// is not stopped.
     static let afterLeftovers = Self(
         steps: [Step(signal: SIGCONT, grace: .seconds(20))] + standard.steps
     )
