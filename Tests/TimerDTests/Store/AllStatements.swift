@@ -42,6 +42,7 @@ enum AllStatements {
     private static let noticeStore = [
         ("NoticeStore.SQL.all", NoticeStore.SQL.all),
         ("NoticeStore.SQL.count", NoticeStore.SQL.count),
+        ("NoticeStore.SQL.counts", NoticeStore.SQL.counts),
         ("NoticeStore.SQL.delete", NoticeStore.SQL.delete),
         ("NoticeStore.SQL.deletePing", NoticeStore.SQL.deletePing),
         ("NoticeStore.SQL.drop", NoticeStore.SQL.drop),
@@ -53,9 +54,11 @@ enum AllStatements {
         ("NoticeStore.SQL.markTried", NoticeStore.SQL.markTried),
         ("NoticeStore.SQL.next", NoticeStore.SQL.next),
         ("NoticeStore.SQL.ofOwner", NoticeStore.SQL.ofOwner),
+        ("NoticeStore.SQL.oldest", NoticeStore.SQL.oldest),
         ("NoticeStore.SQL.owner", NoticeStore.SQL.owner),
         ("NoticeStore.SQL.setFailing", NoticeStore.SQL.setFailing),
         ("NoticeStore.SQL.setToldAt", NoticeStore.SQL.setToldAt),
+        ("NoticeStore.SQL.standingOfOwner", NoticeStore.SQL.standingOfOwner),
         ("NoticeStore.SQL.toldAt", NoticeStore.SQL.toldAt),
     ]
 
