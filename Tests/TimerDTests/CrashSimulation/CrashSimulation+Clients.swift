@@ -219,7 +219,6 @@ extension CrashSimulation {
         let picked = candidates.sorted { $0.id < $1.id }.randomElement(using: &conductor.dice)
         guard let job = picked else { return }
         let id = job.id
-        let wasTold = endsTold.remove(id) != nil
         tell("undo \(id)")
         // A start of the machine while it was ended was none of its dates.
         jobs[id]?.hasLostPower = false
@@ -230,7 +229,6 @@ extension CrashSimulation {
         ask(.restoreJobs(.ids([id])), of: [id]) { [self] answer, error in
             guard let restored = (answer as? JobsReply)?.jobs.first else {
                 guard error?.reason != .storageFailed else { return }
-                if wasTold { endsTold.insert(id) }
                 return ended(id)
             }
             let state: PromisedJob.State = restored.state == .paused ? .paused : .scheduled

@@ -18,6 +18,7 @@ extension CrashSimulation {
         check(.numbersGrow, event.seq > lastSeq, "event \(event.seq) follows \(lastSeq)")
         lastSeq = max(lastSeq, event.seq)
         if [.jobFinished, .jobInvalidated].contains(event.type) { endsTold.insert(event.job) }
+        if event.type == .jobRestored { endsTold.remove(event.job) }
         if event.type == .fireSkipped { skipped(event) }
         if event.type == .fireFired, let fire = event.fire { fired(fire, event, again: again) }
         watcher.publish(event, &conductor.dice)
