@@ -128,7 +128,8 @@ package-test: release
 	@./packaging/test/run
 	@./packaging/test/ways
 
-## Runs the programs that docs/comparison.md names, where Debian has them; needs root.
+## Runs the programs that docs/comparison.md names, where Debian has them, on the machine that package-test
+## has made; needs root.
 peers:
 	@./.ci/dependencies debootstrap
 	@./packaging/test/peers
