@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 10
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test build-tests soak simulate torture fuzz sanitize check docs format dependencies release install deb tarball sbom rpm site deb-test packages-test package-test peers benchmarks clean
+.PHONY: all demo test build-tests soak simulate torture fuzz sanitize check docs format dependencies release install deb tarball sbom rpm site deb-test packages-test package-test peers benchmarks clients web web-test install-web clean
 
 all: release
 
@@ -57,6 +57,13 @@ torture: dependencies release
 	@TIMERD_TORTURE=1 TIMERD_TORTURE_SEED=$(SEED) TIMERD_PROGRAMS=$(CURDIR)/.build/release \
 		SWIFT="$(SWIFT)" ./.ci/torture
 
+## The client in Python, from sdist and wheel in clean environments, with the conformance suite; the shop under kill -9.
+## With the real daemon where there is a build.
+clients:
+	./clients/python/test
+	./clients/node/test.sh
+	./examples/shop/test --seed 1
+
 ## What CI checks beside the tests: format, warnings, tests that would never run, the one way of data.
 check: dependencies
 	./.ci/check
@@ -84,6 +91,25 @@ release: dependencies
 	$(SWIFT) build $(RELEASE) --product timerd-runner
 
 ## Programs, units, manual pages and completions.
+## Builds timerd-web, the page, which has dependencies of its own: Web/.build/release/timerd-web.
+web: dependencies
+	$(SWIFT) build --package-path Web $(RELEASE) --product timerd-web
+	@[ ! -d .build/release ] || ln -sf "$(CURDIR)/Web/.build/release/timerd-web" .build/release/timerd-web
+
+## The page: its tests in Swift, then in a real Chromium, both against the programs of `make build-tests`.
+web-test: build-tests
+	$(SWIFT) build --package-path Web --build-tests
+	TIMERD_PROGRAMS="$(CURDIR)/.build/debug" $(SWIFT) test --package-path Web --skip-build --no-parallel
+	TIMERD_PROGRAMS="$(CURDIR)/.build/debug" TIMERD_WEB="$(CURDIR)/Web/.build/debug/timerd-web" ./Web/Tests/browser/run
+
+## Installs the page beside timerctl, with its unit for who wants it on a server.
+install-web: web
+	install -D -s -m 755 Web/.build/release/timerd-web $(DESTDIR)$(PREFIX)/bin/timerd-web
+	install -D -m 644 packaging/nginx/timerd-web.conf $(DESTDIR)$(PREFIX)/share/doc/timerd/nginx/timerd-web.conf
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed "s|/usr/bin/timerd-web|$(PREFIX)/bin/timerd-web|" packaging/systemd/timerd-web@.service \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/timerd-web@.service
+
 install: release
 	@./.ci/dependencies binutils python3
 	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) ./packaging/install

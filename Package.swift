@@ -35,6 +35,7 @@ let package = Package(
         .library(name: "RunLoopTimers", targets: ["RunLoopTimers"]),
         .library(name: "Schedules", targets: ["Schedules"]),
         .library(name: "TimerControl", targets: ["TimerControl"]),
+        .library(name: "TimerService", targets: ["TimerService"]),
         // The daemon as a library, for Fuzz/ alone.
         .library(name: "TimerD", targets: ["TimerD"]),
     ],
@@ -100,10 +101,19 @@ let package = Package(
         .target(
             name: "TimerControl",
             dependencies: [
-                "JobModel", "Platform", "Schedules",
+                "JobModel", "Locks", "Platform", "Schedules",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings
+        ),
+        // A worker as a service of ServiceLifecycle, for who has such.
+        .target(
+            name: "TimerService",
+            dependencies: [
+                "TimerControl",
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             swiftSettings: settings
         ),
@@ -121,6 +131,7 @@ let package = Package(
                 "RunLoopTimers", "Schedules", "TimerControl",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "OrderedCollections", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 // The metrics, where they are served over HTTP.
@@ -186,6 +197,13 @@ let package = Package(
             dependencies: ["Schedules", "TestRandom", "TimerControl"],
             swiftSettings: testSettings
         ),
+        // What docs/conformance drives: the client of TimerControl.
+        .executableTarget(
+            name: "conformance-driver",
+            dependencies: ["TimerControl"],
+            path: "clients/swift",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "TimerctlTests",
             dependencies: [
@@ -218,11 +236,13 @@ let package = Package(
             dependencies: [
                 "CCrashDisk", "CSpawn", "CSQLite", "JobModel", "Locks", "Migrations", "Platform",
                 "RunLoopTimers", "Schedules", "TestRandom", "TimerControl", "TimerD",
+                "TimerService",
                 // The end-to-end tests run these; naming them here has them built first.
                 "TimerDMain", "timerctl", "timerd-runner",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

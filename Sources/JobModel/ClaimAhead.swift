@@ -38,7 +38,7 @@ package enum ClaimDepth {
     /// `armed`: how many jobs its owner has armed. Zero for a fire that is late, and for a user whose fires
     /// wait: those dates would have passed too, and would be settled one by one.
     package static func depth(of job: StoredJob, armed: Int, isLate: Bool = false) -> Int {
-        guard job.definition.command == nil, armed <= jobs, !isLate,
+        guard job.definition.isEvent, armed <= jobs, !isLate,
             job.claim?.isPast == false
         else { return 0 }
         return most

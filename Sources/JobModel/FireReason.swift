@@ -33,6 +33,10 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     case changed
     /// The job was held: it could not be read, or its owner was gone.
     case held
+    /// No worker has taken the task before the job's `until`.
+    case expired
+    /// The task was dropped by `task.drop`, or was dead for as long as ended jobs are kept.
+    case dropped
     /// Fired by hand, and dropped before its command began: the job was ended, or a newer fire replaced it.
     case withdrawn
 
@@ -54,6 +58,8 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .clockStepped: "the clock was set forward over it"
         case .zoneChanged: "the rules of its time zone have changed"
         case .invalidated: "the job was ended before it could fire"
+        case .expired: "no worker has taken the task before 'until'"
+        case .dropped: "the task was dropped"
         case .changed: "the job was given another schedule before it could fire"
         }
     }

@@ -9,6 +9,12 @@ public enum FireState: String, Codable, Hashable, Sendable, CaseIterable {
     /// Its command waits; `waitsFor` says for what.
     case waiting
     case running
+    /// A task that waits for a worker, or for its time.
+    case queued
+    /// A worker has the task.
+    case reserved
+    /// The task has failed for good, and may be retried.
+    case dead
     case done
     case skipped
     /// Its state cannot be read; `unread` says why.

@@ -47,6 +47,10 @@ extension JobDefinition {
         case .output: output.map { .text($0.rawValue) }
         case .outputKept: outputKept.map(OptionValue.text)
         case .keepRuns: keepRuns.map(OptionValue.integer)
+        case .queue: queue.map(OptionValue.text)
+        case .priority: priority.map(OptionValue.integer)
+        case .key: key.map(OptionValue.text)
+        case .keyKept: keyKept.map(OptionValue.text)
         case .nice: nice.map(OptionValue.integer)
         case .memoryMax: memoryMax.map(OptionValue.text)
         case .memoryHigh: memoryHigh.map(OptionValue.text)
@@ -111,6 +115,10 @@ extension JobDefinition {
         case .output: output = try option.choice(value)
         case .outputKept: outputKept = try option.text(value)
         case .keepRuns: keepRuns = try option.number(value)
+        case .queue: queue = try option.text(value)
+        case .priority: priority = try option.number(value)
+        case .key: key = try option.text(value)
+        case .keyKept: keyKept = try option.text(value)
         case .nice: nice = try option.number(value)
         case .memoryMax: memoryMax = try option.text(value)
         case .memoryHigh: memoryHigh = try option.text(value)
@@ -128,7 +136,8 @@ extension JobDefinition {
     /// Whether another definition has the same dates, and the same is done at them: a job's fires are
     /// known by its dates, so what differs in this is another job.
     package func hasDates(of other: Self, now: Timestamp, zone: Zone) -> Bool {
-        guard (command == nil) == (other.command == nil) else { return false }
+        guard (command == nil) == (other.command == nil), (queue == nil) == (other.queue == nil)
+        else { return false }
         if schedule == other.schedule { return true }
         do {
             return try schedule.normalized(now: now, zone: zone)

@@ -57,6 +57,14 @@ public struct JobDefinition: Hashable, Sendable {
     public var outputKept: String?
     /// How many rows of the job's history are kept, the newest; nil for the daemon's number.
     public var keepRuns: Int?
+    /// The queue that its fires become tasks of, in place of a command.
+    public var queue: String?
+    /// Of the tasks that are ready the higher one goes first; default 0.
+    public var priority: Int?
+    /// Adding a job with the key of one that is kept answers that one.
+    public var key: String?
+    /// How long after its end a job still has its key; default one day.
+    public var keyKept: String?
     /// The niceness of a run, -20 to 19.
     public var nice: Int?
     /// The limit of a run's memory: bytes, or with K, M, G or T.
@@ -105,6 +113,9 @@ public struct JobDefinition: Hashable, Sendable {
 
         static let words = allCases.map(\.rawValue)
     }
+
+    /// Whether its fires are events alone: neither a command nor a worker's task.
+    package var isEvent: Bool { command == nil && queue == nil }
 
     /// Whether its life is tied to a process or a connection.
     public var isTied: Bool { whilePid != nil || whileConnected == true }

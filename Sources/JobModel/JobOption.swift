@@ -15,6 +15,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
     case misfire, misfireLimit, misfireAfter, misfireWindow
     case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess
     case rerunInterrupted, keepRuns
+    case queue, priority, key, keyKept
     case output, outputKept
     case notify, notifyOn, notifyLate, notifyEvery, ping
     case nice, memoryMax, memoryHigh, cpuWeight, cpuQuota, tasksMax, ioWeight, cpuTime, umask
@@ -53,7 +54,10 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
         case .from: Row(.date, unset: "one interval from now", "The first date of 'every'.")
         case .at: Row(.date, "Once, at that date: '2026-12-01 09:00'.")
         case .in:
-            Row(.duration(from: .shortestInterval), "Once, that long from now: 30m, '1h 30min'.")
+            Row(
+                .duration(from: .shortestInterval),
+                "Once, that long from now: 30m, '1h 30min', 0s for at once."
+            )
         case .cron:
             Row(
                 .expression(example: "*/5 * * * *"),
@@ -197,6 +201,25 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
             )
         case .ping:
             Row(.url, "Ask for this URL whenever a run has succeeded: a dead man's switch.")
+        case .queue:
+            Row(
+                .label,
+                "In place of a command: each fire becomes a task in this queue, for a worker."
+            )
+        case .priority:
+            Row(
+                .integer(-1000...1000),
+                standard: "0",
+                "Of the tasks that are ready the higher one goes first."
+            )
+        case .key:
+            Row(.label, "Adding a job with the key of one that is kept answers that one.")
+        case .keyKept:
+            Row(
+                .duration(from: .zero),
+                standard: "1d",
+                "How long after its end a job still has its key; at most 30 days."
+            )
         case .nice: Row(.integer(-20...19), "The niceness of a run, -20 to 19.")
         case .memoryMax:
             Row(

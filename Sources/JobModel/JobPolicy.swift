@@ -14,6 +14,8 @@ package struct JobPolicy: Hashable, Sendable {
     package var misfire = MisfirePolicy()
     /// How many rows of its history are kept; nil for the daemon's number.
     package var keepRuns: Int?
+    /// The queue that its fires become tasks of; nil where they are none.
+    package var queue: QueuePolicy?
     /// How its commands are run.
     package var run = RunPolicy()
     /// Who is told what of it; nil where it says nothing of that.
@@ -40,6 +42,7 @@ package struct JobPolicy: Hashable, Sendable {
             try JobOption.keepRuns.check(.integer(number))
             keepRuns = number
         }
+        queue = try QueuePolicy(definition)
         misfire = try MisfirePolicy(definition)
         run = try RunPolicy(definition)
         notices = try NoticePolicy(stated: definition)

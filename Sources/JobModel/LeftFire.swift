@@ -53,7 +53,7 @@ package struct LeftFire: Hashable, Sendable {
         if state == .waiting { return .wait }
         guard isClaim else { return .carryOut }
         guard hasCome(of: job, at: moment) || isMaybeTold else { return .keep }
-        return job.definition.command == nil ? .redeliver : .resolveAgain
+        return job.definition.isEvent ? .redeliver : .resolveAgain
     }
 
     /// Whether the date of the job's claim has come, by the job's clock: the wall clock may have been set

@@ -52,6 +52,16 @@ public enum Limits {
     public static let uploadJobs = 100_000
     public static let uploadBytes = 33_554_432
     public static let uploadParts = 1000
+    /// Queues in one `task.reserve`.
+    public static let queuesReserved = 64
+    /// Tasks that one request names, or one `task.reserve` is answered with.
+    public static let tasks = 1000
+    /// Tasks of a queue that one request changes without naming them.
+    public static let manyTasks = 10_000
+    /// The reason of a task's failure.
+    public static let taskReason = 4096
+    /// The greatest number that may be set for a queue's limits.
+    public static let tasksInProgress = 1_000_000
     /// Jobs or runs on one page of a list, and dates of one preview.
     public static let page = 1000
 }

@@ -59,7 +59,10 @@ extension FireReason {
         case .misfire, .misfireLimit, .misfireWindow, .overload, .clockStepped, .zoneChanged, .held:
             .missed
         case .overlap: .skipped
-        case .coalesced, .manual, .skip, .moved, .paused, .invalidated, .changed, .withdrawn: nil
+        case .expired: .missed
+        case .coalesced, .manual, .skip, .moved, .paused, .invalidated, .changed, .withdrawn,
+            .dropped:
+            nil
         }
     }
 }

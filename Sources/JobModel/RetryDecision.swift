@@ -29,6 +29,8 @@ package enum RetryDecision: Hashable, Sendable {
         case _ where job.policy.run.isSuccess(outcome): self = handle(.onSuccess)
         case .interrupted where job.definition.rerunInterrupted == true:
             self = .retry(after: .zero)
+        // What follows a task is decided by its store: see `TaskStep`.
+        case .failed, .released, .lost, .finished: self = .done
         case .exited, .signalled, .outOfMemory, .timedOut, .notStarted, .interrupted:
             let backoff = defaults.backoff(of: job)
             self =

@@ -43,7 +43,7 @@ package struct RunDefaults: Hashable, Sendable {
         job.policy.run.timeout ?? policy.timeout
     }
 
-    func retries(of job: StoredJob) -> Int {
+    package func retries(of job: StoredJob) -> Int {
         job.definition.retries == nil ? policy.retries : job.policy.run.retries
     }
 

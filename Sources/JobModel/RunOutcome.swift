@@ -14,6 +14,14 @@ package enum RunOutcome: Sendable, Hashable {
     case notStarted(String)
     /// It was ended because all runs were, or whatever minded it was gone: how it would have ended is unknown.
     case interrupted
+    /// Its worker has done the task.
+    case finished
+    /// Its worker says that it has failed, and perhaps why.
+    case failed(String?)
+    /// Its worker has given the task back.
+    case released
+    /// Its worker has lost the task; the text says how.
+    case lost(String)
 }
 
 extension RunOutcome {
@@ -30,6 +38,10 @@ extension RunOutcome: CustomStringConvertible {
         case .timedOut: "timed out"
         case .notStarted(let reason), .outOfMemory(let reason): reason
         case .interrupted: "interrupted"
+        case .finished: "finished"
+        case .failed(let reason): reason ?? "failed"
+        case .released: "released"
+        case .lost(let reason): reason
         }
     }
 }
@@ -58,12 +70,12 @@ package struct RunUsage: Hashable, Sendable {
 extension RunPolicy {
     /// Whether a run that ended so did what it was to do.
     package func isSuccess(_ outcome: RunOutcome) -> Bool {
-        guard case .exited(let status) = outcome else { return false }
+        guard case .exited(let status) = outcome else { return outcome == .finished }
         return successCodes.contains(status)
     }
 
     /// Whether it is one of the runs that went wrong; a run that its user ended before it began is not.
     package func isFailure(_ outcome: RunOutcome) -> Bool {
-        outcome != .withdrawn && !isSuccess(outcome)
+        outcome != .withdrawn && outcome != .released && !isSuccess(outcome)
     }
 }

@@ -56,6 +56,9 @@ package struct StoredJob: Sendable {
     /// The rules by which its schedule and its dates go; nil where its zone has none that may change.
     package var rules: ZoneRulesID?
 
+    /// Whether it answers an add that has added nothing, for its `key`.
+    package var isExisting = false
+
     /// Whether it fires no date for now, whatever its state.
     package var isHeld: Bool { held != nil || unread != nil }
 

@@ -29,11 +29,18 @@ public enum DateExpression {
         if ahead.isEmpty { return (now, nil) }
         if let span = nextUnits[spoken.lowercased()] { return (now + span, nil) }
         let signed = ahead.drop { $0 == " " }
+        if ahead.utf8.count < spoken.utf8.count, signed.first == "+",
+            let months = months(signed.dropFirst())
+        {
+            let parts = DateParts(text: text, monthsFromNow: months, now: now, zone: zone())
+            let (date, note) = try parts.resolve(now: now, zone: zone())
+            return (try withinReach(date, text), note)
+        }
         if signed.first == "+" { return try distance(text, signed.dropFirst(), from: now) }
         if let date = Timestamp(rfc3339: spoken) {
             return (try withinReach(date, text), nil)
         }
-        words = words.flatMap { splitAtT($0) }
+        words = words.flatMap { splitAtT($0) }.flatMap { splitAtIncrement($0) }
         let parts = try DateWords.parts(of: words, text: text)
         let (date, note) = try parts.resolve(now: now, zone: zone())
         return (try withinReach(date, text), note)
@@ -104,6 +111,28 @@ public enum DateExpression {
             )
         }
         return date
+    }
+
+    /// How many months "1 month" or "2 years" are; nil for another unit.
+    private static func months(_ words: Substring) -> Int? {
+        let words = words.replacing(" ", with: "").lowercased()
+        guard let number = Int(words.prefix { $0.isNumber }), 0...1200 ~= number else { return nil }
+        return switch words.drop(while: \.isNumber) {
+        case "month", "months": number
+        case "year", "years": 12 * number
+        default: nil
+        }
+    }
+
+    /// "4pm", "+3" and "days" of "4pm+3days"; any other word, "09:00+02" among them, alone.
+    private static func splitAtIncrement(_ word: String) -> [String] {
+        guard let plus = word.lastIndex(of: "+"), plus > word.startIndex else { return [word] }
+        let digits = word[word.index(after: plus)...].prefix { $0.isNumber }
+        let unit = word[digits.endIndex...]
+        guard !digits.isEmpty, unit.utf8.count > 2, unit.allSatisfy(\.isLetter) else {
+            return [word]
+        }
+        return [String(word[..<plus]), "+" + digits, String(unit)]
     }
 
     /// The day and the time of "2026-12-01T09:00"; any other word alone.

@@ -17,6 +17,14 @@ struct DateParts {
         self.text = text
     }
 
+    /// The same day and time so many months from now.
+    init(text: String, monthsFromNow months: Int, now: Timestamp, zone: Zone) {
+        self.text = text
+        let local = zone.localTime(at: now).microseconds
+        (day, time) = (.relative(0), floorDivide(local, by: 86_400_000_000).remainder)
+        increment = .months(months)
+    }
+
     enum Day {
         /// Year, month and day; alone it is its midnight if it is written as "2026-12-24".
         case date(CivilDate, isISO: Bool)

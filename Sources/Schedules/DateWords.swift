@@ -116,6 +116,10 @@ struct DateWords {
         if word.contains("-") || word.contains(".") || word.contains("/") {
             return try set(numericDate(word))
         }
+        if word.utf8.count == 8, word.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) {
+            let year = word.dropFirst(4)
+            return try set(numericDate("\(word.prefix(2))/\(word.dropFirst(2).prefix(2))/\(year)"))
+        }
         var reader = DigitReader(word.hasSuffix(",") ? word.utf8.dropLast() : word.utf8[...])
         guard let number = reader.number(upTo: 9999), reader.isAtEnd else { throw notUnderstood() }
         let length = word.utf8.count
@@ -133,7 +137,7 @@ struct DateWords {
         }
     }
 
-    /// "2026-12-24", "24.12.2026", "12/24/2026".
+    /// "2026-12-24", "24.12.2026", "12/24/2026"; a year of two digits could be read two ways.
     private func numericDate(_ word: String) throws(ScheduleError) -> DateParts.Day {
         var reader = DigitReader(word.utf8)
         let date: CivilDate

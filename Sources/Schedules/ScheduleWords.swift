@@ -74,7 +74,7 @@ extension ScheduleWords {
         func zone() -> Zone { named ?? local() }
         switch kind {
         case .in:
-            let delay = try TimeSpan(parsing: words).validatedInterval(words: words)
+            let delay = try TimeSpan(parsing: words).validatedDelay(words: words)
             return ResolvedSchedule(
                 schedule: .once(now + delay),
                 clock: .elapsed,

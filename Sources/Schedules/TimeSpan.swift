@@ -41,12 +41,26 @@ public struct TimeSpan: Hashable, Comparable, Sendable {
         return Self(microseconds: overflow ? (left.microseconds < 0 ? .min : .max) : sum)
     }
 
-    /// 1 ms: the shortest interval, and the shortest delay of a one-shot.
+    /// 1 ms: the shortest interval, and the shortest delay of a one-shot but none.
     public static let shortestInterval = TimeSpan.milliseconds(1)
     /// 100 years of 365.25 days.
     public static let longestInterval = TimeSpan.seconds(100 * 31_557_600)
 
-    /// This span, checked to be an interval or a delay: from 1 ms to 100 years.
+    /// This span, checked to be a delay: 0, which is at once, or as an interval.
+    ///
+    /// - Throws: `badDuration`.
+    public func validatedDelay(words: String) throws(ScheduleError) -> Self {
+        guard self < .shortestInterval else { return try validatedInterval(words: words) }
+        guard self == .zero else {
+            throw ScheduleError(
+                .badDuration,
+                "duration '\(words)' is too short; accepted are 0s, which is at once, and 1ms to 100 years"
+            )
+        }
+        return self
+    }
+
+    /// This span, checked to be an interval: from 1 ms to 100 years.
     ///
     /// `words` are what the user wrote, for the message.
     ///

@@ -29,6 +29,21 @@ extension ControlClient {
         try await call(.listJobs(request))
     }
 
+    /// One page of the dates to come; its `cursor` goes into the request for the next.
+    public func jobCalendar(_ request: ReadCalendar) async throws -> CalendarReply {
+        try await call(.jobCalendar(request))
+    }
+
+    /// One page of what became of dates that have come; its `cursor` goes into the request for the next.
+    public func runCalendar(_ request: ReadCalendar) async throws -> RunCalendarReply {
+        try await call(.runCalendar(request))
+    }
+
+    /// One page of the jobs that have dates to come; its `cursor` goes into the request for the next.
+    public func jobDates(_ request: ReadDates) async throws -> DatesReply {
+        try await call(.jobDates(request))
+    }
+
     @discardableResult
     public func invalidateJobs(_ jobs: JobSelection, kill: Bool = false) async throws -> JobsReply {
         try await call(.invalidateJobs(InvalidateJobs(jobs, kill: kill)))

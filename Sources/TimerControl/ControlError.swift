@@ -38,6 +38,8 @@ public struct ControlError: Error, Hashable, Sendable {
         case storageFailed
         /// The daemon is stopping.
         case stopping
+        /// A task is not this attempt's any more.
+        case leaseLost
 
         /// The number of JSON-RPC 2.0, section 5.1; from -32000 downwards, timerd's own.
         public var code: Int {
@@ -55,6 +57,7 @@ public struct ControlError: Error, Hashable, Sendable {
             case .limitReached: -32005
             case .storageFailed: -32006
             case .stopping: -32007
+            case .leaseLost: -32008
             }
         }
     }

@@ -21,9 +21,9 @@ public struct Histogram: Codable, Hashable, Sendable {
     public var count: Int { counts.reduce(0, +) }
 
     /// Counts one that took `span`; a negative span, from a clock that was set back, counts as 0.
-    public mutating func observe(_ span: TimeSpan) {
+    public mutating func observe(_ span: TimeSpan, count: Int = 1) {
         let seconds = Double(max(span.microseconds, 0)) / 1_000_000
-        counts[bounds.firstIndex { seconds <= $0 } ?? bounds.count] += 1
-        sum += seconds
+        counts[bounds.firstIndex { seconds <= $0 } ?? bounds.count] += count
+        sum += seconds * Double(count)
     }
 }

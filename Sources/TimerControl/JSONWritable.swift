@@ -22,6 +22,7 @@ extension JSONWritable {
 extension JobReply: JSONWritable {
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
+            writer.member("existing", existing)
             writer.member("job", job)
             writer.member("notes", notes)
         }
@@ -32,6 +33,7 @@ extension JobsReply: JSONWritable {
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("cursor", cursor)
+            writer.member("existing", existing)
             writer.member("jobs", jobs)
             writer.member("others", others)
         }

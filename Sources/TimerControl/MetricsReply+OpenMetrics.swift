@@ -16,7 +16,8 @@ extension MetricsReply {
     /// They use only kinds that Prometheus' older text has as well: the node exporter reads nothing of a file
     /// with another kind. No name begins with `process_`, as the names of the exporter's own metrics do.
     public var families: [MetricFamily] {
-        daemonFamilies + jobFamilies + runFamilies + noticeFamilies + storeFamilies + clientFamilies
+        daemonFamilies + jobFamilies + runFamilies + noticeFamilies + taskFamilies + storeFamilies
+            + clientFamilies
     }
 
     private var daemonFamilies: [MetricFamily] {
@@ -126,6 +127,22 @@ extension MetricsReply {
                 "Notices that were given up: no try succeeded in time."
             ).with(notices.givenUp),
         ]
+    }
+
+    private var taskFamilies: [MetricFamily] {
+        let count = MetricFamily(.gauge, "timerd_tasks", "Tasks of queues that are not over.")
+        let age = MetricFamily(
+            .gauge,
+            "timerd_oldest_task_age",
+            unit: "seconds",
+            "How long the oldest task has been ready that no worker has; 0 while none is ready."
+        )
+        guard let tasks else { return [count, age] }
+        let states = [
+            ("ready", tasks.ready), ("delayed", tasks.delayed), ("reserved", tasks.reserved),
+            ("dead", tasks.dead),
+        ]
+        return [count.with("state", states), age.with(tasks.oldestAge)]
     }
 
     private var storeFamilies: [MetricFamily] {

@@ -18,6 +18,8 @@ public struct MetricsReply: Codable, Hashable, Sendable {
     public var process: Process
     /// Nil from a daemon that does not count them.
     public var notices: Notices?
+    /// Nil from a daemon that does not count them, and while the database cannot be read.
+    public var tasks: Tasks?
 
     public init(
         version: String,
@@ -64,6 +66,21 @@ public struct MetricsReply: Codable, Hashable, Sendable {
             (self.waiting, self.held, self.oldestAge) = (waiting, held, oldestAge)
             (self.handedOver, self.failedTries) = (handedOver, failedTries)
             self.givenUp = givenUp
+        }
+    }
+
+    /// Tasks of queues that are not over, of all users.
+    public struct Tasks: Codable, Hashable, Sendable {
+        public var ready: Int
+        public var delayed: Int
+        public var reserved: Int
+        public var dead: Int
+        /// How long the oldest that is ready has been so, in seconds; 0 while none is.
+        public var oldestAge: Double
+
+        public init(ready: Int, delayed: Int, reserved: Int, dead: Int, oldestAge: Double) {
+            (self.ready, self.delayed, self.reserved) = (ready, delayed, reserved)
+            (self.dead, self.oldestAge) = (dead, oldestAge)
         }
     }
 

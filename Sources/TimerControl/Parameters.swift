@@ -88,6 +88,9 @@ struct Parameters {
         return definition
     }
 
+    /// The path to the parameter of that name, for messages.
+    func place(of name: String) -> String { JSONPath.key(path, name).text }
+
     static func missing(_ name: String) -> ControlError {
         ControlError(.invalidParams, "parameter '\(name)' is missing")
     }

@@ -33,6 +33,20 @@ public enum Request: Hashable, Sendable {
     /// Of the owner of that name or uid; nil for the caller.
     case beginMaintenance(String?)
     case endMaintenance(String?)
+    case reserveTasks(ReserveTasks)
+    case extendTasks(ExtendTasks)
+    case finishTasks(FinishTasks)
+    case failTasks(FailTasks)
+    case releaseTasks(ReleaseTasks)
+    case listTasks(ListTasks)
+    case retryTasks(TaskSelection)
+    case dropTasks(DropTasks)
+    case kickTasks(KickTasks)
+    case listQueues(ListQueues)
+    case setQueue(SetQueue)
+    case jobCalendar(ReadCalendar)
+    case jobDates(ReadDates)
+    case runCalendar(ReadCalendar)
 
     /// The name of each request on the wire.
     public enum Method: String, CaseIterable, Sendable {
@@ -63,6 +77,20 @@ public enum Request: Hashable, Sendable {
         case dropUpload = "upload.drop"
         case beginMaintenance = "maintenance.begin"
         case endMaintenance = "maintenance.end"
+        case reserveTasks = "task.reserve"
+        case extendTasks = "task.extend"
+        case finishTasks = "task.finish"
+        case failTasks = "task.fail"
+        case releaseTasks = "task.release"
+        case listTasks = "task.list"
+        case retryTasks = "task.retry"
+        case dropTasks = "task.drop"
+        case kickTasks = "task.kick"
+        case listQueues = "queue.list"
+        case setQueue = "queue.set"
+        case jobCalendar = "job.calendar"
+        case jobDates = "job.dates"
+        case runCalendar = "run.calendar"
     }
 }
 

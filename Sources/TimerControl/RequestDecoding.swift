@@ -81,6 +81,23 @@ extension Request {
             self = .dropUpload(try parameters.upload())
         case .beginMaintenance: self = .beginMaintenance(try parameters.owner())
         case .endMaintenance: self = .endMaintenance(try parameters.owner())
+        case .reserveTasks: self = .reserveTasks(try ReserveTasks(parameters))
+        case .extendTasks: self = .extendTasks(try ExtendTasks(parameters))
+        case .finishTasks: self = .finishTasks(try FinishTasks(parameters))
+        case .failTasks: self = .failTasks(try FailTasks(parameters))
+        case .releaseTasks: self = .releaseTasks(try ReleaseTasks(parameters))
+        case .listTasks: self = .listTasks(try ListTasks(parameters))
+        case .retryTasks: self = .retryTasks(try TaskSelection(parameters))
+        case .dropTasks: self = .dropTasks(try DropTasks(parameters))
+        case .kickTasks: self = .kickTasks(try KickTasks(parameters))
+        case .jobCalendar: self = .jobCalendar(try parameters.calendar(of: method))
+        case .runCalendar: self = .runCalendar(try parameters.calendar(of: method))
+        case .jobDates: self = .jobDates(try parameters.dates())
+        case .listQueues:
+            self = .listQueues(
+                try parameters.decoded(ListQueues.self, fields: ListQueues.fieldNames)
+            )
+        case .setQueue: self = .setQueue(try SetQueue(parameters))
         }
     }
 }

@@ -33,6 +33,20 @@ extension Request {
         case .dropUpload: .dropUpload
         case .beginMaintenance: .beginMaintenance
         case .endMaintenance: .endMaintenance
+        case .reserveTasks: .reserveTasks
+        case .extendTasks: .extendTasks
+        case .finishTasks: .finishTasks
+        case .failTasks: .failTasks
+        case .releaseTasks: .releaseTasks
+        case .listTasks: .listTasks
+        case .retryTasks: .retryTasks
+        case .dropTasks: .dropTasks
+        case .kickTasks: .kickTasks
+        case .listQueues: .listQueues
+        case .setQueue: .setQueue
+        case .jobCalendar: .jobCalendar
+        case .jobDates: .jobDates
+        case .runCalendar: .runCalendar
         }
     }
 
@@ -81,6 +95,19 @@ extension Request {
         case .dropUpload(let name): .object(["upload": .string(name)])
         case .beginMaintenance(let owner), .endMaintenance(let owner):
             owner.map { .object(["owner": .string($0)]) }
+        case .reserveTasks(let request): try JSONValue(encoding: request)
+        case .extendTasks(let request): .object(request.members)
+        case .finishTasks(let request): .object(request.members)
+        case .failTasks(let request): .object(request.members)
+        case .releaseTasks(let request): .object(request.members)
+        case .listTasks(let request): try JSONValue(encoding: request)
+        case .retryTasks(let tasks): .object(tasks.members)
+        case .dropTasks(let tasks): .object(tasks.members)
+        case .kickTasks(let request): try JSONValue(encoding: request)
+        case .listQueues(let request): try JSONValue(encoding: request)
+        case .jobCalendar(let request), .runCalendar(let request): try JSONValue(encoding: request)
+        case .jobDates(let request): try JSONValue(encoding: request)
+        case .setQueue(let request): try JSONValue(encoding: request)
         case .status, .metrics, .checkDatabase, .listUploads: nil
         }
     }

@@ -7,10 +7,13 @@ public struct JobReply: Codable, Hashable, Sendable {
     public var job: Job
     /// What the daemon chose for ambiguous words, such as a local time that does not exist.
     public var notes: [String]?
+    /// True where the job was there already, by its `key`, and nothing was added; else nil.
+    public var existing: Bool?
 
-    public init(job: Job, notes: [String]? = nil) {
+    public init(job: Job, notes: [String]? = nil, existing: Bool? = nil) {
         self.job = job
         self.notes = notes
+        self.existing = existing
     }
 }
 
@@ -21,11 +24,19 @@ public struct JobsReply: Codable, Hashable, Sendable {
     public var cursor: JobCursor?
     /// Jobs that were changed as well but do not fit into the reply; nil if all fit.
     public var others: [JobID]?
+    /// Those that were there already, by their `key`, where nothing was added for them; nil for none.
+    public var existing: [JobID]?
 
-    public init(jobs: [Job], cursor: JobCursor? = nil, others: [JobID]? = nil) {
+    public init(
+        jobs: [Job],
+        cursor: JobCursor? = nil,
+        others: [JobID]? = nil,
+        existing: [JobID]? = nil
+    ) {
         self.jobs = jobs
         self.cursor = cursor
         self.others = others
+        self.existing = existing
     }
 }
 

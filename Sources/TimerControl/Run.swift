@@ -78,6 +78,14 @@ public struct Run: Codable, Hashable, Sendable {
         case timedOut
         /// The daemon ended while it ran; how far it came is unknown.
         case interrupted
+        /// Of a task: its worker has done it.
+        case finished
+        /// Its worker says that it has failed.
+        case failed
+        /// Its worker has given it back.
+        case released
+        /// Its worker's lease has ended, or its connection.
+        case lost
     }
 
 }

@@ -14,12 +14,12 @@ public enum RunWord: String, Codable, Hashable, Sendable, CaseIterable {
 
     public func isOf(_ run: Run) -> Bool {
         switch self {
-        case .success: run.outcome == .exited && run.failed != true
-        case .failure: run.outcome == .exited && run.failed == true
+        case .success: run.outcome == .finished || run.outcome == .exited && run.failed != true
+        case .failure: run.outcome == .failed || run.outcome == .exited && run.failed == true
         case .signalled: run.outcome == .signalled
         case .timedOut: run.outcome == .timedOut
         case .notStarted: run.outcome == .notStarted
-        case .interrupted: run.outcome == .interrupted
+        case .interrupted: run.outcome == .interrupted || run.outcome == .lost
         case .skipped: run.state == .skipped
         case .fired: run.state == .fired
         }

@@ -8,7 +8,7 @@ import TimerControl
 struct Complete: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "complete",
-        abstract: "Print the words that shells complete: jobs, tags or zones.",
+        abstract: "Print the words that shells complete: jobs, tags, zones or queues.",
         shouldDisplay: false
     )
 
@@ -17,9 +17,10 @@ struct Complete: AsyncParsableCommand {
         case jobs
         case tags
         case zones
+        case queues
     }
 
-    @Argument(help: "jobs, tags or zones.")
+    @Argument(help: "jobs, tags, zones or queues.")
     var kind: Kind
 
     @OptionGroup var common: CommonOptions
@@ -28,24 +29,35 @@ struct Complete: AsyncParsableCommand {
         let words: [String]
         if kind == .zones {
             words = try Self.zones()
+        } else if kind == .queues {
+            let request = Request.listQueues(ListQueues())
+            let queues = try await Daemon.ask(common, request, for: QueuesReply.self).value.queues
+            words = queues.map(\.queue).filter { !$0.contains(where: \.isWhitespace) }
         } else {
             var request = ListJobs()
             request.all = true
             let daemon = try await Daemon.connect(common)
             let jobs = try await daemon.jobs(request)
-            words = Self.words(kind, of: jobs)
+            words = Self.words(kind, of: jobs, for: LocalUser.current.name)
         }
         try Output.write(words.map { $0 + "\n" }.joined())
     }
 
-    /// Each once; those that a shell would split are left out.
-    static func words(_ kind: Kind, of jobs: [Job]) -> [String] {
+    /// Each once; names are the user's own, for another's job goes by its id.
+    ///
+    /// Those that a shell would read otherwise are left out: it puts them into the command line as they are, and
+    /// other users chose some of the tags that root sees.
+    static func words(_ kind: Kind, of jobs: [Job], for user: String) -> [String] {
         let all =
             kind == .tags
             ? jobs.flatMap { $0.definition.tags ?? [] }
-            : jobs.compactMap(\.definition.name) + jobs.map { "\($0.id)" }
+            : jobs.filter { $0.owner == user }.compactMap(\.definition.name)
+                + jobs.map { "\($0.id)" }
         var seen: Set<String> = []
-        return all.filter { !$0.contains(where: \.isWhitespace) && seen.insert($0).inserted }
+        return all.filter { word in
+            ShellWords.joined(["timerctl", word]) == "timerctl \(word)"
+                && seen.insert(word).inserted
+        }
     }
 
     /// The names in the database of zones, which lists them in one file.

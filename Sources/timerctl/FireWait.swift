@@ -89,7 +89,9 @@ extension Run {
         case .signalled: 128 + (signal ?? 0)
         case .timedOut: 124
         case .notStarted: 127
-        case .interrupted, nil: 75
+        case .finished: 0
+        case .failed: 1
+        case .interrupted, .released, .lost, nil: 75
         }
     }
 }

@@ -35,6 +35,9 @@ struct JobOptions: ParsableArguments {
     @OptionGroup(title: "Notices")
     var notices: NoticeOptions
 
+    @OptionGroup(title: "Queues")
+    var queues: QueueOptions
+
     @Flag(help: "No command: each fire is an event for whoever watches.")
     var event = false
 
@@ -59,6 +62,11 @@ struct JobOptions: ParsableArguments {
         if event, runs.shell != nil || !command.isEmpty {
             throw ValidationError("--event and a command exclude each other")
         }
+        if queues.queue != nil, runs.shell != nil || !command.isEmpty || event {
+            throw ValidationError(
+                "--queue and a command, or --event, exclude each other: a worker does what is to be done"
+            )
+        }
         if runs.shell == "-", userInfo == "-" {
             throw ValidationError(
                 "--shell - and --user-info - exclude each other: standard input is read once"
@@ -77,7 +85,7 @@ struct JobOptions: ParsableArguments {
 
     /// Whether nothing says what a fire does, so that it is an event though nobody asked for one.
     func isBare(command: [String]) -> Bool {
-        command.isEmpty && runs.shell == nil && !event && userInfo != "-"
+        command.isEmpty && runs.shell == nil && !event && queues.queue == nil && userInfo != "-"
     }
 
     /// Adds the job and prints the answer; a script on standard input is read, or refused, but not dropped.
@@ -116,7 +124,11 @@ struct JobOptions: ParsableArguments {
         let job = answer.value.job
         try Output.write(common.json ? answer.jsonLine("job") : "\(job.id)\n")
         for note in notes + (answer.value.notes ?? []) { Output.complain("note: \(note)") }
-        if !quiet { Output.tell(job.firstFireSentence(in: .local)) }
+        if answer.value.existing == true {
+            Output.complain("note: job \(job.id) has this --key already; nothing was added")
+        } else if !quiet {
+            Output.tell(job.firstFireSentence(in: .local))
+        }
         if whileConnected { try await daemon.waitForEnd(of: job.id) }
     }
 
@@ -167,7 +179,7 @@ struct JobOptions: ParsableArguments {
         var definition = JobDefinition(schedule: words)
         definition.command = command.isEmpty ? nil : command
         try runs.apply(to: &definition)
-        for option in notices.stated { try definition.add(option) }
+        for option in notices.stated + queues.stated { try definition.add(option) }
         let stated = [
             name, count, tolerance, jitter, misfire, misfireLimit, misfireAfter, misfireWindow,
             whilePid,

@@ -15,12 +15,11 @@ struct JobPage {
     var defaults: [String: JSONValue] = [:]
 
     func text(for terminal: Terminal) -> String {
-        let title = terminal.styled(job.title, .bold) + "\n"
+        let title = Self.lines(of: job.title, .bold, behind: "", terminal)
         let width = fields.reduce(0) { max($0, $1.label.count) }
         let lines = fields.map { field in
             let label = field.label + String(repeating: " ", count: width - field.label.count)
-            let value = terminal.styled(Printable.escaped(field.value), field.style)
-            return "  \(label)  \(value)\n"
+            return Self.lines(of: field.value, field.style, behind: "  \(label)  ", terminal)
         }
         return title + lines.joined() + section("last fires", lastFires, terminal)
             + section("coming dates", comingDates.map { ($0, nil) }, terminal)
@@ -48,8 +47,13 @@ struct JobPage {
                 ? Field(
                     label: "command",
                     value: definition.command.map(ShellWords.joined)
+                        ?? definition.queue.map { "none: each fire is a task in queue '\($0)'" }
                         ?? "none: each fire is an event"
                 ) : nil,
+            definition.priority.map { Field(label: "priority", value: "\($0)") },
+            definition.key.map { key in
+                Field(label: "key", value: key + (definition.keyKept.map { ", kept \($0)" } ?? ""))
+            },
             definition.cwd.map { Field(label: "directory", value: $0) },
             definition.env.map { Field(label: "environment", value: environment($0)) },
             definition.envFile.map {
@@ -255,13 +259,31 @@ struct JobPage {
         return expression.normalized
     }
 
+    /// A text behind a label, in as many lines as the terminal asks for, those that follow below the text.
+    private static func lines(
+        of text: String,
+        _ style: Terminal.Style?,
+        behind label: String,
+        _ terminal: Terminal
+    ) -> String {
+        let lines = Printable.wrapped(
+            label + Printable.escaped(text),
+            to: terminal.width ?? .max,
+            indent: label.count
+        )
+        return lines.enumerated().map { index, line -> String in
+            let head = index == 0 ? line.prefix(label.count) : line.prefix { $0 == " " }
+            return "\(head)\(terminal.styled(String(line.dropFirst(head.count)), style))\n"
+        }.joined()
+    }
+
     private func section(
         _ title: String,
         _ lines: [(text: String, style: Terminal.Style?)],
         _ terminal: Terminal
     ) -> String {
         guard !lines.isEmpty else { return "" }
-        let body = lines.map { "  \(terminal.styled(Printable.escaped($0.text), $0.style))\n" }
+        let body = lines.map { Self.lines(of: $0.text, $0.style, behind: "  ", terminal) }
         return "\n\(terminal.styled(title, .bold))\n\(body.joined())"
     }
 }

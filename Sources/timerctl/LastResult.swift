@@ -15,10 +15,13 @@ struct LastResult {
     init(_ run: Run, of definition: JobDefinition) {
         date = run.endedAt ?? run.firedAt ?? run.through ?? run.fireDate
         switch run.state {
-        case .claimed, .waiting:
+        case .claimed, .waiting, .queued:
             word = "waiting"
             date = nil
-        case .running:
+        case .dead:
+            word = "dead"
+            style = .red
+        case .running, .reserved:
             word = "running"
             date = nil
         case .fired: word = "fired"
@@ -65,6 +68,10 @@ struct LastResult {
         case .timedOut: "timed out"
         case .notStarted: "not started"
         case .interrupted: "interrupted"
+        case .finished: "finished"
+        case .failed: "failed"
+        case .released: "given back"
+        case .lost: "lost"
         case nil: "done"
         }
     }

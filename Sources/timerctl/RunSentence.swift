@@ -27,6 +27,24 @@ struct RunSentence {
             if let start = run.startedAt {
                 text += " for \(RelativeTime.length(dates.now - start))"
             }
+        case .queued:
+            text = "waiting for a worker"
+        case .reserved:
+            text =
+                run.outcome == nil
+                ? "with a worker"
+                : Self.outcome(
+                    run.outcome,
+                    status: nil,
+                    signal: nil,
+                    error: run.error
+                )
+            if run.outcome == nil, let start = run.startedAt {
+                text += " for \(RelativeTime.length(dates.now - start))"
+            }
+        case .dead:
+            text = "dead; 'timerctl queue retry \(run.fire)' has it tried again"
+            style = .red
         case .done:
             text = Self.outcome(
                 run.outcome,
@@ -78,6 +96,10 @@ struct RunSentence {
         case .signalled: "signal \(SignalName.words(signal ?? 0))" + (error.map { ": \($0)" } ?? "")
         case .notStarted: "not started" + (error.map { ": \($0)" } ?? "")
         case .timedOut: "timed out"
+        case .finished: "finished by its worker"
+        case .failed: "failed" + (error.map { ": \($0)" } ?? "")
+        case .released: "given back by its worker"
+        case .lost: "lost" + (error.map { ": \($0)" } ?? "")
         case .interrupted: "interrupted: all runs were ended, or timerd-runner died"
         case nil: "done"
         }

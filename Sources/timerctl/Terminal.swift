@@ -25,6 +25,18 @@ struct Terminal: Hashable {
         )
     }
 
+    /// Has the help laid out for as many columns as it can be: in fewer it would lose its sentences, and a debug
+    /// build would end.
+    ///
+    /// It stands behind a margin of 28 columns. For this process, which prints help and ends.
+    static func widenForHelp() {
+        let stated = getenv("COLUMNS").flatMap { Int(String(cString: $0)) }
+        guard let width = stated ?? current.width, width < leastForHelp else { return }
+        setenv("COLUMNS", "\(leastForHelp)", 1)
+    }
+
+    private static let leastForHelp = 40
+
     /// Whether a terminal may be coloured: NO_COLOR, by no-color.org, counts unless it is empty.
     static func allowsColour(noColour: String?, term: String?) -> Bool {
         guard noColour ?? "" == "" else { return false }

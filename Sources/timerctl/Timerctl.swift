@@ -37,7 +37,8 @@ struct Timerctl: AsyncParsableCommand {
             Next.self, Apply.self, Export.self, Backup.self, Doctor.self,
             Explain.self,
             At.self, Batch.self, Atq.self, Atrm.self, Atc.self,
-            Every.self, CrontabCommand.self, Import.self, Complete.self,
+            QueueCommand.self,
+            Every.self, CrontabCommand.self, Import.self, Complete.self, Web.self,
         ]
     )
 
@@ -78,8 +79,10 @@ struct Timerctl: AsyncParsableCommand {
             common += rest.prefix(count)
             rest = rest.dropFirst(count)
         }
-        let verbs = rest.first == "import" ? 2 : 1
-        return atArguments(rest.prefix(verbs) + common + rest.dropFirst(verbs))
+        let verbs = ["import", "queue"].contains(rest.first) ? 2 : 1
+        return QueueWork.words(
+            atArguments(rest.prefix(verbs) + common + rest.dropFirst(verbs))
+        )
     }
 
     /// `at -l`, `at -d` and `at -c` are commands of their own, as at(1) has them.
@@ -99,8 +102,12 @@ struct Timerctl: AsyncParsableCommand {
     static func checkVerb(of arguments: [String]) throws {
         guard let verb = arguments.first, !verb.hasPrefix("-") else { return }
         try check(verb, amongThoseOf: configuration, or: ["help"])
-        guard verb == "import", arguments.count > 1, !arguments[1].hasPrefix("-") else { return }
-        try check(arguments[1], amongThoseOf: Import.configuration, or: [])
+        guard arguments.count > 1, !arguments[1].hasPrefix("-") else { return }
+        switch verb {
+        case "import": try check(arguments[1], amongThoseOf: Import.configuration, or: [])
+        case "queue": try check(arguments[1], amongThoseOf: QueueCommand.configuration, or: [])
+        default: break
+        }
     }
 
     private static func check(
@@ -139,6 +146,7 @@ struct Timerctl: AsyncParsableCommand {
         case let error as ScheduleError:
             end(with: Failure(error))
         default:
+            Terminal.widenForHelp()
             if let status = error as? ExitCode { Glibc.exit(status.rawValue) }
             guard exitCode(for: error).isSuccess else {
                 Output.complain(

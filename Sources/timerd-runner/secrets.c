@@ -23,7 +23,7 @@
 #endif
 
 // DEPTH: of folders that a run has made within its own. AT_ONCE: what is removed without another process.
-enum { TRIES = 3, DEPTH = 32, AT_ONCE = 2 * SECRET_LIMIT, FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+enum { TRIES = 16, DEPTH = 32, AT_ONCE = 2 * SECRET_LIMIT, FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 // The folder of all runners of this user, and above it what may have to be made.
 static char above[PATH_MAX], all[PATH_MAX + 16];
@@ -90,12 +90,13 @@ static int make_own(void) {
         struct stat status;
         if (getrandom(&random, sizeof random, 0) != sizeof random) break;
         snprintf(own_name, sizeof own_name, "%015llx", (unsigned long long)random >> 4);
+        // Before it is locked another runner may take it for one that is left, and removes it with the lock held.
         own = make(folder, own_name, 0711);
+        if (own == -1 && errno == ENOENT) continue;
         if (own == -1) {
             error = errno;
             break;
         }
-        // Before it was locked another runner may have taken it for one that is left.
         if (flock(own, LOCK_EX | LOCK_NB) == 0 && fstat(own, &status) == 0 && status.st_nlink > 0) continue;
         close(own);
         own = -1;
@@ -131,12 +132,19 @@ static void remove_all(int folder, const char *name, int depth) {
     unlinkat(folder, name, AT_REMOVEDIR);
 }
 
+static void close_others(int one, int two) {
+    int low = one < two ? one : two, high = one < two ? two : one;
+    if (low > 3) syscall(SYS_close_range, 3U, low - 1U, 0);
+    if (high > low + 1) syscall(SYS_close_range, low + 1U, high - 1U, 0);
+    syscall(SYS_close_range, high + 1U, ~0U, 0);
+}
+
 // In a process of its own: a run may have left as much as there was room for. Without one it is left to the next runner.
-static void remove_aside(int folder, const char *name) {
+// `lock`: stays open, and so locked, until all is removed.
+static void remove_aside(int folder, const char *name, int lock) {
     if (fork() != 0) return;
-    int only = dup2(folder, 3);
-    syscall(SYS_close_range, 4U, ~0U, 0);
-    remove_all(only, name, DEPTH);
+    close_others(folder, lock);
+    remove_all(folder, name, DEPTH);
     _exit(0);
 }
 
@@ -157,7 +165,7 @@ static bool remove_few(int folder, const char *name) {
 void secrets_remove(uint64_t run) {
     char name[24];
     snprintf(name, sizeof name, "%llu", (unsigned long long)run);
-    if (own != -1 && !remove_few(own, name)) remove_aside(own, name);
+    if (own != -1 && !remove_few(own, name)) remove_aside(own, name, own);
 }
 
 void secrets_open(int listener) {
@@ -168,7 +176,7 @@ void secrets_open(int listener) {
     for (struct dirent *entry; (entry = readdir(entries));) {
         int left = entry->d_name[0] == '.' ? -1 : openat(folder, entry->d_name, FOLDER);
         // One that is locked is of a runner that lives, perhaps another daemon's.
-        if (left != -1 && flock(left, LOCK_EX | LOCK_NB) == 0) remove_aside(folder, entry->d_name);
+        if (left != -1 && flock(left, LOCK_EX | LOCK_NB) == 0) remove_aside(folder, entry->d_name, left);
         if (left != -1) close(left);
     }
     closedir(entries);

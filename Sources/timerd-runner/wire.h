@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROTOCOL_VERSION = 2 };
+enum { PROTOCOL_VERSION = 1 };
 
 /// The release that this is part of: `timerdVersion` of TimerControl, which a test compares.
 #define RELEASE "0.1.0"

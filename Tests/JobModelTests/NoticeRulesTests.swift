@@ -71,6 +71,7 @@ import Testing
         let rules = try Self.rules { ($0.notify, $0.notifyOn) = (["mail"], Self.all) }
         let missed: Set<FireReason> = [
             .misfire, .misfireLimit, .misfireWindow, .overload, .held, .clockStepped, .zoneChanged,
+            .expired,
         ]
         let expected: NoticeReason? =
             missed.contains(reason) ? .missed : reason == .overlap ? .skipped : nil

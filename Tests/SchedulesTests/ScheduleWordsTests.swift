@@ -108,8 +108,8 @@ import Testing
                 "'tz' belongs to 'at', 'from', 'cron' and 'calendar'; a length of time has no zone"
             ),
             (
-                ScheduleWords(in: "0"), .badDuration,
-                "duration '0' is too short; accepted are 1ms to 100 years"
+                ScheduleWords(in: "999us"), .badDuration,
+                "duration '999us' is too short; accepted are 0s, which is at once, and 1ms to 100 years"
             ),
             (
                 ScheduleWords(calendar: "2025-01-01"), .neverFires,

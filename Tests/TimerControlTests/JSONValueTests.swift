@@ -78,7 +78,7 @@ import TimerControl
             (#"{"id":1}"#, "'job' is missing"),
             (
                 #"{"id":1,"job":2,"fire":3,"state":"x"}"#,
-                #"'state' is "x", expected 'claimed', 'fired', 'waiting', 'running', 'done', 'skipped' or 'unreadable'"#
+                #"'state' is "x", expected 'claimed', 'fired', 'waiting', 'running', 'queued', 'reserved', 'dead', 'done', 'skipped' or 'unreadable'"#
             ),
             (
                 #"{"id":1,"job":2,"fire":3,"state":"done","fireDate":7}"#,

@@ -24,7 +24,9 @@ import Testing
         // What is known inside the daemon alone is not written.
         var (fields, set): (Set<String>, Set<String>) = ([], ["Event.owner", "Event.ownerID"])
         for _ in 0..<200 {
-            for value in [values.run(), try values.job(), values.event()] as [any JSONWritable] {
+            for value in [
+                values.run(), try values.job(), values.event(), values.task(), values.outcome(),
+            ] as [any JSONWritable] {
                 for child in Mirror(reflecting: value).children {
                     let name = "\(type(of: value)).\(child.label ?? "")"
                     fields.insert(name)

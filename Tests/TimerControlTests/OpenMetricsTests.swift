@@ -30,6 +30,7 @@ import Testing
             clients: .init(connections: 2, watchers: 1, eventsLost: 9),
             process: .init(residentMemory: 1_000_000, processorTime: 0.25)
         )
+        metrics.tasks = .init(ready: 1, delayed: 2, reserved: 3, dead: 4, oldestAge: 61.5)
         metrics.notices = .init(
             waiting: 3,
             held: 2,
@@ -70,6 +71,8 @@ import Testing
         #expect(text.contains("\ntimerd_oldest_notice_age_seconds 901.5\n"))
         #expect(text.contains("\ntimerd_notice_tries_total{outcome=\"failed\"} 4\n"))
         #expect(text.contains("\ntimerd_notices_given_up_total 1\n"))
+        #expect(text.contains("\ntimerd_tasks{state=\"dead\"} 4\n"))
+        #expect(text.contains("\ntimerd_oldest_task_age_seconds 61.5\n"))
         #expect(text.hasSuffix("\n# EOF\n"))
         let unknown = metrics { ($0.jobs.scheduled, $0.jobs.paused) = (nil, nil) }.openMetrics
         #expect(unknown.contains("# TYPE timerd_jobs gauge") && !unknown.contains("timerd_jobs{"))

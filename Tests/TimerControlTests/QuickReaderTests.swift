@@ -178,7 +178,7 @@ import Testing
     func sameDefinition() throws {
         var values = RandomWireValues(seed: 18)
         var taken = 0
-        for _ in 0..<1000 {
+        for _ in 0..<1500 {
             var definition = try values.definition()
             definition.userInfo = nil
             let quick = JobDefinition(quickly: definition.storedText)

@@ -180,6 +180,38 @@ struct RandomWireValues {
         return event
     }
 
+    mutating func task() -> QueuedTask {
+        var task = QueuedTask(
+            fire: id(),
+            job: id(),
+            queue: text(),
+            priority: small(),
+            fireDate: timestamp(),
+            attempt: small()
+        )
+        task.name = maybe { $0.text() }
+        task.userInfo = maybe { JSONText($0.json()) }
+        task.token = maybe { $0.id() }
+        task.leaseUntil = maybe { $0.timestamp() }
+        task.state = maybe { QueuedTask.State.allCases.randomElement(using: &$0.dice) ?? .done }
+        task.readyAt = maybe { $0.timestamp() }
+        task.reason = maybe { $0.text() }
+        task.owner = maybe { $0.text() }
+        return task
+    }
+
+    mutating func outcome() -> TaskOutcome {
+        guard dice.isTrue(0.7) else {
+            return TaskOutcome(fire: id(), error: ControlError(.leaseLost, text()))
+        }
+        return TaskOutcome(
+            fire: id(),
+            state: QueuedTask.State.allCases.randomElement(using: &dice) ?? .done,
+            leaseUntil: maybe { $0.timestamp() },
+            readyAt: maybe { $0.timestamp() }
+        )
+    }
+
     /// A reply of each type that is written straight into bytes.
     mutating func replies() throws -> [any JSONWritable & Sendable] {
         let jobs = [try job(), try job()]
@@ -187,7 +219,13 @@ struct RandomWireValues {
             nil, .id(id()), .idle(id()), .fire(timestamp(), id()),
         ]
         return [
-            JobReply(job: jobs[0], notes: maybe { $0.list { $0.text() } }),
+            JobReply(
+                job: jobs[0],
+                notes: maybe { $0.list { $0.text() } },
+                existing: maybe { $0.dice.isTrue(0.5) }
+            ),
+            TasksReply(tasks: list { $0.task() }, cursor: maybe { $0.id() }),
+            TaskOutcomeReply(task: outcome()), TaskOutcomesReply(tasks: list { $0.outcome() }),
             JobsReply(
                 jobs: dice.isTrue(0.2) ? [] : jobs,
                 cursor: cursors.randomElement(using: &dice) ?? nil,

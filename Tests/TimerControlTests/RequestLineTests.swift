@@ -85,6 +85,24 @@ import TimerControl
             .subscribe(subscribe), .subscribe(Subscribe()), .previewSchedule(preview), .status,
             .backUp(BackUp(file: "/tmp/b.db")), .backUp(BackUp(file: "/b", replace: true)),
             .checkDatabase, .metrics,
+        ] + TaskRequestTests.everyRequest + calendars
+    }()
+
+    private static let calendars: [Request] = {
+        let (from, before) = (Timestamp(microseconds: 0), Timestamp(microseconds: 86_400_000_000))
+        var calendar = ReadCalendar(from: from, before: before, bucket: .hour)
+        var dates = ReadDates(from: from, before: before)
+        let plain: [Request] = [.jobCalendar(calendar), .runCalendar(calendar), .jobDates(dates)]
+        (calendar.bucket, calendar.tz, calendar.tag, calendar.owner) = (.day, "UTC", "a", "ann")
+        var later = calendar
+        calendar.cursor = .job(JobID(rawValue: 7))
+        later.cursor = .fire(RunCursor(date: from, fire: FireID(rawValue: 9), run: nil))
+        (dates.tag, dates.owner, dates.each, dates.limit) = ("a", "ann", 3, 4)
+        dates.cursor = JobID(rawValue: 7)
+        var ranges = later
+        ranges.cursor = .range(RunCursor(date: from, fire: FireID(rawValue: 9), run: nil))
+        return plain + [
+            .runCalendar(ranges), .jobCalendar(calendar), .runCalendar(later), .jobDates(dates),
         ]
     }()
 

@@ -128,11 +128,11 @@ import TimerControl
             (
                 "job.add", #"{"jobs":[{"schedule":{"in":"1s"},"nane":"x"}]}"#,
                 "there is no parameter 'jobs[0].nane'; 'backoff', 'command', 'count', 'cpuQuota', "
-                    + "'cpuTime', 'cpuWeight', 'credentials', 'cwd', 'env', 'envFile', 'ioWeight', 'jitter', 'keepRuns', 'killAfter', "
+                    + "'cpuTime', 'cpuWeight', 'credentials', 'cwd', 'env', 'envFile', 'ioWeight', 'jitter', 'keepRuns', 'key', 'keyKept', 'killAfter', "
                     + "'memoryHigh', 'memoryMax', 'misfire', "
                     + "'misfireAfter', 'misfireLimit', 'misfireWindow', 'name', 'nice', "
                     + "'notify', 'notifyEvery', 'notifyLate', 'notifyOn', "
-                    + "'onFailure', 'onSuccess', 'output', 'outputKept', 'overlap', 'paused', 'ping', 'rerunInterrupted', 'retries', "
+                    + "'onFailure', 'onSuccess', 'output', 'outputKept', 'overlap', 'paused', 'ping', 'priority', 'queue', 'rerunInterrupted', 'retries', "
                     + "'schedule', 'successCodes', 'tags', 'tasksMax', 'timeout', 'tolerance', 'umask', "
                     + "'until', 'userInfo', 'whileConnected', 'whilePid' are accepted"
             ),
@@ -234,6 +234,27 @@ import TimerControl
             (
                 "schedule.preview", #"{"schedule":{"in":"1s"},"count":0}"#,
                 "parameter 'count' is 0, expected a number from 1 to 1000"
+            ),
+            (
+                "job.calendar",
+                #"{"from":"2026-12-02T00:00:00Z","before":"2026-12-01T00:00:00Z","bucket":"day"}"#,
+                "parameter 'before' is 2026-12-01T00:00:00.000000Z, expected a date after 'from', "
+                    + "2026-12-02T00:00:00.000000Z"
+            ),
+            (
+                "run.calendar",
+                #"{"from":"2026-12-01T00:00:00Z","before":"2026-12-02T00:00:00Z","bucket":"week"}"#,
+                #"parameter 'bucket' is "week", expected 'hour' or 'day'"#
+            ),
+            (
+                "run.calendar",
+                #"{"from":"2026-12-01T00:00:00Z","before":"2026-12-02T00:00:00Z","bucket":"day","cursor":7}"#,
+                "parameter 'cursor' is one of 'job.calendar', expected one of 'run.calendar'"
+            ),
+            (
+                "job.dates",
+                #"{"from":"2026-12-01T00:00:00Z","before":"2026-12-02T00:00:00Z","each":101}"#,
+                "parameter 'each' is 101, expected a number from 1 to 100"
             ),
             ("daemon.status", #"{"all":true}"#, "there is no parameter 'all'; none is accepted"),
         ]

@@ -23,6 +23,10 @@ enum Samples {
         definition.cwd = "/tmp"
         definition.envFile = ["/etc/backup.env", "-/etc/more.env"]
         definition.keepRuns = 50
+        definition.queue = "mails"
+        definition.priority = 5
+        definition.key = "order-7"
+        definition.keyKept = "2h"
         definition.credentials = ["token", "key:/srv/key"]
         definition.env = ["B": "2", "A": "1", "C": ""]
         definition.count = 3

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+import Glibc
 import Schedules
 import Testing
 import TimerControl
@@ -83,6 +85,43 @@ import TimerControl
             failing.text
                 == "'mail:ops' did not take that 'backup' failed: exit status 75, and 1 more"
         )
+    }
+
+    @Test("A handler of the daemon's defaults that could not be run is named, with the reason")
+    func defaults() throws {
+        let folder = NSTemporaryDirectory() + "doctor-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let plain = folder + "/plain"
+        let script = folder + "/script"
+        try "".write(toFile: plain, atomically: true, encoding: .utf8)
+        try "#! /no/such/shell -e\n".write(toFile: script, atomically: true, encoding: .utf8)
+        #expect(chmod(plain, 0o644) == 0 && chmod(script, 0o755) == 0 && chmod(folder, 0o755) == 0)
+        let faults: [(String, String?)] = [
+            ("/bin/true", nil), ("true", nil), ("./of-each-job", nil),
+            ("/no/such/alert", "there is no '/no/such/alert'"),
+            ("no-such-alert", "it is not in PATH '\(PlainPath.folders)'"),
+            (folder, "'\(folder)' is no file"), (plain, "'\(plain)' is not executable"),
+            (script, "'\(script)' names the interpreter '/no/such/shell', which is not there"),
+        ]
+        for (program, fault) in faults { #expect(HandlerProgram.fault(of: program) == fault) }
+        if geteuid() == 0 {
+            #expect(chmod(plain, 0o700) == 0)
+            #expect(HandlerProgram.fault(of: plain)?.contains("is for its owner alone") == true)
+        }
+        let handlers = HandlerProgram.read([
+            "timeout": .string("1h"), "onSuccess": .array([.string("true")]),
+            "onFailure": .array([.string("/no/such/alert"), .string("x")]),
+        ])
+        let finding = try #require(Diagnosis.defaults(handlers))
+        #expect(finding.level == .warning)
+        #expect(
+            finding.text
+                == "onFailure '/no/such/alert' cannot be run: there is no '/no/such/alert'"
+        )
+        #expect(Diagnosis.defaults(HandlerProgram.read(["timeout": .string("1h")])) == nil)
+        let sound = HandlerProgram(option: "onSuccess", program: "true", fault: nil)
+        #expect(Diagnosis.defaults([sound]) == .ok("defaults", "onSuccess runs 'true'"))
     }
 
     @Test("Finds nothing to do on a host where all is well")

@@ -54,6 +54,11 @@ import TimerControl
                 ["list", "--al"],
                 "unknown option '--al'. Did you mean '--all'? See 'timerctl list --help'"
             ),
+            (
+                ["add", "--in", "1h", "--name=a\nb", "--", "true"],
+                "--name is \"a\\nb\", expected text without control characters; see 'timerctl add --help'"
+            ),
+            (["list", "a\nb"], "unexpected argument 'a^Jb'; see 'timerctl list --help'"),
             (["add", "--in"], "missing value for '--in <duration>'; see 'timerctl add --help'"),
             (
                 ["show", "0"],

@@ -32,6 +32,30 @@ import TimerControl
         text.split(separator: "\n").allSatisfy { Printable.width(String($0)) <= width }
     }
 
+    @Test(
+        "No line of a job's page is longer than the terminal, and no word of it is lost",
+        arguments: widths
+    )
+    func page(width: Int) {
+        for var job in Self.jobs {
+            job.definition.onFailure = [
+                "/bin/sh", "-c", "mail -s 'it has failed again' ops@example.org",
+            ]
+            job.definition.notify = ["mail:ops@example.org", "https://hooks.example/…#3f9a"]
+            let runs = [
+                run(.skipped) { $0.reason = .overlap },
+                run(.done) {
+                    ($0.id, $0.outcome, $0.status) = (RunID(rawValue: 1_234_567), .exited, 1)
+                },
+            ]
+            let page = JobPage(job: job, runs: runs, dates: testDates)
+            let narrow = page.text(for: Terminal(width: width, hasColour: false))
+            #expect(Self.isFitting(narrow, width), "\(narrow)")
+            let whole = page.text(for: .plain)
+            #expect(narrow.filter { !$0.isWhitespace } == whole.filter { !$0.isWhitespace })
+        }
+    }
+
     @Test("No line of list, runs and agenda is longer than the terminal", arguments: widths)
     func tables(width: Int) {
         let terminal = Terminal(width: width, hasColour: false)

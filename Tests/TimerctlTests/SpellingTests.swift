@@ -101,10 +101,16 @@ import TimerControl
                 $0.definition.name = "backup"
                 $0.definition.tags = ["a", "b c"]
             },
-            job { $0.definition.tags = ["a", "d"] },
+            job { $0.definition.tags = ["a", "d", "\u{202e}x"] },
+            job { $0.definition.name = "\u{202e}txt" },
+            job { $0.definition.name = "`id`" }, job { $0.definition.name = "a;b" },
+            job(3) {
+                $0.definition.name = "of-another"
+                $0.owner = "ben"
+            },
         ]
-        #expect(Complete.words(.jobs, of: jobs) == ["backup", "2"])
-        #expect(Complete.words(.tags, of: jobs) == ["a", "d"])
+        #expect(Complete.words(.jobs, of: jobs, for: "anna") == ["backup", "2", "3"])
+        #expect(Complete.words(.tags, of: jobs, for: "anna") == ["a", "d"])
         let text =
             "# version\nR x 1 2\nZ Europe/Berlin 0:53 - LMT\n1 E CE%sT\nL Europe/Berlin Arctic/Longyearbyen\n"
         #expect(Complete.zones(in: text) == ["Europe/Berlin", "Arctic/Longyearbyen"])

@@ -20,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # What the navigation shows, in its order; a document of docs/ that is not here comes under "More".
 GROUPS = [
     ("Begin", ["README.md", "(screens)", "docs/from-cron.md", "docs/recipes.md", "docs/comparison.md"]),
-    ("Use", ["docs/configuration.md", "docs/notices.md", "docs/metrics.md", "docs/packages.md", "docs/container.md", "packaging/ansible/README.md"]),
+    ("Use", ["docs/configuration.md", "docs/web.md", "docs/notices.md", "docs/metrics.md", "docs/packages.md", "docs/container.md", "packaging/ansible/README.md"]),
     ("Trust", ["docs/reliability.md", "docs/security.md", "Benchmarks/README.md"]),
     ("Build on it", ["docs/protocol.md", "examples/README.md", "docs/architecture.md", "docs/internals.md", "docs/runner-protocol.md", "CONTRIBUTING.md", "CHANGELOG.md"]),
 ]
@@ -105,6 +105,8 @@ def render(page, markdown, targets, files):
         for part in token.children or []:
             if part.type == "link_open":
                 part.attrSet("href", moved(page, part.attrs["href"], targets, files))
+            if part.type == "image":
+                part.attrSet("src", moved(page, part.attrs["src"], targets, files))
     text = markdown.renderer.render(tokens, markdown.options, {})
     return re.sub(r"<table>(.*?)</table>", r'<div class="wide"><table>\1</table></div>', text, flags=re.S)
 
@@ -226,7 +228,7 @@ def main(out):
     pages = [page for _, some in groups for page in some]
     targets = {page.source: page.target for page in pages}
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    files, index = {"docs/jobs.schema.json"}, []
+    files, index, loads = {"docs/jobs.schema.json"}, [], []
     for page in pages:
         if page.source == "(screens)":
             page.body = screens(page)
@@ -240,14 +242,15 @@ def main(out):
         # The frame has an anchor of its own.
         reader.feed(page.body + '<i id="content"></i>')
         reader.finish()
-        for load in reader.loads:
-            if is_far(load) or load.startswith("//") or not (out / load).is_file():
-                problems.append(f"{page.source}: it would load '{load}', which is not in the site")
+        loads += [(page, load) for load in reader.loads]
         for anchor, heading, text in reader.sections:
             index.append([page.target + (f"#{anchor}" if anchor else ""), page.title, heading, text])
     for path in sorted(files):
         (out / "files" / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / path, out / "files" / path)
+    for page, load in loads:
+        if is_far(load) or load.startswith("//") or not (out / load).is_file():
+            problems.append(f"{page.source}: it would load '{load}', which is not in the site")
     for page in pages:
         (out / page.target).write_text(frame(page, groups))
     check_links(pages, out)

@@ -252,12 +252,13 @@ CREATE TABLE fires (
     wall_date_us INTEGER NOT NULL,
     -- 'forgotten' is no fire, but the range of the dates that had one whose row is no longer kept.
     state TEXT NOT NULL CHECK (state = 'claimed' OR state = 'fired' OR state = 'running' OR state = 'done'
-        OR state = 'skipped' OR state = 'waiting' OR state = 'forgotten'),
+        OR state = 'skipped' OR state = 'waiting' OR state = 'forgotten' OR state = 'queued'
+        OR state = 'reserved' OR state = 'dead'),
     reason TEXT CHECK (reason IS NULL OR reason = 'misfire' OR reason = 'coalesced' OR reason = 'misfireLimit'
         OR reason = 'misfireWindow' OR reason = 'overlap' OR reason = 'manual' OR reason = 'skip'
         OR reason = 'moved' OR reason = 'paused' OR reason = 'clockStepped' OR reason = 'invalidated'
         OR reason = 'overload' OR reason = 'held' OR reason = 'withdrawn' OR reason = 'zoneChanged'
-        OR reason = 'changed'),
+        OR reason = 'changed' OR reason = 'expired' OR reason = 'dropped'),
     -- How many missed dates this fire stands for.
     missed INTEGER NOT NULL DEFAULT 0,
     -- A range of skipped dates: how many there are, and the last in wall time.
@@ -291,9 +292,11 @@ CREATE INDEX fires_ranges ON fires (job_id, fire_date_us) WHERE last_date_us IS 
 CREATE INDEX fires_ranges_by_end ON fires (last_date_us) WHERE last_date_us IS NOT NULL;
 
 -- What a crash may have left half done: all that is not known to be over, whatever a newer version calls
--- it. In the order of a list, which is read far more often than a crash is recovered from.
+-- it, but for tasks, which are in a table of their own. In the order of a list, which is read far more often than a
+-- crash is recovered from.
 CREATE INDEX fires_open ON fires (wall_date_us)
-    WHERE state <> 'fired' AND state <> 'done' AND state <> 'skipped' AND state <> 'forgotten';
+    WHERE state <> 'fired' AND state <> 'done' AND state <> 'skipped' AND state <> 'forgotten'
+        AND state <> 'queued' AND state <> 'reserved' AND state <> 'dead';
 
 -- One attempt to carry out a fire's command.
 CREATE TABLE runs (
@@ -304,7 +307,8 @@ CREATE TABLE runs (
     -- 0 for the job's command, 1 for what is to be done when a fire has failed, 2 when it has succeeded.
     handler INTEGER NOT NULL DEFAULT 0,
     outcome TEXT CHECK (outcome IS NULL OR outcome = 'exited' OR outcome = 'signalled'
-        OR outcome = 'notStarted' OR outcome = 'timedOut' OR outcome = 'interrupted'),
+        OR outcome = 'notStarted' OR outcome = 'timedOut' OR outcome = 'interrupted'
+        OR outcome = 'finished' OR outcome = 'failed' OR outcome = 'released' OR outcome = 'lost'),
     -- The exit status, or the number of the signal.
     code INTEGER,
     -- Why it could not be started.
@@ -566,3 +570,98 @@ CREATE TABLE notice_states (
     is_failing INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (job_id, reason)
 ) STRICT, WITHOUT ROWID;
+
+-- Queues of one user, and what they hold. The counts are kept by triggers, so that no write can leave one out.
+CREATE TABLE queues (
+    owner_id INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    paused INTEGER NOT NULL DEFAULT 0,
+    -- How many tasks may be reserved at a time; NULL for any number.
+    max_reserved INTEGER,
+    -- How many are handed out in a time; NULL for any number.
+    rate_count INTEGER,
+    rate_us INTEGER,
+    -- In elapsed time: up to when what was handed out has used up the rate.
+    rate_until_us INTEGER NOT NULL DEFAULT 0,
+    ready INTEGER NOT NULL DEFAULT 0,
+    delayed INTEGER NOT NULL DEFAULT 0,
+    reserved INTEGER NOT NULL DEFAULT 0,
+    dead INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (owner_id, name)
+) STRICT, WITHOUT ROWID;
+
+-- Fires that are a worker's to carry out and are not over; one row for each.
+CREATE TABLE tasks (
+    fire_id INTEGER PRIMARY KEY REFERENCES fires (id) ON DELETE CASCADE,
+    job_id INTEGER NOT NULL,
+    owner_id INTEGER NOT NULL,
+    queue TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state = 'ready' OR state = 'delayed' OR state = 'reserved'
+        OR state = 'dead'),
+    -- In elapsed time: since when it is ready, or will be.
+    ready_us INTEGER NOT NULL,
+    -- In elapsed time: when something becomes of it by itself: the end of the lease, of the delay, of the time for which it
+    -- waits or is kept. NULL for never.
+    due_us INTEGER,
+    -- The length of the lease.
+    lease_us INTEGER NOT NULL DEFAULT 0,
+    -- The run of its last attempt, which is the worker's token; NULL before the first.
+    run_id INTEGER,
+    attempt INTEGER NOT NULL DEFAULT 0,
+    -- How often it has failed, and was lost, since it was queued or retried.
+    failures INTEGER NOT NULL DEFAULT 0,
+    losses INTEGER NOT NULL DEFAULT 0,
+    -- What its last attempt has failed with.
+    reason TEXT
+) STRICT;
+
+-- What is handed out next.
+CREATE INDEX tasks_ready ON tasks (owner_id, queue, priority DESC, ready_us, fire_id)
+    WHERE state = 'ready';
+
+-- The delayed and dead ones of a queue, those first whose time comes first.
+CREATE INDEX tasks_resting ON tasks (owner_id, queue, state, ready_us)
+    WHERE state = 'delayed' OR state = 'dead';
+
+-- What becomes due next, of all users.
+CREATE INDEX tasks_due ON tasks (due_us) WHERE due_us IS NOT NULL;
+
+-- The ones that workers have, whose leases begin anew with the daemon.
+CREATE INDEX tasks_reserved ON tasks (fire_id) WHERE state = 'reserved';
+
+-- One user's tasks in the order of a list, and those of a job. A task's life writes nothing of them.
+CREATE INDEX tasks_by_owner ON tasks (owner_id, fire_id);
+CREATE INDEX tasks_by_job ON tasks (job_id, fire_id);
+
+CREATE TRIGGER task_added AFTER INSERT ON tasks BEGIN
+    UPDATE queues SET ready = ready + (new.state = 'ready') WHERE owner_id = new.owner_id AND name = new.queue;
+END;
+
+CREATE TRIGGER task_changed AFTER UPDATE OF state ON tasks WHEN old.state <> new.state BEGIN
+    UPDATE queues SET ready = ready + (new.state = 'ready') - (old.state = 'ready'),
+        delayed = delayed + (new.state = 'delayed') - (old.state = 'delayed'),
+        reserved = reserved + (new.state = 'reserved') - (old.state = 'reserved'),
+        dead = dead + (new.state = 'dead') - (old.state = 'dead')
+    WHERE owner_id = new.owner_id AND name = new.queue;
+END;
+
+CREATE TRIGGER task_removed AFTER DELETE ON tasks BEGIN
+    UPDATE queues SET ready = ready - (old.state = 'ready'), delayed = delayed - (old.state = 'delayed'),
+        reserved = reserved - (old.state = 'reserved'), dead = dead - (old.state = 'dead')
+    WHERE owner_id = old.owner_id AND name = old.queue;
+END;
+
+-- The job of each key: the newest one that had it, for as long as it is kept.
+CREATE TABLE job_keys (
+    owner_id INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    job_id INTEGER NOT NULL,
+    PRIMARY KEY (owner_id, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX job_keys_by_job ON job_keys (job_id);
+
+CREATE TRIGGER job_removed_with_key AFTER DELETE ON jobs BEGIN
+    DELETE FROM job_keys WHERE job_id = old.id;
+END;

@@ -42,9 +42,16 @@ extension CommandHandler {
             if let life = caller.life { scheduler.tie(added[index].id, to: life) }
         }
         let views = view(added)
-        guard !request.isList, let only = views.first else { return JobsReply(jobs: views) }
+        let existing = added.filter(\.isExisting).map(\.id)
+        guard !request.isList, let only = views.first else {
+            return JobsReply(jobs: views, existing: existing.isEmpty ? nil : existing)
+        }
         let notes = jobs[0].notes
-        return JobReply(job: only, notes: notes.isEmpty ? nil : notes)
+        return JobReply(
+            job: only,
+            notes: notes.isEmpty ? nil : notes,
+            existing: existing.isEmpty ? nil : true
+        )
     }
 
     /// Checks each definition by itself; `list` is the parameter that holds them, for messages.

@@ -18,6 +18,9 @@ struct MetricsReport: Sendable {
         let live = try? await status.store.reader.read { try Queries($0).liveJobs() }
         // try?: as above.
         let notices = try? await status.store.reader.read { try NoticeStore($0).standing() }
+        let moment = status.clock.now()
+        // try?: as above.
+        let tasks = try? await status.store.reader.read { try QueueStore($0).standing() }
         let writer = status.store.writer
         let statistics = writer.statistics
         let database = status.configuration.database
@@ -57,7 +60,18 @@ struct MetricsReport: Sendable {
                 processorTime: Self.processorTime()
             )
         )
-        let now = status.clock.now().wall
+        let now = moment.wall
+        reply.tasks = tasks.map { standing in
+            MetricsReply.Tasks(
+                ready: standing.ready,
+                delayed: standing.delayed,
+                reserved: standing.reserved,
+                dead: standing.dead,
+                oldestAge: standing.oldest.map {
+                    Double((moment.elapsed - $0).microseconds) / 1_000_000
+                } ?? 0
+            )
+        }
         let counted = measures.counters.notices
         reply.notices = MetricsReply.Notices(
             waiting: notices?.waiting,

@@ -81,6 +81,7 @@ extension Configuration {
         number(.maxRuns, &maxRuns)
         number(.maxRunsPerUser, &maxRunsPerUser)
         number(.maxJobsPerUser, &maxJobsPerUser)
+        number(.maxTasksPerUser, &maxTasksPerUser)
         number(.maxFiresPerSecondPerUser, &maxFiresPerSecondPerUser)
         number(.maxBytesPerUser, &maxBytesPerUser)
         runLimits = list(.runLimits)
@@ -140,6 +141,7 @@ extension Configuration {
             (.maxRuns, .integer(Int64(maxRuns))),
             (.maxRunsPerUser, .integer(Int64(maxRunsPerUser))),
             (.maxJobsPerUser, .integer(Int64(maxJobsPerUser))),
+            (.maxTasksPerUser, .integer(Int64(maxTasksPerUser))),
             (.maxFiresPerSecondPerUser, .integer(Int64(maxFiresPerSecondPerUser))),
             (.maxBytesPerUser, .integer(Int64(maxBytesPerUser))),
             (.runLimits, .array(runLimits.map { .string($0) })),

@@ -36,6 +36,8 @@ public struct Configuration: Hashable, Sendable {
     public var eventsMaxAge = Duration.seconds(30 * 86_400)
     /// How many live jobs a user may have; root may have any number.
     public var maxJobsPerUser = 10_000
+    /// How many tasks of queues a user may have that are not over.
+    public var maxTasksPerUser = 100_000
     /// How many fires of one user begin in a second, in the long run; root has no such bound.
     public var maxFiresPerSecondPerUser = 1000
 
@@ -119,6 +121,7 @@ extension SchedulerSettings {
         notices.mailProgram = configuration.mailProgram
         credentials = configuration.credentials
         maxJobsPerUser = configuration.maxJobsPerUser
+        maxTasksPerUser = configuration.maxTasksPerUser
         maxFiresPerSecondPerUser = configuration.maxFiresPerSecondPerUser
     }
 }

@@ -9,7 +9,7 @@ import TimerControl
 /// The settings, by their names in the configuration file.
 enum Setting: String, CaseIterable {
     case database, socket, runner, logLevel, drainTime
-    case maxRuns, maxRunsPerUser, maxJobsPerUser, maxFiresPerSecondPerUser
+    case maxRuns, maxRunsPerUser, maxJobsPerUser, maxTasksPerUser, maxFiresPerSecondPerUser
     case maxBytesPerUser
     case runLimits, pamSessions, outputOnStdout
     case defaults
@@ -50,7 +50,7 @@ enum Setting: String, CaseIterable {
         case .maxRuns, .maxRunsPerUser: .number(1...10_000)
         case .runsKept, .maxRunsKept: .number(1...100_000)
         case .outputKept: .number(0...Limits.outputKept)
-        case .maxJobsPerUser: .number(0...1_000_000_000)
+        case .maxJobsPerUser, .maxTasksPerUser: .number(0...1_000_000_000)
         case .maxFiresPerSecondPerUser: .number(1...1_000_000)
         case .maxBytesPerUser: .number(1_048_576...1_125_899_906_842_624)
         case .maxConnections, .maxConnectionsPerUser: .number(1...100_000)

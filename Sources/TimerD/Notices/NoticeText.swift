@@ -50,6 +50,10 @@ struct NoticeText: Sendable {
         case .timedOut: "timed out"
         case .notStarted: "not started: \(document.error ?? "")"
         case .interrupted: "interrupted"
+        case .finished: "finished"
+        case .failed: "failed: \(document.error ?? "no reason was given")"
+        case .released: "given back"
+        case .lost: "lost: \(document.error ?? "")"
         case nil: nil
         }
     }

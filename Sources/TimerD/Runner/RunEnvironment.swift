@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
+
 /// What a run tells its command about itself; dates are RFC 3339 in UTC.
 struct RunEnvironment: Sendable {
     var job: String
@@ -17,7 +19,7 @@ struct RunEnvironment: Sendable {
     var socket: String
 
     /// Where commands are looked up unless the job says otherwise.
-    static let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    static let path = PlainPath.folders
 
     /// The complete environment of the run, with nothing of the daemon's; `jobEnvironment` wins.
     func variables(owner: Account, jobEnvironment: [String: String]) -> [String: String] {

@@ -82,7 +82,9 @@ extension Scheduler {
                 of: caller.uid,
                 unstarted: scheduler.unstarted([selection], caller)
             ) { [busy] writer in
-                try writer.change(selection, change, caller: caller, busy: busy)
+                let changed = try writer.change(selection, change, caller: caller, busy: busy)
+                if kill { try writer.revokeTasks(of: changed.jobs.map(\.id)) }
+                return changed
             } durable: { scheduler, changed in
                 // Here, before a later request can have them live again: the runs that follow that are not meant.
                 guard case .invalidate = change else { return }

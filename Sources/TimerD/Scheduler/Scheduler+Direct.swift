@@ -16,7 +16,7 @@ extension Scheduler {
     {
         let now = clock.now()
         guard !replace, let limit = terms.jobLimit(ofDirect: caller.uid),
-            jobs.allSatisfy({ $0.waits(beyondWindowAt: now) })
+            jobs.allSatisfy({ $0.isTaskAtOnce(at: now) || $0.waits(beyondWindowAt: now) })
         else {
             return try await detour(of: caller) {
                 try await self.addHere(jobs, replace: replace, caller: caller)
@@ -44,6 +44,49 @@ extension Scheduler {
         ) {
             try $0.invalidateIdle(jobs, caller: caller)
         }
+    }
+
+    /// Hands out tasks that are ready, where nobody waits for any; nil where somebody does.
+    nonisolated func reserveReady(_ order: ReserveOrder) async throws -> [QueuedTask]? {
+        guard !taskStanding.isAnybodyWaiting, terms.jobLimit(ofDirect: order.owner.uid) != nil
+        else { return nil }
+        let given = try await writeDirectly(isLong: false, of: order.owner.uid) {
+            try $0.reserve([order], sharing: 1)
+        }
+        let tasks = given.flatMap(\.tasks)
+        guard Task.isCancelled else { return tasks }
+        // Its client went away before it heard of them.
+        let unheard = tasks.compactMap(\.reference)
+        if !unheard.isEmpty { await takeBack(unheard) }
+        throw CancellationError()
+    }
+
+    /// Carries out what a worker says of several tasks, each by itself, in one write.
+    ///
+    /// - Throws: for a single one what keeps it from being done.
+    nonisolated func tell<Said: Sendable>(
+        _ said: [Said],
+        isList: Bool,
+        fire: @escaping @Sendable (Said) -> FireID,
+        caller: Caller,
+        _ body: @escaping @Sendable (inout JobTransaction, Said) throws -> TaskOutcome
+    ) async throws -> [TaskOutcome] {
+        let isLong = said.count > Self.longWrite
+        let tellAll: @Sendable (inout JobTransaction) throws -> [TaskOutcome] = { transaction in
+            try said.map { one in
+                do {
+                    return try body(&transaction, one)
+                } catch let error as ControlError where isList {
+                    return TaskOutcome(fire: fire(one), error: error)
+                }
+            }
+        }
+        guard terms.jobLimit(ofDirect: caller.uid) != nil else {
+            return try await detour(of: caller) {
+                try await self.tellHere(isLong: isLong, of: caller.uid, tellAll)
+            }
+        }
+        return try await writeDirectly(isLong: isLong, of: caller.uid, tellAll)
     }
 
     /// Carries out a change by way of the scheduler; no later one of the same user overtakes it.
@@ -96,10 +139,8 @@ extension Scheduler {
         // What many jobs tell is told by the scheduler, a slice at each pass of its loop: the records of all of it
         // would otherwise be one commit, for which others wait.
         guard outcome.outboxEvents.count <= 2 * SaidByStore.slice,
-            !outcome.isOverfull, outcome.zones == nil,
-            outcome.outboxEvents.allSatisfy({
-                [.jobAdded, .jobInvalidated].contains($0.event.type)
-            }),
+            !outcome.isOverfull, outcome.zones == nil, outcome.noticeDate == nil,
+            outcome.outboxEvents.allSatisfy({ $0.event.type.isForNoTimer }),
             terms.isNothingNew(outcome.jobs)
         else { return outcome }
         let before = sequencer.next
@@ -109,6 +150,7 @@ extension Scheduler {
             rest = rest.dropFirst(SaidByStore.slice)
         }
         extendNumbers()
+        if rest.isEmpty { publishTasks(of: outcome) }
         // The scheduler looks now and then whether there are too many events.
         if before >> 8 != sequencer.next >> 8 {
             loop.perform { self.assumeIsolated { $0.pruneIfManyEvents() } }
@@ -120,7 +162,33 @@ extension Scheduler {
     }
 }
 
+extension Scheduler {
+    /// Tells the scheduler of what a write has done to tasks, if that concerns it; nobody's answer waits for it.
+    private nonisolated func publishTasks(of outcome: StoreOutcome) {
+        taskStanding.countAtOnce(outcome.tasksAtOnce)
+        guard taskStanding.concerns(outcome.tasks) else { return }
+        loop.perform { self.assumeIsolated { $0.take(outcome.tasks) } }
+    }
+}
+
+extension Event.Kind {
+    /// Whether a write that tells it may pass the scheduler by: of its own jobs alone it tells a fire or an end so.
+    fileprivate var isForNoTimer: Bool {
+        switch self {
+        case .jobAdded, .jobInvalidated, .fireFired, .jobFinished, .runFinished: true
+        default: false
+        }
+    }
+}
+
 extension NewJob {
+    /// Whether it becomes a task with its add, and is over with that.
+    fileprivate func isTaskAtOnce(at moment: ClockReading) -> Bool {
+        guard isTaskOnceDue, definition.paused != true, let first = firstFireDate
+        else { return false }
+        return first <= moment.reading(of: clock)
+    }
+
     /// Whether nothing of the job is due before the end of a window that is loaded at `moment`, and its life
     /// is tied to nothing.
     fileprivate func waits(beyondWindowAt moment: ClockReading) -> Bool {

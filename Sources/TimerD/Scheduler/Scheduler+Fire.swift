@@ -71,6 +71,10 @@ extension Scheduler {
 
     private func fire(_ entry: ArmedJob) {
         guard let claim = entry.job.claim else { return }
+        if entry.job.policy.queue != nil {
+            counters.countFire(of: entry.job, claim, at: clock.now())
+            return replace(entry) { try $0.recordTask($1) }
+        }
         guard let command = entry.job.definition.command else { return beginEvent(entry, claim) }
         switch entry.stage {
         case .waiting: prepare(entry, isDue: true)
@@ -168,6 +172,8 @@ extension Scheduler {
             isRedelivery: isRedelivery,
             dateByHand: fired.date
         )
+        // The write that stored it has made a task of it, and tells it.
+        guard !fired.isTask else { return counters.countFire(of: job, claim, at: clock.now()) }
         guard let waitsFor = fired.waitsFor else {
             begin(job, claim, within: SharedCommit.delay) { begun in
                 { try $0.recordManual(begun) }

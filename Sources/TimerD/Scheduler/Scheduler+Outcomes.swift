@@ -93,6 +93,8 @@ extension Scheduler {
             pruneIfDue()
         }
         if let date = first.outcome.noticeDate { awaitNotices(at: date) }
+        taskStanding.countAtOnce(first.outcome.tasksAtOnce)
+        if !first.outcome.tasks.isNothing { take(first.outcome.tasks) }
         first.finish(self)
         return count
     }

@@ -28,6 +28,8 @@ extension Scheduler {
         let epoch = standing.latest ?? known.epoch
         return try await write { [epochBefore] writer in
             let recovered = try writer.recover(known, epochBefore: epochBefore)
+            // While no daemon ran, no worker could extend its lease.
+            try writer.tasks.renewLeases(at: writer.moment.elapsed)
             // Before any run is asked for: what it is asked for, it knows from here on.
             try DaemonState.write(runnerEpoch: epoch, to: writer.database)
             // In the same write, so that no fire of these jobs begins before it.
@@ -61,6 +63,7 @@ extension Scheduler {
         settleZones()
         loadWindow()
         if recovered.hasNotices { lookAtNotices() }
+        lookAtTasks()
     }
 
     /// Takes over the fires that the daemon before this one left running or waiting; they keep their jobs

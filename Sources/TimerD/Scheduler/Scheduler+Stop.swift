@@ -22,6 +22,7 @@ extension Scheduler {
         armed.removeAll()
         turnTimer?.invalidate()
         noticeWait.timer?.invalidate()
+        endTaskWaits()
         // Records that are under way may still make commands ready; `begun` puts those back.
         await flush()
         takeAll()

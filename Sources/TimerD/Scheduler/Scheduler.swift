@@ -82,6 +82,8 @@ actor Scheduler {
     /// The notices that are being handed over, and when to look for more.
     var noticeTurns = NoticeTurns()
     var noticeWait = NoticeWait()
+    nonisolated let taskStanding: TaskStanding
+    var taskWaits: TaskWaits
     /// Reads that wait for what has happened to be stored.
     var readings: [Int: Reading] = [:]
     var lastReading = 0
@@ -116,6 +118,8 @@ actor Scheduler {
         self.settings = settings
         self.log = log
         places = RunQueue(settings.places)
+        taskStanding = TaskStanding()
+        taskWaits = TaskWaits(taskStanding)
         let (now, window) = (clock.now().elapsed, Window(now: clock.now().elapsed))
         self.window = window
         terms = WriteTerms(window, settings, clock: clock, findZone: findZone)

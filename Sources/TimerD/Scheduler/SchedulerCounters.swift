@@ -19,9 +19,15 @@ struct SchedulerCounters: Sendable {
 
     /// Counts a fire that begins at `moment`.
     mutating func countFire(of job: StoredJob, _ claim: StoredJob.Claim, at moment: ClockReading) {
-        if job.definition.command == nil { fires.event += 1 } else { fires.command += 1 }
+        if job.definition.isEvent { fires.event += 1 } else { fires.command += 1 }
         guard claim.dateByHand == nil, let due = job.dueDate else { return }
         fires.lateness.observe(moment.reading(of: job.clock) - due)
+    }
+
+    /// Counts tasks that were due when their jobs were added: none was late.
+    mutating func countAtOnce(_ count: Int) {
+        fires.event += count
+        fires.lateness.observe(.zero, count: count)
     }
 
     mutating func countHandedOver() { notices.handedOver += 1 }
@@ -54,7 +60,9 @@ struct SchedulerCounters: Sendable {
             case .signalled, .outOfMemory: .signalled
             case .timedOut: .timedOut
             case .notStarted: .notStarted
-            case .interrupted: .interrupted
+            case .interrupted, .lost: .interrupted
+            case .finished: .success
+            case .failed, .released: .failure
             }
         runs[counted.rawValue, default: 0] += 1
     }
@@ -78,6 +86,7 @@ extension Scheduler {
     func measures() -> Measures {
         var counters = counters
         counters.noteWaited(turns.waited)
+        counters.countAtOnce(taskStanding.atOnce)
         return Measures(
             counters: counters,
             armed: armed.timers,

@@ -40,6 +40,7 @@ struct SchedulerSettings: Sendable {
     var outputOnStdout = false
     /// How many live jobs a user may have; root may have any number.
     var maxJobsPerUser = 10_000
+    var maxTasksPerUser = 100_000
     /// How many fires of one user begin in a second, in the long run.
     var maxFiresPerSecondPerUser = 1000
 

@@ -28,6 +28,9 @@ protocol TimerLoop: SerialExecutor {
     /// The same for notices that wait for their time.
     func armNotices(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
 
+    /// The same for a worker that waits no longer, or, where `waiter` is nil, for tasks whose time has come.
+    func armTasks(at date: Timestamp, waiter: Int?, for scheduler: Scheduler) -> any ArmedTimer
+
     /// The same for a read that waits no longer.
     func armReading(_ reading: Int, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
 }
@@ -79,6 +82,19 @@ extension RunLoopThread: TimerLoop {
     func armNotices(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
         let timer = WeakTimer(fireDate: date.date, target: scheduler) { scheduler, _ in
             scheduler.assumeIsolated { $0.lookAtNotices() }
+        }
+        add(timer)
+        return timer
+    }
+
+    func armTasks(at date: Timestamp, waiter: Int?, for scheduler: Scheduler) -> any ArmedTimer {
+        let timer = WeakTimer(fireDate: date.date, userInfo: waiter, target: scheduler) {
+            scheduler,
+            timer in
+            let waiter = timer.userInfo as? Int
+            scheduler.assumeIsolated { scheduler in
+                if let waiter { scheduler.taskWaitIsOver(waiter) } else { scheduler.lookAtTasks() }
+            }
         }
         add(timer)
         return timer

@@ -109,10 +109,11 @@ final class WriteTerms: Sendable {
     func isNothingNew(_ jobs: [StoredJob]) -> Bool {
         let now = clock.now()
         return state.withLock { state in
-            guard state.handovers == 0, let nextWaiting = state.nextWaiting else { return false }
+            guard state.handovers == 0 else { return false }
             return jobs.allSatisfy { job in
                 guard job.claim == nil else { return false }
                 guard job.state == .scheduled, let date = job.dueDate else { return true }
+                guard let nextWaiting = state.nextWaiting else { return false }
                 return now.elapsedDate(date, on: job.clock) >= nextWaiting
             }
         }
@@ -140,6 +141,8 @@ final class WriteTerms: Sendable {
             )
             transaction.horizons = terms.horizons
             transaction.maxBytes = terms.settings.retention.maxBytesPerUser
+            transaction.maxTasks = terms.settings.maxTasksPerUser
+            transaction.deadKept = terms.settings.retention.endedJobsMaxAge
             transaction.zones = terms.zones
             transaction.findZone = findZone
             transaction.unstarted = unstarted

@@ -116,7 +116,12 @@ extension Connection {
     private func load(of envelope: RequestEnvelope, _ lineBytes: Int) -> RequestLoad? {
         switch envelope.request {
         case .failure, .success(.subscribe): nil
-        case .success(let request): RequestLoad(of: request, lineBytes: lineBytes)
+        case .success(let request):
+            RequestLoad(
+                of: request,
+                lineBytes: lineBytes,
+                waiting: inProgress[.waiting, default: 0]
+            )
         }
     }
 }

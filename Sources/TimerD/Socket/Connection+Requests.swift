@@ -62,7 +62,9 @@ extension Connection {
         }
         if request.mayWait || request.isPreview {
             // Not on the loop: `finish` is called there later, after the task has been stored in `reads`.
-            reads[ticket] = Task(operation: body)
+            // A worker's answer is brief: one thread less to wake.
+            let executor = request.isBriefOnceMade ? environment.executor : nil
+            reads[ticket] = Task(executorPreference: executor, operation: body)
         } else {
             let isOnLoop = way == .brief || way == .alone && fewToEnd == 1
             let executor = isOnLoop ? environment.executor : nil

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
+import Schedules
 import TimerControl
 
 /// Runs a request's task on the event loop it came from, except for the parts that run on an actor.
@@ -27,12 +28,20 @@ extension Request {
         switch self {
         case .addJobs(let request): !request.isList
         case .killRun: true
+        case .reserveTasks(let request): !request.mayWaitForTask && (request.count ?? 1) == 1
+        case .extendTasks(let request): !request.isList
+        case .finishTasks(let request): !request.isList
+        case .failTasks(let request): !request.isList
+        case .releaseTasks(let request): !request.isList
+        case .setQueue: true
         case .setFireDate, .fireJob, .getJob, .getRun, .status: true
         case .applyJobs, .invalidateJobs, .pauseJobs, .resumeJobs, .restoreJobs, .skipJobs,
             .listJobs, .listRuns,
             .listNotices, .readOutput, .previewSchedule, .subscribe, .metrics, .backUp,
             .checkDatabase,
-            .putPart, .listUploads, .dropUpload, .beginMaintenance, .endMaintenance:
+            .putPart, .listUploads, .dropUpload, .beginMaintenance, .endMaintenance,
+            .listTasks, .retryTasks, .dropTasks, .kickTasks, .listQueues,
+            .jobCalendar, .jobDates, .runCalendar:
             false
         }
     }
@@ -50,6 +59,22 @@ extension Request {
     /// Whether the answer may have to wait for something to happen; the request is cancelled when the client
     /// is gone.
     var mayWait: Bool {
-        if case .readOutput(let request) = self { request.wait == true } else { false }
+        switch self {
+        case .readOutput(let request): request.wait == true
+        case .reserveTasks(let request): request.mayWaitForTask
+        default: false
+        }
     }
+}
+
+extension Request {
+    /// Whether the answer to one that may wait takes the loop no longer than a brief one.
+    var isBriefOnceMade: Bool {
+        if case .reserveTasks(let request) = self { request.count ?? 1 <= 16 } else { false }
+    }
+}
+
+extension ReserveTasks {
+    /// Whether it waits where there is no task.
+    var mayWaitForTask: Bool { waitSpan > .zero }
 }

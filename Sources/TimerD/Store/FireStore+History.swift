@@ -72,7 +72,7 @@ extension FireStore.SQL {
         """
     static let oldestOfJob = """
         SELECT id, fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0),
-            CASE WHEN \(RunRow.isOpen) THEN 'open'
+            CASE WHEN \(RunRow.isUnfinished) THEN 'open'
                 WHEN state = 'forgotten' THEN 'forgotten'
                 WHEN reason = 'manual' OR reason = 'withdrawn' THEN 'byHand'
                 WHEN state = 'skipped' AND reason <> 'skip' AND reason <> 'moved'

@@ -90,7 +90,7 @@ extension FireStore.SQL {
         SELECT id, job_id FROM fires INDEXED BY fires_open WHERE \(RunRow.isOpen) ORDER BY id
         """
     static let openOfJob = """
-        SELECT id FROM fires WHERE job_id = ?1 AND \(RunRow.isOpen) LIMIT 1
+        SELECT id FROM fires WHERE job_id = ?1 AND \(RunRow.isUnfinished) LIMIT 1
         """
     static let left = """
         SELECT job_id, wall_date_us, state, missed, fired_at_us, waits_for, waits_until_us, reason

@@ -99,6 +99,28 @@ struct FireStore {
         try database.prepare(SQL.markWaiting).run(fire, wait, until)
     }
 
+    /// Stores that the fire has become a task.
+    func markQueued(_ fire: FireID, at date: Timestamp) throws {
+        try database.prepare(SQL.markQueued).run(fire, date)
+    }
+
+    func markQueuedAgain(_ fire: FireID) throws {
+        try database.prepare(SQL.markTask).run(fire, FireState.queued)
+    }
+
+    func markReserved(_ fire: FireID) throws {
+        try database.prepare(SQL.markTask).run(fire, FireState.reserved)
+    }
+
+    func markDead(_ fire: FireID) throws {
+        try database.prepare(SQL.markTask).run(fire, FireState.dead)
+    }
+
+    /// The fire's date by the wall clock; nil if it has no row.
+    func wallDate(of fire: FireID) throws -> Timestamp? {
+        try database.prepare(SQL.wallDate).value(fire)
+    }
+
     func markDone(_ fire: FireID) throws { try database.prepare(SQL.markDone).run(fire) }
 
     func markSkipped(_ fire: FireID, _ reason: FireReason) throws {
@@ -173,6 +195,9 @@ struct FireStore {
         static let markWaiting = """
             UPDATE fires SET state = 'waiting', waits_for = ?2, waits_until_us = ?3 WHERE id = ?1
             """
+        static let markQueued = "UPDATE fires SET state = 'queued', fired_at_us = ?2 WHERE id = ?1"
+        static let markTask = "UPDATE fires SET state = ?2 WHERE id = ?1"
+        static let wallDate = "SELECT wall_date_us FROM fires WHERE id = ?1"
         static let markDone = "UPDATE fires SET state = 'done' WHERE id = ?1"
         static let markSkipped = """
             UPDATE fires SET state = 'skipped', reason = ?2 WHERE id = ?1

@@ -61,6 +61,10 @@ extension JobStore {
         if let name, old != name {
             try database.prepare(SQL.insertName).run(job.ownerID, name, job.id)
         }
+        // An old key is the job's no more, for it has another.
+        if let key = new.definition.key, key != job.definition.key {
+            try keep(key, of: job.id, owner: job.ownerID)
+        }
         try deleteTags(of: job)
         try insertTags(new.definition.tags, of: job.id, job.ownerID)
     }

@@ -98,7 +98,17 @@ struct JobStore {
         try database.prepare(SQL.firstEnd).value(date)
     }
 
+    /// The job that was added last with a key, while it is kept.
+    func id(ofKey key: String, owner: OwnerID) throws -> JobID? {
+        try database.prepare(SQL.idOfKey).value(owner, key)
+    }
+
     // MARK: - Writing
+
+    /// Notes the job that has a key from now on.
+    func keep(_ key: String, of job: JobID, owner: OwnerID) throws {
+        try database.prepare(SQL.keepKey).run(owner, key, job)
+    }
 
     /// Writes the job's state and dates; columns of it that could not be read stay as they are.
     ///
@@ -186,7 +196,7 @@ struct JobStore {
         static let standing =
             "SELECT claim_id, rows_since_trim, held IS NOT NULL FROM jobs WHERE id = ?1"
         private static let nothingOpen = """
-            NOT EXISTS (SELECT 1 FROM fires WHERE fires.job_id = jobs.id AND \(RunRow.isOpen))
+            NOT EXISTS (SELECT 1 FROM fires WHERE fires.job_id = jobs.id AND \(RunRow.isUnfinished))
             """
         /// Uses jobs_ended_by_owner.
         static let oldestEndedOfOwner = """
@@ -198,6 +208,11 @@ struct JobStore {
         static let oldestEnded = """
             SELECT \(JobRow.columns) FROM \(JobRow.source)
             WHERE jobs.ended_at_us < ?1 AND \(nothingOpen) ORDER BY jobs.ended_at_us LIMIT 1
+            """
+        static let idOfKey = "SELECT job_id FROM job_keys WHERE owner_id = ?1 AND key = ?2"
+        static let keepKey = """
+            INSERT INTO job_keys (owner_id, key, job_id) VALUES (?1, ?2, ?3)
+            ON CONFLICT (owner_id, key) DO UPDATE SET job_id = ?3
             """
         static let firstEnd = """
             SELECT ended_at_us FROM jobs WHERE ended_at_us >= ?1 ORDER BY ended_at_us LIMIT 1

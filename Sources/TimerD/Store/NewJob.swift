@@ -41,6 +41,11 @@ struct NewJob: Sendable {
         }
     }
 
+    /// Whether it becomes a task with the write that stores it, where it is due by then.
+    var isTaskOnceDue: Bool {
+        policy.queue != nil && definition.schedule.in != nil && !definition.isTied
+    }
+
     /// The first date of a job that is stored at `moment`: the clock may have been set back since the
     /// job was checked.
     func firstFireDate(at moment: ClockReading) -> Timestamp? {

@@ -17,6 +17,7 @@ struct Queries {
         owner: OwnerID?,
         limit: Int,
         isIdle: Bool = false,
+        isWithoutUserInfo: Bool = false,
         in room: PageRoom? = nil
     ) throws -> [StoredJob] {
         let hasLast = filter.last == true
@@ -25,13 +26,14 @@ struct Queries {
             return try JobRow.job(from: row)
         }
         let all = filter.all == true || filter.state != nil
-        let sql =
+        var sql =
             switch (filter.tag, owner) {
             case (nil, nil): isIdle && !all ? SQL.idleJobs : SQL.jobs
             case (nil, _): SQL.jobsOfOwner
             case (_, nil): SQL.jobsByTag
             default: SQL.jobsOfOwnerByTag
             }
+        if isWithoutUserInfo { sql = SQL.withoutUserInfo(sql) }
         let select = try database.prepare(sql)
         var after = JobID(rawValue: 0)
         if case .id(let id) = filter.cursor { after = id }
@@ -141,6 +143,9 @@ struct Queries {
                     OR jobs.held IS NOT NULL)
             ORDER BY jobs.id LIMIT ?6
             """
+        static func withoutUserInfo(_ sql: String) -> String {
+            sql.replacing(JobRow.columns, with: JobRow.columnsWithoutUserInfo)
+        }
         /// Uses jobs_idle.
         static let idleJobs = jobs.replacing(
             """

@@ -40,6 +40,12 @@ enum RunRow {
     /// table.
     static let isOpen = """
         (fires.state <> 'fired' AND fires.state <> 'done' AND fires.state <> 'skipped'
+            AND fires.state <> 'forgotten' AND fires.state <> 'queued' AND fires.state <> 'reserved'
+            AND fires.state <> 'dead')
+        """
+    /// The same, tasks among them.
+    static let isUnfinished = """
+        (fires.state <> 'fired' AND fires.state <> 'done' AND fires.state <> 'skipped'
             AND fires.state <> 'forgotten')
         """
     static let source = "fires LEFT JOIN runs ON runs.fire_id = fires.id"

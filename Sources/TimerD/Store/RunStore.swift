@@ -17,6 +17,14 @@ struct RunStore {
         return RunID(rawValue: database.lastInsertRowID)
     }
 
+    /// Stores that an attempt at a task has begun.
+    func insertStarted(of job: JobID, _ fire: FireID, attempt: Int, at date: Timestamp) throws
+        -> RunID
+    {
+        try database.prepare(SQL.insertStarted).run(job, fire, attempt, date)
+        return RunID(rawValue: database.lastInsertRowID)
+    }
+
     func markStarted(_ run: RunID, pid: Int32, at date: Timestamp) throws {
         try database.prepare(SQL.markStarted).run(run, pid, date)
     }
@@ -154,6 +162,10 @@ struct RunStore {
             INSERT INTO runs (id, job_id, fire_id, attempt, handler)
             VALUES (\(DaemonState.SQL.next("runs")), ?1, ?2, ?3, ?4)
             """
+        static let insertStarted = """
+            INSERT INTO runs (id, job_id, fire_id, attempt, started_at_us)
+            VALUES (\(DaemonState.SQL.next("runs")), ?1, ?2, ?3, ?4)
+            """
         static let markStarted = """
             UPDATE runs SET pid = ?2, started_at_us = ?3 WHERE id = ?1
             """
@@ -230,6 +242,10 @@ extension RunOutcome {
         case .timedOut: (.timedOut, nil, nil)
         case .notStarted(let text): (.notStarted, nil, text)
         case .interrupted: (.interrupted, nil, nil)
+        case .finished: (.finished, nil, nil)
+        case .failed(let text): (.failed, nil, text)
+        case .released: (.released, nil, nil)
+        case .lost(let text): (.lost, nil, text)
         }
     }
 }

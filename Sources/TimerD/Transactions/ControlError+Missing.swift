@@ -30,7 +30,7 @@ extension ControlError {
     static func noKeptJob(named name: String) -> Self {
         Self(
             .notFound,
-            "there is no job named '\(name)', live or ended; 'timerctl list --all' shows them"
+            "you have no job named '\(name)', live or ended; 'timerctl list --all' shows them"
         )
     }
 
@@ -52,6 +52,6 @@ extension ControlError {
     }
 
     static func noJob(named name: String) -> Self {
-        Self(.notFound, "there is no live job named '\(name)'; 'timerctl list' shows them")
+        Self(.notFound, "you have no live job named '\(name)'; 'timerctl list' shows them")
     }
 }

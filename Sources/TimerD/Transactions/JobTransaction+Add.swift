@@ -18,6 +18,7 @@ extension JobTransaction {
         if let limit { try requireRoom(for: jobs, of: owner, replace: replace, limit: limit) }
         let ownerID: OwnerID
         (ownerID, isInMaintenance) = try owners.standing(of: owner)
+        try requireQueues(for: jobs, of: ownerID)
         countLive(jobs.count, of: ownerID)
         outcome.jobs.reserveCapacity(outcome.jobs.count + jobs.count)
         let isFew = jobs.count <= ClaimDepth.addedAtOnce
@@ -56,6 +57,10 @@ extension JobTransaction {
         replace: Bool,
         depth: Int
     ) throws -> StoredJob {
+        if let key = new.definition.key, let kept = try keptJob(of: key, owner) {
+            countLive(-1, of: owner)
+            return kept
+        }
         if let name = new.definition.name, let holder = try jobs.id(named: name, owner: owner) {
             guard replace, var old = try job(holder) else {
                 throw ControlError(
@@ -109,6 +114,7 @@ extension JobTransaction {
         try jobs.insertDefinition(new, of: id, owner: owner, at: moment.wall)
         count(leaving: nil, entering: state)
         countBytes(of: new, owner: owner)
+        if let key = new.definition.key { try jobs.keep(key, of: id, owner: owner) }
         var job = StoredJob(
             id: id,
             owner: new.owner,
@@ -131,6 +137,12 @@ extension JobTransaction {
         if isInMaintenance, !isPaused { try enterMaintenance(&job) }
         let date = job.wallFireDate(at: moment)
         try enqueue(.jobAdded, job) { $0.fireDate = date }
+        // An older date is for the misfire policy, and the end of a job that is tied to something for the scheduler.
+        if new.isTaskOnceDue, state == .scheduled, let due = job.dueDate,
+            due <= moment.reading(of: job.clock)
+        {
+            return try resolveAndBeginTask(job)
+        }
         guard state == .scheduled, let due = job.dueDate,
             due < moment.date(ofElapsed: horizons[job.ownerID], on: job.clock)
         else {

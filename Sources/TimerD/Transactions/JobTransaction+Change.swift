@@ -35,6 +35,8 @@ extension JobTransaction {
         busy: Set<JobID> = []
     ) throws -> ChangedJobs {
         let first = outcome.jobs.count
+        var busy = busy
+        if case .invalidate = change { busy.formUnion(try finishedWithTasks(selection, caller)) }
         let ids =
             try idsInMaintenance(selection, change, caller: caller)
             ?? resolve(selection, caller: caller, busy: busy)
@@ -127,6 +129,17 @@ extension JobTransaction {
                 throw ControlError.noJob(named: name)
             }
             return id
+        }
+    }
+
+    /// Jobs that have finished and of which a task is not over: by name the newest that had it.
+    private func finishedWithTasks(_ selection: JobSelection, _ caller: Caller) throws -> [JobID] {
+        let own = try owners.id(of: caller.owner)
+        switch selection {
+        case .ids, .owner: return []
+        case .tag(let tag): return try tasks.finishedJobs(tagged: tag, owner: own)
+        case .name(let name):
+            return [try tasks.finishedJob(named: name, owner: own)].compactMap(\.self)
         }
     }
 

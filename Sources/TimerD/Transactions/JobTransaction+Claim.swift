@@ -25,13 +25,25 @@ extension JobTransaction {
         return job
     }
 
-    private mutating func resolve(_ job: inout StoredJob) throws {
+    /// The same for a job that is added and whose date has come, where its fire is a task: with the job it is ready, without
+    /// a timer.
+    mutating func resolveAndBeginTask(_ new: StoredJob) throws -> StoredJob {
+        var job = new
+        // Also where a late loop has not moved the window on to now.
+        if goneZone(of: job) == nil { try resolve(&job, isDueAnyway: true) }
+        guard job.claim?.isPast == true else { return try resolveAndPut(job) }
+        outcome.tasksAtOnce += 1
+        try recordTask(job)
+        return outcome.jobs.last ?? job
+    }
+
+    private mutating func resolve(_ job: inout StoredJob, isDueAnyway: Bool = false) throws {
         let reason = missedFor
         defer { missedFor = reason }
         if try followRules(&job) { missedFor = reason ?? .zoneChanged }
         while job.state == .scheduled, !job.isHeld, job.claim == nil, let date = job.fireDate,
             let due = job.dueDate,
-            due < moment.date(ofElapsed: horizons[job.ownerID], on: job.clock)
+            isDueAnyway || due < moment.date(ofElapsed: horizons[job.ownerID], on: job.clock)
         {
             let now = moment.reading(of: job.clock)
             guard due <= now else {

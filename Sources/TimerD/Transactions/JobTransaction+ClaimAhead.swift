@@ -44,7 +44,7 @@ extension JobTransaction {
     /// Claims further dates of the job behind those that are claimed, up to the horizon.
     mutating func claimAhead(of job: inout StoredJob, depth: Int, most: Int) throws {
         guard job.state == .scheduled, !job.isHeld, job.movedFrom == nil, job.claim != nil,
-            job.definition.command == nil, var ahead = job.ahead
+            job.definition.isEvent, var ahead = job.ahead
         else { return }
         let (dates, now) = (job.dates, moment.reading(of: job.clock))
         let end = moment.date(ofElapsed: horizons[job.ownerID], on: job.clock)
@@ -79,7 +79,7 @@ extension JobTransaction {
 
     /// The claims after the job's next date.
     func claimsAhead(of job: StoredJob) throws -> [ClaimAhead] {
-        guard job.definition.command == nil, let date = job.fireDate else { return [] }
+        guard job.definition.isEvent, let date = job.fireDate else { return [] }
         return try fires.claims(of: job.id, after: date)
     }
 

@@ -27,7 +27,7 @@ extension StoredJob {
     /// Why the fire of its claim ends it, where nothing else follows from that; nil as well where only the store
     /// can say.
     func endWithItsFire(at moment: ClockReading) -> EndReason? {
-        guard isOneShot, definition.command == nil, !definition.isTied, movedFrom == nil,
+        guard isOneShot, definition.isEvent, !definition.isTied, movedFrom == nil,
             ahead?.isEmpty == true, unread == nil, let date = fireDate,
             case .ended(let reason) = next(after: date, fires: fires + 1, at: moment)
         else { return nil }
@@ -63,7 +63,7 @@ extension JobTransaction {
     }
 
     /// Moves the job on from its date, which has become a fire.
-    private mutating func moveOn(_ job: StoredJob, _ going: GoingOn) throws {
+    mutating func moveOn(_ job: StoredJob, _ going: GoingOn) throws {
         var job = job
         let date = job.fireDate ?? moment.reading(of: job.clock)
         job.claim = nil
@@ -130,6 +130,8 @@ extension JobTransaction {
             try fires.markWaiting(fire, for: wait, until: nil)
             waitsFor = wait
         }
+        let isTask = job.policy.queue != nil
+        if isTask { try beginByHand(fire, of: job, date: moment.wallDate(now, on: job.clock)) }
         job.fires += 1
         if job.isOneShot {
             try releaseClaim(of: &job)
@@ -142,7 +144,7 @@ extension JobTransaction {
         }
         try put(job)
         let date = moment.wallDate(now, on: job.clock)
-        return FireByHand(job: job, fire: fire, date: date, waitsFor: waitsFor)
+        return FireByHand(job: job, fire: fire, date: date, waitsFor: waitsFor, isTask: isTask)
     }
 
     /// Inserts a fire of now, or of the next microsecond that the job has no fire of, on the job's clock.
@@ -190,4 +192,6 @@ struct FireByHand: Sendable {
     var date: Timestamp
     /// What its command waits for; nil for a job without one.
     var waitsFor: Run.Wait?
+    /// Whether it is a worker's, and told by the write that stored it.
+    var isTask = false
 }

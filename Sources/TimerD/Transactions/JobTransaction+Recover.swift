@@ -190,7 +190,7 @@ extension JobTransaction {
     /// still to come.
     func markClaimsMaybeTold() throws {
         for (fire, owner) in try fires.open() {
-            guard let job = try job(owner), job.unread == nil, job.definition.command == nil,
+            guard let job = try job(owner), job.unread == nil, job.definition.isEvent,
                 job.claim?.fire == fire
             else { continue }
             try fires.markMaybeTold(fire, at: moment.wall)

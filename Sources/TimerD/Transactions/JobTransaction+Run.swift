@@ -48,8 +48,7 @@ extension JobTransaction {
         _ ended: EndedRun,
         next: RetryDecision = .done
     ) throws {
-        let hasFailed = job.policy.run.isFailure(ended.outcome)
-        try runs.markFinished(run, ended, failureOf: hasFailed ? job.ownerID : nil)
+        try markEnded(run, of: job, ended)
         // A job that was invalidated meanwhile begins nothing more.
         let next = try jobs.isInvalidated(job.id) ? .done : next
         switch next {
@@ -60,6 +59,28 @@ extension JobTransaction {
         }
         if case .retry = next {} else { try noteEnd(run, of: job, ended) }
         if try runs.insertOutput(ended, of: run, owner: job.ownerID) { try checkQuota(of: job) }
+        try tellEnd(of: run, of: job, ended)
+    }
+
+    /// Records how an attempt at a task has ended, whose fire goes its own way; `isLast`: none follows it by itself.
+    mutating func recordEnd(
+        of run: RunID,
+        ofTask job: StoredJob,
+        _ ended: EndedRun,
+        isLast: Bool
+    ) throws {
+        try markEnded(run, of: job, ended)
+        if isLast { try noteEnd(run, of: job, ended) }
+        outcome.tasks.over.append(run)
+        try tellEnd(of: run, of: job, ended)
+    }
+
+    private func markEnded(_ run: RunID, of job: StoredJob, _ ended: EndedRun) throws {
+        let hasFailed = job.policy.run.isFailure(ended.outcome)
+        try runs.markFinished(run, ended, failureOf: hasFailed ? job.ownerID : nil)
+    }
+
+    private mutating func tellEnd(of run: RunID, of job: StoredJob, _ ended: EndedRun) throws {
         if let runsKept { try runs.trim(job.id, keeping: runsKept.rows(of: job.policy)) }
         let (outcome, code, error) = ended.outcome.columns
         try enqueue(.runFinished, job, fire: ended.fire, run: run) {

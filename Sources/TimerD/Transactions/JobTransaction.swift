@@ -18,6 +18,9 @@ struct JobTransaction {
     var maxBytes: Int64?
     /// Fires in state `running` whose command has not been started: the rows cannot tell, the scheduler can.
     var unstarted: Set<FireID> = []
+    /// How many tasks of one user may wait; and how long dead ones are kept.
+    var maxTasks = Int.max
+    var deadKept = TimeSpan.seconds(30 * 86_400)
     /// Why passed dates have not fired, if one reason holds for all dates that this write decides.
     var missedFor: FireReason?
     /// How the rules of zones have changed, as far as is known.
@@ -150,7 +153,10 @@ struct JobTransaction {
         try endHold(&job)
         try deleteClaim(of: &job)
         job.state = state
-        if state == .invalidated { try dropFires(of: &job) }
+        if state == .invalidated {
+            try dropFires(of: &job)
+            try dropTasks(of: job)
+        }
         job.fireDate = nil
         job.movedFrom = nil
         job.endedAt = moment.wall
@@ -170,6 +176,7 @@ struct JobTransaction {
     mutating func endFinished(_ job: inout StoredJob) throws {
         job.state = .invalidated
         try dropFires(of: &job)
+        try dropTasks(of: job)
         job.endedAt = moment.wall
         job.endReason = .invalidated
         try enqueue(.jobInvalidated, job, StoredJob.EndReason.invalidated.rawValue)
@@ -213,12 +220,15 @@ struct StoreOutcome: Sendable {
     var isEndTold = false
     /// When the first notice may be handed over that it has stored, in elapsed time; nil for none.
     var noticeDate: Timestamp?
+    var tasks = TaskOutcomes()
+    /// How many tasks were due when their jobs were added.
+    var tasksAtOnce = 0
 
     /// Whether the scheduler need not hear of it.
     ///
     /// Of an outcome without jobs it does: each has it look at the window.
     var isNothing: Bool {
         isEndTold && jobs.isEmpty && outboxEvents.isEmpty && !isOverfull && zones == nil
-            && noticeDate == nil
+            && noticeDate == nil && tasks.isNothing
     }
 }

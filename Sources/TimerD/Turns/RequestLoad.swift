@@ -20,13 +20,15 @@ struct RequestLoad: Hashable, Sendable {
         case check
         /// Lines of which a long part has come.
         case input
+        /// A few workers of a connection that wait for tasks: nothing but memory for themselves, until they are answered.
+        case waiting
         /// Changes of many jobs, all or nothing, and the lines that hold them: one at a time over all users.
         case bulk
 
         /// How many places there are.
         var places: Int {
             switch self {
-            case .light, .input: .max / 2
+            case .light, .input, .waiting: .max / 2
             case .write: 512
             case .lookup: 64
             case .events: 2
@@ -37,7 +39,7 @@ struct RequestLoad: Hashable, Sendable {
         /// How many more places root and the daemon's user have.
         var reserve: Int {
             switch self {
-            case .light, .input: 0
+            case .light, .input, .waiting: 0
             case .write: 64
             case .lookup: 8
             case .page, .events, .check, .bulk: 1
@@ -48,7 +50,7 @@ struct RequestLoad: Hashable, Sendable {
         var isRequest: Bool {
             switch self {
             case .light, .write, .lookup, .page, .bulk: true
-            case .events, .check, .input: false
+            case .events, .check, .input, .waiting: false
             }
         }
     }
@@ -88,8 +90,13 @@ struct RequestLoad: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// `lineBytes`: the bytes of its line, or its share of a batch's line.
-    init(of request: Request, lineBytes: Int) {
+    /// How many workers of a connection wait without a count among its user's requests; more of them count.
+    static let waitingAtOnce = 4
+
+    /// What a request takes.
+    ///
+    /// `waiting`: how many of its connection's workers wait already. `lineBytes`: the bytes of its line, or its share of a batch's line.
+    init(of request: Request, lineBytes: Int, waiting: Int = 0) {
         switch request {
         case .addJobs(let request):
             self.init(changing: request.definitions.count, telling: lineBytes)
@@ -119,6 +126,36 @@ struct RequestLoad: Hashable, Sendable {
             self.init(kind: request.wait == true ? .light : .lookup, bytes: 184_320)
         case .previewSchedule: self.init(kind: .check, bytes: 32 * Self.row)
         case .status, .metrics: self.init(kind: .lookup, bytes: 8 * Self.row)
+        // What it is answered with counts as what its connection holds.
+        case .reserveTasks(let request)
+        where request.mayWaitForTask && waiting < Self.waitingAtOnce:
+            self.init(kind: .waiting)
+        case .reserveTasks(let request):
+            let count = request.count ?? 1
+            self.init(
+                kind: request.mayWaitForTask ? .light : .write,
+                units: 1 + count / 32,
+                bytes: min(count * Self.row, 1 << 18)
+            )
+        case .extendTasks(let request):
+            self.init(changing: request.tasks.count, telling: lineBytes)
+        case .finishTasks(let request):
+            self.init(changing: request.tasks.count, telling: lineBytes)
+        case .failTasks(let request):
+            self.init(changing: request.tasks.count, telling: lineBytes)
+        case .releaseTasks(let request):
+            self.init(changing: request.tasks.count, telling: lineBytes)
+        case .retryTasks(.fires(let fires)), .dropTasks(.fires(let fires)):
+            self.init(changing: fires.count, telling: Self.row)
+        case .retryTasks(.queue(_, let count)), .dropTasks(.queue(_, _, let count)):
+            self.init(changing: count ?? 1000, telling: Self.row)
+        case .kickTasks(let request): self.init(changing: request.count ?? 1000, telling: Self.row)
+        case .listTasks: self.init(kind: .page, bytes: PageRoom.limit)
+        case .listQueues: self.init(kind: .page, bytes: PageRoom.limit)
+        case .jobCalendar, .runCalendar:
+            self.init(kind: .page, bytes: 128 * ReadCalendar.mostBuckets)
+        case .jobDates: self.init(kind: .page, bytes: PageRoom.limit)
+        case .setQueue: self.init(kind: .write, bytes: Self.row)
         case .subscribe, .backUp, .checkDatabase: self.init(kind: .light, bytes: Self.row)
         }
     }
@@ -168,11 +205,14 @@ extension Request {
     var isRead: Bool {
         switch self {
         case .getJob, .listJobs, .listRuns, .getRun, .readOutput, .previewSchedule, .status,
-            .metrics, .listUploads, .listNotices:
+            .metrics, .listUploads, .listNotices, .listTasks, .listQueues, .jobCalendar,
+            .runCalendar, .jobDates:
             true
         case .addJobs, .applyJobs, .invalidateJobs, .setFireDate, .fireJob, .pauseJobs, .resumeJobs,
             .restoreJobs, .skipJobs, .killRun, .subscribe, .backUp, .checkDatabase,
-            .putPart, .dropUpload, .beginMaintenance, .endMaintenance:
+            .putPart, .dropUpload, .beginMaintenance, .endMaintenance,
+            .reserveTasks, .extendTasks, .finishTasks, .failTasks, .releaseTasks, .retryTasks,
+            .dropTasks, .kickTasks, .setQueue:
             false
         }
     }

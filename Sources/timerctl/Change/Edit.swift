@@ -34,7 +34,7 @@ struct Edit: AsyncParsableCommand {
         let daemon = try await Daemon.connect(common)
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
         let edited = try EditedJob(job, now: .now, zone: .local)
-        let editor = try Editor(named: "\(job.id)")
+        var editor = try Editor(named: "\(job.id)")
         var text = edited.text
         var complaints: [EditedJob.Complaint] = []
         while true {

@@ -9,6 +9,10 @@ import Glibc
 struct Editor {
     let path: String
     private let command: String
+    private var openings = 0
+
+    /// How often a program that nobody sits before may be asked: it may make another mistake each time.
+    private static let mostOpenings = 5
 
     /// - Throws: 74 where no file can be made.
     init(
@@ -44,11 +48,20 @@ struct Editor {
 
     /// The text as the user leaves it.
     ///
-    /// - Throws: 74 where the editor ends with another status than 0, or the file cannot be read or written.
-    func edit(_ text: String) throws(Failure) -> String {
+    /// - Throws: 74 where the editor ends with another status than 0, or the file cannot be read or written; 65
+    ///     where it was asked again and again, and standard input is no terminal.
+    mutating func edit(_ text: String) throws(Failure) -> String {
         guard let file = fopen(path, "we") else { throw failure("cannot be written") }
         let isWritten = fputs(text, file) >= 0
         guard fclose(file) == 0, isWritten else { throw failure("cannot be written") }
+        guard openings < Self.mostOpenings || isatty(STDIN_FILENO) == 1 else {
+            throw Failure(
+                .badData,
+                "the editor '\(command)' was asked \(openings) times, and the text still has mistakes; nothing was "
+                    + "changed, and the text is kept in \(path), below its mistakes"
+            )
+        }
+        openings += 1
         // The shell, because the variable may hold options; it waits, and leaves Ctrl-C to the editor.
         let status = system("\(command) \(ShellWords.joined([path]))")
         guard status == 0 else {

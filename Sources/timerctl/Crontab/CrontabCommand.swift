@@ -140,7 +140,7 @@ struct CrontabCommand: AsyncParsableCommand {
         _ owner: LocalUser,
         _ daemon: Daemon
     ) async throws {
-        let editor = try Editor(named: "crontab", suffix: "")
+        var editor = try Editor(named: "crontab", suffix: "")
         var shown = page
         while true {
             let new = Self.withoutComplaints(try editor.edit(shown))

@@ -101,6 +101,26 @@ enum Diagnosis {
         )
     }
 
+    /// The handlers that the daemon runs for jobs without one; nil if it has none.
+    static func defaults(_ handlers: [HandlerProgram]) -> Finding? {
+        guard !handlers.isEmpty else { return nil }
+        let faulty = handlers.compactMap { handler in
+            handler.fault.map { "\(handler.option) '\(handler.program)' cannot be run: \($0)" }
+        }
+        guard !faulty.isEmpty else {
+            return .ok(
+                "defaults",
+                handlers.map { "\($0.option) runs '\($0.program)'" }.joined(separator: ", ")
+            )
+        }
+        return .warning(
+            "defaults",
+            faulty.joined(separator: "; "),
+            "mend 'defaults' in the daemon's configuration, or the program; until then no job that relies on it "
+                + "is heard of"
+        )
+    }
+
     /// What becomes of the limits of runs.
     static func groups(_ groups: StatusReply.ControlGroups) -> Finding {
         guard groups.lack != nil else { return .ok("limits", groups.sentence) }

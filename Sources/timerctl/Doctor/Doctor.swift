@@ -65,6 +65,7 @@ struct Doctor: AsyncParsableCommand {
             + [
                 status.runner.map { Diagnosis.runner($0, of: status.version) },
                 status.controlGroups.map(Diagnosis.groups),
+                status.defaults.flatMap { Diagnosis.defaults(HandlerProgram.read($0)) },
             ].compactMap(\.self) + [
                 Diagnosis.writing(status),
                 Diagnosis.database(status.database, problems: try await problems(daemon)),

@@ -45,7 +45,11 @@ struct ServiceUnit {
         definition.env = variables.isEmpty ? nil : variables
         definition.envFile = try environmentFiles()
         try readCredentials(&definition)
-        definition.command = try command(variables.merging(variablesOfFiles()) { $1 })
+        // What systemd tells each service of its user.
+        let user = ["HOME": owner.home, "USER": owner.name, "LOGNAME": owner.name]
+        definition.command = try command(
+            user.merging(variables) { $1 }.merging(variablesOfFiles()) { $1 }
+        )
         definition.cwd = try folder()
         definition.umask = value("UMask")
         if let nice = value("Nice") {
@@ -79,9 +83,11 @@ struct ServiceUnit {
 
     // MARK: - The command
 
-    private func command(_ variables: [String: String]) throws(Mistake) -> [String] {
+    private static let commandNames = ["ExecStartPre", "ExecStart", "ExecStartPost"]
+
+    private mutating func command(_ variables: [String: String]) throws(Mistake) -> [String] {
         var commands: [UnitCommand] = []
-        for name in ["ExecStartPre", "ExecStart", "ExecStartPost"] {
+        for name in Self.commandNames {
             for text in unit.values(name, in: "Service") {
                 let command = try UnitCommand(
                     parsing: text,
@@ -90,6 +96,20 @@ struct ServiceUnit {
                 )
                 if command.hasMoreRights, owner.uid != 0 {
                     throw Mistake(reason: "'\(text)' asks for root's rights; give --start-unit")
+                }
+                guard !command.unset.contains("CREDENTIALS_DIRECTORY") else {
+                    throw Mistake(
+                        reason:
+                            "'\(text)' takes $CREDENTIALS_DIRECTORY, which is known in a run alone: have a "
+                            + "script take it, or give --start-unit"
+                    )
+                }
+                if !command.unset.isEmpty {
+                    let names = command.unset.sorted().map { "$\($0)" }.joined(separator: ", ")
+                    notes.append(
+                        "\(name)=\(text): neither Environment= nor a file that is there now sets \(names), so it "
+                            + "is empty in the job"
+                    )
                 }
                 commands.append(command)
             }
@@ -185,7 +205,7 @@ struct ServiceUnit {
             do throws(Failure) {
                 let file = String(decoding: try readFile(path), as: UTF8.self)
                 for (name, value) in try Self.assignments(in: file) { variables[name] = value }
-                if value("ExecStart")?.contains("$") == true {
+                if takesVariables {
                     notes.append(
                         "EnvironmentFile=\(path): what ExecStart takes from it was read now; a later "
                             + "change of that needs a new import"
@@ -196,6 +216,12 @@ struct ServiceUnit {
             }
         }
         return variables
+    }
+
+    private var takesVariables: Bool {
+        Self.commandNames.contains { name in
+            unit.values(name, in: "Service").contains { text in text.contains("$") }
+        }
     }
 
     private static func assignments(in file: String) throws(Failure) -> [(String, String)] {

@@ -11,6 +11,8 @@ struct UnitCommand: Hashable {
     var hasMoreRights = false
     /// "@": the second word is the program's argv[0].
     var hasOwnName = false
+    /// The variables that it takes and nobody sets: each is empty.
+    private(set) var unset: Set<String> = []
 
     struct Mistake: Error { var reason: String }
 
@@ -37,7 +39,7 @@ struct UnitCommand: Hashable {
         }
         for word in try Self.split(rest) {
             let word = try specifiers.expanded(word)
-            words += expands ? Self.substituted(word, variables) : [word]
+            words += expands ? substituted(word, variables) : [word]
         }
         guard words.count > (hasOwnName ? 1 : 0), !words[0].isEmpty else {
             throw Mistake(reason: "no program in '\(text)'")
@@ -85,11 +87,15 @@ struct UnitCommand: Hashable {
     }
 
     /// "$NAME" as a word of its own becomes its words, "${NAME}" anywhere its text, "$$" a "$".
-    private static func substituted(_ word: String, _ variables: [String: String]) -> [String] {
+    private mutating func substituted(_ word: String, _ variables: [String: String]) -> [String] {
+        func value(of name: String) -> String {
+            if variables[name] == nil { unset.insert(name) }
+            return variables[name] ?? ""
+        }
         if word.hasPrefix("$"), !word.hasPrefix("$$"), !word.hasPrefix("${") {
             let name = word.dropFirst()
             if !name.isEmpty, name.allSatisfy({ $0.isLetter || $0.isNumber || $0 == "_" }) {
-                return (variables[String(name)] ?? "").split(separator: " ").map(String.init)
+                return value(of: String(name)).split(separator: " ").map(String.init)
             }
         }
         var result = ""
@@ -99,7 +105,7 @@ struct UnitCommand: Hashable {
                 rest.removeFirst()
                 result.append("$")
             } else if character == "$", rest.first == "{", let end = rest.firstIndex(of: "}") {
-                result += variables[String(rest[..<end].dropFirst())] ?? ""
+                result += value(of: String(rest[..<end].dropFirst()))
                 rest = rest[end...].dropFirst()
             } else {
                 result.append(character)

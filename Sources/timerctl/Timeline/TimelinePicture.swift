@@ -110,7 +110,8 @@ struct TimelinePicture {
         // The fire is kept longer than the record of its run's end.
         case .done where run.outcome == nil: mark(run.firedAt ?? run.fireDate, .forgotten)
         case .fired: mark(run.firedAt ?? run.fireDate, .ran)
-        case .waiting: mark(run.firedAt ?? run.fireDate, .waiting)
+        case .dead: mark(run.firedAt ?? run.fireDate, .failed)
+        case .waiting, .queued: mark(run.firedAt ?? run.fireDate, .waiting)
         case .skipped:
             mark(run.fireDate, .skipped)
             guard let last = run.through else { return }
@@ -120,7 +121,7 @@ struct TimelinePicture {
             for column in axis.pastColumn(range.lowerBound)...axis.pastColumn(range.upperBound) {
                 past[column] = max(past[column], .skipped)
             }
-        case .running, .done:
+        case .running, .reserved, .done:
             let end = run.endedAt ?? dates.now
             guard end >= axis.start else { return }
             // The recorded start of a short run may lie after its end.

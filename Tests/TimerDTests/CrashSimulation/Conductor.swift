@@ -228,6 +228,14 @@ final class TimerLane: Conductor.Lane, TimerLoop, @unchecked Sendable {
         add(date) { scheduler.assumeIsolated { $0.takeTurns() } }
     }
 
+    func armTasks(at date: Timestamp, waiter: Int?, for scheduler: Scheduler) -> any ArmedTimer {
+        add(date) {
+            scheduler.assumeIsolated { scheduler in
+                if let waiter { scheduler.taskWaitIsOver(waiter) } else { scheduler.lookAtTasks() }
+            }
+        }
+    }
+
     func armReading(_ reading: Int, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
     {
         add(date) { scheduler.assumeIsolated { $0.goOnReading(reading) } }

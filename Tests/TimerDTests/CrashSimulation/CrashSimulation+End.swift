@@ -123,7 +123,7 @@ extension CrashSimulation {
                     at: moment,
                     ahead: max(mostAhead, mostShift - moment.wallOffset),
                     forgotten: prunes
-                        ? forgotten(id, rows, at: moment.reading(of: stored.clock)) : []
+                        ? forgotten(stored, rows, at: moment.reading(of: stored.clock)) : []
                 )
                 check(.everyDate, ledger.problems.isEmpty, ledger.problems.joined(separator: "\n"))
                 tally.checks[.everyDate, default: 0] += ledger.dateCount
@@ -143,12 +143,15 @@ extension CrashSimulation {
 
     /// The dates of which nothing may be kept: those before the oldest row, those of ranges among the
     /// rest, and those that were told to be left out.
-    private func forgotten(_ id: JobID, _ rows: [Ledger.Row], at now: Timestamp)
+    ///
+    /// Of a job that has ended no range is kept, and a row that was open as the others were removed stays before them.
+    private func forgotten(_ job: StoredJob, _ rows: [Ledger.Row], at now: Timestamp)
         -> [ClosedRange<Timestamp>]
     {
-        let oldest = rows.first { $0.state != .claimed }?.first ?? now
-        let ranges = inspect { try Ledger.forgottenRanges(of: id, in: $0) } ?? []
-        return ranges + (toldSkips[id] ?? []) + [.distantPast...oldest]
+        let closed = rows.filter { $0.state != .claimed }
+        let kept = job.state.isLive ? closed : closed.suffix(SimulatedLife.keepingLittle.runs)
+        let ranges = inspect { try Ledger.forgottenRanges(of: job.id, in: $0) } ?? []
+        return ranges + (toldSkips[job.id] ?? []) + [.distantPast...(kept.first?.first ?? now)]
     }
 
     private func problem(ofOneShot job: StoredJob, _ rows: [Ledger.Row]) -> String? {

@@ -185,7 +185,7 @@ extension CrashSimulation.TrueEnd {
         case .outOfMemory: ["signalled", "9"]
         case .timedOut: ["timedOut"]
         case .notStarted: ["notStarted"]
-        case .interrupted, nil: []
+        case .interrupted, .finished, .failed, .released, .lost, nil: []
         }
     }
 }

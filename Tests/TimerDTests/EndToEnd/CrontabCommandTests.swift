@@ -65,6 +65,10 @@ struct CrontabCommandTests {
             #expect(wrong.errors.contains("job 1 (one), '61 3 * * * true one': "))
             #expect(wrong.errors.contains("nothing was changed; the text is kept in "))
             #expect(try await daemon.timerctl("show", "two").output.contains("scheduled"))
+            // Each time another mistake, and nobody at a terminal who could give up.
+            let endless = try await edit(daemon, "echo '61 * * * * bad' >>\"$1\"")
+            #expect(endless.status == 65)
+            #expect(endless.errors.contains("was asked 5 times, and the text still has mistakes"))
             let same = try await edit(daemon, "true")
             #expect(same.status == 0 && same.errors == "no changes\n")
         }

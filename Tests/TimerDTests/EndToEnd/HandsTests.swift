@@ -51,8 +51,23 @@ struct HandsTests {
             #expect(events.output.contains(#""job":2"#))
             let none = try await daemon.timerctl("show", "coffee")
             #expect(none.status == 1)
-            #expect(none.errors.contains("there is no job named 'coffee', live or ended"))
+            #expect(none.errors.contains("you have no job named 'coffee', live or ended"))
             #expect(try await daemon.timerctl("pause", "tea").status == 1, "it has ended")
+        }
+    }
+
+    @Test("In a terminal of 20 columns help says all that it says in a wide one")
+    func narrowHelp() async throws {
+        try await DaemonProcess.with { daemon in
+            func words(_ columns: String) async throws -> [Substring] {
+                let help = try await Shell(variables: ["COLUMNS": columns], folder: daemon.folder)(
+                    "timerctl add --help"
+                )
+                #expect(help.isDone, "\(help.errors)")
+                return help.output.split(whereSeparator: \.isWhitespace)
+            }
+            let narrow = try await words("20")
+            #expect(try await words("200") == narrow)
         }
     }
 

@@ -99,6 +99,7 @@ struct MetricsTests {
             process: .init(residentMemory: 0, processorTime: 0)
         )
         sample.notices = .init(waiting: 0, held: 0, oldestAge: 0)
+        sample.tasks = .init(ready: 0, delayed: 0, reserved: 0, dead: 0, oldestAge: 0)
         return sample
     }()
 

@@ -154,7 +154,7 @@ import TimerControl
         }
         #expect(
             error?.description
-                == "cannot reach timerd-runner: it speaks version 9, and this timerd version 2"
+                == "cannot reach timerd-runner: it speaks version 9, and this timerd version 1"
         )
     }
 }

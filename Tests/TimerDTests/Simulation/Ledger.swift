@@ -154,6 +154,7 @@ struct Ledger {
             if row.id != stored.claim?.fire, !isAhead { fail(row, "is claimed by nobody") }
         case .waiting: fail(row, "waits")
         case .running: fail(row, "runs")
+        case .queued, .reserved, .dead: fail(row, "is a task")
         case .unreadable: fail(row, "cannot be read")
         case .fired, .done: break
         case .skipped:

@@ -52,6 +52,22 @@ import TimerControl
         Row(request: .checkDatabase, kind: .light),
     ]
 
+    @Test(
+        "A few waiting workers of a connection take nothing of what others share; more are requests"
+    )
+    func waiting() {
+        var reserve = ReserveTasks(queues: ["mails"])
+        reserve.wait = "1h"
+        for waiting in 0..<6 {
+            let load = RequestLoad(of: .reserveTasks(reserve), lineBytes: 100, waiting: waiting)
+            #expect(load.kind == (waiting < 4 ? .waiting : .light))
+            #expect((load.bytes == 0) == (waiting < 4))
+            #expect(load.kind.isRequest == (waiting >= 4))
+        }
+        reserve.wait = nil
+        #expect(RequestLoad(of: .reserveTasks(reserve), lineBytes: 100).kind == .write)
+    }
+
     @Test("A request takes places by what it asks for and by how many jobs", arguments: rows)
     func requests(row: Row) {
         let load = RequestLoad(of: row.request, lineBytes: 100)

@@ -9,8 +9,8 @@ enum AllStatements {
         uniqueKeysWithValues: [
             daemonState, eventLog, eventWords, fireStore, jobStore, noticeStore,
             outbox, owners,
-            queries,
-            runStore, uploadStore, zoneRuleStore, dueJobs, runLists,
+            queries, queueStore,
+            runStore, taskStore, uploadStore, zoneRuleStore, dueJobs, runLists, calendars,
         ].flatMap(\.self)
     )
 
@@ -28,6 +28,21 @@ enum AllStatements {
             ("Queries.SQL.runs(\(order), \(part))", Queries.SQL.runs(order, part))
         }
     }
+
+    private static let calendars =
+        [true, false].map { hasOwner in
+            (
+                "Queries.SQL.firesToCount(\(hasOwner))",
+                Queries.SQL.firesToCount(hasOwner: hasOwner)
+            )
+        }
+        + [
+            ("Queries.SQL.rangesOver", Queries.SQL.rangesOver),
+            (
+                "Queries.SQL.withoutUserInfo(jobs)",
+                Queries.SQL.withoutUserInfo(Queries.SQL.jobs)
+            ),
+        ]
 
     private static let daemonState = [
         ("DaemonState.SQL.read", DaemonState.SQL.read),
@@ -122,8 +137,10 @@ enum AllStatements {
         ("FireStore.SQL.markDone", FireStore.SQL.markDone),
         ("FireStore.SQL.markFired", FireStore.SQL.markFired),
         ("FireStore.SQL.markMaybeTold", FireStore.SQL.markMaybeTold),
+        ("FireStore.SQL.markQueued", FireStore.SQL.markQueued),
         ("FireStore.SQL.markRunning", FireStore.SQL.markRunning),
         ("FireStore.SQL.markSkipped", FireStore.SQL.markSkipped),
+        ("FireStore.SQL.markTask", FireStore.SQL.markTask),
         ("FireStore.SQL.markWaiting", FireStore.SQL.markWaiting),
         ("FireStore.SQL.movedAround", FireStore.SQL.movedAround),
         ("FireStore.SQL.oldest", FireStore.SQL.oldest),
@@ -145,6 +162,7 @@ enum AllStatements {
         ("FireStore.SQL.takenBetween", FireStore.SQL.takenBetween),
         ("FireStore.SQL.usedAt", FireStore.SQL.usedAt),
         ("FireStore.SQL.waiting", FireStore.SQL.waiting),
+        ("FireStore.SQL.wallDate", FireStore.SQL.wallDate),
     ]
 
     private static let jobStore = [
@@ -169,6 +187,7 @@ enum AllStatements {
         ("JobStore.SQL.held", JobStore.SQL.held),
         ("JobStore.SQL.heldCount", JobStore.SQL.heldCount),
         ("JobStore.SQL.idByName", JobStore.SQL.idByName),
+        ("JobStore.SQL.idOfKey", JobStore.SQL.idOfKey),
         ("JobStore.SQL.insert", JobStore.SQL.insert),
         ("JobStore.SQL.insertBoot", JobStore.SQL.insertBoot),
         ("JobStore.SQL.insertDefinition", JobStore.SQL.insertDefinition),
@@ -176,6 +195,7 @@ enum AllStatements {
         ("JobStore.SQL.insertTag", JobStore.SQL.insertTag),
         ("JobStore.SQL.forgetEnd", JobStore.SQL.forgetEnd),
         ("JobStore.SQL.keepForUndo", JobStore.SQL.keepForUndo),
+        ("JobStore.SQL.keepKey", JobStore.SQL.keepKey),
         ("JobStore.SQL.standingBeforeEnd", JobStore.SQL.standingBeforeEnd),
         ("Queries.SQL.ended", Queries.SQL.ended),
         ("Queries.SQL.endedAt", Queries.SQL.endedAt),
@@ -262,6 +282,7 @@ enum AllStatements {
         ("RunStore.SQL.inProgressOfFire", RunStore.SQL.inProgressOfFire),
         ("RunStore.SQL.insert", RunStore.SQL.insert),
         ("RunStore.SQL.insertOutput", RunStore.SQL.insertOutput),
+        ("RunStore.SQL.insertStarted", RunStore.SQL.insertStarted),
         ("RunStore.SQL.interruptOfJob", RunStore.SQL.interruptOfJob),
         ("RunStore.SQL.isOpen", RunStore.SQL.isOpen),
         ("RunStore.SQL.last", RunStore.SQL.last),
@@ -271,6 +292,42 @@ enum AllStatements {
         ("RunStore.SQL.markSurvivors", RunStore.SQL.markSurvivors),
         ("RunStore.SQL.openOfFire", RunStore.SQL.openOfFire),
         ("RunStore.SQL.trim", RunStore.SQL.trim),
+    ]
+
+    private static let taskStore = [
+        ("TaskStore.SQL.addQueue", TaskStore.SQL.addQueue),
+        ("TaskStore.SQL.delete", TaskStore.SQL.delete),
+        ("TaskStore.SQL.due", TaskStore.SQL.due),
+        ("TaskStore.SQL.extend", TaskStore.SQL.extend),
+        ("TaskStore.SQL.finishedByName", TaskStore.SQL.finishedByName),
+        ("TaskStore.SQL.finishedByTag", TaskStore.SQL.finishedByTag),
+        ("TaskStore.SQL.insert", TaskStore.SQL.insert),
+        ("TaskStore.SQL.isBusy", TaskStore.SQL.isBusy),
+        ("TaskStore.SQL.list", TaskStore.SQL.list),
+        ("TaskStore.SQL.listOfOwner", TaskStore.SQL.listOfOwner),
+        ("TaskStore.SQL.markReserved", TaskStore.SQL.markReserved),
+        ("TaskStore.SQL.nextDue", TaskStore.SQL.nextDue),
+        ("TaskStore.SQL.ofJob", TaskStore.SQL.ofJob),
+        ("TaskStore.SQL.ready", TaskStore.SQL.ready),
+        ("TaskStore.SQL.readyRows", TaskStore.SQL.readyRows),
+        ("TaskStore.SQL.renewLeases", TaskStore.SQL.renewLeases),
+        ("TaskStore.SQL.rest", TaskStore.SQL.rest),
+        ("TaskStore.SQL.resting", TaskStore.SQL.resting),
+        ("TaskStore.SQL.task", TaskStore.SQL.task),
+    ]
+
+    private static let queueStore = [
+        ("QueueStore.SQL.all", QueueStore.SQL.all),
+        ("QueueStore.SQL.count", QueueStore.SQL.count),
+        ("QueueStore.SQL.ofOwner", QueueStore.SQL.ofOwner),
+        ("QueueStore.SQL.oldest", QueueStore.SQL.oldest),
+        ("QueueStore.SQL.ownerName", QueueStore.SQL.ownerName),
+        ("QueueStore.SQL.owners", QueueStore.SQL.owners),
+        ("QueueStore.SQL.queue", QueueStore.SQL.queue),
+        ("QueueStore.SQL.removeUnused", QueueStore.SQL.removeUnused),
+        ("QueueStore.SQL.set", QueueStore.SQL.set),
+        ("QueueStore.SQL.setRateUntil", QueueStore.SQL.setRateUntil),
+        ("QueueStore.SQL.tasks", QueueStore.SQL.tasks),
     ]
 
     private static let zoneRuleStore = [

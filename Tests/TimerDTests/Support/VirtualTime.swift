@@ -82,6 +82,12 @@ final class VirtualTimerLoop: TimerLoop {
         add(at: date, scheduler) { $0.takeTurns() }
     }
 
+    func armTasks(at date: Timestamp, waiter: Int?, for scheduler: Scheduler) -> any ArmedTimer {
+        add(at: date, scheduler) { scheduler in
+            if let waiter { scheduler.taskWaitIsOver(waiter) } else { scheduler.lookAtTasks() }
+        }
+    }
+
     func armReading(_ reading: Int, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
     {
         add(at: date, scheduler) { $0.goOnReading(reading) }

@@ -105,6 +105,10 @@ import TimerControl
             $0.definition.onSuccess = ["next"]
             $0.definition.envFile = ["/etc/a.env", "-/etc/b.env"]
             $0.definition.keepRuns = 50
+            $0.definition.queue = "mails"
+            $0.definition.priority = 5
+            $0.definition.key = "order-7"
+            $0.definition.keyKept = "2h"
             $0.definition.credentials = ["token", "key:/srv/key"]
             $0.definition.notify = ["desktop", "mail:root"]
             $0.definition.notifyOn = ["failed", "late"]

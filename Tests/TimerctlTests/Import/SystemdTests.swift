@@ -92,6 +92,7 @@ import TimerControl
             variables: ["MORE": "p q", "ONE": "1"]
         )
         #expect(command.words == words)
+        #expect(command.unset == (text.contains("$NONE") ? ["NONE"] : []))
     }
 
     @Test("The dates of systemd-analyze are read from its answer, in UTC and elsewhere")
@@ -372,6 +373,26 @@ import TimerControl
         #expect(taken.jobs.first?.definition.command == ["/bin/a", "80"])
         #expect(taken.jobs.first?.definition.env == ["A": "b"])
         #expect(taken.notes.contains { $0.contains("takes from it was read now") })
+        let before = plan("OnCalendar=daily", files + "ExecStartPre=/bin/b $PORT\nExecStart=/bin/a")
+        #expect(before.notes.contains { $0.contains("takes from it was read now") })
+    }
+
+    @Test(
+        "A variable that nothing sets now is told of, one of the user is known, one of a run refuses"
+    )
+    func unsetVariables() throws {
+        let files = "EnvironmentFile=-/nonexistent/x\nUser=ann\nLoadCredential=t:/x\n"
+        let empty = plan("OnCalendar=daily", files + "ExecStart=/bin/a ${PORT} $HOST")
+        #expect(empty.jobs.first?.definition.command == ["/bin/a", ""])
+        #expect(
+            empty.notes.contains { $0.contains("sets $HOST, $PORT, so it is empty in the job") }
+        )
+        let home = plan("OnCalendar=daily", "ExecStart=/bin/a ${HOME}/x $USER")
+        #expect(home.jobs.first?.definition.command == ["/bin/a", "/root/x", "root"])
+        #expect(!home.notes.contains { $0.contains("is empty in the job") })
+        let secret = plan("OnCalendar=daily", files + "ExecStart=/bin/a ${CREDENTIALS_DIRECTORY}/t")
+        #expect(secret.jobs.isEmpty)
+        #expect(secret.refusals.contains { $0.reason.contains("is known in a run alone") })
     }
 
     @Test(

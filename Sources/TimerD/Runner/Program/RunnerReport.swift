@@ -38,7 +38,7 @@ enum RunnerReport: Sendable {
     }
 
     /// The version that this daemon speaks: docs/runner-protocol.md.
-    static let version: UInt32 = 2
+    static let version: UInt32 = 1
 
     /// How a run ended.
     struct End: Sendable {

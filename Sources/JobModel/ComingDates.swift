@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Schedules
+
+/// The dates of one job that are still to fire, within a stretch of time by the wall clock; pure.
+///
+/// What overlap, jitter or a full machine will make of them is not known yet.
+package struct ComingDates: Sendable {
+    private let schedule: Schedule
+    /// The next date within the stretch, which may be one that the schedule does not have.
+    private let first: Timestamp?
+    /// The schedule goes on behind this date.
+    private let behind: Timestamp
+    /// The first instant that is not asked for, or that `until` does not let fire.
+    private let end: Timestamp
+    /// How many may still fire, by the job's `count`.
+    private let most: Int
+    /// Wall time = time on the job's clock + this.
+    private let offset: TimeSpan
+
+    /// None for a job that is paused, held or over.
+    package init(of job: StoredJob, from: Timestamp, before end: Timestamp, at moment: ClockReading)
+    {
+        let (clock, dates) = (job.clock, job.dates)
+        schedule = job.schedule
+        offset = moment.wallDate(.init(microseconds: 0), on: clock) - .init(microseconds: 0)
+        let from = moment.date(ofWall: from, on: clock)
+        var last = moment.date(ofWall: end, on: clock)
+        if let until = job.policy.until {
+            last = min(last, moment.date(ofWall: until, on: clock) + TimeSpan(microseconds: 1))
+        }
+        self.end = last
+        var left = job.policy.count.map { max(0, $0 - job.fires) } ?? .max
+        guard job.state == .scheduled, !job.isHeld, let next = job.fireDate, next < last, left > 0
+        else {
+            (first, behind, most) = (nil, last, 0)
+            return
+        }
+        let instant = TimeSpan(microseconds: 1)
+        if next >= from {
+            (first, behind) = (next, dates.moved?.end ?? next)
+        } else {
+            if left < .max {
+                left -= dates.passed(from: next, through: from - instant, newest: 0).count
+            }
+            let later = dates.next(after: from - instant)
+            first = later.flatMap { $0 < last && left > 0 ? $0 : nil }
+            behind = later ?? last
+        }
+        most = max(left, 0)
+    }
+
+    /// The first of them, oldest first.
+    package func first(_ number: Int) -> [Timestamp] {
+        var dates: [Timestamp] = []
+        walk { date in
+            guard dates.count < number else { return false }
+            dates.append(date + offset)
+            return true
+        }
+        return dates
+    }
+
+    /// How many there are.
+    package var count: Int {
+        guard first != nil else { return 0 }
+        let later = schedule.count(after: behind, through: end - TimeSpan(microseconds: 1))
+        return min(later, most - 1) + 1
+    }
+
+    /// Adds to each number how many lie in that bucket; returns the work, in dates that were looked at.
+    ///
+    /// Few dates are walked through; where there are many more than buckets, each bucket is counted by arithmetic.
+    package func count(into numbers: inout [Int], by buckets: CalendarBuckets) -> Int {
+        guard let first else { return 0 }
+        var (left, looked) = (most, 0)
+        var bucket = buckets.index(of: first + offset) ?? 0
+        var rest: Timestamp?
+        walk { date in
+            guard looked < 2 * buckets.count + 64 else {
+                rest = date
+                return false
+            }
+            looked += 1
+            left -= 1
+            while bucket < buckets.count, buckets.bounds[bucket + 1] <= date + offset {
+                bucket += 1
+            }
+            if bucket < buckets.count { numbers[bucket] += 1 }
+            return true
+        }
+        guard var from = rest else { return looked }
+        let instant = TimeSpan(microseconds: 1)
+        while bucket < buckets.count, left > 0 {
+            let through = min(buckets.bounds[bucket + 1] - offset, end) - instant
+            if from <= through {
+                let inside = min(schedule.count(after: from - instant, through: through), left)
+                numbers[bucket] += inside
+                left -= inside
+                from = through + instant
+            }
+            bucket += 1
+            looked += 1
+        }
+        return looked
+    }
+
+    /// Gives the dates one after the other, on the job's clock, until `body` returns false.
+    private func walk(_ body: (Timestamp) -> Bool) {
+        guard var date = first, body(date) else { return }
+        var (after, left) = (behind, most - 1)
+        while left > 0, let next = schedule.nextFireDate(after: after), next < end {
+            (date, after, left) = (next, next, left - 1)
+            guard body(date) else { return }
+        }
+    }
+}

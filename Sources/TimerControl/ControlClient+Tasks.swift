@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The requests of workers as functions; each throws as `call` does.
+extension ControlClient {
+    /// A request with `wait` holds up the replies to the later requests of this client.
+    public func reserveTasks(_ request: ReserveTasks) async throws -> [QueuedTask] {
+        try await call(.reserveTasks(request), as: TasksReply.self).tasks
+    }
+
+    /// One outcome for each, in order.
+    public func extendTasks(
+        _ tasks: [TaskReference],
+        lease: String? = nil
+    ) async throws -> [TaskOutcome] {
+        var request = ExtendTasks(tasks)
+        request.lease = lease
+        return try await call(.extendTasks(request), as: TaskOutcomesReply.self).tasks
+    }
+
+    @discardableResult
+    public func finishTask(_ task: TaskReference) async throws -> TaskOutcome {
+        try await call(.finishTasks(FinishTasks(task)), as: TaskOutcomeReply.self).task
+    }
+
+    @discardableResult
+    public func failTask(_ task: TaskReference, reason: String? = nil) async throws -> TaskOutcome {
+        let request = FailTasks(FailedTask(task, reason: reason))
+        return try await call(.failTasks(request), as: TaskOutcomeReply.self).task
+    }
+
+    @discardableResult
+    public func releaseTask(
+        _ task: TaskReference,
+        delay: String? = nil
+    ) async throws -> TaskOutcome {
+        let request = ReleaseTasks(ReleasedTask(task, delay: delay))
+        return try await call(.releaseTasks(request), as: TaskOutcomeReply.self).task
+    }
+
+    /// One page; its `cursor` goes into the request for the next.
+    public func listTasks(_ request: ListTasks = ListTasks()) async throws -> TasksReply {
+        try await call(.listTasks(request))
+    }
+
+    /// Has dead tasks ready again; how many.
+    @discardableResult
+    public func retryTasks(_ tasks: TaskSelection) async throws -> Int {
+        try await call(.retryTasks(tasks), as: CountReply.self).count
+    }
+
+    @discardableResult
+    public func dropTasks(_ tasks: DropTasks) async throws -> Int {
+        try await call(.dropTasks(tasks), as: CountReply.self).count
+    }
+
+    @discardableResult
+    public func kickTasks(_ request: KickTasks) async throws -> Int {
+        try await call(.kickTasks(request), as: CountReply.self).count
+    }
+
+    public func listQueues(owner: String? = nil) async throws -> [TaskQueue] {
+        try await call(.listQueues(ListQueues(owner: owner)), as: QueuesReply.self).queues
+    }
+
+    @discardableResult
+    public func setQueue(_ request: SetQueue) async throws -> TaskQueue {
+        try await call(.setQueue(request), as: QueueReply.self).queue
+    }
+}

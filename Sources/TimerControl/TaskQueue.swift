@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Schedules
+
+/// A queue of one user's, and what it holds.
+public struct TaskQueue: Codable, Hashable, Sendable {
+    public var queue: String
+    public var owner: String
+    /// Whether nothing of it is handed out.
+    public var paused: Bool
+    /// Tasks in progress at a time; nil or 0 for no limit.
+    public var maxReserved: Int?
+    /// Such as `10/s`; nil for no limit.
+    public var maxRate: String?
+    public var ready: Int
+    public var delayed: Int
+    public var reserved: Int
+    public var dead: Int
+    /// Since when the task is ready that is to be handed out next; nil where none is.
+    public var oldest: Timestamp?
+    /// How many workers wait for it.
+    public var waiting: Int
+
+    public init(
+        queue: String,
+        owner: String,
+        paused: Bool = false,
+        maxReserved: Int? = nil,
+        maxRate: String? = nil,
+        ready: Int = 0,
+        delayed: Int = 0,
+        reserved: Int = 0,
+        dead: Int = 0,
+        oldest: Timestamp? = nil,
+        waiting: Int = 0
+    ) {
+        (self.queue, self.owner, self.paused) = (queue, owner, paused)
+        (self.maxReserved, self.maxRate) = (maxReserved, maxRate)
+        (self.ready, self.delayed, self.reserved, self.dead) = (ready, delayed, reserved, dead)
+        (self.oldest, self.waiting) = (oldest, waiting)
+    }
+}
+
+/// `queue.list`: by name.
+public struct QueuesReply: Codable, Hashable, Sendable {
+    public var queues: [TaskQueue]
+
+    public init(queues: [TaskQueue]) { self.queues = queues }
+}
+
+/// `queue.set`.
+public struct QueueReply: Codable, Hashable, Sendable {
+    public var queue: TaskQueue
+
+    public init(queue: TaskQueue) { self.queue = queue }
+}

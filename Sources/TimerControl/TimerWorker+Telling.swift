@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+
+extension TimerWorker {
+    /// Says what became of a task until the daemon has taken it, or refuses it for good.
+    func tell(_ result: TaskResult, _ task: TaskReference) async {
+        switch result {
+        case .finished: break
+        case .failed(let reason): report("task \(task.fire): failed: \(reason)")
+        case .released(_, let reason): report("task \(task.fire): given back: \(reason)")
+        }
+        while true {
+            do {
+                let client = try await telling.client()
+                try await tell(result, task, client)
+                return telling.hasWorked()
+            } catch let error as ControlError where !error.isPassing {
+                return report("task \(task.fire): \(error)")
+            } catch {
+                // The lease ends by itself then.
+                if running.isCancelled { return report("task \(task.fire): \(error)") }
+                report("task \(task.fire): \(error); telling it again")
+                await telling.drop()
+            }
+        }
+    }
+
+    private func tell(
+        _ result: TaskResult,
+        _ task: TaskReference,
+        _ client: ControlClient
+    ) async throws {
+        switch result {
+        case .finished: try await client.finishTask(task)
+        case .failed(let reason):
+            try await client.failTask(task, reason: reason.cut(to: Limits.taskReason))
+        case .released(let delay, _): try await client.releaseTask(task, delay: delay)
+        }
+    }
+
+    /// Extends the leases of what is in progress, at a third of their length, until it is cancelled.
+    func beat() async {
+        // try?: the daemon refuses a lease that cannot be read, and `run` throws that.
+        let lease = (try? TimeSpan(parsing: settings.lease)) ?? .seconds(60)
+        let pause = Duration.microseconds(max(lease.microseconds / 3, 1000))
+        while !Task.isCancelled {
+            // try?: a cancelled sleep ends the loop.
+            try? await Task.sleep(for: pause)
+            let tasks = running.references
+            if Task.isCancelled || tasks.isEmpty { continue }
+            do {
+                let client = try await telling.client()
+                let outcomes = try await client.extendTasks(tasks)
+                for outcome in outcomes {
+                    guard let refusal = outcome.error else { continue }
+                    if refusal.error.reason == .leaseLost || refusal.error.reason == .notFound {
+                        running.lose(outcome.fire)
+                    }
+                }
+            } catch {
+                if Task.isCancelled { return }
+                report("the leases cannot be extended: \(error)")
+                if error is ClientError { await telling.drop() }
+            }
+        }
+    }
+}
+
+extension ControlError {
+    /// Whether the same request may be accepted a little later.
+    var isPassing: Bool {
+        switch reason {
+        case .stopping, .storageFailed, .limitReached, .internalError: true
+        default: false
+        }
+    }
+}
+
+extension String {
+    /// Its beginning, in so many bytes at most.
+    fileprivate func cut(to limit: Int) -> String {
+        if utf8.count <= limit { return self }
+        var (scalars, count) = (String.UnicodeScalarView(), 0)
+        for scalar in unicodeScalars {
+            count += UTF8.width(scalar)
+            if count > limit { break }
+            scalars.append(scalar)
+        }
+        return String(scalars)
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Locks
+public import Schedules
+
+/// What a worker says of a task.
+public enum TaskResult: Hashable, Sendable {
+    /// It is done.
+    case finished
+    /// It has failed, and why; it is tried again while it has retries left.
+    case failed(String)
+    /// It goes back, ready after `delay`, which costs no retry; and why, for whoever reads the reports.
+    case released(delay: String?, String)
+}
+
+/// Takes tasks from queues and has a function work on them, some at a time, until it is stopped.
+///
+/// It extends the leases of what it works on, says what became of it, and connects anew where the daemon goes away. A
+/// handler whose task was lost, because its lease has ended or its job was, is cancelled; what it returns then is
+/// told to nobody. `TimerWorkerService` of the library TimerService is one as a service, see <doc:Workers>.
+public final class TimerWorker: Sendable {
+    public struct Settings: Sendable {
+        /// The path of the daemon's socket.
+        public var socket: String
+        /// 1 to 64 names.
+        public var queues: [String]
+        /// How many tasks at a time, 1 to 1000.
+        public var concurrency = 1
+        /// A duration, 100 ms to 7 days: how soon another worker has the tasks of one that died.
+        public var lease = "1min"
+        /// Whether `run` returns once no task is ready.
+        public var endsWhenIdle = false
+
+        public init(socket: String, queues: [String]) {
+            (self.socket, self.queues) = (socket, queues)
+        }
+    }
+
+    public typealias Handler = @Sendable (QueuedTask) async throws -> TaskResult
+
+    /// The leases that are accepted.
+    public static var leases: ClosedRange<TimeSpan> { ReserveTasks.leases }
+
+    let settings: Settings
+    let handler: Handler
+    let report: @Sendable (String) -> Void
+    /// Its replies wait for tasks, so that nothing else can be asked on it.
+    let reserving: WorkerLink
+    /// For what is said of tasks.
+    let telling: WorkerLink
+    let running = RunningTasks()
+    private let wakes: AsyncStream<Void>
+    private let waker: AsyncStream<Void>.Continuation
+    private let isStopping = Locked(false)
+
+    /// `report` is called with a sentence for each failure, lost task and lost connection.
+    ///
+    /// What `handler` throws is a failure with that reason; `CancellationError` gives the task back.
+    public init(
+        _ settings: Settings,
+        report: @escaping @Sendable (String) -> Void = { _ in },
+        handler: @escaping Handler
+    ) {
+        (self.settings, self.report, self.handler) = (settings, report, handler)
+        reserving = WorkerLink(settings.socket)
+        telling = WorkerLink(settings.socket)
+        (wakes, waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Takes no more tasks; `run` returns once those in progress are over.
+    public func stop() {
+        isStopping.withLock { $0 = true }
+        reserving.stop()
+        waker.yield()
+    }
+
+    /// The same, and cancels the handlers.
+    public func stopNow() {
+        stop()
+        running.cancelAll()
+    }
+
+    /// Works until `stop` was called, to be called once.
+    ///
+    /// When its task is cancelled, it is stopped at once.
+    ///
+    /// - Throws: the daemon's `ControlError` where it refuses what is asked, such as a lease that is too long.
+    public func run() async throws {
+        try await withTaskCancellationHandler {
+            let beats = Task { await beat() }
+            // Not a child: its tasks are to be told of although this one is cancelled.
+            let work = Task { try await takeTasks() }
+            let result = await work.result
+            beats.cancel()
+            await reserving.close()
+            await telling.close()
+            try result.get()
+        } onCancel: {
+            stopNow()
+        }
+    }
+
+    private var isStopped: Bool { isStopping.withLock { $0 } }
+
+    private func takeTasks() async throws {
+        try await withThrowingDiscardingTaskGroup { group in
+            var wake = wakes.makeAsyncIterator()
+            while !isStopped {
+                let free = settings.concurrency - running.count
+                guard free > 0 else {
+                    _ = await wake.next()
+                    continue
+                }
+                guard let tasks = try await reserve(free) else { continue }
+                if tasks.isEmpty, settings.endsWhenIdle {
+                    if running.count == 0 { break }
+                    _ = await wake.next()
+                    continue
+                }
+                for task in tasks {
+                    guard let reference = task.reference else { continue }
+                    let work = Task { await result(of: task) }
+                    running.add(reference, work)
+                    group.addTask { await self.finish(task, reference, work) }
+                }
+            }
+        }
+    }
+
+    /// Tasks, perhaps none; nil where the daemon could not be asked.
+    private func reserve(_ count: Int) async throws -> [QueuedTask]? {
+        var request = ReserveTasks(queues: settings.queues)
+        request.count = count
+        request.lease = settings.lease
+        if !settings.endsWhenIdle { request.wait = "1h" }
+        do {
+            let client = try await reserving.client()
+            let tasks = try await client.reserveTasks(request)
+            reserving.hasWorked()
+            return tasks
+        } catch {
+            if isStopped { return nil }
+            if let error = error as? ControlError, !error.isPassing { throw error }
+            report("\(error); trying again")
+            await reserving.drop()
+            return nil
+        }
+    }
+
+    private func result(of task: QueuedTask) async -> TaskResult {
+        do {
+            return try await handler(task)
+        } catch is CancellationError {
+            return .released(delay: nil, "cancelled")
+        } catch {
+            return .failed("\(error)")
+        }
+    }
+
+    private func finish(
+        _ task: QueuedTask,
+        _ reference: TaskReference,
+        _ work: Task<TaskResult, Never>
+    ) async {
+        let result = await work.value
+        // From here on its lease is not extended any more; a lost one is told to nobody.
+        if running.isLost(reference.fire) {
+            report("task \(task.fire): lost, and given up")
+        } else {
+            await tell(result, reference)
+        }
+        running.remove(reference.fire)
+        waker.yield()
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Queues and their tasks, for who looks after them.
+extension CommandHandler {
+    /// `task.list`: a page of the tasks that match, by growing number.
+    func listTasks(_ request: ListTasks, _ caller: Caller) async throws -> Answer {
+        let limit = request.limit ?? 100
+        let moment = clock.now()
+        return try await read(for: caller) { queries in
+            let owner = try queries.owner(meant: request.owner, caller)
+            return try queries.tasks(request, owner: owner, limit: limit, at: moment)
+        }
+    }
+
+    /// `task.retry`.
+    func retryTasks(_ request: TaskSelection, _ caller: Caller) async throws -> Answer {
+        CountReply(count: try await scheduler.care(caller) { try $0.retry(request, caller) })
+    }
+
+    /// `task.drop`.
+    func dropTasks(_ request: DropTasks, _ caller: Caller) async throws -> Answer {
+        CountReply(count: try await scheduler.care(caller) { try $0.drop(request, caller) })
+    }
+
+    /// `task.kick`.
+    func kickTasks(_ request: KickTasks, _ caller: Caller) async throws -> Answer {
+        CountReply(count: try await scheduler.care(caller) { try $0.kick(request, caller) })
+    }
+
+    /// `queue.list`: the caller's queues by name, or those of another user.
+    func listQueues(_ request: ListQueues, _ caller: Caller) async throws -> Answer {
+        let found = try await read(for: caller) { queries in
+            try queries.queues(of: try queries.owner(meant: request.owner, caller))
+        }
+        return QueuesReply(queues: await view(found))
+    }
+
+    /// `queue.set`.
+    func setQueue(_ request: SetQueue, _ caller: Caller) async throws -> Answer {
+        let set = try await scheduler.care(caller) { try $0.set(request, of: caller.owner) }
+        let found = try await read(for: caller) { try $0.queue(set.key) }
+        guard let queue = await view([found].compactMap(\.self)).first else {
+            throw ControlError.noQueue(request.queue)
+        }
+        return QueueReply(queue: queue)
+    }
+
+    private func view(_ found: [FoundQueue]) async -> [TaskQueue] {
+        let waiting = await scheduler.waiting(for: found.map(\.row.key))
+        let moment = clock.now()
+        return zip(found, waiting).map { queue, waiting in
+            let row = queue.row
+            return TaskQueue(
+                queue: row.key.name,
+                owner: queue.owner,
+                paused: row.isPaused,
+                maxReserved: row.maxReserved,
+                maxRate: row.rate.map { "\($0)" },
+                ready: row.ready,
+                delayed: row.delayed,
+                reserved: row.reserved,
+                dead: row.dead,
+                oldest: queue.oldest.map { moment.wallDate($0, on: .elapsed) },
+                waiting: waiting
+            )
+        }
+    }
+}

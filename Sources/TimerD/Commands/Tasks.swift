@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Tasks of queues, for workers.
+extension CommandHandler {
+    /// `task.reserve`.
+    func reserveTasks(_ request: ReserveTasks, _ caller: Caller) async throws -> Answer {
+        let order = ReserveOrder(
+            owner: caller.owner,
+            queues: request.queues,
+            count: request.count ?? 1,
+            lease: request.leaseSpan
+        )
+        let isTied = request.whileConnected == true
+        guard !isTied || caller.life != nil else {
+            throw ControlError(.invalidParams, "parameter 'whileConnected' needs a connection")
+        }
+        // What is tied to a connection is the scheduler's to know.
+        if !isTied, let tasks = try await scheduler.reserveReady(order),
+            !tasks.isEmpty || request.waitSpan == .zero
+        {
+            return TasksReply(tasks: tasks)
+        }
+        let tasks = try await scheduler.reserve(
+            order,
+            wait: request.waitSpan,
+            life: isTied ? caller.life : nil
+        )
+        return TasksReply(tasks: tasks)
+    }
+
+    /// `task.extend`.
+    func extendTasks(_ request: ExtendTasks, _ caller: Caller) async throws -> Answer {
+        let lease = request.leaseSpan
+        let told = try await scheduler.tell(
+            request.tasks,
+            isList: request.isList,
+            fire: \.fire,
+            caller: caller
+        ) {
+            try $0.extend($1, lease: lease, caller)
+        }
+        let going = zip(request.tasks, told).filter { $1.state == .reserved }.map(\.0)
+        if request.whileConnected == true, let life = caller.life {
+            await scheduler.tie(going, to: life)
+        } else if request.whileConnected == false {
+            await scheduler.untie(going)
+        }
+        return answer(told, isList: request.isList)
+    }
+
+    /// `task.finish`.
+    func finishTasks(_ request: FinishTasks, _ caller: Caller) async throws -> Answer {
+        let told = try await scheduler.tell(
+            request.tasks,
+            isList: request.isList,
+            fire: \.fire,
+            caller: caller
+        ) {
+            try $0.finish($1, caller)
+        }
+        return answer(told, isList: request.isList)
+    }
+
+    /// `task.fail`.
+    func failTasks(_ request: FailTasks, _ caller: Caller) async throws -> Answer {
+        let told = try await scheduler.tell(
+            request.tasks,
+            isList: request.isList,
+            fire: \.reference.fire,
+            caller: caller
+        ) {
+            try $0.fail($1, caller)
+        }
+        return answer(told, isList: request.isList)
+    }
+
+    /// `task.release`.
+    func releaseTasks(_ request: ReleaseTasks, _ caller: Caller) async throws -> Answer {
+        let told = try await scheduler.tell(
+            request.tasks,
+            isList: request.isList,
+            fire: \.reference.fire,
+            caller: caller
+        ) {
+            try $0.release($1, caller)
+        }
+        return answer(told, isList: request.isList)
+    }
+
+    private func answer(_ told: [TaskOutcome], isList: Bool) -> Answer {
+        guard !isList, let only = told.first else { return TaskOutcomesReply(tasks: told) }
+        return TaskOutcomeReply(task: only)
+    }
+}

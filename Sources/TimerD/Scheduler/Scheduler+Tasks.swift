@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Hands tasks to workers, and sees to those whose time comes.
+///
+/// What stands where is in the store; here are only who waits, and one timer for what is due next. Nothing is asked again
+/// and again: whatever makes a task ready says so in its outcome.
+extension Scheduler {
+    /// Reserves tasks for a worker; waits for the first for `wait`, if there is none.
+    func reserve(
+        _ order: ReserveOrder,
+        wait: TimeSpan,
+        life: ConnectionLife?
+    ) async throws -> [QueuedTask] {
+        if isStopping { throw ControlError.stoppingForGood }
+        let number = taskWaits.newNumber()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                var waiter = TaskWaits.Waiter(order: order, life: life, continuation: continuation)
+                waiter.isLast = wait == .zero
+                if wait > .zero {
+                    let moment = clock.now()
+                    waiter.timer = loop.armTasks(
+                        at: moment.wallDate(moment.elapsed + wait, on: .elapsed),
+                        waiter: number,
+                        for: self
+                    )
+                }
+                taskWaits[number] = waiter
+                ask(for: [number], sharing: 1)
+            }
+        } onCancel: {
+            loop.perform { self.assumeIsolated { $0.giveUp(number) } }
+        }
+    }
+
+    /// Asks the store for tasks for these waiters; whoever gets none goes on waiting.
+    private func ask(for numbers: [Int], sharing: Int, of key: QueueKey? = nil) {
+        let orders = numbers.compactMap { taskWaits[$0]?.order }
+        for number in numbers { taskWaits.beginAsking(number) }
+        Task.immediate {
+            do {
+                // All of them are one user's, whose queue it is.
+                _ = try await write(of: orders.first?.owner.uid) {
+                    try $0.reserve(orders, sharing: sharing)
+                } durable: { scheduler, given in
+                    scheduler.hand(given, to: numbers)
+                    if let key {
+                        scheduler.asked(key, gaveAll: given.allSatisfy { !$0.tasks.isEmpty })
+                    }
+                }
+            } catch {
+                for number in numbers {
+                    taskWaits.remove(number)?.continuation.resume(throwing: error)
+                }
+                if let key { asked(key, gaveAll: false) }
+            }
+        }
+    }
+
+    private func hand(_ given: [GivenTasks], to numbers: [Int]) {
+        var (unwanted, again): ([TaskReference], [Int]) = ([], [])
+        for (given, number) in zip(given, numbers) {
+            guard let waiter = taskWaits[number] else { continue }
+            let isStale = taskWaits.endAsking(number, of: given.keys)
+            let references = given.tasks.compactMap(\.reference)
+            if waiter.isGone || isStopping {
+                unwanted += references
+                taskWaits.remove(number)
+                let error: any Error =
+                    waiter.isGone ? CancellationError() : ControlError.stoppingForGood
+                waiter.continuation.resume(throwing: error)
+            } else if !given.tasks.isEmpty || waiter.isLast {
+                taskWaits.remove(number)
+                if let life = waiter.life { tie(references, to: life) }
+                waiter.continuation.resume(returning: given.tasks)
+            } else {
+                taskWaits.wait(number, for: given.keys)
+                if isStale { again.append(number) }
+            }
+        }
+        // Something came for them between the store's look and its answer.
+        for number in again { ask(for: [number], sharing: 1) }
+        if !unwanted.isEmpty { takeBack(unwanted) }
+    }
+
+    /// How many waiters the store is asked for at once.
+    private static let askedAtOnce = 16
+
+    /// A queue may have something for those who wait for it.
+    private func serve(_ key: QueueKey) {
+        taskWaits.noteReason(key)
+        guard !isStopping, taskWaits.asking[key] == nil else {
+            if taskWaits.asking[key] != nil { taskWaits.asking[key] = true }
+            return
+        }
+        let numbers = taskWaits.idle(key, limit: Self.askedAtOnce)
+        guard !numbers.isEmpty else { return }
+        taskWaits.asking[key] = false
+        ask(for: numbers, sharing: taskWaits.count(key), of: key)
+    }
+
+    private func asked(_ key: QueueKey, gaveAll: Bool) {
+        let isMore = taskWaits.asking.removeValue(forKey: key) == true
+        if isMore || gaveAll { serve(key) }
+    }
+
+    /// The client of a waiter is gone.
+    private func giveUp(_ number: Int) {
+        guard let waiter = taskWaits[number] else { return }
+        guard !waiter.isAsking else {
+            taskWaits[number]?.isGone = true
+            return
+        }
+        taskWaits.remove(number)?.continuation.resume(throwing: CancellationError())
+    }
+
+    /// A waiter has waited long enough.
+    func taskWaitIsOver(_ number: Int) {
+        guard let waiter = taskWaits[number] else { return }
+        guard !waiter.isAsking else {
+            taskWaits[number]?.isLast = true
+            return
+        }
+        taskWaits.remove(number)?.continuation.resume(returning: [])
+    }
+
+    /// Refuses whoever waits, as the daemon stops.
+    func endTaskWaits() {
+        taskWaits.timer?.invalidate()
+        for (number, waiter) in taskWaits.waiters where !waiter.isAsking {
+            taskWaits.remove(number)?.continuation.resume(throwing: ControlError.stoppingForGood)
+        }
+    }
+
+    // MARK: - What is said of tasks
+
+    /// Carries out what a worker says, by way of this thread.
+    func tellHere(
+        isLong: Bool,
+        of user: UInt32,
+        _ body: @escaping @Sendable (inout JobTransaction) throws -> [TaskOutcome]
+    ) async throws -> [TaskOutcome] {
+        if isStopping { throw ControlError.stoppingForGood }
+        return try await write(isLong: isLong, of: user, body)
+    }
+
+    /// Undoes reservations that nobody has heard of.
+    func takeBack(_ given: [TaskReference]) {
+        record { [given] in try $0.takeBack(given) }
+    }
+
+    /// Changes tasks or queues for who looks after them.
+    func care<T: Sendable>(
+        _ caller: Caller,
+        _ body: @escaping @Sendable (inout JobTransaction) throws -> T
+    ) async throws -> T {
+        if isStopping { throw ControlError.stoppingForGood }
+        return try await write(isLong: true, of: caller.uid, body)
+    }
+
+    /// How many workers wait for each of these queues.
+    func waiting(for keys: [QueueKey]) -> [Int] { keys.map { taskWaits.count($0) } }
+
+    /// Has tasks go back once a connection is over.
+    func tie(_ given: [TaskReference], to life: ConnectionLife) {
+        guard taskWaits.tie(given, to: life) else { return }
+        life.onEnd { [self] in
+            loop.perform { self.assumeIsolated { $0.connectionEnded(life) } }
+        }
+    }
+
+    func untie(_ given: [TaskReference]) {
+        for reference in given { taskWaits.untie(reference.token) }
+    }
+
+    private func connectionEnded(_ life: ConnectionLife) {
+        let gone = taskWaits.end(life)
+        // With the daemon's end every connection ends: its workers go on, and the next daemon knows their leases.
+        guard !gone.isEmpty, !isStopping else { return }
+        record { try $0.loseConnections(gone) }
+    }
+
+    // MARK: - What is due
+
+    /// Takes over what a write has done to tasks.
+    func take(_ outcomes: TaskOutcomes) {
+        for run in outcomes.over { taskWaits.untie(run) }
+        for (key, date) in outcomes.blocked { taskWaits.blocked[key] = date }
+        for date in [outcomes.due, outcomes.blocked.values.min()].compactMap(\.self) {
+            awaitTasks(at: date)
+        }
+        for key in outcomes.ready { serve(key) }
+    }
+
+    private func awaitTasks(at date: Timestamp) {
+        let moment = clock.now()
+        guard isRecovered, !isStopping else { return }
+        if date <= moment.elapsed { return lookAtTasks() }
+        if let planned = taskWaits.date, planned <= date { return }
+        taskWaits.timer?.invalidate()
+        taskWaits.date = date
+        taskWaits.timer = loop.armTasks(
+            at: moment.wallDate(date, on: .elapsed),
+            waiter: nil,
+            for: self
+        )
+    }
+
+    /// Does what is due by itself: leases that have ended, delays that are over.
+    func lookAtTasks() {
+        taskWaits.timer?.invalidate()
+        (taskWaits.timer, taskWaits.date) = (nil, nil)
+        guard isRecovered, !isStopping else { return }
+        guard !taskWaits.isLooking else {
+            taskWaits.looksAgain = true
+            return
+        }
+        let now = clock.now().elapsed
+        for (key, date) in taskWaits.blocked where date <= now {
+            taskWaits.blocked[key] = nil
+            serve(key)
+        }
+        if let next = taskWaits.blocked.values.min() { awaitTasks(at: next) }
+        taskWaits.isLooking = true
+        record {
+            try $0.takeDueTasks()
+        } durable: { scheduler, _ in
+            scheduler.taskWaits.isLooking = false
+            guard scheduler.taskWaits.looksAgain else { return }
+            scheduler.taskWaits.looksAgain = false
+            scheduler.lookAtTasks()
+        } dropped: { scheduler, _ in
+            // It has been logged. The next task, or the next start, has it looked at again.
+            scheduler.taskWaits.isLooking = false
+        }
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Workers that wait for tasks, and what the tasks of connected workers are tied to.
+struct TaskWaits {
+    /// A `task.reserve` that is not answered yet.
+    struct Waiter {
+        var order: ReserveOrder
+        /// What its tasks are tied to; nil for nothing.
+        var life: ConnectionLife?
+        var continuation: CheckedContinuation<[QueuedTask], any Error>
+        /// When it has waited long enough; nil for one that does not wait.
+        var timer: (any ArmedTimer)?
+        /// Whether the store is being asked for it.
+        var isAsking = false
+        /// How many reasons there had been to look at queues when the store was asked.
+        var askedAfter = 0
+        /// Whether its time is over, or it never waits: it is answered with whatever the store says.
+        var isLast = false
+        /// Whether its client is gone.
+        var isGone = false
+        /// The queues that it waits for; empty until the store has been asked once.
+        var keys: [QueueKey] = []
+    }
+
+    /// What is known of this beside the scheduler.
+    let standing: TaskStanding
+
+    init(_ standing: TaskStanding = TaskStanding()) { self.standing = standing }
+
+    private(set) var waiters: [Int: Waiter] = [:] {
+        didSet { standing.set(waiters: waiters.count) }
+    }
+    private var queues: [QueueKey: WaitingLine] = [:]
+    private var last = 0
+
+    /// When to look at tasks whose time comes; as in `NoticeWait`.
+    var timer: (any ArmedTimer)?
+    var date: Timestamp? { didSet { standing.set(planned: date) } }
+    var isLooking = false
+    var looksAgain = false
+    /// Queues whose rate is used up, with when the next task may be handed out, in elapsed time.
+    var blocked: [QueueKey: Timestamp] = [:]
+    /// How many reasons there were to look at queues, and for each queue the last one that came while the store was being
+    /// asked for somebody, who may have been answered by what was before it.
+    private var reasons = 0
+    private var lastReasons: [QueueKey: Int] = [:]
+    private var askers = 0
+    /// Queues for whose waiters the store is being asked; true: there is a reason to ask once more.
+    var asking: [QueueKey: Bool] = [:]
+
+    private var tied: [ConnectionLife: [RunID: FireID]] = [:]
+    private var lives: [RunID: ConnectionLife] = [:] {
+        didSet { standing.set(tied: lives.count) }
+    }
+
+    // MARK: - Waiting
+
+    mutating func newNumber() -> Int {
+        last += 1
+        return last
+    }
+
+    subscript(_ number: Int) -> Waiter? {
+        get { waiters[number] }
+        set { waiters[number] = newValue }
+    }
+
+    /// Has a waiter wait for these queues from now on, behind those who do.
+    mutating func wait(_ number: Int, for keys: [QueueKey]) {
+        guard waiters[number]?.keys.isEmpty == true else { return }
+        waiters[number]?.keys = keys
+        for key in keys { queues[key, default: WaitingLine()].append(number) }
+    }
+
+    /// Notes that a queue may have something now.
+    mutating func noteReason(_ key: QueueKey) {
+        guard askers > 0 else { return }
+        reasons += 1
+        lastReasons[key] = reasons
+    }
+
+    /// Notes that the store is being asked for a waiter.
+    mutating func beginAsking(_ number: Int) {
+        guard waiters[number]?.isAsking == false else { return }
+        askers += 1
+        let reasons = reasons
+        waiters[number]?.isAsking = true
+        waiters[number]?.askedAfter = reasons
+    }
+
+    /// Notes that the store has answered for a waiter; returns whether one of the queues may have something since.
+    mutating func endAsking(_ number: Int, of keys: [QueueKey]) -> Bool {
+        guard let waiter = waiters[number], waiter.isAsking else { return false }
+        waiters[number]?.isAsking = false
+        defer {
+            askers -= 1
+            if askers == 0 { lastReasons = [:] }
+        }
+        return keys.contains { lastReasons[$0].map { $0 > waiter.askedAfter } ?? false }
+    }
+
+    @discardableResult
+    mutating func remove(_ number: Int) -> Waiter? {
+        guard let waiter = waiters.removeValue(forKey: number) else { return nil }
+        for key in waiter.keys {
+            queues[key]?.remove(number)
+            if queues[key]?.count == 0 { queues[key] = nil }
+        }
+        waiter.timer?.invalidate()
+        if waiter.isAsking {
+            askers -= 1
+            if askers == 0 { lastReasons = [:] }
+        }
+        return waiter
+    }
+
+    /// How many wait for a queue.
+    func count(_ key: QueueKey) -> Int { queues[key]?.count ?? 0 }
+
+    /// Some who wait for a queue and for whom the store is not being asked, those first who came first.
+    func idle(_ key: QueueKey, limit: Int) -> [Int] {
+        guard let queue = queues[key] else { return [] }
+        return queue.first(limit) { waiters[$0]?.isAsking == false }
+    }
+
+    // MARK: - Connections
+
+    /// Ties tasks to a connection; true where it had none before.
+    mutating func tie(_ given: [TaskReference], to life: ConnectionLife) -> Bool {
+        let isFirst = tied[life] == nil
+        for reference in given {
+            untie(reference.token)
+            tied[life, default: [:]][reference.token] = reference.fire
+            lives[reference.token] = life
+        }
+        return isFirst && !given.isEmpty
+    }
+
+    /// The entry of a connection stays until it is over, for that is registered once.
+    mutating func untie(_ run: RunID) {
+        guard let life = lives.removeValue(forKey: run) else { return }
+        tied[life]?[run] = nil
+    }
+
+    mutating func end(_ life: ConnectionLife) -> [TaskReference] {
+        let gone = tied.removeValue(forKey: life) ?? [:]
+        for run in gone.keys { lives[run] = nil }
+        return gone.map { TaskReference(fire: $0.value, token: $0.key) }.sorted {
+            $0.token < $1.token
+        }
+    }
+}

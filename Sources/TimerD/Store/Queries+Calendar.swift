@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+import Schedules
+import TimerControl
+
+/// A part of what is counted for a calendar, and from where the next part goes on.
+struct CalendarPart<Found: Sendable, Cursor: Sendable>: Sendable {
+    var found: Found
+    /// Nil for the last part.
+    var cursor: Cursor?
+}
+
+/// What a calendar is counted from.
+extension Queries {
+    /// The most jobs and fires that are looked at for one page: others wait while it is read.
+    static let mostCountedJobs = 1000
+    static let mostCountedFires = 10_000
+
+    /// Live jobs by growing id, without their userInfo.
+    func jobsToCount(
+        tag: String?,
+        owner: OwnerID?,
+        after cursor: JobID?,
+        limit: Int = mostCountedJobs
+    ) throws -> CalendarPart<[StoredJob], JobID> {
+        var filter = ListJobs()
+        (filter.tag, filter.cursor) = (tag, cursor.map { .id($0) })
+        let room = PageRoom(1 << 20)
+        var jobs = try self.jobs(
+            filter,
+            owner: owner,
+            limit: limit + 1,
+            isWithoutUserInfo: true,
+            in: room
+        )
+        let hasMore = jobs.count > limit || room.isFull
+        jobs = Array(jobs.prefix(limit))
+        return CalendarPart(found: jobs, cursor: hasMore ? jobs.last?.id : nil)
+    }
+
+    /// What became of what was due, from behind `cursor` on: first the fires, then the ranges of dates that never fired,
+    /// spread over the time in which they lay.
+    func countsOfFires(
+        in buckets: CalendarBuckets,
+        tag: String?,
+        owner: OwnerID?,
+        after cursor: CalendarCursor?,
+        limit: Int = mostCountedFires
+    ) throws -> CalendarPart<[DueCounts], CalendarCursor> {
+        guard let from = buckets.bounds.first, let end = buckets.bounds.last else {
+            return CalendarPart(found: [], cursor: nil)
+        }
+        var counts = Array(repeating: DueCounts(), count: buckets.count)
+        var tagged: [JobID: Bool] = [:]
+        func isWanted(_ job: JobID) throws -> Bool {
+            guard let tag else { return true }
+            if let known = tagged[job] { return known }
+            let isTagged = try isTagged(job, tag)
+            tagged[job] = isTagged
+            return isTagged
+        }
+        var behind = RunCursor(date: from, fire: FireID(rawValue: 0), run: nil)
+        var looked = 0
+        if case .range(let last) = cursor {
+            behind = last
+        } else {
+            if case .fire(let last) = cursor { behind = last }
+            let select = SQL.firesToCount(hasOwner: owner ?? .root != .root)
+            try database.prepare(select).forEach(behind.date, behind.fire, end, owner, limit) {
+                row in
+                looked += 1
+                behind = RunCursor(date: try row.get(0), fire: try row.get(1), run: nil)
+                guard let bucket = buckets.index(of: behind.date), try isWanted(row.get(2)) else {
+                    return
+                }
+                counts[bucket].add(try RowOfFire(row), 1)
+            }
+            if looked == limit { return CalendarPart(found: counts, cursor: .fire(behind)) }
+            behind = RunCursor(date: from, fire: FireID(rawValue: 0), run: nil)
+        }
+        let room = limit - looked
+        looked = 0
+        try database.prepare(SQL.rangesOver).forEach(behind.date, behind.fire, end, owner, room) {
+            row in
+            looked += 1
+            let (first, last): (Timestamp, Timestamp) = (try row.get(0), try row.get(6))
+            behind = RunCursor(date: last, fire: try row.get(1), run: nil)
+            guard try isWanted(row.get(2)) else { return }
+            for (bucket, number) in buckets.spread(try row.get(5), from: first, through: last) {
+                counts[bucket].add(try RowOfFire(row), number)
+            }
+        }
+        return CalendarPart(found: counts, cursor: looked < room ? nil : .range(behind))
+    }
+
+    /// What a row of `SQL.fireColumns` says of how a fire stands.
+    fileprivate struct RowOfFire {
+        var state: FireState
+        var reason: FireReason?
+        var hasFailed: Bool
+
+        init(_ row: borrowing Row) throws {
+            // What a newer version calls its own is not over for all that this one knows.
+            state = row.ifReadable(3) ?? .unreadable
+            reason = row.ifReadable(4)
+            hasFailed = try row.get(7)
+        }
+    }
+}
+
+extension DueCounts {
+    fileprivate mutating func add(_ fire: Queries.RowOfFire, _ number: Int) {
+        switch fire.state {
+        case .fired: succeeded += number
+        case .done where fire.hasFailed: failed += number
+        case .done: succeeded += number
+        case .dead: failed += number
+        case .skipped where fire.reason?.isMissed == true: missed += number
+        case .skipped: skipped += number
+        case .claimed, .waiting, .running, .queued, .reserved, .unreadable: open += number
+        }
+    }
+}
+
+extension FireReason {
+    /// Whether nobody wanted it so.
+    fileprivate var isMissed: Bool { self == .coalesced || notice == .missed }
+}
+
+extension Queries.SQL {
+    /// Whether the last run of the fire's own command failed is the last column.
+    private static let fireColumns = """
+        fires.wall_date_us, fires.id, fires.job_id, fires.state, fires.reason, fires.dates,
+        fires.last_date_us,
+        coalesce((SELECT failed_owner_id IS NOT NULL FROM runs
+            WHERE runs.fire_id = fires.id AND runs.handler = 0 ORDER BY runs.id DESC LIMIT 1), 0)
+        """
+    /// Uses fires_by_date, or fires_by_owner.
+    static func firesToCount(hasOwner: Bool) -> String {
+        """
+        SELECT \(fireColumns) FROM fires
+        WHERE (fires.wall_date_us, fires.id) > (?1, ?2) AND fires.wall_date_us < ?3
+            AND \(hasOwner ? "fires.owner_id = ?4 AND fires.owner_id <> 0" : "(fires.owner_id = ?4 OR ?4 IS NULL)")
+            AND fires.last_date_us IS NULL
+            AND fires.state <> 'claimed' AND fires.state <> 'forgotten'
+        ORDER BY fires.wall_date_us, fires.id LIMIT ?5
+        """
+    }
+    /// Uses fires_ranges_by_end.
+    static let rangesOver = """
+        SELECT \(fireColumns) FROM fires
+        WHERE (fires.last_date_us, fires.id) > (?1, ?2) AND fires.last_date_us IS NOT NULL
+            AND fires.wall_date_us < ?3 AND (fires.owner_id = ?4 OR ?4 IS NULL)
+            AND fires.state <> 'claimed' AND fires.state <> 'forgotten'
+        ORDER BY fires.last_date_us, fires.id LIMIT ?5
+        """
+}

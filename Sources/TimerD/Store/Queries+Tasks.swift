@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A queue with what a list says of it beside its row.
+struct FoundQueue: Sendable {
+    var row: QueueRow
+    var owner: String
+    /// In elapsed time.
+    var oldest: Timestamp?
+}
+
+/// What may be asked of tasks and queues.
+extension Queries {
+    /// The queues of one owner, or of all, by owner and name.
+    func queues(of owner: OwnerID?) throws -> [FoundQueue] {
+        let owners =
+            try owner.map { [$0] } ?? database.prepare(QueueStore.SQL.owners).all { try $0.get(0) }
+        return try owners.flatMap { owner in
+            try QueueStore(database).queues(of: owner).map { try found($0) }
+        }
+    }
+
+    func queue(_ key: QueueKey) throws -> FoundQueue? {
+        try QueueStore(database).queue(key).map { try found($0) }
+    }
+
+    private func found(_ row: QueueRow) throws -> FoundQueue {
+        let name: String? = try database.prepare(QueueStore.SQL.ownerName).value(row.key.owner)
+        let oldest = row.ready > 0 ? try QueueStore(database).oldest(row.key) : nil
+        return FoundQueue(row: row, owner: name ?? "\(row.key.owner.rawValue)", oldest: oldest)
+    }
+
+    /// A page of tasks, by growing number; it ends where so many rows were looked at as well.
+    func tasks(_ request: ListTasks, owner: OwnerID?, limit: Int, at moment: ClockReading) throws
+        -> TasksReply
+    {
+        let room = PageRoom()
+        var (found, looked): ([QueuedTask], Int) = ([], 0)
+        var cursor = request.cursor ?? FireID(rawValue: 0)
+        var isFull = false
+        func look(_ row: borrowing Row) throws -> FireID? {
+            guard !isFull else { return nil }
+            let fire: FireID = try row.get(0)
+            let state: QueuedTask.State = try row.get(5)
+            let queue: String = try row.get(3)
+            let matches =
+                request.queue.map { $0 == queue } ?? true
+                && request.state.map { $0 == state } ?? true
+            if matches {
+                guard found.count < limit, room.takes(400 + row.byteCount(11) + row.byteCount(13))
+                else {
+                    isFull = true
+                    return nil
+                }
+                found.append(try task(row, at: moment))
+            }
+            looked += 1
+            cursor = fire
+            return fire
+        }
+        let select = try database.prepare(
+            owner == nil ? TaskStore.SQL.list : TaskStore.SQL.listOfOwner
+        )
+        if let owner {
+            _ = try select.all(cursor, Self.tasksLooked, owner) { try look($0) }
+        } else {
+            _ = try select.all(cursor, Self.tasksLooked) { try look($0) }
+        }
+        let isMore = isFull || looked == Self.tasksLooked
+        return TasksReply(tasks: found, cursor: isMore ? cursor : nil)
+    }
+
+    private static let tasksLooked = 2000
+
+    private func task(_ row: borrowing Row, at moment: ClockReading) throws -> QueuedTask {
+        var task = QueuedTask(
+            fire: try row.get(0),
+            job: try row.get(1),
+            queue: try row.get(3),
+            priority: try row.get(4),
+            fireDate: try row.get(9),
+            attempt: try row.get(8)
+        )
+        let state: QueuedTask.State = try row.get(5)
+        task.state = state
+        let (ready, due): (Timestamp, Timestamp?) = (try row.get(6), try row.get(7))
+        if state == .ready || state == .delayed {
+            task.readyAt = moment.wallDate(ready, on: .elapsed)
+        }
+        if state == .reserved { task.leaseUntil = due.map { moment.wallDate($0, on: .elapsed) } }
+        task.name = try row.get(10)
+        task.userInfo = (try row.get(11, as: String?.self)).flatMap(JSONText.init(stored:))
+        task.owner = try row.get(12)
+        task.reason = try row.get(13)
+        return task
+    }
+}

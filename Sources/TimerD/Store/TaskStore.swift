@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// A queue of one user's.
+struct QueueKey: Hashable, Sendable {
+    var owner: OwnerID
+    var name: String
+}
+
+/// A task as its row has it; dates are in elapsed time.
+struct TaskRow: Sendable {
+    var fire: FireID
+    var job: JobID
+    var key: QueueKey
+    var priority: Int
+    var state: QueuedTask.State
+    var readyAt: Timestamp
+    var lease: TimeSpan
+    /// The run of its last attempt.
+    var run: RunID?
+    var attempt: Int
+    var failures: Int
+    var losses: Int
+}
+
+/// The rows of tasks: SQL alone, no decision.
+struct TaskStore {
+    let database: Database
+
+    init(_ database: Database) { self.database = database }
+
+    /// Stores that a fire has become a task; `until`: when nobody may begin it any more, in elapsed time.
+    func insert(
+        _ fire: FireID,
+        of job: StoredJob,
+        _ queue: QueuePolicy,
+        at now: Timestamp,
+        until: Timestamp?
+    ) throws {
+        try database.prepare(SQL.addQueue).run(job.ownerID, queue.queue)
+        try database.prepare(SQL.insert).run(
+            fire,
+            job.id,
+            job.ownerID,
+            queue.queue,
+            queue.priority,
+            now,
+            until
+        )
+    }
+
+    func task(_ fire: FireID) throws -> TaskRow? {
+        try database.prepare(SQL.task).first(fire) { try TaskRow($0) }
+    }
+
+    /// The job's tasks, the oldest first.
+    func tasks(of job: JobID) throws -> [TaskRow] {
+        try database.prepare(SQL.ofJob).all(job) { try TaskRow($0) }
+    }
+
+    /// Whether a task of the job waits or is with a worker.
+    func isBusy(_ job: JobID) throws -> Bool {
+        try database.prepare(SQL.isBusy).value(job, as: Int.self) != nil
+    }
+
+    /// The finished jobs with a tag of the owner's that have a task.
+    func finishedJobs(tagged tag: String, owner: OwnerID) throws -> [JobID] {
+        try database.prepare(SQL.finishedByTag).all(owner, tag) { try $0.get(0) }
+    }
+
+    /// The newest job of a name, if it is finished and has a task.
+    func finishedJob(named name: String, owner: OwnerID) throws -> JobID? {
+        try database.prepare(SQL.finishedByName).value(owner, name)
+    }
+
+    /// The tasks of a queue that are handed out next.
+    func ready(_ key: QueueKey, limit: Int) throws -> [ReadyTask] {
+        try database.prepare(SQL.ready).all(key.owner, key.name, limit) { try ReadyTask($0) }
+    }
+
+    /// Tasks whose time has come, the earliest first.
+    func due(at now: Timestamp, limit: Int) throws -> [TaskRow] {
+        try database.prepare(SQL.due).all(now, limit) { try TaskRow($0) }
+    }
+
+    /// When the next time of a task comes; nil for never.
+    func nextDue() throws -> Timestamp? {
+        try database.prepare(SQL.nextDue).value(as: Timestamp?.self) ?? nil
+    }
+
+    func markReserved(_ fire: FireID, run: RunID, attempt: Int, lease: TimeSpan, until: Timestamp)
+        throws
+    {
+        try database.prepare(SQL.markReserved).run(fire, run, attempt, lease, until)
+    }
+
+    func extend(_ fire: FireID, lease: TimeSpan, until: Timestamp) throws {
+        try database.prepare(SQL.extend).run(fire, lease, until)
+    }
+
+    /// Gives every worker the whole of its lease again.
+    func renewLeases(at now: Timestamp) throws { try database.prepare(SQL.renewLeases).run(now) }
+
+    /// Stores where a task stands that no worker has any more.
+    func rest(_ task: TaskRow, due: Timestamp?, reason: String? = nil) throws {
+        try database.prepare(SQL.rest).run(
+            task.fire,
+            task.state.rawValue,
+            task.readyAt,
+            due,
+            task.attempt,
+            task.failures,
+            task.losses,
+            reason
+        )
+    }
+
+    func delete(_ fire: FireID) throws { try database.prepare(SQL.delete).run(fire) }
+
+    /// The oldest of a queue in a state in which no worker has them.
+    func resting(_ key: QueueKey, _ state: QueuedTask.State, limit: Int) throws -> [TaskRow] {
+        guard state != .ready else {
+            return try database.prepare(SQL.readyRows).all(key.owner, key.name, limit) {
+                try TaskRow($0)
+            }
+        }
+        return try database.prepare(SQL.resting).all(key.owner, key.name, state.rawValue, limit) {
+            try TaskRow($0)
+        }
+    }
+
+    enum SQL {
+        private static let columns = """
+            fire_id, job_id, owner_id, queue, priority, state, ready_us, lease_us, run_id, attempt,
+            failures, losses
+            """
+        static let addQueue = "INSERT OR IGNORE INTO queues (owner_id, name) VALUES (?1, ?2)"
+        static let insert = """
+            INSERT INTO tasks (fire_id, job_id, owner_id, queue, priority, state, ready_us, due_us)
+            VALUES (?1, ?2, ?3, ?4, ?5, 'ready', ?6, ?7)
+            """
+        static let task = "SELECT \(columns) FROM tasks WHERE fire_id = ?1"
+        static let ofJob = "SELECT \(columns) FROM tasks WHERE job_id = ?1 ORDER BY fire_id"
+        static let isBusy = "SELECT 1 FROM tasks WHERE job_id = ?1 AND state <> 'dead' LIMIT 1"
+        private static let isFinished = """
+            EXISTS (SELECT 1 FROM jobs WHERE jobs.id = named.job_id AND jobs.state = 'finished')
+                AND EXISTS (SELECT 1 FROM tasks WHERE tasks.job_id = named.job_id)
+            """
+        static let finishedByTag = """
+            SELECT job_id FROM job_tags AS named WHERE owner_id = ?1 AND tag = ?2 AND \(isFinished)
+            """
+        static let finishedByName = """
+            SELECT job_id FROM job_names AS named
+            WHERE owner_id = ?1 AND name = ?2 AND \(isFinished)
+            """
+        static let ready = """
+            SELECT tasks.fire_id, tasks.job_id, tasks.priority, tasks.ready_us, tasks.attempt,
+                fires.wall_date_us, job_definitions.name, job_definitions.user_info
+            FROM tasks INDEXED BY tasks_ready JOIN fires ON fires.id = tasks.fire_id
+                JOIN job_definitions ON job_definitions.job_id = tasks.job_id
+            WHERE tasks.owner_id = ?1 AND tasks.queue = ?2 AND tasks.state = 'ready'
+            ORDER BY tasks.priority DESC, tasks.ready_us, tasks.fire_id LIMIT ?3
+            """
+        static let due = """
+            SELECT \(columns) FROM tasks INDEXED BY tasks_due WHERE due_us <= ?1 ORDER BY due_us LIMIT ?2
+            """
+        static let nextDue = "SELECT min(due_us) FROM tasks WHERE due_us IS NOT NULL"
+        static let markReserved = """
+            UPDATE tasks SET state = 'reserved', run_id = ?2, attempt = ?3, lease_us = ?4, due_us = ?5
+            WHERE fire_id = ?1
+            """
+        static let extend = "UPDATE tasks SET lease_us = ?2, due_us = ?3 WHERE fire_id = ?1"
+        static let renewLeases = """
+            UPDATE tasks INDEXED BY tasks_reserved SET due_us = max(due_us, ?1 + lease_us)
+            WHERE state = 'reserved'
+            """
+        static let rest = """
+            UPDATE tasks SET state = ?2, ready_us = ?3, due_us = ?4, attempt = ?5, failures = ?6,
+                losses = ?7, reason = coalesce(?8, reason)
+            WHERE fire_id = ?1
+            """
+        static let delete = "DELETE FROM tasks WHERE fire_id = ?1"
+        private static let listed = """
+            tasks.fire_id, tasks.job_id, tasks.owner_id, tasks.queue, tasks.priority, tasks.state,
+            tasks.ready_us, tasks.due_us, tasks.attempt, fires.wall_date_us, job_definitions.name,
+            job_definitions.user_info, owners.name, tasks.reason
+            """
+        private static let listSource = """
+            JOIN fires ON fires.id = tasks.fire_id
+                JOIN job_definitions ON job_definitions.job_id = tasks.job_id
+                LEFT JOIN owners ON owners.id = tasks.owner_id
+            """
+        static let list = """
+            SELECT \(listed) FROM tasks \(listSource)
+            WHERE tasks.fire_id > ?1 ORDER BY tasks.fire_id LIMIT ?2
+            """
+        static let listOfOwner = """
+            SELECT \(listed) FROM tasks INDEXED BY tasks_by_owner \(listSource)
+            WHERE tasks.owner_id = ?3 AND tasks.fire_id > ?1 ORDER BY tasks.fire_id LIMIT ?2
+            """
+        static let readyRows = """
+            SELECT \(columns) FROM tasks INDEXED BY tasks_ready
+            WHERE owner_id = ?1 AND queue = ?2 AND state = 'ready'
+            ORDER BY priority DESC, ready_us, fire_id LIMIT ?3
+            """
+        static let resting = """
+            SELECT \(columns) FROM tasks INDEXED BY tasks_resting
+            WHERE owner_id = ?1 AND queue = ?2 AND state = ?3 AND (state = 'delayed' OR state = 'dead')
+            ORDER BY ready_us LIMIT ?4
+            """
+    }
+}
+
+/// A task that may be handed out, with what its worker is told.
+struct ReadyTask: Sendable {
+    var fire: FireID
+    var job: JobID
+    var priority: Int
+    /// In elapsed time.
+    var readyAt: Timestamp
+    var attempt: Int
+    /// By the wall clock.
+    var fireDate: Timestamp
+    var name: String?
+    var userInfo: String?
+
+    init(_ row: borrowing Row) throws {
+        (fire, job, priority) = (try row.get(0), try row.get(1), try row.get(2))
+        (readyAt, attempt, fireDate) = (try row.get(3), try row.get(4), try row.get(5))
+        (name, userInfo) = (try row.get(6), try row.get(7))
+    }
+}
+
+extension TaskRow {
+    fileprivate init(_ row: borrowing Row) throws {
+        (fire, job) = (try row.get(0), try row.get(1))
+        key = QueueKey(owner: try row.get(2), name: try row.get(3))
+        priority = try row.get(4)
+        state = try row.get(5)
+        (readyAt, lease, run) = (try row.get(6), try row.get(7), try row.get(8))
+        (attempt, failures, losses) = (try row.get(9), try row.get(10), try row.get(11))
+    }
+}
+
+/// Stored as on the wire.
+extension QueuedTask.State: SQLWord {}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// Fires that become tasks, and what becomes of these without their worker's word.
+extension JobTransaction {
+    var tasks: TaskStore { TaskStore(database) }
+    var queues: QueueStore { QueueStore(database) }
+
+    /// Records that the date of a job with a queue has come, and moves the job on: a task is ready, or the date is
+    /// skipped.
+    mutating func recordTask(_ job: StoredJob) throws {
+        guard let claim = job.claim, let queue = job.policy.queue else { return }
+        if let reason = try refusal(of: job) { return try recordSkipped(job, reason) }
+        try makeRoom(for: job)
+        let fireDate = job.wallFireDate(at: moment) ?? moment.wall
+        try begin(claim.fire, of: job, queue, fireDate: fireDate, missed: claim.missed)
+        try noteBegin(claim.fire, of: job, fireDate: fireDate, at: moment.wall)
+        try moveOn(job, GoingOn())
+    }
+
+    /// Why the job's fire does not become a task; nil if it does.
+    private func refusal(of job: StoredJob) throws -> FireReason? {
+        if job.policy.run.overlap == .skip, try tasks.isBusy(job.id) { return .overlap }
+        // One that was accepted and fires once becomes a task in any case.
+        guard !job.isOneShot, job.owner.uid != 0 else { return nil }
+        return try queues.tasks(of: job.ownerID) >= maxTasks ? .overload : nil
+    }
+
+    /// Under `replace` the newest task takes the place of those before it.
+    private mutating func makeRoom(for job: StoredJob) throws {
+        guard job.policy.run.overlap == .replace else { return }
+        for task in try tasks.tasks(of: job.id) where task.state != .dead {
+            if task.state == .reserved {
+                try revoke(task, of: job, "a newer task of its job has taken its place")
+            } else {
+                try drop(task, of: job, .overlap)
+            }
+        }
+    }
+
+    /// Makes a task of a fire by hand.
+    ///
+    /// - Throws: `ControlError` `conflict` where the job's overlap refuses it.
+    mutating func beginByHand(_ fire: FireID, of job: StoredJob, date: Timestamp) throws {
+        guard let queue = job.policy.queue else { return }
+        if job.policy.run.overlap == .skip, try tasks.isBusy(job.id) {
+            throw ControlError(
+                .conflict,
+                "a task of job \(job.id) is not over, and its overlap is 'skip'; "
+                    + "'timerctl queue tasks \(queue.queue)' shows it"
+            )
+        }
+        try makeRoom(for: job)
+        try begin(fire, of: job, queue, fireDate: date, missed: 0, isByHand: true)
+    }
+
+    private mutating func begin(
+        _ fire: FireID,
+        of job: StoredJob,
+        _ queue: QueuePolicy,
+        fireDate: Timestamp,
+        missed: Int,
+        isByHand: Bool = false
+    ) throws {
+        try fires.markQueued(fire, at: moment.wall)
+        let until = job.policy.until.map { moment.elapsedDate($0, on: .wall) }
+        try tasks.insert(fire, of: job, queue, at: moment.elapsed, until: until)
+        try enqueueFired(fire, of: job, fireDate: fireDate, missed: missed, isByHand: isByHand)
+        outcome.tasks.note(until)
+        outcome.tasks.ready.insert(QueueKey(owner: job.ownerID, name: queue.queue))
+    }
+
+    // MARK: - Without a worker's word
+
+    /// Drops a task that no worker has: its fire is skipped.
+    mutating func drop(_ task: TaskRow, of job: StoredJob, _ reason: FireReason) throws {
+        try fires.markSkipped(task.fire, reason)
+        try tasks.delete(task.fire)
+        let date = try fires.wallDate(of: task.fire)
+        try enqueue(.fireSkipped, job, reason.rawValue, fire: task.fire) { $0.fireDate = date }
+    }
+
+    /// Takes a task away from its worker for good.
+    mutating func revoke(_ task: TaskRow, of job: StoredJob, _ why: String) throws {
+        try end(task, of: job, .lost(why))
+        try close(task)
+    }
+
+    /// Stores that a task is over, however its last attempt has ended.
+    mutating func close(_ task: TaskRow) throws {
+        try fires.markDone(task.fire)
+        try tasks.delete(task.fire)
+        noteRoom(in: task.key)
+    }
+
+    /// Drops what waits of an invalidated job.
+    mutating func dropTasks(of job: StoredJob) throws {
+        for task in try tasks.tasks(of: job.id) where task.state != .reserved {
+            try drop(task, of: job, .invalidated)
+        }
+    }
+
+    /// Takes the tasks of ended jobs away from their workers.
+    mutating func revokeTasks(of ended: [JobID]) throws {
+        for id in ended {
+            let left = try tasks.tasks(of: id).filter { $0.state == .reserved }
+            guard !left.isEmpty, let job = try job(id) else { continue }
+            for task in left { try revoke(task, of: job, "its job was ended") }
+        }
+    }
+
+    /// Does what is due by itself of some tasks; the outcome says when to look again.
+    mutating func takeDueTasks() throws {
+        for task in try tasks.due(at: moment.elapsed, limit: Self.dueTasks) {
+            guard let job = try job(task.job) else {
+                // Its job is gone, which has taken the fire with it.
+                try tasks.delete(task.fire)
+                continue
+            }
+            switch task.state {
+            case .reserved: try lose(task, of: job, "its lease has ended")
+            case .delayed: try makeReady(task, of: job)
+            case .ready: try expire(task, of: job)
+            case .dead, .done: try drop(task, of: job, .dropped)
+            }
+        }
+        outcome.tasks.note(try tasks.nextDue())
+    }
+
+    private static let dueTasks = 100
+
+    private mutating func expire(_ task: TaskRow, of job: StoredJob) throws {
+        // The clock may have been set back since, or the job given another end.
+        let until = job.policy.until.map { moment.elapsedDate($0, on: .wall) }
+        if let until, until <= moment.elapsed { return try drop(task, of: job, .expired) }
+        try tasks.rest(task, due: until)
+    }
+
+    /// Has a task wait for a worker, from now on.
+    mutating func makeReady(_ task: TaskRow, of job: StoredJob) throws {
+        var task = task
+        (task.state, task.readyAt) = (.ready, moment.elapsed)
+        try rest(task, of: job)
+    }
+
+    /// Gives a task back that its worker has lost, to another one, or to none.
+    mutating func lose(_ task: TaskRow, of job: StoredJob, _ why: String) throws {
+        var task = task
+        task.losses += 1
+        let isDead = task.losses >= QueuePolicy.losses
+        try end(task, of: job, .lost(why), isLast: isDead)
+        guard try !jobs.isInvalidated(job.id) else { return try close(task) }
+        if isDead {
+            task.state = .dead
+            try rest(
+                task,
+                of: job,
+                reason: "lost \(task.losses) times, the last time because \(why)"
+            )
+        } else {
+            try makeReady(task, of: job)
+        }
+    }
+
+    /// Stores where a task stands that no worker has, and tells who waits for it.
+    mutating func rest(_ task: TaskRow, of job: StoredJob, reason: String? = nil) throws {
+        var due: Timestamp?
+        switch task.state {
+        case .ready: due = job.policy.until.map { moment.elapsedDate($0, on: .wall) }
+        case .delayed: due = task.readyAt
+        case .dead: due = moment.elapsed + deadKept
+        case .reserved, .done: break
+        }
+        try tasks.rest(task, due: due, reason: reason)
+        task.state == .dead ? try fires.markDead(task.fire) : try fires.markQueuedAgain(task.fire)
+        outcome.tasks.note(due)
+        noteRoom(in: task.key)
+    }
+
+    /// A queue with a limit may hand out another one.
+    mutating func noteRoom(in key: QueueKey) { outcome.tasks.ready.insert(key) }
+
+    /// Stores how an attempt has ended; `isLast`: none follows it by itself.
+    mutating func end(
+        _ task: TaskRow,
+        of job: StoredJob,
+        _ outcome: RunOutcome,
+        isLast: Bool = false
+    ) throws {
+        guard let run = task.run, let date = try fires.wallDate(of: task.fire) else { return }
+        let ended = EndedRun(
+            fire: task.fire,
+            fireDate: date,
+            attempt: task.attempt,
+            outcome: outcome,
+            endedAt: moment.wall,
+            output: CapturedOutput()
+        )
+        try recordEnd(of: run, ofTask: job, ended, isLast: isLast)
+    }
+}
+
+/// What a write has done to tasks, for the scheduler.
+struct TaskOutcomes: Sendable {
+    /// Queues that may have something for who waits.
+    var ready: Set<QueueKey> = []
+    /// When something is due by itself, in elapsed time.
+    var due: Timestamp?
+    /// Queues whose rate is used up, with when the next task may be handed out, in elapsed time.
+    var blocked: [QueueKey: Timestamp] = [:]
+    /// Attempts that are over: no connection is tied to them any more.
+    var over: [RunID] = []
+
+    var isNothing: Bool { ready.isEmpty && due == nil && over.isEmpty && blocked.isEmpty }
+
+    mutating func note(_ date: Timestamp?) {
+        guard let date else { return }
+        due = min(date, due ?? date)
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+
+/// `timerctl queue retry`: dead tasks are ready again.
+struct QueueRetry: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "retry",
+        abstract: "Have dead tasks ready again, with all their retries.",
+        discussion: """
+            Examples:
+              timerctl queue retry 17 18
+              timerctl queue retry --queue mails
+            """
+    )
+
+    @OptionGroup var tasks: TaskArguments
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        let tasks: TaskSelection =
+            self.tasks.queue.map { .queue($0, count: self.tasks.count) }
+            ?? .fires(self.tasks.fires)
+        try await count(.retryTasks(tasks), common) { "\($0) ready again" }
+    }
+}
+
+/// `timerctl queue drop`: tasks that nobody is to do any more.
+struct QueueDrop: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "drop",
+        abstract: "Drop tasks: nobody is to do them any more.",
+        discussion: """
+            A task that a worker has is refused; 'timerctl invalidate --kill' ends its job.
+
+            Examples:
+              timerctl queue drop 17
+              timerctl queue drop --queue mails --state dead
+            """
+    )
+
+    @OptionGroup var tasks: TaskArguments
+
+    @Option(
+        help: ArgumentHelp(
+            "With --queue: those in this state, ready, delayed or dead.",
+            valueName: "state"
+        ),
+        completion: .list(QueuedTask.State.dropped.map(\.rawValue)),
+        transform: { try taskState($0, among: QueuedTask.State.dropped) }
+    )
+    var state: QueuedTask.State?
+
+    @OptionGroup var common: CommonOptions
+
+    mutating func validate() throws {
+        guard (tasks.queue == nil) == (state == nil) else {
+            throw ValidationError(
+                state == nil
+                    ? "say which tasks of the queue: --state with ready, delayed or dead"
+                    : "--state goes with --queue"
+            )
+        }
+    }
+
+    func run() async throws {
+        var selection = DropTasks.fires(tasks.fires)
+        if let queue = tasks.queue, let state {
+            selection = .queue(queue, state: state, count: tasks.count)
+        }
+        try await count(.dropTasks(selection), common) { "\($0) dropped" }
+    }
+}
+
+/// `timerctl queue kick`: delayed tasks are ready at once.
+struct QueueKick: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "kick",
+        abstract: "Have the delayed tasks of a queue ready at once.",
+        discussion: """
+            Examples:
+              timerctl queue kick mails
+              timerctl queue kick mails --count 10
+            """
+    )
+
+    @OptionGroup var queue: QueueArgument
+
+    @Option(help: ArgumentHelp("How many at most, 1 to 10000.", valueName: "number"))
+    var count: Int?
+
+    @OptionGroup var common: CommonOptions
+
+    mutating func validate() throws { try checkCount(count, 1...Limits.manyTasks) }
+
+    func run() async throws {
+        let request = KickTasks(queue: queue.queue, count: count)
+        try await timerctl.count(.kickTasks(request), common) { "\($0) ready now" }
+    }
+}
+
+private func count(
+    _ request: Request,
+    _ common: CommonOptions,
+    _ sentence: (String) -> String
+) async throws {
+    let answer = try await Daemon.ask(common, request, for: CountReply.self)
+    let count = answer.value.count
+    let words = count == 1 ? "1 task is" : "\(count) tasks are"
+    try Output.write(common.json ? answer.jsonLine : sentence(words) + "\n")
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Queues, from the shell and over restarts", .timeLimit(.minutes(2)))
+struct QueueLifeTests {
+    @Test(
+        "timerctl adds a task, works on it with its userInfo on stdin, and shows what became of it"
+    )
+    func shell() async throws {
+        try await DaemonProcess.with { daemon in
+            let add = [
+                "add", "--in", "1ms", "--queue", "mails", "--key", "order-7", "--name", "welcome",
+                "--user-info", #"{"to":"ann"}"#,
+            ]
+            let first = try await daemon.timerctl(add)
+            #expect(first.status == 0, "\(first.errors)")
+            let again = try await daemon.timerctl(add)
+            #expect(again.output == first.output)
+            #expect(again.errors.contains("has this --key already; nothing was added"))
+            let client = try await ControlClient.connect(to: daemon.socket)
+            var wait = ReserveTasks(queues: ["mails"])
+            wait.wait = "1min"
+            let task = try #require(try await client.reserveTasks(wait).first)
+            let reference = try #require(task.reference)
+            _ = try await client.releaseTask(reference)
+            let worked = try await daemon.timerctl(
+                "queue",
+                "work",
+                "mails",
+                "--once",
+                "--",
+                "/bin/sh",
+                "-c",
+                "cat; echo; echo $TIMERD_ATTEMPT"
+            )
+            #expect(worked.status == 0, "\(worked.errors)")
+            #expect(worked.output.contains(#"{"to":"ann"}"#) && worked.output.contains("\n2\n"))
+            let runs = try await daemon.timerctl("runs", "welcome")
+            #expect(runs.output.contains("finished by its worker"), "\(runs.output)")
+            #expect(runs.output.contains("given back by its worker"))
+            let list = try await daemon.timerctl("queue", "list")
+            #expect(list.output.contains("mails"))
+            let refused = try await daemon.timerctl(
+                "add",
+                "--in",
+                "1h",
+                "--queue",
+                "q",
+                "--",
+                "true"
+            )
+            #expect(refused.status == 64)
+            #expect(refused.errors.contains("--queue and a command"))
+            await client.close()
+        }
+    }
+
+    @Test(
+        "A task that is tied to a connection stays with its worker over a stop and a kill of the daemon",
+        arguments: [SIGTERM, SIGKILL]
+    )
+    func restart(signal: Int32) async throws {
+        try await DaemonProcess.with { daemon in
+            let client = try await ControlClient.connect(to: daemon.socket)
+            for _ in 0..<20 {
+                var definition = JobDefinition(schedule: ScheduleWords(in: "1ms"))
+                definition.queue = "mails"
+                _ = try await client.addJob(definition)
+            }
+            var order = ReserveTasks(queues: ["mails"])
+            (order.count, order.wait, order.whileConnected) = (20, "1min", true)
+            var tasks: [QueuedTask] = []
+            while tasks.count < 20 { tasks += try await client.reserveTasks(order) }
+            await daemon.end(signal)
+            try await daemon.start()
+            let next = try await ControlClient.connect(to: daemon.socket)
+            let queue = try #require(try await next.listQueues().first)
+            #expect((queue.reserved, queue.ready) == (20, 0))
+            for task in tasks {
+                let told = try await next.finishTask(try #require(task.reference))
+                #expect(told.state == .done)
+            }
+            #expect(try await next.listTasks().tasks.isEmpty)
+            await next.close()
+            await client.close()
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Workers that wait") struct TaskWaitsTests {
+    private static let key = QueueKey(owner: OwnerID(rawValue: 1), name: "mails")
+    private static let other = QueueKey(owner: OwnerID(rawValue: 1), name: "other")
+
+    /// Runs `body` with a waiter of a number, and answers it.
+    private static func with(_ body: (inout TaskWaits, Int) -> Void) async throws {
+        var waits = TaskWaits()
+        let number = waits.newNumber()
+        let order = ReserveOrder(owner: .root, queues: ["mails"], count: 1, lease: .seconds(60))
+        let tasks = try await withCheckedThrowingContinuation { continuation in
+            waits[number] = TaskWaits.Waiter(order: order, life: nil, continuation: continuation)
+            body(&waits, number)
+            continuation.resume(returning: [])
+        }
+        #expect(tasks.isEmpty)
+    }
+
+    @Test("What comes for a queue between the store's look and its answer is looked for again")
+    func stale() async throws {
+        try await Self.with { waits, number in
+            waits.beginAsking(number)
+            waits.noteReason(Self.key)
+            let first = waits.endAsking(number, of: [Self.key])
+            waits.beginAsking(number)
+            let second = waits.endAsking(number, of: [Self.key])
+            #expect([first, second] == [true, false], "nothing has come since")
+        }
+    }
+
+    @Test("What comes for other queues, or before, is no reason")
+    func notStale() async throws {
+        try await Self.with { waits, number in
+            waits.noteReason(Self.key)
+            waits.beginAsking(number)
+            waits.noteReason(Self.other)
+            let isStale = waits.endAsking(number, of: [Self.key])
+            #expect(!isStale)
+        }
+    }
+
+    @Test("Who is asked for is not idle, and who went away is forgotten")
+    func idle() async throws {
+        try await Self.with { waits, number in
+            waits.wait(number, for: [Self.key, Self.other])
+            #expect(waits.idle(Self.key, limit: 10) == [number])
+            waits.beginAsking(number)
+            #expect(waits.idle(Self.other, limit: 10).isEmpty)
+            #expect(waits.count(Self.key) == 1)
+            _ = waits.remove(number)
+            #expect(waits.count(Self.key) == 0 && waits.waiters.isEmpty)
+        }
+    }
+
+    @Test("A connection's end names its tasks, without those that are over or tied to another")
+    func ties() {
+        var waits = TaskWaits()
+        let (one, two) = (ConnectionLife(), ConnectionLife())
+        let tasks = (1...3).map {
+            TaskReference(fire: FireID(rawValue: $0), token: RunID(rawValue: $0 * 10))
+        }
+        let first = [waits.tie(tasks, to: one), waits.tie([tasks[0]], to: one)]
+        #expect(first == [true, false], "its end is registered once")
+        let other = waits.tie([tasks[1]], to: two)
+        #expect(other)
+        waits.untie(tasks[2].token)
+        let ended = [waits.end(one), waits.end(two), waits.end(one)]
+        #expect(ended == [[tasks[0]], [tasks[1]], []])
+    }
+
+    @Test(
+        "A rate is kept: in no span of its length more are handed out, and nearly as many are",
+        arguments: ["1/s", "2/s", "7/s", "20/s", "100/s", "1000/s", "5/min", "1000/h"]
+    )
+    func rate(words: String) throws {
+        let rate = try #require(TaskRate(parsing: words))
+        var (now, end) = (Timestamp(microseconds: 1_000_000), Timestamp.distantPast)
+        var given: [Timestamp] = []
+        while given.count < 5 * rate.count {
+            let number = rate.allowance(usedUpTo: end, at: now)
+            if number > 0 {
+                end = rate.used(by: number, upTo: end, at: now)
+                given += Array(repeating: now, count: number)
+            } else {
+                let next = rate.next(usedUpTo: end)
+                #expect(next > now, "there is something to wait for")
+                now = next
+                #expect(rate.allowance(usedUpTo: end, at: now) > 0, "then there is one")
+            }
+        }
+        for (first, one) in zip(given, given.dropFirst(rate.count)) {
+            #expect(one - first >= rate.period)
+        }
+        let span = (given.last ?? now) - given[0]
+        #expect(span.microseconds <= 6 * rate.period.microseconds)
+    }
+}

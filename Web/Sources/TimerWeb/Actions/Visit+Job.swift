@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import TimerControl
+
+extension Visit {
+    /// Does something with one job, and says what became of it.
+    func carryOut(_ action: JobAction, _ id: JobID) async throws -> Answer {
+        let page = Link("jobs", "\(id)")
+        do {
+            let flash = try await site.daemon.connected { client -> Flash in
+                try await self.flash(of: action, id, client)
+            }
+            return redirect(to: page, flash)
+        } catch let error as ControlError where error.reason != .notFound {
+            return redirect(to: page, .refused(error.message))
+        } catch let error as ScheduleError {
+            return redirect(to: page, .refused(error.message))
+        }
+    }
+
+    private func flash(
+        of action: JobAction,
+        _ id: JobID,
+        _ client: ControlClient
+    ) async throws -> Flash {
+        let jobs = JobSelection.ids([id])
+        func undo(_ label: String, _ action: JobAction, _ fields: [Link.Field] = []) -> Flash.Undo {
+            Flash.Undo(label: label, action: Link("jobs", "\(id)", action.rawValue), fields: fields)
+        }
+        switch action {
+        case .fire:
+            let reply = try await client.fireJob(.id(id))
+            return .done(sentence(reply.job, " was fired."))
+        case .pause:
+            let job = try await one(client.pauseJobs(jobs), id)
+            return .done(
+                sentence(job, " is paused: no date fires until it is resumed."),
+                undo: undo("Undo", .resume)
+            )
+        case .resume:
+            let job = try await one(client.resumeJobs(jobs), id)
+            return .done(sentence(job, " goes on\(next(job))."), undo: undo("Undo", .pause))
+        case .skip:
+            let count = try number("count") ?? 1
+            let job = try await one(client.skipJobs(SkipJobs(jobs: jobs, count: count)), id)
+            return .done(
+                sentence(job, ": \(count.of("date was", "dates were")) dropped\(next(job)).")
+            )
+        case .move:
+            // Read here: the daemon would read the words by its own clock.
+            let to = try DateExpression.parse(field("to") ?? "", now: dates.now, zone: dates.zone)
+                .date
+            let before = try await client.job(.id(id)).fireDate
+            let job = try await client.setFireDate(of: .id(id), to: to.rfc3339)
+            return .done(
+                sentence(job, " fires next \(dates.distance(to)), \(dates.short(to))."),
+                undo: before.map { undo("Undo", .move, [Link.Field("to", $0.rfc3339)]) }
+            )
+        case .end:
+            let reply = try await client.invalidateJobs(jobs, kill: field("kill") != nil)
+            let job = try one(reply, id)
+            return .done(
+                sentence(job, " is ended: it fires no more. Its history stays."),
+                undo: undo("Undo", .undo)
+            )
+        case .undo:
+            let job = try await one(client.restoreJobs(jobs), id)
+            return .done(sentence(job, " lives again\(next(job))."))
+        }
+    }
+
+    private func one(_ reply: JobsReply, _ id: JobID) throws -> Job {
+        guard let job = reply.jobs.first else {
+            throw ControlError(.conflict, "job \(id) was not changed")
+        }
+        return job
+    }
+
+    private func next(_ job: Job) -> String {
+        guard job.state == .scheduled, let date = job.nextFire else { return "" }
+        return "; it fires next \(dates.distance(date)), \(dates.short(date))"
+    }
+
+    private func sentence(_ job: Job, _ words: String) -> Node {
+        group {
+            "Job "
+            Parts(self).jobName(job.definition.name, job.id)
+            words
+        }
+    }
+
+    /// A number of the form; nil where it was left empty.
+    func number(_ name: String) throws -> Int? {
+        guard let text = field(name) else { return nil }
+        guard let number = Int(text) else {
+            throw ControlError(.invalidParams, "'\(name)' is '\(text)', expected a number")
+        }
+        return number
+    }
+
+    // MARK: - Asking first
+
+    /// The page that says what an action will do.
+    func question(_ action: JobAction, _ id: JobID, _ session: Session) async throws -> QuestionPage
+    {
+        let job = try await session.client.job(.id(id))
+        var request = ListRuns()
+        request.job = id
+        request.open = true
+        let run =
+            action == .end
+            ? try await session.client.listRuns(request).runs.first { $0.state == .running } : nil
+        let name = Parts(self).jobName(job)
+        let page = Link("jobs", "\(id)")
+        func question(
+            _ verb: String,
+            _ button: String,
+            choice: Node = .empty,
+            isDangerous: Bool = false,
+            @Markup content: () -> Node
+        ) -> Question {
+            Question(
+                title: "\(verb) \(job.title)?",
+                heading: group {
+                    "\(verb) "
+                    name
+                    "?"
+                },
+                content: content(),
+                action: Link("jobs", "\(id)", action.rawValue),
+                choice: choice,
+                button: button,
+                isDangerous: isDangerous,
+                cancel: page
+            )
+        }
+        let asked =
+            switch action {
+            case .fire:
+                question("Fire", "Fire now") { p { "It fires once, now. Its other dates stay." } }
+            case .pause:
+                question("Pause", "Pause it") {
+                    p {
+                        "No date fires until it is resumed; what is missed meanwhile is made up for as it says."
+                    }
+                }
+            case .resume:
+                question("Resume", "Resume it") {
+                    p { "Its dates fire again; what was missed is made up for as it says." }
+                }
+            case .undo:
+                question("Restore", "Have it live again") {
+                    p { "It is what it was before its end: number, name, history, dates." }
+                }
+            case .skip:
+                question("Skip dates of", "Skip", choice: count) {
+                    p { "The next dates are dropped, and have that reason in the history." }
+                }
+            case .move:
+                question("Move the next fire of", "Move", choice: moved) {
+                    p { "A date such as 'tomorrow 09:00' or '+10min'." }
+                }
+            case .end:
+                question("End", "End it", choice: kill(run), isDangerous: true) { endSentence(job) }
+            }
+        return QuestionPage(asked, self, in: .jobs)
+    }
+
+    private var count: Node {
+        p {
+            label {
+                "How many "
+                input(
+                    .type("number"),
+                    .name("count"),
+                    .value("1"),
+                    .named("min", 1),
+                    .named("max", Limits.skip)
+                )
+            }
+        }
+    }
+
+    private var moved: Node {
+        p {
+            label {
+                "To "
+                input(.name("to"), .flag("required"))
+            }
+        }
+    }
+
+    private func kill(_ run: Run?) -> Node {
+        guard let run, let began = run.startedAt else { return .empty }
+        return Question.tick(
+            "kill",
+            "also end its run in progress, which began \(dates.distance(began)) (SIGTERM, then SIGKILL)"
+        )
+    }
+
+    private func endSentence(_ job: Job) -> Node {
+        p {
+            "It fires no more. "
+            if let date = job.nextFire, job.state == .scheduled {
+                "The next date, "
+                Parts(self).when(date)
+                ", is dropped. "
+            }
+            "Its history stays, and you can undo it for 24 hours."
+        }
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import TimerControl
+
+extension Visit {
+    /// Asks, and then does something with all jobs that were chosen.
+    func actOnJobs() async throws -> Answer {
+        // The list's own address: "?q=&tag=".
+        let query = JobQuery(PercentCoding.fields((field("query") ?? "").drop { $0 == "?" }) ?? [])
+        guard let action = field("do").flatMap(BulkAction.init) else {
+            return redirect(to: query.link, .refused("nothing was chosen to be done"))
+        }
+        do {
+            if field("confirmed") == nil { return try await question(action, query) }
+            let ids = fields("ids").flatMap { $0.split(separator: ",") }.compactMap { JobID($0) }
+            let count = try await site.daemon.connected { try await action.carryOut(ids, $0) }
+            let undo =
+                action == .end
+                ? Flash.Undo(
+                    label: "Undo",
+                    action: Link("jobs", "act"),
+                    fields: [
+                        Link.Field("do", BulkAction.undo.rawValue), Link.Field("confirmed", "1"),
+                        Link.Field("ids", ids.map(\.description).joined(separator: ",")),
+                    ]
+                ) : nil
+            return redirect(
+                to: query.link,
+                .done("\(count.of("job")) \(action.done(count == 1)).", undo: undo)
+            )
+        } catch let error as ControlError {
+            return redirect(to: query.link, .refused(error.message))
+        }
+    }
+
+    private func question(_ action: BulkAction, _ query: JobQuery) async throws -> Answer {
+        let (jobs, status) = try await site.daemon.connected { client in
+            let session = try await Session(client)
+            return (try await chosen(query, client), session.status)
+        }
+        guard !jobs.isEmpty else {
+            return redirect(to: query.link, .refused("no job was chosen"))
+        }
+        guard jobs.count <= action.most else {
+            return redirect(
+                to: query.link,
+                .refused("\(jobs.count) jobs were chosen; at most \(action.most) are accepted")
+            )
+        }
+        let count = jobs.count.of("job")
+        let question = Question(
+            title: "\(action.verb) \(count)?",
+            heading: "\(action.verb) \(count)?",
+            content: group {
+                p { action.sentence }
+                ul {
+                    for job in jobs.prefix(20) { li { Parts(self).jobName(job) } }
+                    if jobs.count > 20 { li { "and \((jobs.count - 20).grouped) more" } }
+                }
+            },
+            action: Link("jobs", "act"),
+            fields: [
+                Link.Field("do", action.rawValue), Link.Field("confirmed", "1"),
+                Link.Field("query", field("query") ?? ""),
+                // As they were found: what comes to match later is not meant.
+                Link.Field("ids", jobs.map { "\($0.id)" }.joined(separator: ",")),
+            ],
+            button: "\(action.verb) \(count)",
+            isDangerous: action == .end,
+            cancel: query.link
+        )
+        return .page(document(question.page(self, in: .jobs), status))
+    }
+
+    /// Those whose boxes were ticked, or all that the list's address means.
+    private func chosen(_ query: JobQuery, _ client: ControlClient) async throws -> [Job] {
+        if field("all") != nil { return try await JobReader(client: client, query: query).all() }
+        var jobs: [Job] = []
+        for id in fields("id").compactMap({ JobID($0) }).prefix(JobReader.rows) {
+            do {
+                jobs.append(try await client.job(.id(id)))
+            } catch let error as ControlError where error.reason == .notFound {
+                // It was removed since: nothing is to be done with it.
+                continue
+            }
+        }
+        return jobs
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import TimerControl
+
+extension Visit {
+    /// Does something with a queue, or with tasks of it.
+    func carryOut(_ action: QueueAction, _ name: String) async throws -> Answer {
+        let page = Link("queues", name)
+        do {
+            if action == .tasks, field("do") == "drop", field("confirmed") == nil {
+                return try await questionOfTasks(name)
+            }
+            let words = try await site.daemon.connected { client -> String in
+                try await done(action, name, client)
+            }
+            return redirect(
+                to: page,
+                .done(
+                    group {
+                        "Queue "
+                        bdi { name }
+                        ": \(words)."
+                    }
+                )
+            )
+        } catch let error as ControlError {
+            return redirect(to: page, .refused(error.message))
+        }
+    }
+
+    /// What was done, in words.
+    private func done(
+        _ action: QueueAction,
+        _ name: String,
+        _ client: ControlClient
+    ) async throws -> String {
+        var request = SetQueue(queue: name)
+        switch action {
+        case .pause, .resume:
+            request.paused = action == .pause
+            try await client.setQueue(request)
+            return action == .pause
+                ? "no task is handed out until it is resumed" : "its tasks are handed out again"
+        case .limit:
+            request.maxReserved = try number("maxReserved") ?? 0
+            request.maxRate = field("maxRate") ?? "none"
+            let limits = try await client.setQueue(request).limits
+            return limits.isEmpty ? "it has no limits" : limits
+        case .kick:
+            let count = try await client.kickTasks(KickTasks(queue: name, count: Limits.manyTasks))
+            return "\(count.of("delayed task")) \(count == 1 ? "is" : "are") ready"
+        case .retry:
+            let count = try await client.retryTasks(.queue(name, count: Limits.manyTasks))
+            return "\(count.of("dead task")) \(count == 1 ? "is" : "are") ready again"
+        case .drop:
+            let count = try await client.dropTasks(
+                .queue(name, state: droppedState, count: Limits.manyTasks)
+            )
+            return "\(count.of("task")) dropped"
+        case .tasks:
+            let fires = fields("fire").compactMap { FireID($0) }
+            guard !fires.isEmpty else { throw ControlError(.invalidParams, "no task was chosen") }
+            let isDropped = field("do") == "drop"
+            let count =
+                isDropped
+                ? try await client.dropTasks(.fires(fires))
+                : try await client.retryTasks(.fires(fires))
+            return "\(count.of("task")) \(isDropped ? "dropped" : "ready again")"
+        }
+    }
+
+    /// Dead ones, unless another state is said.
+    private var droppedState: QueuedTask.State {
+        (field("state") ?? query("state")).flatMap(QueuedTask.State.init) ?? .dead
+    }
+
+    // MARK: - Asking first
+
+    func question(
+        _ action: QueueAction,
+        _ name: String,
+        _ session: Session
+    ) async throws -> QuestionPage {
+        let verb: String
+        let sentence: String
+        switch action {
+        case .pause:
+            (verb, sentence) = (
+                "Pause", "It hands out no task until it is resumed. What is reserved goes on."
+            )
+        case .resume: (verb, sentence) = ("Resume", "It hands out its tasks again.")
+        case .kick: (verb, sentence) = ("Kick", "Its delayed tasks are ready at once.")
+        case .retry:
+            (verb, sentence) = (
+                "Retry the dead tasks of", "They are ready again, with all their retries."
+            )
+        case .drop:
+            (verb, sentence) = (
+                "Drop the \(droppedState.rawValue) tasks of",
+                "Nobody does them any more; their fires are skipped, and say so. It cannot be undone."
+            )
+        case .limit, .tasks: throw NotFound(description: "there is no such page")
+        }
+        let question = Question(
+            title: "\(verb) queue \(name)?",
+            heading: group {
+                "\(verb) queue "
+                bdi { name }
+                "?"
+            },
+            content: p { sentence },
+            action: Link("queues", name, action.rawValue),
+            fields: action == .drop ? [Link.Field("state", droppedState.rawValue)] : [],
+            button: action == .drop ? "Drop them" : "Do it",
+            isDangerous: action == .drop,
+            cancel: Link("queues", name)
+        )
+        return QuestionPage(question, self, in: .queues)
+    }
+
+    private func questionOfTasks(_ name: String) async throws -> Answer {
+        let fires = fields("fire").compactMap { FireID($0) }
+        guard !fires.isEmpty else { throw ControlError(.invalidParams, "no task was chosen") }
+        let question = Question(
+            title: "Drop \(fires.count.of("task"))?",
+            heading: "Drop \(fires.count.of("task"))?",
+            content: p {
+                "Nobody does \(fires.count == 1 ? "it" : "them") any more. It cannot be undone."
+            },
+            action: Link("queues", name, QueueAction.tasks.rawValue),
+            fields: [Link.Field("do", "drop"), Link.Field("confirmed", "1")]
+                + fires.map { Link.Field("fire", "\($0)") },
+            button: "Drop \(fires.count.of("task"))",
+            isDangerous: true,
+            cancel: Link("queues", name)
+        )
+        return try await page { _ in QuestionPage(question, self, in: .queues) }
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import TimerControl
+
+extension Visit {
+    /// Does something with one run.
+    func carryOut(_ action: RunAction, _ id: RunID) async throws -> Answer {
+        let page = Link("runs", "\(id)")
+        do {
+            return try await site.daemon.connected { client in
+                switch action {
+                case .kill:
+                    let reply = try await client.call(
+                        .killRun(RunReference(id: id)),
+                        as: RunReply.self
+                    )
+                    return redirect(
+                        to: page,
+                        .done(
+                            group {
+                                "Run \(id) of "
+                                Parts(self).jobName(reply.run.name, reply.run.job)
+                                " is being ended."
+                            }
+                        )
+                    )
+                case .retry:
+                    let run = try await client.run(id)
+                    let reply = try await client.fireJob(.id(run.job))
+                    return redirect(
+                        to: Link("jobs", "\(run.job)"),
+                        .done(
+                            group {
+                                "Job "
+                                Parts(self).jobName(reply.job)
+                                " was fired: it runs again."
+                            }
+                        )
+                    )
+                }
+            }
+        } catch let error as ControlError where error.reason != .notFound {
+            return redirect(to: page, .refused(error.message))
+        }
+    }
+
+    /// The page that says what an action will do.
+    func question(_ action: RunAction, _ id: RunID, _ session: Session) async throws -> QuestionPage
+    {
+        let run = try await session.client.run(id)
+        let name = run.name ?? "job \(run.job)"
+        let shown = Parts(self).jobName(run.name, run.job)
+        let question =
+            switch action {
+            case .kill:
+                Question(
+                    title: "Kill run \(id) of \(name)?",
+                    heading: group {
+                        "Kill run \(id) of "
+                        shown
+                        "?"
+                    },
+                    content: p {
+                        if let began = run.startedAt {
+                            "It began "
+                            Parts(self).when(began)
+                            ". "
+                        }
+                        "Its processes get SIGTERM, and SIGKILL after what its job says (5 s). It is not tried again."
+                    },
+                    action: Link("runs", "\(id)", action.rawValue),
+                    button: "Kill it",
+                    isDangerous: true,
+                    cancel: Link("runs", "\(id)")
+                )
+            case .retry:
+                Question(
+                    title: "Run \(name) again?",
+                    heading: group {
+                        "Run "
+                        shown
+                        " again?"
+                    },
+                    content: p { "It fires once, now. Its other dates stay." },
+                    action: Link("runs", "\(id)", action.rawValue),
+                    button: "Run again",
+                    cancel: Link("runs", "\(id)")
+                )
+            }
+        return QuestionPage(question, self, in: .runs)
+    }
+}

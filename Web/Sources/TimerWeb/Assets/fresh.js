@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fetches the page's own address again, and puts its live parts in place of the old ones. There is one way to make a page: the server's.
+
+import { morph } from "./morph.js";
+import { age, setClock } from "./time.js";
+import { giveUp } from "./live.js";
+
+/** The parts of a page that renew themselves, by name. */
+const parts = (page) => new Map([...page.querySelectorAll("[data-live], #away")].map((part) => [part.dataset.live ?? "#away", part]));
+
+let wanted = false;   // something has happened since the last fetch began
+let running = false;
+let cost = 0;         // what the last one took: the next waits four times as long, so that a page is never busy with itself
+
+/** Renews the page soon; once, however often it is asked. */
+export function renew() {
+  wanted = true;
+  if (!running && !document.hidden) run();
+}
+
+async function run() {
+  running = true;
+  while (wanted && !document.hidden) {
+    await new Promise((done) => setTimeout(done, Math.min(Math.max(200, 4 * cost), 10_000)));
+    wanted = false;
+    const began = performance.now();
+    const page = await read(location.href);
+    if (page) replace(page);
+    cost = performance.now() - began;
+  }
+  running = false;
+}
+
+document.addEventListener("visibilitychange", () => { if (!document.hidden && wanted && !running) run(); });
+
+/** The page at an address; nothing where the server did not answer with one. */
+export async function read(address, request = {}) {
+  try {
+    const answer = await fetch(address, { headers: { accept: "text/html" }, ...request });
+    if (answer.status === 403) giveUp("not live: the page was begun anew; open the address that it has printed");
+    if (!(answer.headers.get("content-type") ?? "").startsWith("text/html") || answer.status === 403) return null;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    return page.body.dataset.seq === undefined ? null : page;
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    return null;  // the server is away: the stream says so, and begins anew
+  }
+}
+
+/** Puts the live parts of `page`, and what `also` names, in place of those that are shown. */
+export function replace(page, also = "") {
+  const focused = document.activeElement;
+  setClock(page);
+  document.body.dataset.seq = page.body.dataset.seq;
+  document.title = page.title;
+  const old = parts(document);
+  for (const [name, part] of parts(page)) {
+    const shown = old.get(name);
+    if (shown?.isConnected) morph(shown, part);
+  }
+  if (also) {
+    const shown = document.querySelector(also), part = page.querySelector(also);
+    if (shown && part) morph(shown, part);
+  }
+  // Other parts than there were: the page has become another one, such as once the daemon is back.
+  if (!also && [...parts(page).keys()].join() !== [...old.keys()].join()) {
+    const main = document.querySelector("main"), part = page.querySelector("main");
+    if (main && part) morph(main, part);
+  }
+  if (focused && !focused.isConnected) document.querySelector("main")?.focus({ preventScroll: true });
+  age();
+  document.dispatchEvent(new CustomEvent("renewed"));
+}

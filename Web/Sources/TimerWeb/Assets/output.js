@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run writes, as it comes. The page is full of it as of when it was made; the stream has what is behind that.
+
+import { renew } from "./fresh.js";
+
+const MOST = 1_000_000;  // characters that are shown of what comes; a run may write for ever
+
+const output = document.querySelector("[data-follow]");
+const note = document.getElementById("follow");
+let source = null;
+let last = null;
+let length = 0;  // characters that are shown
+
+function open() {
+  if (source || !output.dataset.follow) return;
+  const address = new URL(output.dataset.follow, location.href);
+  if (last) address.searchParams.set("after", last);
+  source = new EventSource(address);
+  source.onmessage = ({ data, lastEventId }) => {
+    last = lastEventId;
+    append(JSON.parse(data));
+  };
+  source.addEventListener("end", () => {
+    close();
+    output.removeAttribute("data-follow");
+    output.removeAttribute("role");
+    renew();
+  });
+}
+
+function close() {
+  source?.close();
+  source = null;
+}
+
+function append({ html }) {
+  // It stays at the end where one reads there, and where it is where one has scrolled up.
+  const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 40;
+  const template = document.createElement("template");
+  template.innerHTML = html;  // made by the server's builder, which lets text in as text alone; and no script runs by innerHTML
+  length += template.content.textContent.length;
+  output.append(template.content);
+  if (length > MOST) trim();
+  if (atEnd) output.scrollTop = output.scrollHeight;
+}
+
+/** Takes the oldest away, down to a half, so that it is seldom done. */
+function trim() {
+  while (length > MOST / 2 && output.firstChild) {
+    const first = output.firstChild;
+    const size = first.textContent.length;
+    if (first.nodeType === Node.TEXT_NODE && length - size < MOST / 2) {
+      first.nodeValue = first.nodeValue.slice(length - MOST / 2);
+      length = MOST / 2;
+      break;
+    }
+    first.remove();
+    length -= size;
+  }
+  if (note) note.textContent = "The older output is left out here; load the page anew for what is kept of it.";
+}
+
+if (output) {
+  length = output.textContent.length;
+  output.scrollTop = output.scrollHeight;
+  document.addEventListener("visibilitychange", () => document.hidden ? close() : open());
+  window.addEventListener("pagehide", close);
+  window.addEventListener("pageshow", () => { if (!document.hidden) open(); });
+  if (!document.hidden) open();
+}

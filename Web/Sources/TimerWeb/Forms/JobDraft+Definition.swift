@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What is wrong with a form, by its fields; nil for what concerns none.
+struct FormErrors: Sendable {
+    private(set) var all: [(field: JobDraft.Field?, message: String)] = []
+
+    var isEmpty: Bool { all.isEmpty }
+
+    mutating func add(_ field: JobDraft.Field?, _ message: String) { all.append((field, message)) }
+
+    subscript(field: JobDraft.Field) -> String? { all.first { $0.field == field }?.message }
+
+    /// An error of the daemon, at the field that it names.
+    mutating func add(_ error: ControlError) { add(Self.field(error), error.message) }
+
+    private static func field(_ error: ControlError) -> JobDraft.Field? {
+        if error.reason == .nameTaken { return .name }
+        // "parameter 'change[0].timeout' …"
+        let quoted = error.message.split(separator: "'", maxSplits: 2)
+        if error.message.hasPrefix("parameter '"), quoted.count > 1 {
+            let parts = quoted[1].split { $0 == "." || $0 == "[" || $0 == "]" }
+            if parts.contains("schedule") { return parts.last == "tz" ? .tz : .schedule }
+            return parts.lazy.compactMap { JobDraft.Field(rawValue: String($0)) }.first
+        }
+        return error.reason == .badSchedule ? .schedule : nil
+    }
+}
+
+extension JobDraft {
+    /// The job that the form means.
+    ///
+    /// A field that was left as it was shown changes nothing: also one whose value a form cannot show in full.
+    ///
+    /// `base`: the job that is changed, whose other options stay; nil for a new one.
+    func definition(
+        changing base: JobDefinition?,
+        _ dates: Dates
+    ) -> (definition: JobDefinition, errors: FormErrors) {
+        var errors = FormErrors()
+        var definition = base ?? JobDefinition(schedule: ScheduleWords())
+        let changed =
+            base == nil
+            ? changes(from: JobDraft(nil, zone: dates.zone)).union([.kind, .schedule, .tz])
+            : changes(from: JobDraft(base, zone: dates.zone))
+        if !changed.isDisjoint(with: [.kind, .schedule, .tz]) {
+            definition.schedule = schedule(keeping: base?.schedule)
+        }
+        if !changed.isDisjoint(with: [.command, .shell]) {
+            setCommand(of: &definition, &errors)
+        }
+        for field in Field.allCases where changed.contains(field) {
+            set(field, of: &definition, &errors)
+        }
+        return (definition, errors)
+    }
+
+    private func schedule(keeping base: ScheduleWords?) -> ScheduleWords {
+        var words = ScheduleWords()
+        let text = self[.schedule].trimmed
+        switch kind {
+        case .every: (words.every, words.from) = (text, base?.from)
+        case .cron: words.cron = text
+        case .calendar: words.calendar = text
+        case .at: words.at = text
+        case .in: words.in = text
+        }
+        // A length of time has no zone.
+        let hasZone = kind == .cron || kind == .calendar || kind == .at || words.from != nil
+        if hasZone { words.tz = self.text(.tz) }
+        return words
+    }
+
+    private func setCommand(of definition: inout JobDefinition, _ errors: inout FormErrors) {
+        guard let text = text(.command) else {
+            definition.command = nil
+            return
+        }
+        if !self[.shell].isEmpty {
+            definition.command = ["/bin/sh", "-c", text]
+        } else if let words = ShellWords.split(text) {
+            definition.command = words
+        } else {
+            errors.add(.command, "a quote is not closed, or a backslash ends the command")
+        }
+    }
+
+    private func set(
+        _ field: Field,
+        of definition: inout JobDefinition,
+        _ errors: inout FormErrors
+    ) {
+        let text = text(field)
+        switch field {
+        case .kind, .schedule, .tz, .command, .shell: break
+        case .name: definition.name = text
+        case .tags: definition.tags = list(field)
+        case .notify: definition.notify = list(field)
+        case .retries: definition.retries = number(field, &errors)
+        case .priority: definition.priority = number(field, &errors)
+        case .backoff: definition.backoff = text
+        case .timeout:
+            definition.timeout = text
+            if let text { check(text, field, &errors) }
+        case .overlap: definition.overlap = text.flatMap(JobDefinition.Overlap.init)
+        case .misfire: definition.misfire = text.flatMap(JobDefinition.Misfire.init)
+        case .cwd: definition.cwd = text
+        case .env: definition.env = variables(&errors)
+        case .memoryMax: definition.memoryMax = text
+        case .cpuQuota: definition.cpuQuota = text
+        case .queue: definition.queue = text
+        }
+    }
+
+    /// Nil where it was left empty.
+    private func text(_ field: Field) -> String? {
+        let text = self[field].trimmed
+        return text.isEmpty ? nil : text
+    }
+
+    private func list(_ field: Field) -> [String]? {
+        let all = self[field].split(separator: ",").map { String($0).trimmed }.filter {
+            !$0.isEmpty
+        }
+        return all.isEmpty ? nil : all
+    }
+
+    private func number(_ field: Field, _ errors: inout FormErrors) -> Int? {
+        guard let text = text(field) else { return nil }
+        if let number = Int(text) { return number }
+        errors.add(field, "'\(text)' is not a number")
+        return nil
+    }
+
+    private func check(_ text: String, _ field: Field, _ errors: inout FormErrors) {
+        do throws(ScheduleError) {
+            _ = try TimeSpan(parsing: text)
+        } catch {
+            errors.add(field, error.message)
+        }
+    }
+
+    private func variables(_ errors: inout FormErrors) -> [String: String]? {
+        var all: [String: String] = [:]
+        for line in self[.env].split(separator: "\n") where !line.allSatisfy(\.isWhitespace) {
+            guard let sign = line.firstIndex(of: "="), sign > line.startIndex else {
+                errors.add(.env, "line '\(line)' is not NAME=value")
+                continue
+            }
+            all[String(line[..<sign]).trimmed] = String(line[line.index(after: sign)...])
+        }
+        return all.isEmpty ? nil : all
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import TimerControl
+
+/// What a schedule means: words, dates, and what is to be known of them.
+struct SchedulePreview: Sendable {
+    var sentence = ""
+    var coming: [Timestamp] = []
+    var notes: [String] = []
+    var conflict: String?
+    /// Why there is no schedule.
+    var error: String?
+
+    private static let count = 5
+    /// How many dates are looked at for one that daylight saving moves.
+    private static let looked = 400
+
+    /// `job`: the job that is changed: with the schedule that it has, it keeps its dates.
+    init(_ definition: JobDefinition, of job: Job?, _ times: RunTimes, _ dates: Dates) {
+        if let job, job.definition.schedule == definition.schedule {
+            sentence = job.scheduleSentence(dates) ?? ""
+            coming = job.comingDates(dates, atMost: Self.count)
+            conflict = times.conflict(definition, coming)
+            return
+        }
+        do throws(ScheduleError) {
+            let resolved = try definition.schedule.resolve(now: dates.now, zone: dates.zone)
+            try resolved.requireFuture(after: dates.now)
+            let schedule = resolved.schedule
+            sentence = schedule.explanation(in: dates.zone)
+            notes = resolved.notes
+            var all: [Timestamp] = []
+            var date = resolved.firstFireDate
+            while let next = date, all.count < Self.looked {
+                all.append(next)
+                date = schedule.nextFireDate(after: next)
+            }
+            coming = Array(all.prefix(Self.count))
+            conflict = times.conflict(definition, coming)
+            if let moved = all.first(where: { ClockChange.words($0, of: schedule, dates) != nil }),
+                let words = ClockChange.words(moved, of: schedule, dates)
+            {
+                notes.append("\(dates.shortDay(moved)): \(words)".asSentence)
+            }
+            if schedule == .reboot { notes.append("It fires at each start of the machine.") }
+        } catch {
+            self.error = error.message
+        }
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import TimerControl
+
+extension Visit {
+    /// The form, empty, or as an address or the job that is changed says.
+    func form(changing id: JobID?, _ session: Session) async throws -> JobForm {
+        let job = try await id.mapAsync { try await session.client.job(.id($0)) }
+        let draft =
+            job.map { JobDraft($0.definition, zone: dates.zone) }
+            ?? JobDraft(link.query, zone: dates.zone)
+        return try await form(draft, job, session.client)
+    }
+
+    /// What a form has sent: tried, or carried out.
+    func carryOutForm(changing id: JobID?) async throws -> Answer {
+        let outcome = try await site.daemon.connected { client -> FormOutcome in
+            let session = try await Session(client)
+            let job = try await id.mapAsync { try await client.job(.id($0)) }
+            let isSaved = field("do") != "preview"
+            let draft = JobDraft(self.form, zone: dates.zone)
+            let form = try await self.form(draft, job, client, isSaved: isSaved)
+            guard isSaved, form.errors.isEmpty else { return .again(form, session.status) }
+            do {
+                return .done(try await save(form, client))
+            } catch let error as ControlError {
+                var errors = form.errors
+                errors.add(error)
+                return .again(form.refused(errors), session.status)
+            }
+        }
+        switch outcome {
+        case .done(let job):
+            return redirect(to: Link("jobs", "\(job.id)"), flash(of: job, isNew: id == nil))
+        case .again(let form, let status):
+            let page = form.page
+            return .page(page.status, document(page, status))
+        }
+    }
+
+    private enum FormOutcome: Sendable {
+        case done(Job)
+        /// The form again: it was only tried, or something is wrong.
+        case again(JobForm, StatusReply)
+    }
+
+    private func form(
+        _ draft: JobDraft,
+        _ job: Job?,
+        _ client: ControlClient,
+        isSaved: Bool = false
+    ) async throws -> JobForm {
+        var (definition, errors) = draft.definition(changing: job?.definition, dates)
+        var times = RunTimes([])
+        if let job {
+            var request = ListRuns()
+            request.job = job.id
+            request.limit = 50
+            times = RunTimes(try await client.listRuns(request).runs)
+        }
+        let preview = SchedulePreview(definition, of: job, times, dates)
+        // An empty form is not wrong yet.
+        if let error = preview.error, !draft[.schedule].isEmpty || isSaved {
+            errors.add(error.contains("zone '") ? .tz : .schedule, error)
+        }
+        if let taken = try await taken(definition.name, by: job, client) {
+            errors.add(.name, taken)
+        }
+        return JobForm(
+            parts: Parts(self),
+            job: job,
+            draft: draft,
+            definition: definition,
+            errors: errors,
+            preview: preview,
+            isRefused: isSaved && !errors.isEmpty
+        )
+    }
+
+    /// Why a name cannot be had; nil where it can.
+    private func taken(
+        _ name: String?,
+        by job: Job?,
+        _ client: ControlClient
+    ) async throws -> String? {
+        guard let name, name != job?.definition.name else { return nil }
+        var request = ListJobs()
+        request.name = name
+        let others: [Job]
+        do {
+            others = try await client.listJobs(request).jobs
+        } catch is ControlError {
+            // A name that cannot be one: it is told when the job is added.
+            return nil
+        }
+        let own = others.first { $0.owner == site.user && $0.id != job?.id }
+        return own.map { "the name '\(name)' belongs to another live job, \($0.id)" }
+    }
+
+    private func save(_ form: JobForm, _ client: ControlClient) async throws -> Job {
+        guard let job = form.job else { return try await client.addJob(form.definition) }
+        let revision = field("revision").flatMap { Int64($0) } ?? job.revision
+        let change = JobRevision(id: job.id, definition: form.definition, ifRevision: revision)
+        let reply = try await client.applyJobs(ApplyJobs(change: [change]))
+        guard let changed = reply.changed.first else {
+            throw ControlError(.conflict, "job \(job.id) was not changed")
+        }
+        return changed
+    }
+
+    private func flash(of job: Job, isNew: Bool) -> Flash {
+        let next =
+            job.nextFire.map { "; it fires next \(dates.distance($0)), \(dates.short($0))" } ?? ""
+        return .done(
+            group {
+                "Job "
+                Parts(self).jobName(job)
+                " was \(isNew ? "added" : "changed")\(job.state == .scheduled ? next : "")."
+            },
+            undo: isNew
+                ? Flash.Undo(label: "Undo", action: Link("jobs", "\(job.id)", "end")) : nil
+        )
+    }
+}
+
+extension JobForm {
+    /// The same with what the daemon has found wrong.
+    fileprivate func refused(_ errors: FormErrors) -> Self {
+        Self(
+            parts: parts,
+            job: job,
+            draft: draft,
+            definition: definition,
+            errors: errors,
+            preview: preview,
+            isRefused: true
+        )
+    }
+}
+
+extension Optional {
+    fileprivate func mapAsync<Value>(
+        _ transform: (Wrapped) async throws -> Value
+    ) async rethrows -> Value? {
+        guard let self else { return nil }
+        return try await transform(self)
+    }
+}

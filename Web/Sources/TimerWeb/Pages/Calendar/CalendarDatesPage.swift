@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import TimerControl
+
+/// What a cell of the calendar is made of: what fired, and what will.
+struct CalendarDatesPage {
+    private let parts: Parts
+    private let view: CalendarView
+    private let from: Timestamp
+    private let before: Timestamp
+    private let runs: [Run]
+    private let hasMoreRuns: Bool
+    private let jobs: [DatesReply.JobDates]
+    private let next: JobID?
+
+    private static let rows = 200
+
+    init(_ visit: Visit, _ session: Session) async throws {
+        parts = Parts(visit)
+        view = CalendarView(visit)
+        guard let from = visit.query("from").flatMap({ Timestamp(rfc3339: $0) }),
+            let before = visit.query("before").flatMap({ Timestamp(rfc3339: $0) }), from < before
+        else {
+            throw ControlError(
+                .invalidParams,
+                "a stretch of time is 'from' a date and 'before' a later one"
+            )
+        }
+        (self.from, self.before) = (from, before)
+        (runs, hasMoreRuns) = try await Self.runs(from, before, visit, session.client)
+        guard before > visit.dates.now else {
+            (jobs, next) = ([], nil)
+            return
+        }
+        var request = ReadDates(from: max(from, visit.dates.now), before: before)
+        (request.tag, request.owner) = (view.tag, view.owner)
+        request.each = 3
+        request.cursor = visit.query("cursor").flatMap { JobID($0) }
+        let reply = try await session.client.call(.jobDates(request), as: DatesReply.self)
+        (jobs, next) = (reply.jobs, reply.cursor)
+    }
+
+    /// The runs of the stretch, the newest first.
+    private static func runs(
+        _ from: Timestamp,
+        _ before: Timestamp,
+        _ visit: Visit,
+        _ client: ControlClient
+    ) async throws -> ([Run], Bool) {
+        guard from < visit.dates.now else { return ([], false) }
+        var request = ListRuns()
+        request.since = from
+        (request.tag, request.owner) = (visit.query("tag"), visit.query("owner"))
+        request.limit = 1000
+        // The list begins here: what is due at the end or later is not wanted.
+        request.cursor = RunCursor(date: before, fire: FireID(rawValue: 0), run: nil)
+        var found: [Run] = []
+        repeat {
+            let reply = try await client.listRuns(request)
+            found += reply.runs.filter { $0.isShown(visit.dates.now) && $0.fireDate < before }
+            request.cursor = reply.cursor
+        } while request.cursor != nil && found.count < rows
+        return (Array(found.prefix(rows)), found.count > rows || request.cursor != nil)
+    }
+
+    private var dates: Dates { parts.dates }
+}
+
+extension CalendarDatesPage: PageContent {
+    var page: Page {
+        Page(title, in: .calendar) {
+            div(.class("head")) {
+                h1 { title }
+                " "
+                nav(.class("views"), .aria("label", "Go to")) {
+                    let span = before - from
+                    a(.href(view.dates(from: from - span, before: from)), .named("rel", "prev")) {
+                        "← Before"
+                    }
+                    " "
+                    a(.href(view.link(.week, dates.day(from)))) { "Week" }
+                    " "
+                    a(.href(view.dates(from: before, before: before + span)), .named("rel", "next"))
+                    {
+                        "After →"
+                    }
+                }
+            }
+            if from < dates.now { past }
+            if before > dates.now { future }
+        }
+    }
+
+    private var title: String {
+        let isDay =
+            dates.day(from) != dates.day(before - .milliseconds(1))
+            || before - from > .seconds(3700)
+        if isDay { return dates.shortDay(from) }
+        return "\(dates.shortDay(from)), \(dates.time(from)) to \(dates.time(before)) "
+            + dates.zone.abbreviation(at: from)
+    }
+
+    private var past: Node {
+        section(.aria("labelledby", "h-past"), .data("live", "past")) {
+            div(.class("head under")) {
+                h2(.id("h-past")) { "Fired" }
+                " "
+                span(.class("count")) { hasMoreRuns ? "the last \(runs.count)" : "\(runs.count)" }
+            }
+            if runs.isEmpty {
+                p(.class("empty")) { "Nothing was due." }
+            } else {
+                RunTable(parts: parts, runs: runs, title: "Fired").table
+            }
+        }
+    }
+
+    private var future: Node {
+        section(.aria("labelledby", "h-plan"), .data("live", "plan")) {
+            div(.class("head under")) {
+                h2(.id("h-plan")) { "Will fire" }
+                " "
+                span(.class("count")) { jobs.count.of("job") + (next == nil ? "" : " and more") }
+            }
+            if jobs.isEmpty {
+                p(.class("empty")) { "No job has a date here." }
+            } else {
+                ol(.class("rows")) { jobs.map(row) }
+            }
+            if let next {
+                div(.class("pages")) {
+                    a(
+                        .href(view.dates(from: from, before: before).with("cursor", "\(next)")),
+                        .named("rel", "next")
+                    ) { "More" }
+                }
+            }
+        }
+    }
+
+    private func row(_ job: DatesReply.JobDates) -> Node {
+        li {
+            a(.class("name"), .href(Link("jobs", "\(job.job)"))) {
+                parts.jobName(job.name, job.job)
+            }
+            " "
+            parts.state(
+                StateWord(job.count == 1 ? "will fire" : "\(job.count.grouped) times", .planned)
+            )
+            " "
+            if let first = job.dates.first { parts.when(first) }
+        }
+    }
+}

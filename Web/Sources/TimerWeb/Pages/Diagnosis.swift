@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import TimerControl
+
+/// The findings about a daemon, from what it tells; the words are those of `timerctl doctor`.
+struct Diagnosis {
+    let status: StatusReply
+    let parts: Parts
+
+    typealias Finding = DoctorPage.Finding
+
+    func findings(runs: [Run], held: [Job], notices: [Notice]) -> [Finding] {
+        [
+            ok("socket", "a daemon answers at '\(status.socket)'"),
+            versions, jobs, self.held(held), failures(runs), self.notices(notices), maintenance,
+            status.runner.map(runner), status.controlGroups.map(groups), storage,
+        ].compactMap(\.self)
+    }
+
+    private func ok(_ subject: String, _ words: String) -> Finding {
+        Finding(level: .ok, subject: subject, words: .text(words))
+    }
+
+    private func warning(_ subject: String, _ words: String, _ advice: String?) -> Finding {
+        Finding(level: .warning, subject: subject, words: bdi { words }, advice: advice)
+    }
+
+    private func trouble(_ subject: String, _ words: String, _ advice: String) -> Finding {
+        Finding(level: .trouble, subject: subject, words: bdi { words }, advice: advice)
+    }
+
+    private var versions: Finding {
+        status.version == timerdVersion
+            ? ok("daemon", "timerd \(status.version), process \(status.pid)")
+            : warning(
+                "daemon",
+                "timerd \(status.version); this page is of \(timerdVersion)",
+                "restart the older one, so that both are of one version"
+            )
+    }
+
+    private var jobs: Finding {
+        ok(
+            "jobs",
+            "\((status.scheduled ?? 0).grouped) scheduled, \((status.paused ?? 0).grouped) paused, "
+                + "\(status.running.grouped) running, \(status.waiting.grouped) waiting"
+        )
+    }
+
+    private func held(_ jobs: [Job]) -> Finding? {
+        guard let count = status.held, count > 0 else { return nil }
+        return Finding(
+            level: .warning,
+            subject: "held",
+            words: group {
+                "\(count.of("job is", "jobs are")) held, and fire nothing"
+                for job in jobs {
+                    "; "
+                    a(.href(Link("jobs", "\(job.id)"))) { parts.jobName(job) }
+                    ": "
+                    bdi { job.held ?? "" }
+                }
+            },
+            advice: "mend what it says, and they go on by themselves"
+        )
+    }
+
+    private func failures(_ runs: [Run]) -> Finding {
+        let failed = Set(runs.filter { $0.failed == true }.map(\.job)).sorted()
+        guard !failed.isEmpty else { return ok("runs", "none of the last \(runs.count) failed") }
+        return Finding(
+            level: .warning,
+            subject: "runs",
+            words: group {
+                "of the last \(runs.count), some failed: "
+                for (index, id) in failed.prefix(5).enumerated() {
+                    if index > 0 { ", " }
+                    a(.href(Link("jobs", "\(id)"))) { "job \(id)" }
+                }
+                if failed.count > 5 { " and others" }
+            }
+        )
+    }
+
+    private func notices(_ notices: [Notice]) -> Finding {
+        let failing = notices.filter { $0.error != nil }
+        guard let first = failing.first else {
+            return ok("notices", notices.isEmpty ? "none waits" : "none was refused")
+        }
+        let others = failing.count > 1 ? ", and \(failing.count - 1) more" : ""
+        let job = first.name.map { "'\($0)'" } ?? "job \(first.job)"
+        return warning(
+            "notices",
+            "'\(first.place)' did not take that \(job) \(first.reason): \(first.error ?? "")\(others)",
+            "mend what it says: each is tried again for a day; timerctl notices shows them"
+        )
+    }
+
+    private var maintenance: Finding? {
+        guard let all = status.maintenance, !all.isEmpty else { return nil }
+        let words = all.map { "\($0.owner) since \(parts.dates.short($0.since))" }
+        return warning(
+            "maintenance",
+            "paused: all jobs of \(words.joined(separator: ", "))",
+            "timerctl maintenance off ends it"
+        )
+    }
+
+    private func runner(_ runner: StatusReply.Runner) -> Finding {
+        if let why = runner.trouble {
+            return trouble(
+                "runner",
+                "commands wait: \(why)",
+                "timerd tries again by itself; journalctl -u timerd-runner, and timerd's log, have the reason"
+            )
+        }
+        let text = "process \(runner.pid ?? 0) minds \(runner.runs.of("run"))"
+        guard let version = runner.version, version != status.version else {
+            return ok("runner", text)
+        }
+        return warning(
+            "runner",
+            "\(text); it is of timerd \(version), the daemon of \(status.version)",
+            "it goes on until it has no runs, and is replaced then"
+        )
+    }
+
+    private func groups(_ groups: StatusReply.ControlGroups) -> Finding {
+        let limited = groups.controllers.joined(separator: ", ")
+        let words =
+            groups.perRun
+            ? "each run has a control group, which limits \(limited.isEmpty ? "nothing" : limited)"
+            : "runs have no control groups"
+        guard let lack = groups.lack else { return ok("limits", words) }
+        return warning(
+            "limits",
+            "\(words); \(lack)",
+            groups.perRun
+                ? "these limits have no effect until the control group of timerd-runner has all controllers"
+                : "Delegate=yes in the unit of timerd-runner; until then limits of memory hold for each process, "
+                    + "and the other limits have no effect"
+        )
+    }
+
+    private var storage: Finding {
+        guard let why = status.trouble else { return ok("storage", "the database takes writes") }
+        return trouble(
+            "storage",
+            "the database takes no writes: \(why)",
+            "make room, or mend the disk; timers go on, and timerd stores what it holds by itself"
+        )
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import TimerControl
+
+/// What is wrong, as far as the daemon tells it, and what to do.
+struct DoctorPage {
+    private let parts: Parts
+    private let status: StatusReply
+    private let findings: [Finding]
+
+    struct Finding: Sendable {
+        var level: Level
+        var subject: String
+        var words: Node
+        var advice: String?
+
+        enum Level: Int, Comparable, Sendable {
+            case trouble, warning, ok
+
+            static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+
+            var state: StateWord {
+                switch self {
+                case .trouble: StateWord("trouble", .failed)
+                case .warning: StateWord("warning", .warning)
+                case .ok: StateWord("ok", .ok)
+                }
+            }
+        }
+    }
+
+    init(_ visit: Visit, _ session: Session) async throws {
+        parts = Parts(visit)
+        status = session.status
+        var failed = ListRuns()
+        failed.limit = 100
+        var held = ListJobs()
+        (held.held, held.limit) = (true, 5)
+        let runs = try await session.client.listRuns(failed).runs
+        let jobs = try await session.client.listJobs(held).jobs
+        let notices = try await session.client.call(
+            .listNotices(ListNotices(limit: Limits.page)),
+            as: NoticesReply.self
+        ).notices
+        let diagnosis = Diagnosis(status: status, parts: parts)
+        // What is wrong first; else in the order in which one would look.
+        findings = diagnosis.findings(runs: runs, held: jobs, notices: notices)
+            .enumerated().sorted { ($0.element.level, $0.offset) < ($1.element.level, $1.offset) }
+            .map(\.element)
+    }
+}
+
+extension DoctorPage: PageContent {
+    var page: Page {
+        Page("Doctor", in: .doctor) {
+            div {
+                div(.class("head")) {
+                    h1 { "Doctor" }
+                    " "
+                    span(.class("state \(summary.kind.rawValue)"), .data("live", "summary")) {
+                        summary.word
+                    }
+                }
+                p(.class("lead")) {
+                    "timerd \(status.version), process \(status.pid), up for \((status.now - status.startedAt).length)."
+                }
+            }
+            ul(.class("checks"), .data("live", "checks")) { findings.map(row) }
+            p(.class("soft")) {
+                code { "timerctl doctor" }
+                " also looks at the disk, the clock and the service, which the page cannot see."
+            }
+        }
+    }
+
+    private var summary: StateWord {
+        let wrong = findings.count { $0.level != .ok }
+        guard wrong > 0 else { return StateWord("all is well", .ok) }
+        let isTrouble = findings.contains { $0.level == .trouble }
+        return StateWord("\(wrong.of("thing")) to look at", isTrouble ? .failed : .warning)
+    }
+
+    private func row(_ finding: Finding) -> Node {
+        li {
+            parts.state(finding.level.state)
+            " "
+            b { finding.subject }
+            " "
+            p { finding.words }
+            finding.advice.map { advice in p(.class("todo")) { advice.asSentence } }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import TimerControl
+
+/// What can be done with a job as it stands, and what each does.
+struct JobActions {
+    let job: Job
+    let parts: Parts
+
+    var section: Node {
+        HTML.section(.data("live", "actions")) {
+            h2 { "Do" }
+            ul(.class("actions")) { items }
+        }
+    }
+
+    private var items: [Node] {
+        guard job.state.isLive else {
+            // What has finished by itself has no date left to live for.
+            return job.state == .invalidated && job.endReason == "invalidated"
+                ? [now(.undo, "Have it live again", "As it was before its end, with its history.")]
+                : []
+        }
+        var all: [Node] = []
+        if job.held == nil {
+            all.append(now(.fire, "Fire now", fireSentence))
+        }
+        all.append(
+            job.state == .paused
+                ? now(
+                    .resume,
+                    "Resume",
+                    "Its dates fire again; what was missed is made up for as it says."
+                )
+                : now(.pause, "Pause", "No date fires until it is resumed.")
+        )
+        if job.held == nil, job.fireDate != nil {
+            all.append(with(.skip, "Skip", "the next ", skipped, " dates"))
+            all.append(with(.move, "Move", "the next fire to ", moved, ""))
+        }
+        if job.isReadable, !job.definition.isTied {
+            all.append(
+                item(
+                    a(.class("button"), .href(link("change"))) { "Change" },
+                    "Keeps its number and history."
+                )
+            )
+        }
+        all.append(
+            item(
+                parts.ask(link("end"), "End", "button danger"),
+                "Fires no more. Can be undone for 24 hours."
+            )
+        )
+        return all
+    }
+
+    private var fireSentence: String {
+        let isOnce = job.definition.schedule.at != nil || job.definition.schedule.in != nil
+        return isOnce ? "Once, now; that finishes it." : "Once, now. Its schedule stays."
+    }
+
+    private var skipped: Node {
+        input(
+            .type("number"),
+            .name("count"),
+            .value("1"),
+            .named("min", 1),
+            .named("max", Limits.skip),
+            .aria("label", "How many dates")
+        )
+    }
+
+    private var moved: Node {
+        input(
+            .name("to"),
+            .placeholder("tomorrow 09:00"),
+            .flag("required"),
+            .aria("label", "Move the next fire to")
+        )
+    }
+
+    private func link(_ verb: String) -> Link { Link("jobs", "\(job.id)", verb) }
+
+    private func item(_ control: Node, _ sentence: String) -> Node {
+        li {
+            control
+            p { sentence }
+        }
+    }
+
+    private func now(_ action: JobAction, _ word: String, _ sentence: String) -> Node {
+        item(
+            form(.method(.post), .action(link(action.rawValue))) {
+                parts.visit.formKey
+                button { word }
+            },
+            sentence
+        )
+    }
+
+    private func with(
+        _ action: JobAction,
+        _ word: String,
+        _ before: String,
+        _ control: Node,
+        _ behind: String
+    ) -> Node {
+        li {
+            form(.method(.post), .action(link(action.rawValue))) {
+                parts.visit.formKey
+                button { word }
+                span(.class("with")) {
+                    before
+                    control
+                    behind
+                }
+            }
+        }
+    }
+}

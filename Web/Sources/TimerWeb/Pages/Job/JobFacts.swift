@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import TimerControl
+
+/// What a job is: its definition in words, as JSON, and as the line that would add it.
+struct JobFacts {
+    let job: Job
+    let parts: Parts
+    let status: StatusReply
+
+    private struct Fact {
+        var label: String
+        var content: Node
+        var isCode = false
+    }
+
+    var section: Node {
+        HTML.section(.aria("labelledby", "h-def"), .data("live", "definition")) {
+            h2(.id("h-def")) { "Definition" }
+            dl(.class("facts")) {
+                for fact in all {
+                    dt { fact.label }
+                    dd(fact.isCode ? .class("command") : nil) { fact.content }
+                }
+            }
+            details {
+                summary { "As JSON" }
+                pre(.class("panel")) { json }
+            }
+            if job.isReadable {
+                p(.class("copy")) {
+                    HTML.code { CommandLine.adding(job.definition) }
+                    " "
+                    button(.class("small"), .type("button"), .data("copy"), .flag("hidden")) {
+                        "Copy"
+                    }
+                }
+            }
+        }
+    }
+
+    private var json: String {
+        // try?: it came as JSON.
+        job.stored?.jsonText ?? (try? JSONValue(encoding: job.definition))?.jsonText ?? ""
+    }
+
+    private var all: [Fact] {
+        let definition = job.definition
+        let facts: [Fact?] = [
+            text("Schedule", job.isReadable ? definition.schedule.words(parts.dates) : nil),
+            code("Command", definition.command.map(ShellWords.joined)),
+            queue,
+            text("Owner", job.owner),
+            code("Folder", definition.cwd),
+            lines(
+                "Environment",
+                definition.env?.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            ),
+            lines("Files of variables", definition.envFile),
+            lines("Credentials", definition.credentials),
+            code("User info", definition.userInfo?.text),
+            text(
+                "Fires",
+                definition.count.map { "\(job.fires.grouped) of \($0.grouped)" }
+                    ?? job.fires.grouped
+            ),
+            text("Until", definition.until.map(parts.dates.local)),
+            text("Put off by", definition.jitter.map { "less than \($0) (jitter)" }),
+            text("May be late by", definition.tolerance.map { "\($0), to share a wake-up" }),
+        ]
+        return (facts + runs + notices + limits + origin).compactMap(\.self)
+    }
+
+    private var queue: Fact? {
+        job.definition.queue.map { name in
+            Fact(
+                label: "Queue",
+                content: a(.href(Link("queues", name))) { bdi { name } }
+            )
+        }
+    }
+
+    private var runs: [Fact?] {
+        let definition = job.definition
+        return [
+            text("If it fails", retries),
+            text(
+                "Succeeds with",
+                definition.successCodes.map { $0.map { "exit \($0)" }.joined(separator: ", ") }
+            ),
+            text("Ends after", timeout),
+            text("If a run is in progress", definition.command == nil ? nil : overlap),
+            text("If dates are missed", misfire),
+            text(
+                "If it is interrupted",
+                definition.rerunInterrupted == true ? "it is run again" : nil
+            ),
+            code("Then, if it failed", definition.onFailure.map(ShellWords.joined)),
+            code("Then, if it succeeded", definition.onSuccess.map(ShellWords.joined)),
+            text("Output", output),
+            text("History", definition.keepRuns.map { "\($0.grouped) runs are kept" }),
+        ]
+    }
+
+    private var retries: String? {
+        guard let retries = job.definition.retries, retries > 0 else { return nil }
+        return
+            "tried again up to \(retries.of("time")), after up to \(job.definition.backoff ?? "1s..1h")"
+    }
+
+    private var timeout: String? {
+        job.definition.timeout.map {
+            "\($0) (SIGTERM, then SIGKILL \(job.definition.killAfter ?? "5s") later)"
+        }
+    }
+
+    private var overlap: String {
+        switch job.definition.overlap ?? .skip {
+        case .skip: "the date is skipped"
+        case .queue: "one date waits for its end"
+        case .allow: "another one begins beside it"
+        case .replace: "it is ended, and the new one begins"
+        }
+    }
+
+    private var misfire: String {
+        let definition = job.definition
+        let what =
+            switch definition.misfire ?? .once {
+            case .once: "one fire stands for them"
+            case .skip: "none is made up for"
+            case .all: "each is made up for, the newest \((definition.misfireLimit ?? 100).grouped)"
+            }
+        let after = definition.misfireAfter.map { "; late up to \($0)" } ?? ""
+        let window = definition.misfireWindow.map { "; none due longer ago than \($0)" } ?? ""
+        return what + after + window
+    }
+
+    private var output: String? {
+        let kept = job.definition.outputKept.map { "\($0) of each stream are kept" }
+        switch job.definition.output {
+        case .journal:
+            return ["goes to the journal as well", kept].compactMap(\.self).joined(separator: "; ")
+        case .drop: return "is dropped"
+        case .keep, nil: return kept
+        }
+    }
+
+    private var notices: [Fact?] {
+        let definition = job.definition
+        return [
+            text("Tell", definition.notify?.joined(separator: ", ")),
+            text("Tell of", definition.notifyOn?.joined(separator: ", ")),
+            text("Tell if late by", definition.notifyLate),
+            text("Tell at most every", definition.notifyEvery),
+            text("Ask for", definition.ping),
+        ]
+    }
+
+    private var limits: [Fact?] {
+        let definition = job.definition
+        let all = [
+            definition.nice.map { "nice \($0)" }, definition.memoryMax.map { "memory \($0)" },
+            definition.memoryHigh.map { "memory slowed from \($0)" },
+            definition.cpuWeight.map { "processor weight \($0)" },
+            definition.cpuQuota.map { "processor \($0)" },
+            definition.tasksMax.map { "tasks \($0)" },
+            definition.ioWeight.map { "io weight \($0)" },
+            definition.cpuTime.map { "processor time \($0)" },
+            definition.umask.map { "umask \($0)" },
+        ].compactMap(\.self)
+        return [text("Limits", all.isEmpty ? nil : all.joined(separator: ", "))]
+    }
+
+    private var origin: [Fact?] {
+        [
+            text("Key", job.definition.key),
+            text("Ends with", job.definition.whilePid.map { "process \($0)" }),
+            text(
+                "Ends with",
+                job.definition.whileConnected == true ? "the connection that added it" : nil
+            ),
+            Fact(label: "Added", content: parts.when(job.addedAt)),
+        ]
+    }
+
+    private func text(_ label: String, _ value: String?) -> Fact? {
+        value.map { value in Fact(label: label, content: bdi { value }) }
+    }
+
+    private func code(_ label: String, _ value: String?) -> Fact? {
+        value.map { value in Fact(label: label, content: bdi { value }, isCode: true) }
+    }
+
+    private func lines(_ label: String, _ values: [String]?) -> Fact? {
+        guard let values, !values.isEmpty else { return nil }
+        let nodes = values.enumerated().flatMap { index, value in
+            (index > 0 ? [br()] : []) + [bdi { value }]
+        }
+        return Fact(label: label, content: .group(nodes), isCode: true)
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// Reads the jobs that a query means.
+struct JobReader: Sendable {
+    let client: ControlClient
+    let query: JobQuery
+
+    /// Some of them, and where the next ones begin.
+    struct Part: Sendable {
+        var jobs: [Job]
+        /// Which of them the first is, from 1; nil where nobody has counted.
+        var first: Int?
+        /// How many there are in all; nil where nobody has counted.
+        var total: Int?
+        /// For the address of the next part; nil for the last one.
+        var cursor: String?
+        /// Whether there are more jobs than were looked at.
+        var isCut = false
+    }
+
+    /// Jobs that one request looks at; who has more finds the first of them.
+    static let most = 20_000
+    static let rows = 100
+
+    func part(at cursor: String?) async throws -> Part {
+        guard query.isDirect else { return try await found(from: cursor.flatMap(Int.init) ?? 0) }
+        var request = query.request
+        request.limit = Self.rows
+        request.cursor = cursor.flatMap(Self.decoded)
+        let reply = try await client.listJobs(request)
+        let isAll = cursor == nil && reply.cursor == nil
+        return Part(
+            jobs: reply.jobs,
+            first: cursor == nil ? 1 : nil,
+            total: isAll ? reply.jobs.count : nil,
+            cursor: reply.cursor.flatMap(Self.encoded)
+        )
+    }
+
+    private func found(from first: Int) async throws -> Part {
+        let (all, isCut) = try await found()
+        let start = min(max(first, 0), all.count)
+        let end = min(start + Self.rows, all.count)
+        return Part(
+            jobs: try await withLast(all[start..<end]),
+            first: start + 1,
+            total: all.count,
+            cursor: end < all.count ? "\(end)" : nil,
+            isCut: isCut
+        )
+    }
+
+    /// The jobs with what became of their last dates, where that was not asked for with all of them.
+    private func withLast(_ jobs: ArraySlice<Job>) async throws -> [Job] {
+        guard query.request.last != true else { return Array(jobs) }
+        return try await withThrowingTaskGroup { group in
+            for (index, job) in jobs.enumerated() {
+                group.addTask {
+                    var request = ListRuns()
+                    // What is claimed ahead of its date is listed first.
+                    (request.job, request.limit) = (job.id, 3)
+                    var job = job
+                    job.last = try await client.listRuns(request).runs.first {
+                        $0.state != .claimed
+                    }
+                    return (index, job)
+                }
+            }
+            var all = Array(jobs)
+            for try await (index, job) in group { all[index] = job }
+            return all
+        }
+    }
+
+    /// All that match, in order.
+    func all() async throws -> [Job] { try await found().jobs }
+
+    private func found() async throws -> (jobs: [Job], isCut: Bool) {
+        var request = query.request
+        request.limit = 1000
+        var all: [Job] = []
+        var looked = 0
+        repeat {
+            let reply = try await client.listJobs(request)
+            looked += reply.jobs.count
+            all += reply.jobs.filter(query.matches)
+            request.cursor = reply.cursor
+        } while request.cursor != nil && looked < Self.most
+        return (all.sorted(by: query.areInOrder), request.cursor != nil)
+    }
+
+    private static func encoded(_ cursor: JobCursor) -> String? {
+        // try?: a cursor of the daemon is JSON; without it there would be no next page.
+        (try? JSONText(encoding: cursor))?.text
+    }
+
+    private static func decoded(_ text: String) -> JobCursor? {
+        // try?: what somebody wrote into the address by hand means the first page.
+        try? JSONText(parsing: text).decoded()
+    }
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import TimerControl
+
+/// What failed, what runs, what is late, what comes next.
+struct NowPage {
+    private let parts: Parts
+    private let status: StatusReply
+    /// The last to end first.
+    private let failed: [Run]
+    private let hasMoreFailed: Bool
+    private let open: [Run]
+    private let hasMoreOpen: Bool
+    /// Those that fire next first.
+    private let jobs: [Job]
+    private let strip: HourStrip
+
+    private static let day = TimeSpan.seconds(86_400)
+    private static let rows = 50
+
+    init(_ visit: Visit, _ session: Session) async throws {
+        parts = Parts(visit)
+        status = session.status
+        let now = visit.dates.now
+        let client = session.client
+        // Sent at once, answered in order.
+        async let failedReply = client.listRuns(
+            Self.request {
+                $0.failed = true
+                $0.since = now - Self.day
+            }
+        )
+        async let openReply = client.listRuns(Self.request { $0.open = true })
+        async let jobsReply = client.listJobs(Self.nextJobs)
+        async let stripReply = HourStrip(client, visit.dates, visit.site.plan)
+        let (failed, open) = (try await failedReply, try await openReply)
+        (self.failed, hasMoreFailed) = (failed.runs, failed.cursor != nil)
+        self.open = open.runs.filter { $0.state != .claimed || $0.fireDate <= now }
+        hasMoreOpen = open.cursor != nil
+        jobs = try await jobsReply.jobs
+        strip = try await stripReply
+    }
+
+    private static func request(_ change: (inout ListRuns) -> Void) -> ListRuns {
+        var request = ListRuns()
+        request.limit = rows
+        change(&request)
+        return request
+    }
+
+    private static var nextJobs: ListJobs {
+        var request = ListJobs()
+        request.order = .nextFire
+        request.limit = rows
+        return request
+    }
+
+    /// Jobs whose date has come, and nothing of it yet.
+    private var late: [Job] {
+        jobs.filter { job in
+            job.state == .scheduled && job.held == nil
+                && job.nextFire.map { parts.dates.now - $0 >= .seconds(1) } ?? false
+        }
+    }
+
+    private var next: [Job] {
+        let late = Set(late.map(\.id))
+        return jobs.filter { $0.state == .scheduled && $0.nextFire != nil && !late.contains($0.id) }
+    }
+
+    private var running: [Run] { open.filter { $0.state == .running || $0.state == .reserved } }
+    private var waiting: [Run] { open.filter { $0.state != .running && $0.state != .reserved } }
+}
+
+extension NowPage: PageContent {
+    var page: Page {
+        Page("Now", in: .now) {
+            div(.class("head")) {
+                h1 { "Now" }
+                ul(.class("counts"), .data("live", "counts")) { counts }
+            }
+            strip.figure(parts)
+            div(.class("pair")) {
+                div {
+                    failedPart
+                    latePart
+                }
+                div {
+                    runningPart
+                    nextPart
+                }
+            }
+        }
+    }
+
+    private var counts: [Node] {
+        func count(_ text: String, _ words: String, _ link: Link) -> Node {
+            li {
+                a(.href(link)) {
+                    b { text }
+                    " \(words)"
+                }
+            }
+        }
+        func none(_ words: String) -> Node { li(.class("none")) { words } }
+        let here = parts.visit.link.path
+        func on(_ part: String) -> Link { Link(path: here, fragment: part) }
+        let live = (status.scheduled ?? 0) + (status.paused ?? 0)
+        var all = [
+            failed.isEmpty
+                ? none("nothing failed in the last day")
+                : count(
+                    Self.text(failed.count, hasMoreFailed),
+                    "failed in the last day",
+                    on("failed")
+                ),
+            running.isEmpty && waiting.isEmpty
+                ? none("nothing runs")
+                : count(Self.text(running.count, hasMoreOpen), "running", on("running")),
+        ]
+        if !waiting.isEmpty { all.append(count("\(waiting.count)", "waiting", on("running"))) }
+        if !late.isEmpty { all.append(count("\(late.count)", "late", on("late"))) }
+        all.append(count(live.grouped, live == 1 ? "job" : "jobs", Link("jobs")))
+        if let paused = status.paused, paused > 0 {
+            all.append(count(paused.grouped, "paused", Link("jobs").with("state", "paused")))
+        }
+        if let held = status.held, held > 0 {
+            all.append(count(held.grouped, "held", Link("jobs").with("state", "held")))
+        }
+        return all
+    }
+
+    private static func text(_ count: Int, _ hasMore: Bool) -> String {
+        hasMore ? "\(count) and more" : "\(count)"
+    }
+
+    private var failedPart: Node {
+        parts.part(
+            "failed",
+            "Failed in the last day",
+            count: failed.isEmpty ? "" : Self.text(failed.count, hasMoreFailed),
+            more: a(.class("more"), .href(Link("runs").with("failed", "1"))) { "All failures" }
+        ) {
+            if failed.isEmpty {
+                p(.class("empty")) {
+                    "Nothing failed since \(parts.dates.short(parts.dates.now - Self.day))."
+                }
+            } else {
+                ol(.class("rows")) { failed.map(failedRow) }
+            }
+        }
+    }
+
+    private func failedRow(_ run: Run) -> Node {
+        row(
+            run.name,
+            run.job,
+            parts.state(run),
+            run.endedAt ?? run.fireDate,
+            run.handlerWords == nil
+                ? parts.act(
+                    Link("jobs", "\(run.job)", "fire"),
+                    "Fire now",
+                    "Fire \(run.name ?? "job \(run.job)") now"
+                ) : .empty
+        )
+    }
+
+    private var latePart: Node {
+        guard !late.isEmpty else {
+            return section(.id("late"), .data("live", "late"), .flag("hidden"))
+        }
+        return parts.part("late", "Late", count: "\(late.count)") {
+            ol(.class("rows")) {
+                for job in late {
+                    if let date = job.nextFire {
+                        row(
+                            job.definition.name,
+                            job.id,
+                            parts.state(
+                                StateWord("late by \((parts.dates.now - date).roughly)", .late)
+                            ),
+                            date
+                        )
+                    }
+                }
+            }
+        }
+    }
+
+    private var runningPart: Node {
+        let count =
+            switch (running.count, waiting.count) {
+            case (0, 0): ""
+            case (let running, 0): Self.text(running, hasMoreOpen)
+            case (let running, let waiting):
+                "\(running), and \(waiting) \(waiting == 1 ? "waits" : "wait")"
+            }
+        return parts.part("running", "Running", count: count) {
+            if open.isEmpty {
+                p(.class("empty")) { "Nothing runs." }
+            } else {
+                ol(.class("rows")) { (running + waiting).map(openRow) }
+            }
+        }
+    }
+
+    private func openRow(_ run: Run) -> Node {
+        let words = RunWords(run, parts.dates)
+        let isCommand = run.state == .running && run.id != nil
+        return row(
+            run.name,
+            run.job,
+            parts.state(
+                StateWord(words.progress, words.state.kind),
+                run.id.map { Link("runs", "\($0)") }
+            ),
+            run.startedAt ?? run.fireDate,
+            isCommand
+                ? run.id.map {
+                    parts.ask(
+                        Link("runs", "\($0)", "kill"),
+                        "Kill",
+                        "act button small danger",
+                        "Kill run \($0)"
+                    )
+                } ?? .empty : .empty
+        )
+    }
+
+    private var nextPart: Node {
+        let shown = next.prefix(10)
+        return parts.part(
+            "next",
+            "Next",
+            count: next.count > shown.count || next.isEmpty
+                ? (next.isEmpty ? "" : "the first \(shown.count)") : "",
+            more: a(.class("more"), .href(Link("jobs"))) { "All jobs" }
+        ) {
+            if shown.isEmpty {
+                p(.class("empty")) {
+                    "No job has a date to come. "
+                    a(.href(Link("add"))) { "Add one" }
+                    ", or import a crontab: "
+                    code { "timerctl import --dry-run" }
+                    "."
+                }
+            } else {
+                ol(.class("rows")) {
+                    for job in shown {
+                        if let date = job.nextFire {
+                            row(
+                                job.definition.name,
+                                job.id,
+                                .empty,
+                                date,
+                                parts.act(
+                                    Link("jobs", "\(job.id)", "skip"),
+                                    "Skip",
+                                    "Skip the next fire of \(job.title)"
+                                )
+                            )
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private func row(
+        _ name: String?,
+        _ job: JobID,
+        _ state: Node,
+        _ date: Timestamp,
+        _ action: Node = .empty
+    ) -> Node {
+        li {
+            a(.class("name"), .href(Link("jobs", "\(job)"))) { parts.jobName(name, job) }
+            " "
+            state
+            " "
+            parts.when(date)
+            " "
+            action
+        }
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import TimerControl
+
+/// One queue: its tasks, and what can be done with them.
+struct QueuePage {
+    private let parts: Parts
+    private let queue: TaskQueue
+    private let tasks: [QueuedTask]
+    private let next: FireID?
+    private let state: QueuedTask.State?
+
+    init(_ name: String, _ visit: Visit, _ session: Session) async throws {
+        parts = Parts(visit)
+        let owner = visit.query("owner")
+        let all = try await session.client.listQueues(owner: owner)
+        let isOwn: (TaskQueue) -> Bool = { $0.owner == owner ?? visit.site.user }
+        guard
+            let queue = all.first(where: { $0.queue == name && isOwn($0) })
+                ?? all.first(where: { $0.queue == name })
+        else { throw NotFound(description: "there is no queue '\(name)'") }
+        self.queue = queue
+        state = visit.query("state").flatMap(QueuedTask.State.init)
+        var request = ListTasks()
+        (request.queue, request.state, request.owner) = (name, state, owner)
+        request.cursor = visit.query("cursor").flatMap { FireID($0) }
+        let reply = try await session.client.listTasks(request)
+        (tasks, next) = (reply.tasks, reply.cursor)
+    }
+
+    /// Another's queue can be looked at alone.
+    private var isOwn: Bool { queue.owner == parts.visit.site.user }
+
+    private func link(_ verbs: String...) -> Link { Link(path: ["queues", queue.queue] + verbs) }
+
+    private var own: Link { link().with("owner", isOwn ? nil : queue.owner) }
+}
+
+extension QueuePage: PageContent {
+    var page: Page {
+        Page("Queue \(queue.queue)", in: .queues) {
+            div(.class("beside")) {
+                div {
+                    head
+                    list
+                }
+                aside(.aria("label", "What you can do")) {
+                    if isOwn {
+                        QueueActions(queue: queue, parts: parts).sections
+                    } else {
+                        section {
+                            h2 { "Do" }
+                            p(.class("soft")) {
+                                "It is a queue of \(queue.owner)'s: nobody else changes it."
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private var head: Node {
+        div(.class("head")) {
+            h1 {
+                "Queue "
+                bdi { queue.queue }
+            }
+            if queue.paused {
+                " "
+                parts.state(StateWord("paused", .paused))
+            }
+            " "
+            ul(.class("counts"), .data("live", "counts")) {
+                for (count, word) in [
+                    (queue.ready, "ready"), (queue.reserved, "reserved"),
+                    (queue.delayed, "delayed"),
+                    (queue.dead, "dead"),
+                ] {
+                    li {
+                        b { count.grouped }
+                        " \(word)"
+                    }
+                }
+                li(.class("none")) {
+                    queue.waiting == 0
+                        ? "no worker waits"
+                        : "\(queue.waiting.of("worker")) \(queue.waiting == 1 ? "waits" : "wait")"
+                }
+            }
+        }
+    }
+
+    private var list: Node {
+        section(.aria("labelledby", "h-tasks")) {
+            div(.class("head")) {
+                h2(.id("h-tasks")) { "Tasks" }
+                " "
+                nav(.class("views"), .aria("label", "Which tasks")) {
+                    view("All", nil)
+                    for state in [QueuedTask.State.ready, .reserved, .delayed, .dead] {
+                        " "
+                        view(state.rawValue.asTitle, state)
+                    }
+                }
+            }
+            if tasks.isEmpty {
+                p(.class("empty"), .data("live", "rows")) { "There is none." }
+            } else {
+                form(.method(.post), .action(link("tasks"))) {
+                    parts.visit.formKey
+                    table
+                    if let next {
+                        div(.class("pages")) {
+                            a(
+                                .href(own.with("state", state?.rawValue).with("cursor", "\(next)")),
+                                .named("rel", "next")
+                            ) { "Next page" }
+                        }
+                    }
+                    if isOwn { bulk }
+                }
+            }
+        }
+    }
+
+    private func view(_ word: String, _ other: QueuedTask.State?) -> Node {
+        a(
+            .href(own.with("state", other?.rawValue)),
+            other == state ? .aria("current", "page") : nil
+        ) { word }
+    }
+
+    private var table: Node {
+        HTML.table(.class("list")) {
+            caption(.class("hush")) { "Tasks" }
+            thead {
+                tr {
+                    th(.class("check")) {
+                        input(
+                            .type("checkbox"),
+                            .data("all"),
+                            .aria("label", "Choose all on this page")
+                        )
+                    }
+                    th(.named("scope", "col")) { "State" }
+                    th(.named("scope", "col")) { "Job" }
+                    th(.named("scope", "col")) { "Since, or until" }
+                    th(.named("scope", "col"), .class("num")) { "Attempt" }
+                    th(.named("scope", "col"), .class("num")) { "Priority" }
+                    th(.named("scope", "col")) { "Failed with" }
+                }
+            }
+            tbody(.data("live", "rows")) { tasks.map(row) }
+        }
+    }
+
+    private func row(_ task: QueuedTask) -> Node {
+        let date = task.state == .reserved ? task.leaseUntil : task.readyAt
+        return tr {
+            td(.class("check")) {
+                input(
+                    .type("checkbox"),
+                    .name("fire"),
+                    .value("\(task.fire)"),
+                    .aria("label", "Choose task \(task.fire)")
+                )
+            }
+            td(.class("what")) { parts.state(task.stateWord) }
+            th(.named("scope", "row"), .class("name")) {
+                a(.href(Link("jobs", "\(task.job)"))) { parts.jobName(task.name, task.job) }
+                " "
+                span(.class("soft")) { "task \(task.fire)" }
+            }
+            td(.class("date")) { parts.when(date ?? task.fireDate) }
+            td(.class("num"), .data("word", "attempt")) { "\(task.attempt)" }
+            td(.class("num"), .data("word", "priority")) { "\(task.priority)" }
+            td(.class("why")) {
+                if let reason = task.reason { bdi { reason } }
+            }
+        }
+    }
+
+    private var bulk: Node {
+        div(.class("bulk")) {
+            button(.name("do"), .value("retry")) { "Retry" }
+            " "
+            button(.class("danger"), .name("do"), .value("drop"), .data("dialog")) { "Drop" }
+            " "
+            span(.class("soft"), .data("chosen"))
+        }
+    }
+}
+
+extension QueuedTask {
+    var stateWord: StateWord {
+        switch state {
+        case .ready: StateWord("ready", .ready)
+        case .delayed: StateWord("delayed", .delayed)
+        case .reserved: StateWord("reserved", .running)
+        case .dead: StateWord("dead", .dead)
+        case .done, nil: StateWord("done", .ok)
+        }
+    }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import TimerControl
+
+/// What became of dates, of all jobs or of one, the newest first.
+struct RunsPage {
+    private let parts: Parts
+    private let runs: [Run]
+    private let next: String?
+    /// Why the words of a date cannot be read.
+    private let mistake: String?
+
+    private static let rows = 100
+    /// How many pages of the daemon are looked through for a part of a name.
+    private static let most = 20
+
+    init(_ visit: Visit, _ session: Session) async throws {
+        parts = Parts(visit)
+        var request = ListRuns()
+        var mistake: String?
+        if let since = visit.query("since") {
+            do throws(ScheduleError) {
+                request.since = try PastDate.parse(since, visit.dates)
+            } catch {
+                mistake = error.message
+            }
+        }
+        request.job = visit.query("job").flatMap(JobID.init)
+        let text = visit.query("q")
+        if let id = text.flatMap(JobID.init) { request.job = id }
+        request.open = visit.query("open") == nil ? nil : true
+        // The daemon has either.
+        request.failed = visit.query("failed") == nil || request.open == true ? nil : true
+        request.outcome = visit.query("outcome").flatMap(RunWord.init)
+        request.tag = visit.query("tag")
+        request.owner = visit.query("owner")
+        request.limit = Self.rows
+        // try?: what somebody wrote into the address by hand means the first page.
+        request.cursor = visit.query("cursor").flatMap { try? JSONText(parsing: $0).decoded() }
+        self.mistake = mistake
+        guard mistake == nil else {
+            (runs, next) = ([], nil)
+            return
+        }
+        let name = request.job == nil ? text?.lowercased() : nil
+        var found: [Run] = []
+        var looked = 0
+        repeat {
+            let reply = try await session.client.listRuns(request)
+            found += reply.runs.filter { run in
+                run.isShown(visit.dates.now)
+                    && name.map { (run.name ?? "").lowercased().contains($0) } ?? true
+            }
+            request.cursor = reply.cursor
+            looked += 1
+        } while request.cursor != nil && found.count < Self.rows / 2 && looked < Self.most
+        runs = found
+        // try?: a cursor of the daemon is JSON.
+        next = request.cursor.flatMap { (try? JSONText(encoding: $0))?.text }
+    }
+}
+
+extension Run {
+    /// Whether its date has come: what is claimed ahead is no run yet.
+    func isShown(_ now: Timestamp) -> Bool { state != .claimed || fireDate <= now }
+}
+
+extension RunsPage: PageContent {
+    private static let filters = ["q", "job", "outcome", "tag", "owner", "since", "failed", "open"]
+
+    /// The address without the page of the list, and with other fields.
+    private func link(_ fields: [String: String?] = [:]) -> Link {
+        var link = Link("runs")
+        for name in Self.filters {
+            link = link.with(name, fields[name] ?? parts.visit.query(name))
+        }
+        return link
+    }
+
+    var page: Page {
+        Page("Runs", in: .runs) {
+            div(.class("head")) {
+                h1 { "Runs" }
+                " "
+                nav(.class("views"), .aria("label", "Which")) { views }
+            }
+            filter
+            section(.id("list")) {
+                if let mistake {
+                    p(.class("conflict")) { mistake.asSentence }
+                } else if runs.isEmpty {
+                    p(.class("empty")) {
+                        next == nil ? "No run matches. " : "None of the newest match. "
+                        if let next {
+                            a(.href(link().with("cursor", next))) { "Look further back" }
+                        }
+                        " "
+                        a(.href(Link("runs"))) { "Show all" }
+                        "."
+                    }
+                } else {
+                    RunTable(parts: parts, runs: runs).table
+                    older
+                }
+            }
+        }
+    }
+
+    private var views: [Node] {
+        let isFailed = parts.visit.query("failed") != nil
+        let isOpen = parts.visit.query("open") != nil
+        let all: [(String, Bool, [String: String?])] = [
+            ("All", !isFailed && !isOpen, ["failed": "", "open": ""]),
+            ("Failed", isFailed, ["failed": "1", "open": ""]),
+            ("In progress", isOpen, ["failed": "", "open": "1"]),
+        ]
+        return all.flatMap { word, isCurrent, fields -> [Node] in
+            [a(.href(link(fields)), isCurrent ? .aria("current", "page") : nil) { word }, " "]
+        }
+    }
+
+    private var filter: Node {
+        form(.class("filter"), .action(Link("runs")), .role("search"), .data("filter", "list")) {
+            for name in ["job", "failed", "open"] {
+                if let value = parts.visit.query(name) {
+                    input(.type("hidden"), .name(name), .value(value))
+                }
+            }
+            label(.class("grow")) {
+                "Job "
+                input(.type("search"), .name("q"), .value(parts.visit.query("q") ?? ""))
+            }
+            label {
+                "Outcome "
+                parts.choice("outcome", Self.outcomes, chosen: parts.visit.query("outcome"))
+            }
+            label {
+                "Tag "
+                input(.name("tag"), .value(parts.visit.query("tag") ?? ""))
+            }
+            label {
+                "Since "
+                input(
+                    .name("since"),
+                    .placeholder("yesterday 09:00"),
+                    .value(parts.visit.query("since") ?? "")
+                )
+            }
+            button { "Search" }
+        }
+    }
+
+    private static let outcomes = [
+        ("", "any"), ("success", "success"), ("failure", "failure"), ("signalled", "signalled"),
+        ("timedOut", "timed out"), ("notStarted", "not started"), ("interrupted", "interrupted"),
+        ("skipped", "skipped"), ("fired", "event"),
+    ].map { (value: $0.0, word: $0.1) }
+
+    private var older: Node {
+        div(.class("pages")) {
+            if parts.visit.query("cursor") != nil {
+                a(.href(link()), .named("rel", "first")) { "Newest runs" }
+                " "
+            }
+            if let next {
+                a(.href(link().with("cursor", next)), .named("rel", "next")) { "Older runs" }
+            }
+        }
+    }
+}
+
+/// Runs of several jobs, a row each.
+struct RunTable {
+    let parts: Parts
+    let runs: [Run]
+    var title = "Runs"
+
+    var table: Node {
+        HTML.table(.class("list")) {
+            caption(.class("hush")) { title }
+            thead {
+                tr {
+                    th(.named("scope", "col")) { "What" }
+                    th(.named("scope", "col")) { "Job" }
+                    th(.named("scope", "col")) { "Date" }
+                    th(.named("scope", "col"), .class("num")) { "Took" }
+                    th(.named("scope", "col")) { "Why" }
+                }
+            }
+            tbody(.data("live", "rows")) { runs.map(row) }
+        }
+    }
+
+    private func row(_ run: Run) -> Node {
+        tr {
+            td(.class("what")) { parts.state(run) }
+            th(.named("scope", "row"), .class("name")) {
+                a(.href(Link("jobs", "\(run.job)"))) { parts.jobName(run.name, run.job) }
+            }
+            td(.class("date")) { parts.when(run.fireDate) }
+            td(.class("num"), .data("word", "took")) {
+                run.duration(parts.dates.now)?.length ?? ""
+            }
+            td(.class("why")) { parts.why(run) }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import HTTPTypes
+import TimerControl
+
+/// Pages in place of one that could not be made.
+struct TroublePage {
+    let visit: Visit
+
+    /// What went wrong, as a page.
+    func answer(_ error: any Error, in section: Page.Section?) -> Answer {
+        switch error {
+        case let error as ClientError: away(error, section)
+        case let error as ControlError: refused(error, section)
+        case let error as NotFound: notFound(error.description, section)
+        default: failed(error, section)
+        }
+    }
+
+    /// What went wrong with what a form asked for, and what became of it.
+    func answerToForm(_ error: any Error, in section: Page.Section?) -> Answer {
+        guard let error = error as? ClientError else { return answer(error, in: section) }
+        let isKnown = error.reason == .noDaemon || error.reason == .notPermitted
+        return page(
+            isKnown ? "Nothing was done" : "Perhaps it was done",
+            isKnown
+                ? error.message.asSentence
+                    + " Nothing was changed: send it once more when a daemon answers."
+                : error.message.asSentence
+                    + " Whether it was done is not known: look at the page before you send it once more.",
+            .serviceUnavailable,
+            section
+        )
+    }
+
+    /// The page is there, without anything on it, and goes on by itself.
+    private func away(_ error: ClientError, _ section: Page.Section?) -> Answer {
+        let title = section?.word ?? "No daemon"
+        let page = Page(title, in: section) { h1 { title } }
+        let frame = Frame(
+            visit: visit,
+            status: nil,
+            away: Self.away(error, visit.site.options.socket)
+        )
+        return .page(.serviceUnavailable, frame.document(page))
+    }
+
+    /// What is said while no daemon answers; the scripts show it as well.
+    static func away(_ error: ClientError, _ socket: String) -> Node {
+        div(.class("away")) {
+            div {
+                if error.reason == .notPermitted {
+                    p {
+                        b { "The daemon at \(socket) does not let you in." }
+                        " Ask whoever runs it."
+                    }
+                } else {
+                    p {
+                        b { "No daemon answers at \(socket)." }
+                        " This page goes on by itself once one does."
+                    }
+                    p(.class("soft")) {
+                        "On a system service: "
+                        code { "systemctl status timerd" }
+                        ", then "
+                        code { "systemctl start timerd" }
+                        ". What it missed is made up for as each job says."
+                    }
+                }
+                p(.class("soft")) { error.message.asSentence }
+            }
+        }
+    }
+
+    private func refused(_ error: ControlError, _ section: Page.Section?) -> Answer {
+        if error.reason == .notFound { return notFound(error.message, section) }
+        let status: HTTPResponse.Status =
+            switch error.reason {
+            case .notPermitted: .forbidden
+            case .conflict, .nameTaken, .leaseLost: .conflict
+            case .limitReached, .storageFailed, .stopping: .serviceUnavailable
+            case .internalError: .internalServerError
+            default: .badRequest
+            }
+        return page("Refused", error.message.asSentence, status, section)
+    }
+
+    private func notFound(_ message: String, _ section: Page.Section?) -> Answer {
+        let page = Page("Not found", in: section, watching: .none, status: .notFound) {
+            HTML.section {
+                // The advice behind the semicolon is for the command line.
+                h1 { String(message.split(separator: ";").first ?? "").asTitle }
+                p {
+                    "It may have been removed. "
+                    a(.href(Link("jobs").with("state", "ended"))) { "Ended jobs" }
+                    " are listed for a while."
+                }
+            }
+        }
+        return .page(.notFound, Frame(visit: visit, status: nil).document(page))
+    }
+
+    private func failed(_ error: any Error, _ section: Page.Section?) -> Answer {
+        page(
+            "This page could not be made",
+            "The fault is timerd-web's: \(error)".asSentence,
+            .internalServerError,
+            section
+        )
+    }
+
+    private func page(
+        _ title: String,
+        _ sentence: String,
+        _ status: HTTPResponse.Status,
+        _ section: Page.Section?
+    ) -> Answer {
+        let page = Page(title, in: section, watching: .none, status: status) {
+            HTML.section {
+                h1 { title }
+                p { sentence }
+            }
+        }
+        return .page(status, Frame(visit: visit, status: nil).document(page))
+    }
+}
+
+/// There is no such page, or not what it would show.
+struct NotFound: Error, CustomStringConvertible {
+    var description: String
+}
+
+extension String {
+    /// With a capital and without a full stop.
+    var asTitle: String { first.map { $0.uppercased() + dropFirst() } ?? self }
+}

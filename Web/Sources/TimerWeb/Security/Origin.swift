@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The origin of a site, such as "https://timers.example.org", as browsers send it.
+public struct Origin: Hashable, Sendable {
+    public let text: String
+    /// With the port, where it is not the scheme's own.
+    let host: String
+
+    /// Nil for what has another scheme, a path or no host.
+    public init?(_ text: String) {
+        let lower = text.lowercased()
+        guard let scheme = ["https://", "http://"].first(where: lower.hasPrefix) else { return nil }
+        let host = String(lower.dropFirst(scheme.count))
+        let isPlain = host.utf8.allSatisfy { byte in
+            Character(Unicode.Scalar(byte)).isLetter || Character(Unicode.Scalar(byte)).isNumber
+                || ".-:[]".utf8.contains(byte)
+        }
+        guard !host.isEmpty, isPlain else { return nil }
+        (self.text, self.host) = (lower, host)
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import HTTPTypes
+import HummingbirdCore
+import NIOCore
+
+/// Answers the requests of one connection, one after the other.
+struct Responder {
+    let site: Site
+    let channel: any Channel
+
+    /// - Throws: what ends the connection.
+    func answer(_ request: Request, _ writer: consuming ResponseWriter) async throws {
+        let verdict = site.access.verdict(on: request.head)
+        var form: [Link.Field] = []
+        var refusal: Answer?
+        if request.method != .get && request.method != .head {
+            // Read also where it is refused: else its rest would be taken for the next request.
+            do {
+                if let length = request.headers[.contentLength].flatMap(Int.init),
+                    length > WebLimits.body
+                {
+                    throw NIOTooManyBytesError(maxBytes: WebLimits.body)
+                }
+                let body = try await request.body.collect(upTo: WebLimits.body)
+                switch read(request, body) {
+                case .success(let fields): form = fields
+                case .failure(let answer): refusal = answer.answer
+                }
+            } catch is NIOTooManyBytesError {
+                let answer = Plain.answer(
+                    .contentTooLarge,
+                    "What was sent is larger than \(WebLimits.body >> 10) KiB."
+                )
+                try await write(answer, request, writer)
+                // What else it sends is not read.
+                throw ConnectionEnds()
+            }
+        }
+        let answer: Answer
+        switch verdict {
+        case .allowed:
+            answer = if let refusal { refusal } else { await site.answer(request.head, form) }
+        case .welcome(let link, let cookie, let isFromElsewhere):
+            answer =
+                isFromElsewhere ? .welcome(link, cookie: cookie) : .redirect(link, cookie: cookie)
+        case .refused(let reason): answer = RefusalPage.answer(reason, site.assets)
+        }
+        if case .stream(let stream) = answer {
+            guard request.method == .get else {
+                return try await write(.notAllowed("GET"), request, writer)
+            }
+            return try await stream.serve(request, writer, channel)
+        }
+        try await write(answer, request, writer)
+    }
+
+    private struct Unreadable: Error { var answer: Answer }
+
+    private func read(
+        _ request: Request,
+        _ body: ByteBuffer
+    ) -> Result<[Link.Field], Unreadable> {
+        guard request.method == .post else { return .success([]) }
+        let type = request.headers[.contentType]?.split(separator: ";").first?.lowercased()
+        guard type == "application/x-www-form-urlencoded" else {
+            return .failure(
+                Unreadable(
+                    answer: Plain.answer(.unsupportedMediaType, "Only forms are accepted here.")
+                )
+            )
+        }
+        guard let fields = PercentCoding.fields(String(buffer: body)) else {
+            return .failure(
+                Unreadable(answer: Plain.answer(.badRequest, "The form cannot be read."))
+            )
+        }
+        return .success(fields)
+    }
+
+    private func write(
+        _ answer: Answer,
+        _ request: Request,
+        _ writer: consuming ResponseWriter
+    ) async throws {
+        let response = answer.response
+        // One that takes nothing of the answer would keep it, and its connection, for ever.
+        let guardian = channel.eventLoop.scheduleTask(in: WebLimits.stall) { [channel] in
+            channel.close(promise: nil)
+        }
+        defer { guardian.cancel() }
+        if request.method == .head {
+            let head = response.createHeadResponse()
+            try await writer.write(response: head.head, body: head.body)
+        } else {
+            try await writer.write(response: response.head, body: response.body)
+        }
+    }
+}
+
+/// Ends a connection that cannot go on.
+struct ConnectionEnds: Error {}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import HummingbirdCore
+import NIOCore
+import TimerControl
+
+/// The daemon's events for one browser, from the number on that it has seen.
+///
+/// It has a subscription of its own: what a browser does not take waits at the daemon, which reads it from its database
+/// later. So nothing is kept here, and nothing is missed: not while a laptop sleeps, and not while the daemon is
+/// away.
+struct DaemonEventStream: ServedStream {
+    private let daemon: Daemon
+    private let count: StreamCount
+    private let jobs: [JobID]
+    private let since: Int64?
+    /// Behind a proxy a stream that is silent would be ended.
+    private let isKeptAlive: Bool
+
+    init(visit: Visit, since: String?) {
+        daemon = visit.site.daemon
+        count = visit.site.streams
+        jobs = visit.link.query.filter { $0.name == "job" }.compactMap { JobID($0.value) }
+        // A browser that lost its stream says where it was; a new one as of when its page is.
+        self.since = (since ?? visit.query("since")).flatMap { Int64($0) }.flatMap {
+            $0 >= 0 ? $0 : nil
+        }
+        isKeptAlive = visit.site.access.isProxied
+    }
+
+    func serve(
+        _ request: HummingbirdCore.Request,
+        _ writer: consuming ResponseWriter,
+        _ channel: any Channel
+    ) async throws {
+        let writer = writer
+        try await EventStreamWriter.serve(request, writer, channel, isKeptAlive: isKeptAlive) {
+            stream in
+            try await count.counting { try await follow(&stream) }
+        }
+    }
+
+    private func follow(_ stream: inout EventStreamWriter) async throws {
+        var seen = since
+        var isAway = false
+        var pause = Duration.milliseconds(250)
+        while true {
+            do {
+                let client = try await ControlClient.connect(to: daemon.socket)
+                do {
+                    try await tell(of: client, from: &seen, &stream, isAway: &isAway)
+                } catch {
+                    await client.close()
+                    throw error
+                }
+            } catch let error as Gone {
+                throw error.cause
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch {
+                if !isAway {
+                    let message = JSONValue.string("\(error)").jsonText
+                    try await stream.send(event: "away", data: #"{"message":\#(message)}"#)
+                }
+                // One that answered and has gone is looked for soon; one that is not there, ever less often.
+                pause = isAway ? min(pause * 2, .seconds(5)) : .milliseconds(250)
+                isAway = true
+                try await Task.sleep(for: pause)
+                continue
+            }
+        }
+    }
+
+    /// The browser has gone: no reason to look for the daemon again.
+    private struct Gone: Error { var cause: any Error }
+
+    /// Passes on what happens, until the daemon or the browser has gone.
+    private func tell(
+        of client: ControlClient,
+        from seen: inout Int64?,
+        _ stream: inout EventStreamWriter,
+        isAway: inout Bool
+    ) async throws {
+        let lost = LostEvents()
+        var request = Subscribe()
+        request.since = seen
+        request.jobs = jobs.isEmpty ? nil : jobs
+        let reply = try await client.subscribe(request) { lost.note($0) }
+        seen = seen ?? reply.seq
+        func telling(_ body: () async throws -> Void) async throws {
+            do { try await body() } catch { throw Gone(cause: error) }
+        }
+        if isAway { try await telling { try await stream.send(event: "back", data: "{}") } }
+        isAway = false
+        for try await event in client.events {
+            if let gap = lost.take() {
+                let data = #"{"after":\#(gap.after),"through":\#(gap.through)}"#
+                try await telling { try await stream.send(event: "lost", data: data) }
+            }
+            seen = event.seq
+            try await telling { try await stream.send(id: "\(event.seq)", data: Self.json(event)) }
+        }
+    }
+
+    /// What pages go by; a user's data stays where it is.
+    static func json(_ event: Event) -> String {
+        var all: [String: JSONValue] = [
+            "seq": .integer(event.seq), "type": .string(event.type.rawValue),
+            "job": .integer(event.job.rawValue),
+        ]
+        if let run = event.run { all["run"] = .integer(run.rawValue) }
+        if let name = event.name { all["name"] = .string(name) }
+        return JSONValue.object(all).jsonText
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+
+/// A command as it would be typed into a shell.
+enum ShellWords {
+    /// The words, joined; quoted if a shell would take them for something else.
+    static func joined(_ words: [String]) -> String {
+        words.enumerated().map { index, word in
+            // A shell takes "A=b" as the first word for an assignment.
+            quoted(word, isProgram: index == 0)
+        }.joined(separator: " ")
+    }
+
+    static func quoted(_ word: String, isProgram: Bool = false) -> String {
+        if word.unicodeScalars.contains(where: { VisibleText.shown($0) != $0 }) {
+            return dollarQuoted(word)
+        }
+        let isPlain =
+            !word.isEmpty && word.unicodeScalars.allSatisfy(isPlain) && word.first != "#"
+            && !(isProgram && word.contains("="))
+        if isPlain { return word }
+        let parts = word.split(separator: "'", omittingEmptySubsequences: false)
+        return "'" + parts.joined(separator: #"'\''"#) + "'"
+    }
+
+    /// The words of a line as a shell would take them, without variables, pipes and the like; nil where a quote
+    /// is open.
+    static func split(_ line: String) -> [String]? {
+        var words: [String] = []
+        var word: String?
+        var quote: Character?
+        var rest = line.makeIterator()
+        while let character = rest.next() {
+            switch (quote, character) {
+            case ("'", "'"), ("\"", "\""): quote = nil
+            case (nil, "'"), (nil, "\""):
+                quote = character
+                word = word ?? ""
+            case (nil, "\\"), ("\"", "\\"):
+                guard let next = rest.next() else { return nil }
+                // Within double quotes a backslash stands for itself, unless something needs it.
+                let isKept = quote == "\"" && !"\"\\$`".contains(next)
+                word = (word ?? "") + (isKept ? "\\\(next)" : "\(next)")
+            case (nil, " "), (nil, "\t"), (nil, "\n"), (nil, "\r\n"):
+                if let word { words.append(word) }
+                word = nil
+            default: word = (word ?? "") + String(character)
+            }
+        }
+        guard quote == nil else { return nil }
+        if let word { words.append(word) }
+        return words
+    }
+
+    private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+        guard scalar.isASCII else { return scalar.properties.isAlphabetic }
+        return scalar.properties.isAlphabetic || ("0"..."9").contains(scalar)
+            || "_@%+=:,./-".unicodeScalars.contains(scalar)
+    }
+
+    /// "$'…'", which bash, zsh and ksh read: control characters are written as escapes.
+    private static func dollarQuoted(_ word: String) -> String {
+        var result = "$'"
+        for scalar in word.unicodeScalars {
+            switch scalar {
+            case "\n": result += #"\n"#
+            case "\t": result += #"\t"#
+            case "\r": result += #"\r"#
+            case "\\", "'": result += "\\\(scalar)"
+            case _ where VisibleText.shown(scalar) == scalar: result.unicodeScalars.append(scalar)
+            case _ where scalar.isASCII: result += #"\x"# + hex(scalar, digits: 2)
+            case _ where scalar.value <= 0xffff: result += #"\u"# + hex(scalar, digits: 4)
+            default: result += #"\U"# + hex(scalar, digits: 8)
+            }
+        }
+        return result + "'"
+    }
+
+    private static func hex(_ scalar: Unicode.Scalar, digits: Int) -> String {
+        let text = String(scalar.value, radix: 16)
+        return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Testing
+
+@Suite struct LinkTests {
+    @Test(
+        "A link stays on this site, whatever its parts are",
+        arguments: [
+            (Link("jobs", "7"), "/jobs/7"),
+            (Link(), "/"),
+            (Link("queues", "a/b?c#d"), "/queues/a%2Fb%3Fc%23d"),
+            (Link("javascript:alert(1)"), "/javascript%3Aalert%281%29"),
+            (Link("jobs").with("q", "a&b=c +\"").with("tag", nil), "/jobs?q=a%26b%3Dc%20%2B%22"),
+            (Link("x", fragment: "f-name"), "/x#f-name"),
+        ]
+    )
+    func text(_ link: Link, _ expected: String) {
+        #expect(link.text == expected)
+    }
+
+    @Test("A path that begins with nothing does not become another host")
+    func noHost() {
+        #expect(!Link("", "evil.example").text.hasPrefix("//"))
+    }
+
+    @Test(
+        "An address that is not one of this site is none",
+        arguments: [
+            "//evil.example/", "http://evil.example/", "/\\evil.example", "jobs", "", "/%zz",
+            "/%ff",
+            "/x?a=%",
+        ]
+    )
+    func refused(_ text: String) {
+        #expect(Link(parsing: text) == nil)
+    }
+
+    @Test(
+        "What is written is read again",
+        arguments: [
+            Link(), Link("jobs", "7", "end"), Link("queues", "a/b ü"),
+            Link("jobs").with("q", "x y&z=+%").with("tag", "🕰️"),
+        ]
+    )
+    func roundTrip(_ link: Link) {
+        #expect(Link(parsing: link.text) == link)
+    }
+
+    @Test("A form's plus is a blank, and a field may be there twice, or without a value")
+    func fields() {
+        #expect(
+            PercentCoding.fields("a=1+2&a=%2B&b&c=d=e")
+                == [.init("a", "1 2"), .init("a", "+"), .init("b", ""), .init("c", "d=e")]
+        )
+        #expect(PercentCoding.fields("a=%4") == nil)
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Testing
+
+@testable import TimerWeb
+
+/// What is answered to who tries to get in, by real sockets; needs no daemon.
+@Suite struct TryTests {
+    private static let headers = [
+        "Content-Security-Policy": SecurityHeaders.policy, "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+    ]
+
+    @Test("Each answer has the headers that keep other sites out, the parser's own refusals too")
+    func headersOnAll() async throws {
+        try await TestServer.run { server in
+            let host = "Host: 127.0.0.1:\(server.port)\r\n"
+            let key = "Cookie: \(server.cookie)\r\n"
+            let tries: [(String, Int)] = [
+                ("GET / HTTP/1.1\r\n\(host)Connection: close\r\n\r\n", 403),
+                ("GET / HTTP/1.1\r\n\(host)\(key)Connection: close\r\n\r\n", 503),
+                ("GET /nothing HTTP/1.1\r\n\(host)\(key)Connection: close\r\n\r\n", 404),
+                ("GET / HTTP/1.1\r\nHost: evil.example\r\n\(key)Connection: close\r\n\r\n", 421),
+                (
+                    "GET / HTTP/1.1\r\n\(host)Host: evil.example\r\n\(key)Connection: close\r\n\r\n",
+                    400
+                ),
+                ("GET / HTTP/1.1\r\n\(key)Connection: close\r\n\r\n", 421),
+                (
+                    "GET http://evil.example/ HTTP/1.1\r\n\(host)\(key)Connection: close\r\n\r\n",
+                    421
+                ),
+                (
+                    "GET http://127.0.0.1:\(server.port)/nothing HTTP/1.1\r\n\(host)\(key)Connection: close\r\n\r\n",
+                    404
+                ),
+                ("GET /?token=x HTTP/1.1\r\n\(host)Connection: close\r\n\r\n", 403),
+                ("GET /%zz HTTP/1.1\r\n\(host)\(key)Connection: close\r\n\r\n", 400),
+                ("GET //evil.example/ HTTP/1.1\r\n\(host)\(key)Connection: close\r\n\r\n", 400),
+                ("GET /assets/../../etc/passwd HTTP/1.1\r\n\(host)Connection: close\r\n\r\n", 404),
+                ("GET /assets/x/style.css HTTP/1.1\r\n\(host)Connection: close\r\n\r\n", 404),
+                ("DELETE / HTTP/1.1\r\n\(host)\(key)Connection: close\r\n\r\n", 403),
+                ("GARBAGE\r\n\r\n", 400),
+                ("GET / HTTP/9.9\r\n\r\n", 400),
+                (
+                    "GET / HTTP/1.1\r\n\(host)X: \(String(repeating: "a", count: 20_000))\r\n\r\n",
+                    400
+                ),
+                (
+                    "POST / HTTP/1.1\r\n\(host)Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+                    400
+                ),
+                (
+                    "POST /jobs/1/fire HTTP/1.1\r\n\(host)\(key)Content-Length: 99999999\r\n\r\n",
+                    413
+                ),
+            ]
+            for (bytes, status) in tries {
+                let reply = RawClient.Reply(try await server.client.exchange(bytes))
+                #expect(reply.status == status, "\(bytes.prefix(80))")
+                for (name, value) in Self.headers {
+                    #expect(reply.field(name) == value, "\(bytes.prefix(80))")
+                }
+                #expect(reply.field("Cache-Control") == "no-store")
+                #expect(reply.field("Server") == nil)
+            }
+        }
+    }
+
+    @Test("An asset may be kept for ever, needs no key, and says its type")
+    func assets() async throws {
+        try await TestServer.run { server in
+            let assets = Assets(EmbeddedAssets.all)
+            for (name, type) in [
+                ("style.css", "text/css; charset=utf-8"),
+                ("page.js", "text/javascript; charset=utf-8"),
+            ] {
+                let reply = try await server.client.get(assets.link(name).text)
+                #expect(reply.status == 200)
+                #expect(reply.field("Content-Type") == type)
+                #expect(reply.field("Cache-Control") == "public, max-age=31536000, immutable")
+                #expect(reply.field("Content-Security-Policy") == SecurityHeaders.policy)
+            }
+        }
+    }
+
+    @Test("A form without the key of this program, from elsewhere, or that is none, does nothing")
+    func forms() async throws {
+        try await TestServer.run { server in
+            let client = server.client
+            let (cookie, form) = (server.cookie, "csrf=x")
+            let wrongKey = try await client.post("/jobs/1/fire", form, cookie: cookie).status
+            #expect(wrongKey == 403)
+            let noKey = try await client.post("/jobs/1/fire", "", cookie: cookie).status
+            #expect(noKey == 403)
+            let noCookie = try await client.post("/jobs/1/fire", form, cookie: "").status
+            #expect(noCookie == 403)
+            let elsewhere = try await client.post(
+                "/jobs/1/fire",
+                form,
+                cookie: cookie,
+                origin: "http://evil.example"
+            )
+            .status
+            #expect(elsewhere == 403)
+            let noForm = try await client.post(
+                "/jobs/1/fire",
+                "{}",
+                cookie: cookie,
+                type: "application/json"
+            ).status
+            #expect(noForm == 415)
+            let unreadable = try await client.post("/jobs/1/fire", "csrf=%zz", cookie: cookie)
+                .status
+            #expect(unreadable == 400)
+            let notThere = try await client.post("/", form, cookie: cookie).status
+            #expect(notThere == 405)
+            let byLink = try await client.get("/jobs/act", cookie: cookie).status
+            #expect(byLink == 405)
+        }
+    }
+
+    @Test("While no daemon answers each page says so, with the socket's path and what to do")
+    func away() async throws {
+        try await TestServer.run { server in
+            for path in [
+                "/", "/calendar", "/jobs", "/runs", "/queues", "/doctor", "/jobs/7", "/add",
+            ] {
+                let reply = try await server.get(path)
+                #expect(reply.status == 503)
+                #expect(reply.body.contains("No daemon answers at /nonexistent/timerd.sock."))
+                #expect(reply.body.contains("systemctl start timerd"))
+            }
+        }
+    }
+
+    @Test("HEAD has the head of GET alone")
+    func head() async throws {
+        try await TestServer.run { server in
+            let reply = try await server.client.get("/add", cookie: server.cookie, method: "HEAD")
+            #expect(reply.status == 503)
+            #expect(reply.body.isEmpty)
+            let head = try await server.client.get("/events", cookie: server.cookie, method: "HEAD")
+                .status
+            #expect(head == 405)
+        }
+    }
+
+    @Test("The program carries each file of Assets/, and no other")
+    func embedded() throws {
+        let folder = "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
+        let files = try folderContent("\(folder)/Sources/TimerWeb/Assets")
+        #expect(Set(EmbeddedAssets.all.map(\.name)) == Set(files))
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Logging
+import Schedules
+import ServiceLifecycle
+import Testing
+
+@testable import TimerWeb
+
+/// The socket for a proxy.
+@Suite struct ListeningTests {
+    private func server(_ path: String, _ onReady: @escaping @Sendable (String) -> Void) throws
+        -> WebServer
+    {
+        let origin = try #require(Origin("https://timers.example.org"))
+        return WebServer(
+            WebOptions(
+                socket: "/nonexistent/timerd.sock",
+                listening: .socket(path: path, origin: origin, group: nil),
+                zone: .utc
+            ),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            onReady: onReady
+        )
+    }
+
+    @Test("The socket is its owner's alone; one that is left behind is replaced, a live one never")
+    func socket() async throws {
+        var template = Array("/tmp/timerd-web-test-XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        let folder = String(
+            decoding: template.dropLast().map(UInt8.init(bitPattern:)),
+            as: UTF8.self
+        )
+        let path = "\(folder)/web.sock"
+        defer {
+            unlink(path)
+            rmdir(folder)
+        }
+        // What a program that died has left.
+        let left = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let length = socklen_t(MemoryLayout.size(ofValue: address))
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(left, $0, length) }
+        }
+        try #require(bound == 0)
+        close(left)
+
+        let (addresses, told) = AsyncStream<String>.makeStream()
+        let first = try server(path) { told.yield($0) }
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let group = ServiceGroup(services: [first], logger: logger)
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            var iterator = addresses.makeAsyncIterator()
+            #expect(await iterator.next() == "https://timers.example.org/")
+            var status = stat()
+            #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o600)
+            let second = try server(path) { _ in }
+            let error = await #expect(throws: WebError.self) { try await second.run() }
+            #expect(error?.description.contains("another program listens at '\(path)'") == true)
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
+        }
+    }
+
+    @Test("What is no socket is not replaced")
+    func noSocket() async throws {
+        let server = try server("/etc/passwd") { _ in }
+        let error = await #expect(throws: WebError.self) { try await server.run() }
+        #expect(error?.description.contains("is not a socket") == true)
+    }
+
+    @Test(
+        "The host of a target is told, where it has one",
+        arguments: [
+            ("/", nil), ("/http://evil.example/", nil), ("http://evil.example/x", "evil.example"),
+            ("HTTP://evil.example:80?x", "evil.example:80"), ("*", nil), ("evil.example:443", nil),
+        ] as [(String, String?)]
+    )
+    func target(_ target: String, _ host: String?) {
+        #expect(TargetHost.host(of: target) == host)
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerWeb
+
+@Suite struct WordsTests {
+    private static let now = Timestamp(rfc3339: "2026-11-24T20:04:12Z") ?? .distantPast
+
+    private func dates() throws -> Dates {
+        Dates(now: Self.now, zone: try Zone(named: "Europe/Berlin"))
+    }
+
+    @Test(
+        "A date has its zone; today's has no day, a full minute no seconds, another year its number",
+        arguments: [
+            ("2026-11-24T20:04:10Z", "21:04:10 CET"), ("2026-11-24T08:00:00Z", "09:00 CET"),
+            ("2026-11-25T01:30:00Z", "Wed 25 Nov, 02:30 CET"),
+            ("2027-06-01T07:00:05Z", "Tue 1 Jun 2027, 09:00:05 CEST"),
+        ]
+    )
+    func short(_ text: String, _ expected: String) throws {
+        let date = try #require(Timestamp(rfc3339: text))
+        let shown = try dates().short(date)
+        #expect(shown == expected)
+    }
+
+    @Test(
+        "The zone says how far it is from UTC",
+        arguments: [
+            ("Europe/Berlin", "Europe/Berlin (CET, UTC+1)"), ("UTC", "UTC (UTC, UTC+0)"),
+            ("America/St_Johns", "America/St_Johns (NST, UTC-3:30)"),
+        ]
+    )
+    func zone(_ name: String, _ expected: String) throws {
+        let zone = try Zone(named: name)
+        #expect(Dates(now: Self.now, zone: zone).zoneWords == expected)
+    }
+
+    @Test("A date that daylight saving changes says how")
+    func clockChange() throws {
+        let zone = try Zone(named: "Europe/Berlin")
+        let words = ScheduleWords(cron: "30 2 * * *", tz: "Europe/Berlin")
+        let schedule = try words.schedule(anchor: Self.now, zone: zone)
+        let spring = try #require(Timestamp(rfc3339: "2027-03-28T01:00:00Z"))
+        let dates = try dates()
+        #expect(
+            ClockChange.words(spring, of: schedule, dates)
+                == "clocks go forward that day: its time is not there, so it fires at 03:00"
+        )
+        let autumn = try #require(Timestamp(rfc3339: "2027-10-31T00:30:00Z"))
+        #expect(
+            ClockChange.words(autumn, of: schedule, dates)
+                == "clocks go back that day: the first 02:30 of two"
+        )
+        #expect(ClockChange.words(Self.now, of: schedule, dates) == nil)
+    }
+
+    @Test("The changes of a zone's clock are found to the second")
+    func changes() throws {
+        let zone = try Zone(named: "Europe/Berlin")
+        let from = try #require(Timestamp(rfc3339: "2027-03-22T23:00:00Z"))
+        let found = ClockChange.changes(from: from, before: from + .seconds(7 * 86_400), in: zone)
+        #expect(found.map(\.date.rfc3339) == ["2027-03-28T01:00:00.000000Z"])
+        #expect(found.map(\.shift) == [.seconds(3600)])
+    }
+
+    @Test("Days, weeks and months are those of the calendar")
+    func days() throws {
+        let day = try #require(LocalDay("2026-11-24"))
+        #expect(day.weekday == 1)
+        #expect(day.monday.iso == "2026-11-23")
+        #expect(day.firstOfMonth(after: 2).iso == "2027-01-01")
+        #expect(day.firstOfMonth(after: -11).iso == "2025-12-01")
+        #expect(day.week == 48)
+        let newYear = try #require(LocalDay("2027-01-01"))
+        #expect(newYear.week == 53)
+        #expect(LocalDay("2026-02-30") == nil)
+        #expect(LocalDay("x") == nil)
+    }
+
+    @Test("HTTP has its own dates")
+    func httpDate() throws {
+        let date = try #require(Timestamp(rfc3339: "2026-12-01T08:00:09Z"))
+        #expect(HTTPDate.text(date) == "Tue, 01 Dec 2026 08:00:09 GMT")
+    }
+
+    @Test("A job is the line that would add it")
+    func commandLine() throws {
+        var job = JobDefinition(schedule: ScheduleWords(cron: "30 2 * * *", tz: "Europe/Berlin"))
+        job.name = "it's"
+        job.tags = ["a", "b c"]
+        job.env = ["B": "2", "A": "1 2"]
+        job.retries = 2
+        job.successCodes = [0, 3]
+        job.rerunInterrupted = true
+        job.onFailure = ["/bin/sh", "-c", "mail ops | cat"]
+        job.memoryMax = "512M"
+        job.command = ["/opt/backup.sh", "--keep", "30"]
+        #expect(
+            CommandLine.adding(job)
+                == #"timerctl add --cron '30 2 * * *' --tz Europe/Berlin --name 'it'\''s' --tag a --tag 'b c' "#
+                + "--env 'A=1 2' --env B=2 --retries 2 --success-codes 0,3 --on-failure 'mail ops | cat' "
+                + "--rerun-interrupted --memory-max 512M -- /opt/backup.sh --keep 30"
+        )
+    }
+
+    @Test(
+        "A line is split as a shell would",
+        arguments: [
+            ("a b  c", ["a", "b", "c"]), ("'a b' \"c d\"", ["a b", "c d"]), ("a\\ b", ["a b"]),
+            ("\"a\\\"b\\n\"", ["a\"b\\n"]), ("''", [""]), ("a'b'\"c\"", ["abc"]), (" \n ", []),
+            ("'a", nil), ("a\\", nil),
+        ] as [(String, [String]?)]
+    )
+    func split(_ line: String, _ words: [String]?) {
+        #expect(ShellWords.split(line) == words)
+    }
+
+    @Test("Numbers of bytes and of things are said as people say them")
+    func numbers() {
+        #expect(ByteCount.words(1) == "1 byte")
+        #expect(ByteCount.words(1229) == "1.2 KiB")
+        #expect(ByteCount.words(212 << 20) == "212 MiB")
+        #expect(1204.grouped == "1,204")
+        #expect(123.grouped == "123")
+        #expect(1_234_567.grouped == "1,234,567")
+        #expect(2.of("date was", "dates were") == "2 dates were")
+    }
+}

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an open page does by itself: events, a daemon that goes and comes back, a flood, output as it is written."""
+
+import json
+import socket
+import unittest
+
+from browser import Browser
+from programs import Daemon, Web, wait
+from scene import scene
+
+# Counts the streams that a page holds; put in before its own scripts.
+COUNT = """
+window.streams = [];
+window.EventSource = class extends EventSource {
+    constructor(address) { super(address); window.streams.push(this); this.addEventListener("error", () => {}); }
+};
+window.fetches = 0;
+const fetched = window.fetch;
+window.fetch = (...all) => { window.fetches += 1; return fetched(...all); };
+window.open_streams = () => window.streams.filter((stream) => stream.readyState !== 2 && stream.url.includes("/events")).length;
+"""
+HIDE = """Object.defineProperty(document, "hidden", { configurable: true, get: () => %s });
+document.dispatchEvent(new Event("visibilitychange"));"""
+
+
+class Live(unittest.TestCase):
+    """With a daemon and a page of its own for each test, which may be killed."""
+
+    def setUp(self):
+        self.daemon = Daemon()
+        self.addCleanup(self.daemon.end)
+        self.web = Web(self.daemon)
+        self.addCleanup(self.web.program.kill)
+        self.browser = scene().browser
+        self.browser.forget()
+        script = self.browser.cdp("Page.addScriptToEvaluateOnNewDocument", source=COUNT)["identifier"]
+        self.addCleanup(self.browser.cdp, "Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+        self.addCleanup(self.browser.open, "about:blank")
+        self.browser.open(self.web.url)
+        self.is_live()
+
+    def is_live(self):
+        self.browser.until("document.querySelector('#live').textContent === 'live'", "the page is live")
+
+    def mark(self):
+        """Marks the page, to see that it is not loaded anew."""
+        self.browser.run("window.marked = true")
+
+    def same(self):
+        self.assertTrue(self.browser.run("return window.marked === true"), "the page was loaded anew")
+
+    def test_a_job_that_is_added_and_a_run_that_fails_are_shown_at_once(self):
+        self.mark()
+        job = self.daemon.add(name="fails soon", schedule={"in": "100ms"}, command=["false"])
+        self.browser.until("document.querySelector('[data-live=failed] .state.failed')", "the failure")
+        self.assertIn("fails soon", self.browser.find("[data-live=failed]").text)
+        self.same()
+        self.assertEqual(self.browser.faults(), [])
+        self.assertEqual(self.daemon.job(job)["fires"], 1)
+
+    def test_focus_choice_scroll_and_typing_stay_where_they_were(self):
+        jobs = self.daemon.ask("job.add", jobs=[{"name": f"job-{number:02}", "schedule": {"every": "1h"}, "command": ["true"]} for number in range(60)])["jobs"]
+        self.browser.open(self.web.origin + "/jobs?sort=name")
+        self.is_live()
+        self.mark()
+        self.browser.run("""
+            document.querySelectorAll("td input[name=id]")[30].checked = true;
+            const link = document.querySelectorAll("th.name a")[40];
+            link.scrollIntoView({ block: "center" }); link.focus(); window.here = scrollY; window.focused = link.getAttribute("href");
+            document.querySelector("main input[name=q]").value = "typed";""")
+        self.daemon.ask("job.invalidate", id=jobs[0]["id"])
+        self.daemon.ask("job.pause", id=jobs[41]["id"])
+        self.browser.until("document.querySelector('tbody .state.paused')", "the pause")
+        self.browser.until("![...document.querySelectorAll('th.name')].some((th) => th.textContent.includes('job-00'))", "the first one is gone")
+        self.same()
+        state = self.browser.run("""return [document.activeElement.getAttribute("href") === window.focused,
+            document.querySelectorAll("td input:checked").length, document.querySelector("main input[name=q]").value, document.activeElement.getBoundingClientRect().top > 0]""")
+        self.assertEqual(state, [True, 1, "typed", True])
+
+    def goes_away_and_comes_back(self, end):
+        self.mark()
+        job = self.daemon.add(name="before", schedule={"every": "1h"}, command=["true"])
+        self.browser.until("document.querySelector('main').innerText.includes('before')")
+        end()
+        words = self.browser.until("document.querySelector('#away .away')?.innerText", "the page says that no daemon answers")
+        self.assertIn(str(self.daemon.socket), words)
+        fetches = self.browser.run("return window.fetches")
+        self.daemon.start()
+        self.daemon.add(name="meanwhile", schedule={"in": "1h"}, command=["true"])
+        self.browser.until("document.querySelector('main').innerText.includes('meanwhile') && !document.querySelector('#away .away')", "the page goes on by itself")
+        self.same()
+        self.assertLess(self.browser.run("return window.fetches") - fetches, 10, "it asked again and again")
+        self.daemon.add(name="afterwards", schedule={"in": "1h"}, command=["true"])
+        self.browser.until("document.querySelector('main').innerText.includes('afterwards')", "it is live again")
+        self.assertEqual(self.daemon.job(job)["state"], "scheduled")
+
+    def test_a_daemon_that_is_stopped_and_started_under_an_open_page(self):
+        self.goes_away_and_comes_back(self.daemon.stop)
+
+    def test_a_daemon_that_is_killed_under_an_open_page(self):
+        self.goes_away_and_comes_back(self.daemon.kill)
+
+    def test_no_event_is_missed_and_none_comes_twice_over_a_kill(self):
+        self.browser.run("""window.got = []; window.lost = 0; window.mine = new EventSource("/events?since=0");
+            window.mine.onmessage = ({ data, lastEventId }) => window.got.push(Number(lastEventId));
+            window.mine.addEventListener("lost", () => window.lost += 1);""")
+        for round in range(3):
+            for number in range(20):
+                self.daemon.add(schedule={"in": "1ms"})
+            self.daemon.kill()
+            self.daemon.start()
+            for number in range(20):
+                self.daemon.add(schedule={"in": "1ms"})
+        wait(lambda: not self.daemon.ask("daemon.status")["armed"], "all have fired")
+        last = self.daemon.add(name="the last", schedule={"in": "1h"})
+        wanted = self.events(last)
+        self.browser.until(f"window.got.at(-1) >= {wanted[-1]}", "the last event")
+        got = self.browser.run("return window.got")
+        self.assertEqual(got, sorted(set(got)), "an event came twice, or out of order")
+        # What was told at its date and not yet stored is told again after a kill, with another number.
+        self.assertEqual(sorted(set(wanted) - set(got)), [], "an event was missed")
+        self.assertEqual(self.browser.run("return window.lost"), 0)
+
+    def events(self, last):
+        """The numbers of all events up to the addition of a job, from the daemon itself."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(20)
+            connection.connect(str(self.daemon.socket))
+            connection.sendall(b'{"jsonrpc":"2.0","id":1,"method":"events.subscribe","params":{"since":0}}\n')
+            numbers = []
+            for line in connection.makefile("rb"):
+                message = json.loads(line)
+                if message.get("method") != "event":
+                    continue
+                numbers.append(message["params"]["seq"])
+                if message["params"]["job"] == last and message["params"]["type"] == "job.added":
+                    return numbers
+
+    def test_output_comes_as_it_is_written_and_the_end_is_told(self):
+        go = self.daemon.folder / "go"
+        job = self.daemon.add(name="writes", schedule={"in": "1ms"}, command=["sh", "-c",
+            f"echo first; printf '\\033[31mred\\033[0m <b>bold</b>\\n' >&2; while [ ! -e {go} ]; do sleep 0.05; done; echo last; exit 4"])
+        run = self.daemon.after(lambda run: run["state"] == "running", job)["id"]
+        self.browser.open(f"{self.web.origin}/runs/{run}")
+        self.browser.until("document.querySelector('#output').textContent.includes('first')")
+        self.browser.until("document.querySelector('#output .err .f-1, #output .err.f-1')?.textContent.includes('red')", "red is red")
+        self.assertFalse(self.browser.has("#output b"))
+        self.mark()
+        go.touch()
+        self.browser.until("document.querySelector('#output').textContent.includes('last')", "the last line")
+        self.browser.until("document.querySelector('main .state.failed')?.textContent.includes('4')", "how it ended")
+        self.browser.until("!document.querySelector('[data-follow]')", "the stream is over")
+        self.same()
+        self.assertEqual(self.browser.run("return document.querySelector('#output').textContent.match(/first/g).length"), 1)
+
+    def test_a_run_that_writes_for_ever_does_not_fill_the_browser(self):
+        job = self.daemon.add(name="floods", schedule={"in": "1ms"}, outputKept="16M", command=["sh", "-c",
+                              "yes 'a line of a flood, which is as long as lines of logs are, more or less' | head -c 30000000; echo; echo the last line; sleep 600"])
+        run = self.daemon.after(lambda run: run["state"] == "running", job)["id"]
+        self.browser.open(f"{self.web.origin}/runs/{run}")
+        self.browser.until("document.querySelector('#output').textContent.includes('the last line')", "the last line", limit=60)
+        self.assertLess(self.browser.run("return document.querySelector('#output').textContent.length"), 20_000_000)
+        self.assertLess(self.web.memory(), 300 << 20)
+
+    def test_a_hidden_page_holds_no_stream_and_is_right_when_it_is_seen_again(self):
+        self.assertEqual(self.browser.run("return open_streams()"), 1)
+        self.browser.run(HIDE % "true")
+        self.browser.until("open_streams() === 0", "the stream is closed")
+        fetches = self.browser.run("return window.fetches")
+        self.daemon.add(name="while hidden", schedule={"in": "1h"})
+        self.assertEqual(self.browser.run("return window.fetches"), fetches)
+        self.browser.run(HIDE % "false")
+        self.browser.until("document.querySelector('main').innerText.includes('while hidden')", "it is right again")
+        self.browser.until("open_streams() === 1", "one stream")
+
+    def test_two_windows_share_one_stream_and_the_other_takes_over(self):
+        driver = self.browser.driver
+        first = driver.current_window_handle
+        self.mark()
+        driver.switch_to.new_window("window")
+        second = driver.current_window_handle
+        try:
+            self.browser.cdp("Page.addScriptToEvaluateOnNewDocument", source=COUNT)
+            self.browser.open(self.web.origin + "/jobs")
+            self.is_live()
+            self.assertEqual(self.browser.run("return open_streams()"), 0, "the second has a stream of its own")
+            self.daemon.add(name="for both", schedule={"in": "1h"}, command=["true"])
+            self.browser.until("document.querySelector('main').innerText.includes('for both')", "the second window is told")
+            driver.switch_to.window(first)
+            self.browser.until("document.querySelector('main').innerText.includes('for both')", "the first window is told")
+            self.browser.run(HIDE % "true")
+            driver.switch_to.window(second)
+            self.browser.until("open_streams() === 1", "the second takes over")
+            self.daemon.add(name="for one", schedule={"in": "1h"}, command=["true"])
+            self.browser.until("document.querySelector('main').innerText.includes('for one')", "it is told")
+        finally:
+            driver.close()
+            driver.switch_to.window(first)
+
+    def test_distances_grow_older_without_a_request(self):
+        self.daemon.add(name="soon", schedule={"in": "90s"}, command=["true"])
+        before = self.browser.until("document.querySelector('[data-live=next] .far')?.textContent", "the job")
+        fetches = self.browser.run("return window.fetches")
+        self.browser.until(f"document.querySelector('[data-live=next] .far').textContent !== {before!r}", "it has come nearer")
+        self.assertEqual(self.browser.run("return window.fetches"), fetches)
+
+    def test_a_thousand_events_a_second_leave_the_page_usable_and_memory_bounded(self):
+        self.daemon.ask("job.add", jobs=[{"name": f"flood-{number}", "schedule": {"every": "1s"}} for number in range(1000)])
+        stalled = self.stalled()
+        self.addCleanup(stalled.close)
+        self.mark()
+        self.browser.run("""window.got = 0; window.mine = new EventSource("/events?since=" + document.body.dataset.seq);
+            window.mine.onmessage = () => window.got += 1;""")
+        self.browser.until("window.got >= 3000", "three thousand events have come", limit=30)
+        # In the middle of it: something else is shown, and the page can be used.
+        self.daemon.add(name="in the flood", schedule={"in": "1ms"}, command=["false"])
+        self.browser.until("document.querySelector('[data-live=failed]').innerText.includes('in the flood')", "a failure is shown", limit=30)
+        self.same()
+        self.browser.goes(lambda: self.browser.find(".top nav a[href='/jobs']").click())
+        self.browser.type("main input[name=q]", "in the flood")
+        self.browser.until("document.querySelector('#list').innerText.includes('in the flood') || document.querySelector('#list .empty')", "a search is answered", limit=30)
+        self.browser.cdp("HeapProfiler.collectGarbage")
+        heap = self.browser.cdp("Runtime.getHeapUsage")["usedSize"]
+        self.assertLess(heap, 64 << 20, "the page's memory")
+        self.assertLess(self.web.memory(), 200 << 20, "timerd-web's memory")
+
+    def stalled(self):
+        """A browser that asks for events and reads none."""
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", self.web.port))
+        cookies = "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in self.browser.driver.get_cookies())
+        connection.sendall(f"GET /events?since=0 HTTP/1.1\r\nHost: 127.0.0.1:{self.web.port}\r\nCookie: {cookies}\r\n\r\n".encode())
+        return connection
+
+    def test_a_page_whose_program_was_begun_anew_says_what_to_do(self):
+        port = self.web.port
+        self.web.stop()
+        self.browser.until("document.querySelector('#live').textContent.includes('not live')", "it says that it is not live")
+        again = Web(self.daemon, port=port)
+        self.addCleanup(again.program.kill)
+        self.browser.until("document.querySelector('#live').textContent.includes('begun anew')", "it says what to do", limit=30)
+        self.browser.faults()
+
+    def test_the_program_ends_at_once_under_open_streams(self):
+        self.assertEqual(self.web.stop(), 0)
+        self.browser.faults()
+
+
+if __name__ == "__main__":
+    unittest.main()

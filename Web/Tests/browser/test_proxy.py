@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Behind nginx with auth_basic, by the very files that packaging has."""
+
+import atexit
+import base64
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import socket
+import ssl
+import subprocess
+import tempfile
+import unittest
+from urllib.parse import urlencode
+
+from programs import LIMIT, Daemon, Program, Web, wait
+from raw import Answer, Peer, read
+
+PACKAGING = pathlib.Path(__file__).parents[3] / "packaging"
+
+
+class Proxy(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon()
+        cls.job = cls.daemon.add(name="behind nginx", schedule={"every": "1h"}, command=["true"])
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="timerd-nginx."))
+        cls.folder.chmod(0o755)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            cls.port = free.getsockname()[1]
+        cls.origin = f"https://timerd.example.org:{cls.port}"
+        cls.socket = cls.folder / "http.sock"
+        cls.web = Web(cls.daemon, *cls.unit_options(), port=None)
+        wait(cls.socket.exists, "the page's socket is there")
+        cls.start_nginx()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.nginx.stop()  # with its workers
+        cls.web.program.kill()
+        cls.daemon.end()
+        shutil.rmtree(cls.folder, ignore_errors=True)
+
+    @classmethod
+    def unit_options(cls):
+        """What the unit's ExecStart says after the daemon's socket, with places of this test."""
+        unit = (PACKAGING / "systemd/timerd-web@.service").read_text()
+        words = shlex.split(re.search(r"^ExecStart=(.*)$", unit, re.M)[1])
+        assert words[:3] == ["/usr/bin/timerd-web", "--socket", "/run/timerd/timerd.sock"], words
+        places = {"/run/timerd-web-%i/http.sock": str(cls.socket), "${TIMERD_WEB_ORIGIN}": cls.origin}
+        return [places.get(word, word) for word in words[3:]]
+
+    @classmethod
+    def start_nginx(cls):
+        folder = cls.folder
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=timerd.example.org",
+                        "-addext", "subjectAltName=DNS:timerd.example.org", "-keyout", folder / "key", "-out", folder / "pem"], check=True, capture_output=True)
+        password = subprocess.run(["openssl", "passwd", "-apr1", "secret"], check=True, capture_output=True, text=True).stdout.strip()
+        (folder / "htpasswd").write_text(f"ann:{password}\ncarol:{password}\n")
+        site = (PACKAGING / "nginx/timerd-web.conf").read_text()
+        for old, new in (("/run/timerd-web-ann/http.sock", cls.socket), ("/etc/ssl/certs/timerd.example.org.pem", folder / "pem"),
+                         ("/etc/ssl/private/timerd.example.org.key", folder / "key"), ("/etc/nginx/timerd.htpasswd", folder / "htpasswd"),
+                         ("listen 443 ssl", f"listen 127.0.0.1:{cls.port} ssl")):
+            assert old in site, old
+            site = site.replace(old, str(new))
+        # nginx's workers are www-data, as Debian has it: they reach the socket by its group alone.
+        (folder / "nginx.conf").write_text(f"user www-data;\npid {folder}/pid;\nerror_log {folder}/errors;\ndaemon off;\nevents {{}}\nhttp {{ access_log off;\n"
+                                           + "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")) + site + "}\n")
+        cls.nginx = Program("nginx", "-e", folder / "errors", "-p", folder, "-c", folder / "nginx.conf")
+        atexit.register(cls.nginx.process.terminate)
+        def listens():
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", cls.port)) == 0
+        wait(listens, "nginx listens")
+
+    def send(self, method="GET", path="/", fields=(), body=None, user="ann:secret", until=None):
+        context = ssl.create_default_context(cafile=str(self.folder / "pem"))
+        lines = [f"{method} {path} HTTP/1.1", f"Host: timerd.example.org:{self.port}", *fields]
+        if user:
+            lines.append("Authorization: Basic " + base64.b64encode(user.encode()).decode())
+        if body is not None:
+            lines += [f"Content-Length: {len(body)}", "Content-Type: application/x-www-form-urlencoded"]
+        lines.append("Connection: close")
+        with socket.create_connection(("127.0.0.1", self.port), LIMIT) as plain, context.wrap_socket(plain, server_hostname="timerd.example.org") as connection:
+            connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + (body or b""))
+            if until is None:
+                return Answer(read(connection))
+            data = b""
+            while until not in data:
+                piece = connection.recv(65536)
+                self.assertTrue(piece, f"waited for {until!r}, but got {data!r}")
+                data += piece
+            return Answer(data)
+
+    def test_nobody_is_let_in_without_a_password(self):
+        for user in (None, "ann:wrong", "bob:secret", ":"):
+            self.assertEqual(self.send(user=user).status, 401, user)
+        self.assertIn("Basic", self.send(user=None).field("www-authenticate"))
+
+    def test_somebody_who_has_no_page_sees_nobody_elses(self):
+        answer = self.send(user="carol:secret")
+        self.assertEqual(answer.status, 502)
+        self.assertNotIn(b"behind nginx", answer.data)
+
+    def test_pages_and_assets_are_served(self):
+        page = self.send()
+        self.assertEqual(page.status, 200, page.data[:500])
+        self.assertIn(b"behind nginx", page.data)
+        self.assertIn("frame-ancestors 'none'", page.field("content-security-policy"))
+        style = re.search(rb'href="(/assets/[^"]+style\.css)"', page.data)[1].decode()
+        self.assertEqual(self.send(path=style).status, 200)
+
+    def test_acting_needs_the_origin_and_the_forms_key_still(self):
+        page = self.send(path=f"/jobs/{self.job}")
+        key = re.search(rb'name="csrf" value="([^"]+)"', page.body)[1].decode()
+        cookies = [f"Cookie: {cookie.split(';')[0]}" for cookie in page.fields.get("set-cookie", [])]
+        path, body = f"/jobs/{self.job}/fire", urlencode({"csrf": key}).encode()
+        for fields, form in (([], body), (["Origin: https://evil.example"], body), ([f"Origin: {self.origin}"], b"")):
+            self.assertIn(self.send("POST", path, fields + cookies, form).status, (400, 403))
+        self.assertEqual(self.daemon.job(self.job)["fires"], 0)
+        self.assertEqual(self.send("POST", path, [f"Origin: {self.origin}"] + cookies, body).status, 303)
+        wait(lambda: self.daemon.job(self.job)["fires"] == 1, "the job has fired")
+
+    def test_events_come_at_once_through_it(self):
+        seq = self.daemon.ask("daemon.status")["seq"]
+        self.daemon.add(name="an event through nginx", schedule={"in": "1h"})
+        answer = self.send(path=f"/events?since={seq}", until=b"an event through nginx")
+        self.assertEqual(answer.field("content-type").split(";")[0], "text/event-stream")
+
+    def test_another_host_is_refused_and_the_password_is_not_passed_on(self):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(LIMIT)
+            connection.connect(str(self.socket))
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
+            self.assertEqual(Answer(read(connection)).status, 421)
+
+    def test_the_socket_is_the_proxys_group_alone(self):
+        state = self.socket.stat()
+        import grp
+        self.assertEqual((oct(state.st_mode & 0o777), grp.getgrgid(state.st_gid).gr_name), ("0o660", "www-data"))
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd-analyze here")
+    def test_systemd_reads_the_unit(self):
+        unit = self.folder / "timerd-web@ann.service"
+        unit.write_text((PACKAGING / "systemd/timerd-web@.service").read_text().replace("/usr/bin/timerd-web", os.environ["TIMERD_WEB"]).replace("User=%i", "User=root"))
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr.strip()), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The client: every method by its name, and those that a web application needs as functions.
+
+import { ClosedError, errorOf } from './errors.js'
+import { Link } from './link.js'
+import { defaultSocketPath } from './paths.js'
+import { isRepeatable } from './repeatable.js'
+import { watch } from './watch.js'
+
+export class Client {
+  #options
+  #main
+  #waiting = new Map()
+  #watches = new Set()
+  #isClosed = false
+
+  /** `socketPath`; `timeout`: ms for each call; `retryFor`: ms for which what may be repeated is tried again. */
+  constructor({ socketPath = defaultSocketPath(), timeout = 30_000, retryFor = 5_000, maxCalls, maxBytes } = {}) {
+    this.socketPath = socketPath
+    this.#options = { timeout, retryFor, limits: { maxCalls, maxBytes } }
+    this.#main = this.newLink()
+  }
+
+  /** A client whose daemon has answered. */
+  static async connect(options) {
+    const client = new Client(options)
+    try {
+      await client.call('daemon.status', {}, { retryFor: 0 })
+    } catch (error) {
+      client.close()
+      throw error
+    }
+    return client
+  }
+
+  newLink() { return new Link(this.socketPath, this.#options.limits) }
+
+  /** The result of any method. What waits in the daemon goes over a connection of its own. */
+  async call(method, params = {}, options = {}) {
+    if (this.#isClosed) throw new ClosedError('the client is closed')
+    const { timeout, retryFor } = this.#options
+    const waits = (method === 'task.reserve' && !isZero(params.wait)) || (method === 'run.output' && params.wait === true)
+    const all = { timeout: waits ? 0 : timeout, retryFor, repeatable: isRepeatable(method, params), ...options }
+    if (method === 'task.reserve') return this.#reserve(params, all)
+    return waits ? this.#onOwnLink(method, params, all) : this.#main.call(method, params, all)
+  }
+
+  async add(job, options) {
+    if (!Array.isArray(job)) {
+      const { job: added, existing } = await this.call('job.add', job, options)
+      return existing ? { ...added, existing } : added
+    }
+    const { jobs, existing = [] } = await this.call('job.add', { jobs: job }, options)
+    const there = new Set(existing)
+    return jobs.map((added) => (there.has(added.id) ? { ...added, existing: true } : added))
+  }
+  async get(job, options) { return (await this.call('job.get', target(job), options)).job }
+  list(filter, options) { return this.#pages('job.list', filter, 'jobs', options) }
+  runs(filter, options) { return this.#pages('run.list', filter, 'runs', options) }
+  listTasks(filter, options) { return this.#pages('task.list', filter, 'tasks', options) }
+  cancel(job, { kill, ...options } = {}) {
+    return this.call('job.invalidate', { ...target(job), ...(kill === undefined ? {} : { kill }) }, options)
+  }
+  pause(job, options) { return this.call('job.pause', target(job), options) }
+  resume(job, options) { return this.call('job.resume', target(job), options) }
+  async setFireDate(job, fireDate, options) {
+    return (await this.call('job.setFireDate', { ...target(job), fireDate }, options)).job
+  }
+  fire(job, options) { return this.call('job.fire', target(job), options) }
+
+  /** Tasks of the queues; none where there was none in time. */
+  async reserve(queues, { count, lease, wait, whileConnected, ...options } = {}) {
+    const params = { queues: [queues].flat(), count, lease, wait, whileConnected }
+    return (await this.call('task.reserve', params, options)).tasks
+  }
+  extend(task, { lease, whileConnected, ...options } = {}) { return this.#say('task.extend', task, {}, { lease, whileConnected }, options) }
+  finish(task, options) { return this.#say('task.finish', task, {}, {}, options) }
+  fail(task, { reason, ...options } = {}) { return this.#say('task.fail', task, { reason }, {}, options) }
+  release(task, { delay, ...options } = {}) { return this.#say('task.release', task, { delay }, {}, options) }
+  async retry(which, options) { return (await this.call('task.retry', fires(which), options)).count }
+  async drop(which, options) { return (await this.call('task.drop', fires(which), options)).count }
+  async kick(queue, { count, ...options } = {}) { return (await this.call('task.kick', { queue, count }, options)).count }
+  async queues({ owner, ...options } = {}) { return (await this.call('queue.list', { owner }, options)).queues }
+  async setQueue(queue, { paused, maxReserved, maxRate } = {}, options) {
+    return (await this.call('queue.set', { queue, paused, maxReserved, maxRate }, options)).queue
+  }
+  status(options) { return this.call('daemon.status', {}, options) }
+
+  /** The events, for ever: see watch.js. */
+  watch(options = {}) {
+    if (this.#isClosed) throw new ClosedError('the client is closed')
+    const events = watch(() => this.newLink(), options, () => this.#watches.delete(events))
+    this.#watches.add(events)
+    return events
+  }
+
+  /** Ends all connections; what waits is rejected. */
+  close() {
+    this.#isClosed = true
+    this.#main.close()
+    for (const link of this.#waiting.keys()) link.close()
+    for (const events of [...this.#watches]) events.return()
+  }
+  [Symbol.asyncDispose ?? Symbol.for('timerd.asyncDispose')]() { this.close() }
+
+  async #say(method, task, each, all, options) {
+    const one = ({ fire, token }) => ({ fire, token, ...each })
+    if (!Array.isArray(task)) return (await this.call(method, { ...one(task), ...all }, options)).task
+    const { tasks } = await this.call(method, { tasks: task.map(one), ...all }, options)
+    return tasks.map((told) => (told.error ? { ...told, error: errorOf(told.error) } : told))
+  }
+
+  async *#pages(method, filter = {}, key, options) {
+    let cursor
+    do {
+      const page = await this.call(method, cursor === undefined ? filter : { ...filter, cursor }, options)
+      yield* page[key]
+      cursor = page.cursor
+    } while (cursor !== undefined)
+  }
+
+  /** Tasks that come after the caller has gone are released at once. */
+  #reserve(params, options) {
+    const late = ({ tasks }) => {
+      if (!tasks?.length) return
+      const said = tasks.map(({ fire, token }) => ({ fire, token }))
+      // If this fails the tasks come back with the end of their leases.
+      this.#main.call('task.release', { tasks: said }, { timeout: this.#options.timeout }).catch(() => {})
+    }
+    if (isZero(params.wait) && !params.whileConnected) return this.#main.call('task.reserve', params, { ...options, late })
+    return this.#onOwnLink('task.reserve', params, { ...options, late })
+  }
+
+  /** A connection on which nothing else waits. One that has tasks tied to it stays until the client is closed. */
+  async #onOwnLink(method, params, options) {
+    let link = [...this.#waiting].find(([, use]) => !use.isBusy)?.[0]
+    if (!link) this.#waiting.set(link = this.newLink(), { isTied: false })
+    const use = this.#waiting.get(link)
+    use.isBusy = true
+    use.isTied ||= params.whileConnected === true
+    let isAnswered = false
+    try {
+      const result = await link.call(method, params, { ...options, late: (result) => {
+        options.late?.(result)
+        use.isBusy = false
+      } })
+      isAnswered = true
+      return result
+    } catch (error) {
+      isAnswered = typeof error.code === 'number' || !link.isOpen
+      throw error
+    } finally {
+      if (isAnswered) {
+        use.isBusy = false
+      } else if (!use.isTied) {
+        this.#waiting.delete(link)
+        link.halfClose()
+      }
+    }
+  }
+}
+
+function target(job) {
+  if (typeof job === 'number' || typeof job === 'bigint') return { id: job }
+  if (typeof job === 'string') return { name: job }
+  return Array.isArray(job) ? { ids: job } : job
+}
+
+const fires = (which) => (Array.isArray(which) ? { fires: which } : typeof which === 'object' ? which : { fires: [which] })
+const isZero = (wait) => wait === undefined || /^0+(ms|s|min|h)?$/.test(wait)

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What became of tasks, said in lists: what ends while a list is on its way is in the next one.
+
+import { ClosedError, errorOf, ProtocolError } from './errors.js'
+import { stringify } from './json.js'
+
+const mostBytes = 256 << 10
+/** What passes, and is tried again. A limit is one of connections here. */
+const passing = ['storageFailed', 'stopping', 'internalError', 'limitReached', 'connectionLost', 'cannotConnect', 'protocolError']
+const methods = ['task.finish', 'task.fail', 'task.release']
+
+export class Ends {
+  #link
+  #told
+  #trouble
+  #waiting = []
+  #isBusy = false
+  #idle = []
+  #tries = 0
+  constructor(link, told, trouble) {
+    this.#link = link
+    this.#told = told
+    this.#trouble = trouble
+  }
+
+  add(end) {
+    this.#waiting.push(end)
+    if (!this.#isBusy) {
+      this.#isBusy = true
+      setImmediate(() => this.#flush())
+    }
+  }
+
+  /** Resolves once all is answered. */
+  empty() { return this.#isBusy ? new Promise((resolve) => this.#idle.push(resolve)) : Promise.resolve() }
+
+  async #flush() {
+    while (this.#waiting.length > 0) {
+      const all = this.#waiting.splice(0)
+      await Promise.all(methods.map((method) => this.#send(method, all.filter((end) => end.method === method))))
+    }
+    this.#isBusy = false
+    for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  async #send(method, ends) {
+    for (let from = 0; from < ends.length;) {
+      const tasks = []
+      for (let bytes = 0; tasks.length < 1000 && from + tasks.length < ends.length && bytes < mostBytes;) {
+        const { task: { fire, token }, more } = ends[from + tasks.length]
+        tasks.push({ fire, token, ...more })
+        bytes += Buffer.byteLength(stringify(tasks.at(-1)))
+      }
+      const part = ends.slice(from, from + tasks.length)
+      from += tasks.length
+      try {
+        const answer = await this.#link.call(method, { tasks }, { repeatable: true, retryFor: Infinity })
+        if (answer?.tasks?.length !== tasks.length) throw new ProtocolError(`the answer to '${method}' is not one for ${tasks.length} tasks`)
+        this.#tries = 0
+        for (const [index, end] of part.entries()) {
+          const told = answer.tasks[index]
+          this.#told(end, told?.error && errorOf(told.error))
+        }
+      } catch (error) {
+        if (error instanceof ClosedError) continue
+        if (passing.includes(error.reason)) {
+          // The heartbeat holds the lease meanwhile.
+          this.#trouble(error)
+          await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** this.#tries++, 1000)))
+          this.#waiting.push(...part)
+        } else if (part.length > 1) {
+          // One of them had all refused: each is said by itself.
+          for (const end of part) await this.#send(method, [end])
+        } else if (method !== 'task.fail') {
+          this.#trouble(error)
+          this.#waiting.push({ ...part[0], method: 'task.fail', more: { reason: `${method}: ${error.message}`.slice(0, 1000) }, cause: error })
+        } else {
+          this.#told(part[0], error)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One connection to the daemon, made anew when it is lost. Requests are pipelined and answered in their order.
+
+import { connect } from 'node:net'
+import { BusyError, ClosedError, ConnectionError, errorOf, InvalidRequestError, ProtocolError, TimeoutError }
+  from './errors.js'
+import { parse, stringify } from './json.js'
+
+const longestRequest = 1 << 20
+const longestReply = 32 << 20
+const mostInFlight = 128
+
+export class Link {
+  #path
+  #limits
+  #queue = new Set()
+  #inFlight = []
+  #socket = null
+  #isOpen = false
+  #isFull = false
+  #isClosed = false
+  #parts = []
+  #partBytes = 0
+  #retryTimer = null
+  #failures = 0
+  #soon = null
+  #nextId = 1
+  #calls = 0
+  #bytes = 0
+  /** Grows with each connection that was made. */
+  generation = 0
+  /** Whether the process lives on for this connection though no call waits. */
+  keepsAlive = false
+  #isAnswered = false
+  onNotification = () => {}
+  onLost = () => {}
+
+  constructor(path, { maxCalls = 10_000, maxBytes = 32 << 20 } = {}) {
+    this.#path = path
+    this.#limits = { maxCalls, maxBytes }
+  }
+
+  get isOpen() { return this.#isOpen }
+
+  /**
+   * The result of a request. `repeatable`: may be sent again after its answer was lost. `retryFor`: ms for which a
+   * request that was not sent, or is repeatable, is tried again. `generation`: goes over that connection or none.
+   * `late` gets a result that comes after the caller has gone.
+   */
+  call(method, params, { signal, timeout = 0, repeatable = false, retryFor = 0, generation, late } = {}) {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      if (this.#isClosed) return reject(new ClosedError('the client is closed'))
+      if (generation !== undefined && (generation !== this.generation || !this.#isOpen)) {
+        return reject(new ConnectionError(`the connection for '${method}' is over`))
+      }
+      const id = this.#nextId++
+      const text = `${stringify({ jsonrpc: '2.0', id, method, params })}\n`
+      const bytes = Buffer.byteLength(text)
+      if (bytes > longestRequest) {
+        return reject(new InvalidRequestError(`the request '${method}' has ${bytes} bytes; accepted are ${longestRequest}`))
+      }
+      if (this.#calls >= this.#limits.maxCalls || this.#bytes + bytes > this.#limits.maxBytes) {
+        return reject(new BusyError(`'${method}' is one call too many: ${this.#calls} calls with ${this.#bytes} bytes wait for the daemon; ` +
+          `accepted are ${this.#limits.maxCalls} calls and ${this.#limits.maxBytes} bytes`))
+      }
+      this.#calls += 1
+      this.#bytes += bytes
+      this.#holdProcess()
+      const call = { id, method, text, repeatable, retryFor, retryUntil: null, generation, late, sent: false, repeated: false, over: false }
+      call.settle = (error, result) => {
+        if (call.over) return
+        call.over = true
+        this.#calls -= 1
+        this.#bytes -= bytes
+        this.#holdProcess()
+        clearTimeout(call.timer)
+        signal?.removeEventListener('abort', call.abort)
+        this.#queue.delete(call)
+        call.text = null
+        if (error) reject(error)
+        else resolve(result)
+      }
+      if (signal) {
+        call.abort = () => call.settle(signal.reason)
+        signal.addEventListener('abort', call.abort)
+      }
+      if (timeout > 0 && timeout < 2 ** 31) {
+        call.timer = setTimeout(() => call.settle(new TimeoutError(
+          `'${method}' was not answered within ${timeout} ms`, { sent: call.sent })), timeout)
+      }
+      this.#queue.add(call)
+      this.#pump()
+    })
+  }
+
+  /** An idle connection keeps no program from its end. */
+  #holdProcess() {
+    if (this.#calls > 0 || this.keepsAlive) this.#socket?.ref()
+    else this.#socket?.unref()
+  }
+
+  /** Stops reading, so that what is not taken waits in the daemon. */
+  pause() { this.#socket?.pause() }
+  resume() { this.#socket?.resume() }
+
+  /** Says no more; answers that are on their way still come. */
+  halfClose() {
+    this.#isClosed = true
+    this.#socket?.end()
+    this.#socket?.unref()
+  }
+
+  close(error = new ClosedError('the client is closed')) {
+    this.#isClosed = true
+    clearTimeout(this.#retryTimer)
+    const socket = this.#socket
+    this.#socket = null
+    this.#isOpen = false
+    socket?.destroy()
+    for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.settle(error)
+  }
+
+  #pump() {
+    if (!this.#isOpen) return this.#connect()
+    if (this.#queue.size === 0 || this.#isFull) return
+    // An idle connection may have ended: its end is heard before anything is said to it.
+    if (this.#inFlight.length > 0) return this.#flush()
+    this.#soon ??= setImmediate(() => {
+      this.#soon = null
+      if (this.#isOpen) this.#flush()
+    })
+  }
+
+  #flush() {
+    const socket = this.#socket
+    socket.cork()
+    for (const call of this.#queue) {
+      if (this.#inFlight.length >= mostInFlight || this.#isFull) break
+      this.#queue.delete(call)
+      call.repeated = call.sent
+      call.sent = true
+      this.#inFlight.push(call)
+      this.#isFull = !socket.write(call.text)
+    }
+    process.nextTick(() => socket.uncork())
+  }
+
+  #connect() {
+    if (this.#socket || this.#retryTimer || this.#isClosed || this.#queue.size === 0) return
+    const socket = connect(this.#path)
+    this.#socket = socket
+    let cause
+    socket.on('connect', () => {
+      if (socket !== this.#socket) return
+      this.#isOpen = true
+      this.#isFull = false
+      this.#isAnswered = false
+      this.#holdProcess()
+      this.#failures = 0
+      this.generation += 1
+      this.#pump()
+    })
+    socket.on('drain', () => {
+      this.#isFull = false
+      this.#pump()
+    })
+    socket.on('data', (chunk) => this.#take(chunk, socket))
+    socket.on('end', () => {
+      if (socket !== this.#socket) return
+      socket.destroy()
+      this.#lost(cause)
+    })
+    socket.on('error', (error) => { cause = error })
+    socket.on('close', () => { if (socket === this.#socket) this.#lost(cause) })
+  }
+
+  #take(chunk, socket) {
+    let from = 0
+    for (;;) {
+      const end = chunk.indexOf(0x0a, from)
+      if (end < 0) break
+      this.#parts.push(chunk.subarray(from, end))
+      const line = this.#parts.length === 1 ? this.#parts[0] : Buffer.concat(this.#parts)
+      this.#parts = []
+      this.#partBytes = 0
+      from = end + 1
+      this.#line(line, socket)
+      if (socket !== this.#socket) return
+    }
+    if (from === chunk.length) return
+    this.#parts.push(chunk.subarray(from))
+    this.#partBytes += chunk.length - from
+    if (this.#partBytes > longestReply) socket.destroy(new ProtocolError(`a reply has more than ${longestReply} bytes`))
+  }
+
+  #line(bytes, socket) {
+    let message
+    try {
+      message = parse(bytes.toString('utf8'))
+    } catch (error) {
+      return socket.destroy(new ProtocolError('what the daemon says is not JSON', { cause: error }))
+    }
+    if (message === null || typeof message !== 'object') return socket.destroy(new ProtocolError('what the daemon says is no object'))
+    if (typeof message.method === 'string' && message.id === undefined) return this.onNotification(message.method, message.params ?? {}, bytes.length)
+    if (message.id === null) {
+      const error = errorOf(message.error)
+      if (!this.#isAnswered) {
+        // It concerns the connection: who is not admitted is told so and disconnected.
+        error.ofConnection = true
+        for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.settle(error)
+        return
+      }
+      // Else the oldest request, which the daemon could not read.
+      if (this.#inFlight.length === 0) return socket.destroy(new ProtocolError('the daemon answers what was not asked'))
+      this.#inFlight.shift().settle(error)
+      return this.#pump()
+    }
+    // Replies keep order; only a caller that has gone may be passed over.
+    const index = this.#inFlight.findIndex((call) => !call.over || call.id === message.id)
+    const call = this.#inFlight[index]
+    if (call === undefined || call.id !== message.id) return socket.destroy(new ProtocolError(`the daemon answers '${message.id}', which is not the next request`))
+    this.#inFlight.splice(index, 1)
+    this.#isAnswered = true
+    if (call.over) {
+      if (message.result !== undefined) call.late?.(message.result)
+    } else if (message.error !== undefined && (message.error === null || typeof message.error !== 'object')) {
+      this.#inFlight.unshift(call)
+      return socket.destroy(new ProtocolError(`the error of '${call.method}' is no object`))
+    } else if (message.error !== undefined) {
+      const error = errorOf(message.error)
+      error.repeated = call.repeated
+      call.settle(error)
+    } else if (message.result === undefined) {
+      this.#inFlight.unshift(call)
+      return socket.destroy(new ProtocolError(`the answer to '${call.method}' has neither result nor error`))
+    } else {
+      call.settle(undefined, message.result)
+    }
+    this.#pump()
+  }
+
+  #lost(cause) {
+    const wasOpen = this.#isOpen
+    this.#socket = null
+    this.#isOpen = false
+    this.#isFull = false
+    this.#parts = []
+    this.#partBytes = 0
+    const now = performance.now()
+    const waiting = [...this.#inFlight.splice(0), ...this.#queue]
+    this.#queue.clear()
+    // EACCES does not go away by waiting.
+    const isHopeless = this.#isClosed || cause?.code === 'EACCES'
+    for (const call of waiting) {
+      if (call.over) continue
+      call.retryUntil ??= now + call.retryFor
+      if (call.sent && cause instanceof ProtocolError) {
+        call.settle(new ProtocolError(cause.message, { sent: true, cause }))
+        continue
+      }
+      const mayRepeat = (!call.sent || call.repeatable) && call.generation === undefined
+      if (mayRepeat && !isHopeless && now < call.retryUntil) this.#queue.add(call)
+      else call.settle(new ConnectionError(wasOpen
+        ? `the connection to '${this.#path}' ended before '${call.method}' was answered`
+        : `cannot connect to '${this.#path}': ${cause?.code ?? 'it was closed'}`,
+        { reason: wasOpen ? 'connectionLost' : 'cannotConnect', sent: call.sent, cause }))
+    }
+    if (wasOpen) this.onLost(cause)
+    if (this.#queue.size === 0 || this.#isClosed) return
+    const delay = Math.min(20 * 2 ** this.#failures++, 1000) * (0.5 + Math.random() / 2)
+    this.#retryTimer = setTimeout(() => {
+      this.#retryTimer = null
+      this.#connect()
+    }, delay)
+  }
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A worker: reserves tasks on one connection, says on another what became of them, and keeps its leases meanwhile.
+
+import { EventEmitter } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ClosedError, ConnectionError, DeadlineError, errorOf, LeaseLostError, Release } from './errors.js'
+import { Ends } from './ends.js'
+import { Link } from './link.js'
+import { defaultSocketPath } from './paths.js'
+
+const units = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/**
+ * Events: `done`, `failed`, `released`, `lost` (task, error); `trouble` (error), after which it goes on by itself.
+ */
+export class Worker extends EventEmitter {
+  #options
+  #reserving
+  #saying
+  #ends
+  #running = new Map() // by token
+  #bound = 0 // the connection that the leases are tied to
+  #heartbeat = null
+  #stopping = new AbortController()
+  #cutShort = new AbortController()
+  #changed = () => {}
+  #run = null
+  #tries = 0
+
+  /** `handlers`: a function for each queue. Times: `lease` is a duration such as "1min", all others are ms. */
+  constructor({ handlers, socketPath = defaultSocketPath(), concurrency = 1, lease = '1min', wait = '1h', deadline = 0,
+    grace = 30_000, signals = false }) {
+    super()
+    const part = /^([0-9]+)(ms|s|min|h|d)$/.exec(lease)
+    if (!part) throw new RangeError(`lease '${lease}' is not understood; accepted is a number with ms, s, min, h or d, such as '1min'`)
+    if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 1000) {
+      throw new RangeError(`concurrency '${concurrency}' is out of range; accepted are 1 to 1000`)
+    }
+    const queues = Object.keys(handlers ?? {})
+    const wrong = queues.find((queue) => typeof handlers[queue] !== 'function')
+    if (queues.length === 0) throw new TypeError('there is no handler; accepted is an object with a function for each queue')
+    if (wrong !== undefined) throw new TypeError(`the handler of the queue '${wrong}' is no function`)
+    this.#options = { handlers, queues, concurrency, lease, wait, deadline, grace, signals, leaseMs: part[1] * units[part[2]] }
+    this.#reserving = new Link(socketPath)
+    this.#saying = new Link(socketPath)
+    this.#ends = new Ends(this.#saying, (entry, error) => this.#told(entry, error), (error) => this.#tell('trouble', error))
+  }
+
+  /** Works until it is stopped. */
+  run() { return this.#run ??= this.#work() }
+
+  /** Takes nothing more; what runs has `grace` ms to finish, then it is released. Resolves once all is said. */
+  async stop({ grace } = {}) {
+    if (grace !== undefined) this.#options.grace = grace
+    if (this.#stopping.signal.aborted) this.#cutShort.abort()
+    this.#stopping.abort()
+    await this.#run
+  }
+
+  /** To listeners, whose own faults are theirs: as of any emitter they are uncaught, and stop nothing here. */
+  #tell(event, ...what) { process.nextTick(() => this.emit(event, ...what)) }
+
+  async #work() {
+    const onSignal = () => { this.stop() }
+    const names = this.#options.signals ? ['SIGTERM', 'SIGINT'] : []
+    for (const name of names) process.on(name, onSignal)
+    try {
+      while (!this.#stopping.signal.aborted) await this.#turn()
+      await this.#windUp()
+    } finally {
+      for (const name of names) process.off(name, onSignal)
+      clearInterval(this.#heartbeat)
+      this.#reserving.close()
+      this.#saying.close()
+    }
+  }
+
+  /** Reserves once, for as many as have room. */
+  async #turn() {
+    const { queues, concurrency, lease, wait } = this.#options
+    const room = concurrency - this.#running.size
+    if (room <= 0) return this.#untilChanged(this.#stopping.signal)
+    try {
+      await this.#bind(this.#reserving)
+      const late = ({ tasks }) => { for (const task of tasks) this.#ends.add({ task, method: 'task.release' }) }
+      const { tasks } = await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
+        { generation: this.#bound, signal: this.#stopping.signal, late })
+      this.#tries = 0
+      for (const task of tasks) this.#start(task)
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return
+      this.#tell('trouble', error)
+      const delay = Math.min(50 * 2 ** this.#tries++, 5000) * (0.5 + Math.random() / 2)
+      await sleep(delay, undefined, { signal: this.#stopping.signal }).catch(() => {})
+    }
+  }
+
+  /** Ties the leases to the connection that is there now. After a restart of the daemon this keeps them. */
+  async #bind(link) {
+    if (link.isOpen && link.generation === this.#bound) return
+    const entries = this.#held()
+    // Without a task any request makes the connection.
+    if (entries.length === 0) await link.call('daemon.status', {})
+    else await this.#extend(link, entries, { whileConnected: true })
+    this.#bound = link.generation
+  }
+
+  #held() { return [...this.#running.values()].filter((entry) => !entry.isLost) }
+
+  async #extend(link, entries, more, options) {
+    if (entries.length === 0) return
+    const tasks = entries.map(({ task: { fire, token } }) => ({ fire, token }))
+    const told = await link.call('task.extend', { tasks, lease: this.#options.lease, ...more }, { repeatable: true, ...options })
+    for (const [index, entry] of entries.entries()) {
+      const error = told.tasks[index]?.error && errorOf(told.tasks[index].error)
+      if (error && !entry.isSaid) this.#lose(entry, error)
+    }
+  }
+
+  #beat() {
+    if (this.#heartbeat) return
+    let isBusy = false
+    this.#heartbeat = setInterval(() => {
+      if (isBusy) return
+      isBusy = true
+      this.#extend(this.#saying, this.#held(), {}, { retryFor: Infinity })
+        .catch((error) => { if (!(error instanceof ClosedError)) this.#tell('trouble', error) })
+        .finally(() => { isBusy = false })
+    }, Math.min(this.#options.leaseMs / 3, 2 ** 31 - 1))
+  }
+
+  async #start(task) {
+    const abort = new AbortController()
+    const entry = { task, abort, isSaid: false, isLost: false }
+    this.#running.set(task.token, entry)
+    this.#beat()
+    const { deadline } = this.#options
+    const timer = deadline > 0 ? setTimeout(() => {
+      abort.abort(new DeadlineError(`task ${task.fire} was not done within ${deadline} ms`))
+    }, deadline) : undefined
+    try {
+      await this.#options.handlers[task.queue](task, { signal: abort.signal })
+      this.#say(entry, 'task.finish')
+    } catch (error) {
+      const reason = abort.signal.reason instanceof DeadlineError ? abort.signal.reason : error
+      if (error instanceof Release) this.#say(entry, 'task.release', { delay: error.delay }, error)
+      else this.#say(entry, 'task.fail', { reason: bounded(reason) }, reason)
+    } finally {
+      clearTimeout(timer)
+      if (!entry.isWaited) this.#remove(entry)
+    }
+  }
+
+  #say(entry, method, more = {}, error) {
+    if (entry.isLost || entry.isSaid) return
+    entry.isSaid = true
+    entry.isWaited = true
+    this.#ends.add({ task: entry.task, method, more, entry, cause: error })
+  }
+
+  /** What was said has been answered. */
+  #told({ task, method, entry, cause }, error) {
+    if (entry) this.#remove(entry)
+    if (error instanceof LeaseLostError || error?.reason === 'notFound') {
+      if (entry && !entry.isLost) this.#tell('lost', task, error)
+      return
+    }
+    if (error) return this.#tell('trouble', error)
+    this.#tell({ 'task.finish': 'done', 'task.fail': 'failed', 'task.release': 'released' }[method], task, cause)
+  }
+
+  #lose(entry, error) {
+    if (entry.isLost) return
+    entry.isLost = true
+    entry.abort.abort(error)
+    this.#tell('lost', entry.task, error)
+  }
+
+  #remove(entry) {
+    this.#running.delete(entry.task.token)
+    if (this.#running.size === 0) {
+      clearInterval(this.#heartbeat)
+      this.#heartbeat = null
+    }
+    this.#changed()
+  }
+
+  #untilChanged(signal) {
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve()
+      const go = () => {
+        signal.removeEventListener('abort', go)
+        this.#changed = () => {}
+        resolve()
+      }
+      this.#changed = go
+      signal.addEventListener('abort', go)
+    })
+  }
+
+  async #windUp() {
+    const limit = this.#cutShort.signal
+    // The leases go over to the other connection, so that the waiting reserve can be withdrawn with its own.
+    const moved = this.#extend(this.#saying, this.#held(), { whileConnected: true }, { retryFor: this.#options.grace })
+    await moved.then(() => this.#reserving.halfClose(), (error) => this.#tell('trouble', error))
+    const timer = setTimeout(() => this.#cutShort.abort(), this.#options.grace)
+    while (this.#running.size > 0 && !limit.aborted) await this.#untilChanged(limit)
+    clearTimeout(timer)
+    for (const entry of this.#held().filter((entry) => !entry.isSaid)) {
+      entry.abort.abort(new ClosedError('the worker is stopped'))
+      this.#say(entry, 'task.release')
+    }
+    // What cannot be said within this time comes back with the end of its connection.
+    const isSaid = await Promise.race([this.#ends.empty().then(() => true), sleep(5000, false, { ref: false })])
+    if (!isSaid) this.#tell('trouble', new ConnectionError('of some tasks it could not be said what became of them; they may come again'))
+  }
+}
+
+/** The text of an error, at most 4096 bytes of UTF-8, cut between two characters. */
+export function bounded(error) {
+  const bytes = Buffer.from(textOf(error)) // half of a character becomes U+FFFD
+  if (bytes.length <= 4096) return bytes.toString()
+  let end = 4096
+  while ((bytes[end] & 0xc0) === 0x80) end -= 1
+  return bytes.toString('utf8', 0, end)
+}
+
+/** A handler may throw anything, also what has no text. */
+function textOf(error) {
+  try {
+    return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  } catch {
+    return `${typeof error} whose text cannot be made`
+  }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as timerd from 'timerd'
+import { Fake } from './fake.mjs'
+
+const { Client, parse, stringify } = timerd
+const script = (name, body) => test(name, async () => {
+  const fake = await new Fake().listen()
+  const client = new Client({ socketPath: fake.path })
+  try { await body(fake, client) } finally { client.close(); fake.close() }
+})
+
+test('Integers of 64 bits go in and come out exactly, and other text stays as it is', () => {
+  const text = '{"a":9223372036854775807,"b":-9007199254740993,"c":"9223372036854775807","d":"\\\\\\"9223372036854775807","e":12,"f":0.12345678901234567}'
+  const value = parse(text)
+  assert.equal(value.a, 9223372036854775807n)
+  assert.equal(value.b, -9007199254740993n)
+  assert.equal(value.c, '9223372036854775807')
+  assert.equal(value.e, 12)
+  assert.equal(parse(stringify(value)).a, value.a)
+  assert.match(stringify(value), /"a":9223372036854775807,"b":-9007199254740993,"c":"9/)
+})
+
+script('Pipelined calls are answered in their order, a refusal by the class of its reason', async (fake, client) => {
+  const calls = [client.get(1), client.get(2)]
+  const [first, second] = [await fake.take('job.get'), await fake.take('job.get')]
+  first.reply({ job: { id: 1 } })
+  second.refuse('notFound', -32001)
+  assert.equal((await calls[0]).id, 1)
+  await assert.rejects(calls[1], (error) => error instanceof timerd.NotFoundError && error instanceof timerd.TimerdError && error.code === -32001)
+})
+
+script('A read whose connection ends is asked again, and an add without a key is not', async (fake, client) => {
+  const get = client.get(1)
+  const add = client.add({ schedule: { in: '1h' } })
+  const keyed = client.add({ schedule: { in: '1h' }, key: 'k' })
+  await Promise.all([fake.take('job.get'), fake.take('job.add')])
+  await fake.take('job.add')
+  fake.disconnect()
+  await assert.rejects(add, (error) => error instanceof timerd.ConnectionError && error.sent)
+  ;(await fake.take('job.get')).reply({ job: { id: 1 } })
+  const again = await fake.take('job.add')
+  assert.equal(again.params.key, 'k')
+  again.reply({ job: { id: 7 }, existing: true })
+  assert.equal((await get).id, 1)
+  assert.deepEqual(await keyed, { id: 7, existing: true })
+  assert.deepEqual(fake.left, [])
+})
+
+script('Of several jobs those that were there have existing; a failure whose answer is lost is said again', async (fake, client) => {
+  const added = client.add([{ schedule: { in: '1h' }, key: 'a' }, { schedule: { in: '1h' }, key: 'b' }])
+  ;(await fake.take('job.add')).reply({ jobs: [{ id: 1 }, { id: 2 }], existing: [2] })
+  assert.deepEqual(await added, [{ id: 1 }, { id: 2, existing: true }])
+  const failed = client.fail({ fire: 1, token: 5 }, { reason: 'no' })
+  await fake.take('task.fail')
+  fake.disconnect()
+  const again = await fake.take('task.fail')
+  assert.deepEqual(again.params, { fire: 1, token: 5, reason: 'no' })
+  again.reply({ task: { fire: 1, state: 'dead' } })
+  assert.equal((await failed).state, 'dead')
+})
+
+script('A call ends with its signal and with its time, and the late answer is nobody else\'s', async (fake, client) => {
+  const abort = new AbortController()
+  const aborted = client.get(1, { signal: abort.signal })
+  const late = await fake.take('job.get')
+  abort.abort()
+  await assert.rejects(aborted, { name: 'AbortError' })
+  await assert.rejects(client.get(2, { timeout: 20 }), timerd.TimeoutError)
+  const second = await fake.take('job.get')
+  const third = client.get(3)
+  const last = await fake.take('job.get')
+  for (const [request, id] of [[late, 1], [second, 2], [last, 3]]) request.reply({ job: { id } })
+  assert.equal((await third).id, 3)
+})
+
+script('What waits for a daemon that does not answer is bounded by number and bytes', async (fake) => {
+  const client = new Client({ socketPath: fake.path, maxCalls: 3, maxBytes: 100_000 })
+  const calls = [1, 2, 3].map((id) => client.get(id))
+  await assert.rejects(client.get(4), timerd.BusyError)
+  client.close()
+  for (const call of calls) await assert.rejects(call, timerd.ClosedError)
+})
+
+script('Tasks that come for a reserve that was aborted are released at once', async (fake, client) => {
+  const abort = new AbortController()
+  const reserve = client.reserve('mails', { wait: '1h', signal: abort.signal })
+  const request = await fake.take('task.reserve')
+  request.reply({ tasks: [{ fire: 5, token: 9 }] })
+  abort.abort()
+  await assert.rejects(reserve, { name: 'AbortError' })
+  assert.deepEqual((await fake.take('task.release')).params, { tasks: [{ fire: 5, token: 9 }] })
+})
+
+script('All pages of a list come, and a list of ends has an error for each that failed', async (fake, client) => {
+  const jobs = (async () => { const all = []; for await (const job of client.list()) all.push(job.id); return all })()
+  ;(await fake.take('job.list')).reply({ jobs: [{ id: 1 }], cursor: 1 })
+  const second = await fake.take('job.list')
+  assert.equal(second.params.cursor, 1)
+  second.reply({ jobs: [{ id: 2 }] })
+  assert.deepEqual(await jobs, [1, 2])
+  const told = client.finish([{ fire: 1, token: 11 }, { fire: 2, token: 12 }])
+  ;(await fake.take('task.finish')).reply({ tasks: [{ fire: 1, state: 'done' }, { fire: 2, error: { reason: 'leaseLost', message: 'no' } }] })
+  assert.ok((await told)[1].error instanceof timerd.LeaseLostError)
+})
+
+script('A watch goes on behind its cursor, drops repeats and tells of lost events', async (fake, client) => {
+  const file = join(mkdtempSync(join(tmpdir(), 'timerd-cursor-')), 'cursor')
+  const events = client.watch({ since: 3, cursor: file })
+  const send = (request, params, method = 'event') => request.write({ jsonrpc: '2.0', method, params })
+  let next = events.next()
+  let request = await fake.take('events.subscribe')
+  assert.equal(request.params.since, 3)
+  request.reply({ seq: 4 })
+  send(request, { seq: 4, type: 'fire.fired', fire: 9 })
+  assert.equal((await next).value.seq, 4)
+  next = events.next()
+  fake.disconnect()
+  request = await fake.take('events.subscribe')
+  assert.equal(request.params.since, 4)
+  request.reply({ seq: 6 })
+  send(request, { seq: 5, type: 'fire.fired', fire: 9, redelivered: true })
+  send(request, { after: 5, through: 8 }, 'events.lost')
+  assert.deepEqual((await next).value, { type: 'events.lost', after: 5, through: 8 })
+  await events.return()
+  assert.equal(JSON.parse(readFileSync(file, 'utf8')).seq, 5)
+  const again = client.watch({ cursor: file })
+  again.next()
+  assert.equal((await fake.take('events.subscribe')).params.since, 5)
+})

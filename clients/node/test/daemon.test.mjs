@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { Client, NotFoundError, Worker } from 'timerd'
+import { Daemon, programs } from './daemon.mjs'
+
+const script = (name, body) => test(name, { skip: !programs, timeout: 120_000 }, async () => {
+  const daemon = new Daemon().start()
+  const client = new Client({ socketPath: daemon.socketPath, retryFor: 30_000 })
+  try {
+    await body(daemon, client)
+  } finally {
+    client.close()
+    await daemon.stop()
+  }
+})
+
+script('The real daemon: a job is added, watched, cancelled; the example sends its mail', async (daemon, client) => {
+  const events = client.watch({ since: 0, types: ['fire.fired'] })
+  const next = events.next()
+  const job = await client.add({ schedule: { in: '50ms' }, userInfo: { big: 9007199254740993n } })
+  const { value } = await next
+  assert.equal(value.job, job.id)
+  assert.equal(value.userInfo.big, 9007199254740993n)
+  const [a] = await client.add([{ schedule: { in: '1h' } }, { schedule: { in: '2h' } }])
+  assert.equal((await client.cancel(a.id)).jobs[0].state, 'invalidated')
+  await assert.rejects(client.get(999), NotFoundError)
+  await events.return()
+  const before = await client.add([{ schedule: { in: '1ms' }, queue: 'others', key: 'k' }])
+  const again = await client.add([{ schedule: { in: '1h' } }, { schedule: { in: '1ms' }, queue: 'others', key: 'k' }])
+  assert.deepEqual(again.map((job) => job.existing), [undefined, true])
+  assert.equal(again[1].id, before[0].id)
+  const [task] = await client.reserve('others', { wait: '20s' })
+  assert.equal((await client.release(task)).state, 'ready')
+  assert.equal((await client.release(task)).state, 'ready')
+  const worker = spawn(process.execPath, ['mail-worker.mjs'], { env: { ...process.env, TIMERD_SOCKET: daemon.socketPath } })
+  await client.add({ schedule: { in: '10ms' }, queue: 'mails', userInfo: { to: 'ann@example.org' } })
+  const [text] = await once(worker.stdout, 'data')
+  assert.equal(String(text), 'mail to ann@example.org\n')
+  worker.kill('SIGTERM')
+  assert.deepEqual(await once(worker, 'exit'), [0, null])
+})
+
+script('A daemon that is killed while a worker works and a watcher watches: nothing is lost, and nothing comes twice unless it says so', async (daemon, client) => {
+  const count = 300
+  const attempts = new Map() // of each task, in the order in which they came
+  const fired = new Map() // of each job, how often its fire was told
+  let changed = () => {}
+  const until = async (holds) => { while (!holds()) await new Promise((resolve) => { changed = resolve }) }
+
+  const events = client.watch({ since: 0, types: ['fire.fired'] })
+  const watching = (async () => {
+    for await (const event of events) {
+      assert.notEqual(event.type, 'events.lost')
+      fired.set(event.job, (fired.get(event.job) ?? 0) + 1)
+      changed()
+    }
+  })()
+  const worker = new Worker({
+    socketPath: daemon.socketPath, concurrency: 8, lease: '5s',
+    handlers: { mails: async (task) => {
+      attempts.set(task.job, [...(attempts.get(task.job) ?? []), task.attempt])
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    } },
+  })
+  let done = 0
+  worker.on('done', () => { done += 1; changed() })
+  const run = worker.run()
+
+  const jobs = []
+  for (let number = 0; number < count; number++) {
+    jobs.push((await client.add({ schedule: { in: '1ms' }, queue: 'mails', key: `order-${number}` })).id)
+    if (number % 75 === 50) {
+      await until(() => done > number / 2 - 30) // so that it is in the midst of working
+      await daemon.kill()
+      daemon.start()
+    }
+  }
+  await until(() => jobs.every((job) => attempts.has(job) && fired.has(job)))
+  for (;;) { // what was reserved by a reply that was lost comes again once its lease is over
+    const left = []
+    for await (const task of client.listTasks({ queue: 'mails' })) left.push(task)
+    if (left.length === 0) break
+    await new Promise((resolve) => { changed = resolve; setTimeout(resolve, 200) })
+  }
+  await worker.stop()
+  await run
+  await events.return()
+  await watching
+
+  assert.equal(new Set(jobs).size, count)
+  assert.deepEqual([...attempts.keys()].sort((a, b) => a - b), jobs)
+  for (const [job, numbers] of attempts) {
+    assert.deepEqual(numbers, [...new Set(numbers)].sort((a, b) => a - b), `job ${job} came with the attempts ${numbers}`)
+  }
+  assert.deepEqual([...fired.keys()].sort((a, b) => a - b), jobs)
+  assert.deepEqual([...fired.values()].filter((times) => times > 1), [])
+})

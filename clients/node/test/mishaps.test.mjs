@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What goes wrong now and then, and must cost nobody else anything.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Client, ConnectionError, FileCursor, LimitReachedError, ParseError, ProtocolError, stringify, Worker } from 'timerd'
+import { Fake } from './fake.mjs'
+
+const script = (name, body) => test(name, { timeout: 30_000 }, async () => {
+  const fake = await new Fake().listen()
+  const client = new Client({ socketPath: fake.path })
+  try { await body(fake, client) } finally { client.close(); fake.close() }
+})
+const away = { code: -32005, message: 'one connection too many', data: { reason: 'limitReached' } }
+
+test('Half of a character is refused before it is sent, and all else is text', () => {
+  for (const text of ['\ud800', 'a\udfff', '\\\ud800', { '\udc00': 1 }]) assert.throws(() => stringify(text), /half of a character/)
+  for (const text of ['\\ud800', '\\\\ud800', '\u{1f600}', '\\', 'ud800']) assert.equal(JSON.parse(stringify(text)), text)
+})
+
+script('What cannot be said costs no other call anything', async (fake, client) => {
+  const get = client.get(1)
+  await assert.rejects(client.add({ schedule: { in: '1h' }, userInfo: '\ud800' }), TypeError)
+  ;(await fake.take('job.get')).reply({ job: { id: 1 } })
+  assert.equal((await get).id, 1)
+})
+
+script('An error without an id is that of the oldest request, and before any answer that of the connection', async (fake, client) => {
+  const calls = [client.get(1), client.get(2), client.get(3)]
+  const [first, second, third] = [await fake.take('job.get'), await fake.take('job.get'), await fake.take('job.get')]
+  first.reply({ job: { id: 1 } })
+  second.write({ jsonrpc: '2.0', id: null, error: { code: -32700, message: 'no', data: { reason: 'parseError' } } })
+  third.reply({ job: { id: 3 } })
+  assert.equal((await calls[0]).id, 1)
+  await assert.rejects(calls[1], ParseError)
+  assert.equal((await calls[2]).id, 3)
+  fake.disconnect()
+  const refused = [client.get(4), client.get(5)]
+  ;(await fake.take('job.get')).write({ jsonrpc: '2.0', id: null, error: away })
+  for (const call of refused) await assert.rejects(call, (error) => error instanceof LimitReachedError && error.ofConnection)
+})
+
+script('A watch goes on where connections are too many, and subscribes once where one is lost as it asks', async (fake, client) => {
+  const events = client.watch({ since: 3 })
+  const next = events.next()
+  ;(await fake.take('events.subscribe')).write({ jsonrpc: '2.0', id: null, error: away })
+  fake.disconnect()
+  await fake.take('events.subscribe')
+  fake.disconnect()
+  const request = await fake.take('events.subscribe')
+  request.reply({ seq: 4 })
+  request.write({ jsonrpc: '2.0', method: 'event', params: { seq: 4, type: 'job.added' } })
+  assert.equal((await next).value.seq, 4)
+  // A round trip over another connection later nothing more has come.
+  const get = client.get(1)
+  ;(await fake.take('job.get')).reply({ job: { id: 1 } })
+  await get
+  assert.deepEqual(fake.left, [])
+  await events.return()
+})
+
+script('A watch whose daemon says what is no JSON ends with that', async (fake, client) => {
+  const next = client.watch({}).next()
+  const request = await fake.take('events.subscribe')
+  request.reply({ seq: 4 })
+  request.write('moo')
+  await assert.rejects(next, ProtocolError)
+})
+
+script('Events that are asked for at once come to each who asks', async (fake, client) => {
+  const events = client.watch({ since: 0 })
+  const both = [events.next(), events.next()]
+  const request = await fake.take('events.subscribe')
+  request.reply({ seq: 2 })
+  for (const seq of [1, 2]) request.write({ jsonrpc: '2.0', method: 'event', params: { seq, type: 'job.added' } })
+  assert.deepEqual((await Promise.all(both)).map(({ value }) => value.seq), [1, 2])
+  await events.return()
+})
+
+script('A cursor that cannot be kept ends the watch with its error', async (fake, client) => {
+  const events = client.watch({ cursor: { load: () => 3, save: () => { throw new RangeError('the database is away') } } })
+  const next = events.next()
+  const request = await fake.take('events.subscribe')
+  request.reply({ seq: 4 })
+  request.write({ jsonrpc: '2.0', method: 'event', params: { seq: 4, type: 'job.added' } })
+  await next
+  await assert.rejects(events.next(), RangeError)
+})
+
+test('A damaged cursor is said, and not taken for none', async () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'timerd-cursor-')), 'cursor')
+  assert.equal(await new FileCursor(path).load(), undefined)
+  for (const text of ['', '{"seq":', '"5"', '{"fires":[]}']) {
+    writeFileSync(path, text)
+    await assert.rejects(new FileCursor(path).load(), /has no number but/)
+  }
+})
+
+script('A key that is kept for less than a minute, and what moves a date, is not sent twice', async (fake, client) => {
+  const calls = [
+    client.add({ schedule: { in: '1h' }, key: 'a', keyKept: '59s' }),
+    client.add({ schedule: { in: '1h' }, key: 'a', replace: true }),
+    client.setFireDate(1, '2026-12-01T08:00:00Z'),
+  ]
+  const kept = client.add({ schedule: { in: '1h' }, key: 'b', keyKept: '1min' })
+  for (const method of ['job.add', 'job.add', 'job.add', 'job.setFireDate']) await fake.take(method)
+  fake.disconnect()
+  for (const call of calls) await assert.rejects(call, (error) => error instanceof ConnectionError && error.reason === 'connectionLost' && error.sent)
+  const again = await fake.take('job.add')
+  assert.equal(again.params.key, 'b')
+  again.reply({ job: { id: 1 } })
+  await kept
+  assert.deepEqual(fake.left, [])
+})
+
+test('A daemon that is away is named with its socket', async () => {
+  const client = new Client({ socketPath: '/nonexistent/s.sock', retryFor: 0 })
+  await assert.rejects(client.get(1), { reason: 'cannotConnect', sent: false, message: "cannot connect to '/nonexistent/s.sock': ENOENT" })
+  client.close()
+})
+
+test('A program ends though it has closed no client', { timeout: 30_000 }, async () => {
+  const fake = await new Fake().listen()
+  const program = spawn(process.execPath, ['--input-type=module', '-e', `
+    import { Client } from 'timerd'
+    const client = new Client({ socketPath: ${JSON.stringify(fake.path)} })
+    console.log((await client.get(1)).id)
+  `], { stdio: ['ignore', 'pipe', 'inherit'] })
+  try {
+    ;(await fake.take('job.get')).reply({ job: { id: 1 } })
+    assert.deepEqual(await once(program, 'exit'), [0, null])
+  } finally {
+    program.kill('SIGKILL')
+    fake.close()
+  }
+})
+
+const worked = (name, handler, body) => test(name, { timeout: 30_000 }, async () => {
+  const fake = await new Fake().listen()
+  const worker = new Worker({ socketPath: fake.path, concurrency: 2, grace: 20, handlers: { mails: handler } })
+  const run = worker.run()
+  try {
+    ;(await fake.take('daemon.status')).reply({})
+    await body(fake, worker)
+  } finally {
+    fake.close()
+    worker.stop({ grace: 0 })
+    worker.stop()
+    run.catch(() => {})
+  }
+})
+const task = (fire) => ({ fire, token: 100 + fire, job: fire, queue: 'mails', attempt: 1 })
+
+worked('A handler that throws what has no text has failed, and the worker goes on', () => { throw Object.create(null) }, async (fake) => {
+  ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+  const failed = await fake.take('task.fail')
+  assert.match(failed.params.tasks[0].reason, /cannot be made/)
+  failed.reply({ tasks: [{ fire: 1, state: 'dead' }] })
+  await fake.take('task.reserve')
+})
+
+worked('Of a list that is refused each is said by itself, and what cannot be said is a failure', () => {}, async (fake, worker) => {
+  ;(await fake.take('task.reserve')).reply({ tasks: [task(1), task(2)] })
+  const list = await fake.take('task.finish')
+  assert.equal(list.params.tasks.length, 2)
+  list.refuse('invalidParams', -32602)
+  const first = await fake.take('task.finish')
+  assert.deepEqual(first.params.tasks, [{ fire: 1, token: 101 }])
+  const done = once(worker, 'done')
+  first.refuse('invalidParams', -32602)
+  ;(await fake.take('task.finish')).reply({ tasks: [{ fire: 2, state: 'done' }] })
+  assert.equal((await done)[0].fire, 2)
+  const failed = await fake.take('task.fail')
+  assert.deepEqual(failed.params.tasks, [{ fire: 1, token: 101, reason: 'task.finish: invalidParams' }])
+})
+
+test('A handler that is no function is said at once', () => {
+  assert.throws(() => new Worker({ handlers: { mails: 'send' } }), /'mails' is no function/)
+})

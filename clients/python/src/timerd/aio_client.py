@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client for asyncio."""
+from __future__ import annotations
+
+import asyncio
+import time
+import warnings
+from types import TracebackType
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
+
+from .aio_connection import AsyncConnection
+from .aio_methods import AsyncMethods
+from .call import Call
+from .client import time_limit
+from .errors import ConnectionFailed, ConnectionLost, Refused
+from .paths import default_socket
+from .repeats import Attempts
+
+T = TypeVar("T")
+
+
+class AsyncClient(AsyncMethods):
+    """As `Client`, for one event loop at a time. Calls that run at the same time share the connection and do not wait for each other's turn.
+
+    A call that is cancelled may have been carried out. Tasks that come for a reserve that was cancelled are released at once; until then, or until
+    its `wait` is over, it has its place among those who wait.
+    """
+
+    def __init__(self, socket: Optional[str] = None, *, timeout: Optional[float] = 30.0, patience: float = 0.0, reconnect: bool = True) -> None:
+        self.path = socket or default_socket()
+        self.timeout = timeout
+        self.patience = patience
+        self.reconnect = reconnect
+        self._connection: Optional[AsyncConnection] = None
+        self._others: List[AsyncConnection] = []  # each for one call that waits
+        self._opening: "Optional[Tuple[asyncio.AbstractEventLoop, asyncio.Lock]]" = None
+        self._closed = False
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        await self.close()
+
+    def __del__(self) -> None:
+        connections: List[Optional[AsyncConnection]] = [*getattr(self, "_others", []), getattr(self, "_connection", None)]
+        for connection in connections:
+            if connection is not None and connection.lost is None and not connection.loop.is_closed():
+                warnings.warn("a timerd.AsyncClient was not closed", ResourceWarning, source=self)
+                connection.loop.call_soon_threadsafe(connection.close)
+
+    async def close(self) -> None:
+        self._closed = True
+        connections, self._others = [*self._others, self._connection], []
+        self._connection = None
+        for connection in connections:
+            if connection is not None:
+                connection.close()
+
+    async def call(self, method: str, **params: Any) -> Any:
+        """The result of any method of docs/protocol.md, by its parameters' own names."""
+        return await self.request(method, params)
+
+    async def request(self, method: str, params: Optional[Mapping[str, Any]] = None, *, timeout: Optional[float] = None) -> Any:
+        """As `call`, with a timeout of its own."""
+        answer = await self._ask(method, params or {}, timeout)
+        if isinstance(answer, Refused):
+            raise answer
+        return answer
+
+    async def calls(self, requests: Sequence[Tuple[str, Mapping[str, Any]]], *, timeout: Optional[float] = None) -> List[Any]:
+        """Sends all at once, and returns their results in order; an exception of Refused stands in the place of a result."""
+        asked = [asyncio.ensure_future(self._ask(method, params, timeout)) for method, params in requests]
+        try:
+            return list(await asyncio.gather(*asked))
+        except BaseException:
+            for one in asked:
+                one.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+            raise
+
+    async def carry_out(self, call: Call[T]) -> T:
+        return call.value(await self._ask(call.method, call.params, None))
+
+    async def _ask(self, method: str, params: Mapping[str, Any], timeout: Optional[float]) -> Any:
+        asks = [(method, params)]
+        limit, does_wait = time_limit(asks, self.timeout if timeout is None else timeout, timeout is None)
+        deadline = None if limit is None else time.monotonic() + limit
+        attempts = Attempts(asks, self.patience, self.reconnect, time.monotonic(), deadline)
+        while True:
+            try:
+                connection = await (self._other() if does_wait and self.reconnect else self._main())
+                return await connection.request(method, params, deadline)
+            except Refused as error:  # also one of the whole connection
+                self._forget_lost()
+                return error
+            except ConnectionFailed as error:
+                self._forget_lost()
+                pause = None if self._closed else attempts.after(error, time.monotonic())
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+
+    def _forget_lost(self) -> None:
+        """Their end was said."""
+        if self._connection is not None and self._connection.lost is not None:
+            self._connection = None
+        self._others = [connection for connection in self._others if connection.lost is None]
+
+    async def _main(self) -> AsyncConnection:
+        loop = asyncio.get_running_loop()
+        if self._opening is None or self._opening[0] is not loop:
+            self._opening = (loop, asyncio.Lock())  # before Python 3.10 it belongs to the loop that is there when it is made
+        async with self._opening[1]:
+            connection = self._connection
+            if connection is not None and connection.loop is not loop:
+                connection = self._connection = None  # it has gone with its loop
+            if connection is not None and connection.lost is None:
+                return self._unless_closed(connection)
+            self._connection = None
+            if connection is not None and not self.reconnect:
+                raise ConnectionLost("the connection to timerd ended while nothing was asked")
+            self._connection = self._unless_closed(await AsyncConnection.open(self.path))
+            return self._connection
+
+    async def _other(self) -> AsyncConnection:
+        """A connection on which nothing else waits."""
+        loop = asyncio.get_running_loop()
+        self._others = [connection for connection in self._others if connection.loop is loop]
+        for connection in self._others:
+            if connection.lost is None and connection.waits_for == 0:
+                break
+        else:
+            connection = self._unless_closed(await AsyncConnection.open(self.path))
+            self._others.append(connection)
+        return connection
+
+    def _unless_closed(self, connection: AsyncConnection) -> AsyncConnection:
+        if self._closed:
+            connection.close()
+            raise ConnectionLost("the client was closed")
+        return connection

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watching events with asyncio."""
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import AsyncIterator, Optional, Sequence
+
+from . import calls
+from .aio_connection import AsyncConnection
+from .cursor import Cursor
+from .errors import ConnectionLost, TimerdError
+from .paths import default_socket
+from .progress import Lost, Progress, passes
+from .repeats import Backoff
+from .values import Json
+
+log = logging.getLogger("timerd.watcher")
+
+
+class AsyncWatcher:
+    """As `Watcher`: `async for event in AsyncWatcher(...)`. Reading pauses while events are dealt with. The cursor's functions are called
+    in the event loop."""
+
+    def __init__(
+        self,
+        socket: Optional[str] = None,
+        *,
+        cursor: Optional[Cursor] = None,
+        since: Optional[int] = None,
+        types: Optional[Sequence[str]] = None,
+        jobs: Optional[Sequence[int]] = None,
+        reconnect: bool = True,
+    ) -> None:
+        self.path = socket or default_socket()
+        self.progress = Progress(cursor, since, types, jobs)
+        self.reconnect = reconnect
+        self._connection: Optional[AsyncConnection] = None
+        self._closed = False
+
+    async def subscribe(self) -> int:
+        """Connects and subscribes; iterating does so by itself. Returns the newest event's number."""
+        self._connection = connection = await AsyncConnection.open(self.path)
+        try:
+            if self._closed:
+                raise ConnectionLost("the watcher was closed")
+            call = calls.subscribe(self.progress.params())
+            seq = call.value(await connection.request(call.method, call.params, None))
+        except BaseException:
+            self._drop()
+            raise
+        self.progress.begun(seq)
+        return seq
+
+    async def __aiter__(self) -> "AsyncIterator[Json | Lost]":
+        backoff = Backoff()
+        try:
+            while not self._closed:
+                try:
+                    if self._connection is None:
+                        await self.subscribe()
+                        backoff.reset()
+                    connection = self._connection
+                    if connection is None:  # it was closed meanwhile
+                        continue
+                    told = self.progress.take(await connection.notification())
+                except TimerdError as error:
+                    self._drop()
+                    if self._closed:
+                        return
+                    if not self.reconnect or not passes(error):
+                        raise
+                    log.warning("watching: %s; trying again", error)
+                    await asyncio.sleep(backoff.next())
+                    continue
+                if told is not None:
+                    yield told
+                self.progress.done()
+        finally:
+            self._drop()
+
+    def close(self) -> None:
+        """Ends the iteration."""
+        self._closed = True
+        self._drop()
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()

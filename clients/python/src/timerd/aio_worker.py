@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker for asyncio."""
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import logging
+import signal
+import time
+from typing import Any, Awaitable, Callable, List, Mapping, Optional, Sequence, Set, Union
+
+from . import outcome
+from .aio_bell import Bell
+from .aio_client import AsyncClient
+from .duty import Duty, Held
+from .errors import ConnectionFailed, Refused, TimerdError
+from .outcome import Report
+from .repeats import Backoff
+from .task import Task
+from .values import Duration, duration, seconds
+
+AsyncHandler = Callable[[Task], Awaitable[Any]]
+log = logging.getLogger("timerd.worker")
+
+#: How long, once all handlers have ended, what became of their tasks may take to be said.
+_LAST_WORDS = 5.0
+
+
+class AsyncWorker:
+    """As `Worker`, with coroutines: a handler whose task is lost, or whose deadline is over, is cancelled."""
+
+    def __init__(
+        self,
+        queues: Union[str, Sequence[str]],
+        handler: Optional[AsyncHandler] = None,
+        *,
+        by_queue: Optional[Mapping[str, AsyncHandler]] = None,
+        by_name: Optional[Mapping[str, AsyncHandler]] = None,
+        socket: Optional[str] = None,
+        concurrency: int = 100,
+        lease: Duration = "1min",
+        deadline: Optional[Duration] = None,
+        grace: Duration = 30.0,
+        wait: Duration = "30s",
+    ) -> None:
+        self._duty = Duty(queues, handler, by_queue, by_name, concurrency, lease, deadline, wait)
+        self.grace = seconds(duration(grace))
+        # Tasks are tied to the first one's connection: a lost one must be noticed.
+        self._reserving, self._saying = AsyncClient(socket, reconnect=False), AsyncClient(socket)
+        self._running: "Set[asyncio.Task[Report]]" = set()
+        self._bell = Bell()
+        self._has_run = False
+        self._is_asked = False  # to stop
+
+    def stop(self, grace: Optional[float] = None) -> None:
+        """Takes no more tasks. From another thread: `loop.call_soon_threadsafe(worker.stop)`."""
+        if grace is not None:
+            self.grace = grace
+        self._is_asked = True
+        self._bell.ring()
+
+    async def run(self, *, signals: bool = True) -> None:
+        """Works until `stop`, or in the main thread SIGTERM or SIGINT; a second signal ends the grace. Raises what makes working impossible, such
+        as NotPermitted. Where it is cancelled, its handlers are, and their tasks go back at once. A worker runs once."""
+        if self._has_run:
+            raise RuntimeError("this worker has run; make another")
+        self._has_run = True
+        loop = asyncio.get_running_loop()
+        taken = self._take_signals(loop) if signals else []
+        reserving = asyncio.ensure_future(self._reserve())
+        others = [asyncio.ensure_future(one) for one in (self._keep(), self._report(), self._until_asked())]
+        try:
+            ended, _ = await asyncio.wait([reserving, *others], return_when=asyncio.FIRST_COMPLETED)
+            self._duty.is_stopping = True
+            await self._end()
+            for first in ended:
+                first.result()  # a fault in one of these
+        finally:
+            self._duty.forget()
+            for one in [reserving, *others, *self._running]:
+                one.cancel()
+            await asyncio.gather(reserving, *others, *self._running, return_exceptions=True)
+            await self._reserving.close()
+            await self._saying.close()
+            for number in taken:
+                loop.remove_signal_handler(number)
+
+    def _take_signals(self, loop: asyncio.AbstractEventLoop) -> List[int]:
+        taken: List[int] = []
+        for number in (signal.SIGTERM, signal.SIGINT):
+            try:
+                loop.add_signal_handler(number, lambda: self.stop(0.0 if self._is_asked else None))
+                taken.append(number)
+            except (RuntimeError, ValueError):
+                pass  # not the main thread
+        return taken
+
+    async def _until_asked(self) -> None:
+        while not self._is_asked:
+            await self._bell.wait()
+
+    # Reserving
+
+    async def _reserve(self) -> None:
+        backoff = Backoff()
+        while not self._duty.is_stopping:
+            room = self._duty.room()
+            if room == 0:
+                await self._bell.wait()
+                continue
+            try:
+                if self._duty.is_untied:
+                    await self._extend(self._reserving, True)
+                    self._duty.is_untied = False
+                tasks = await self._reserving.reserve(
+                    self._duty.queues, count=room, lease=self._duty.lease, wait=self._duty.wait, while_connected=True
+                )
+            except (ConnectionFailed,) + outcome.LATER as error:
+                self._duty.is_untied = True
+                if not self._duty.is_stopping:
+                    log.warning("reserving: %s; trying again", error)
+                    await asyncio.sleep(backoff.next())
+                continue
+            backoff.reset()
+            for task in tasks:
+                held = self._duty.take(task, time.monotonic())
+                if held is not None:
+                    held.running = running = asyncio.ensure_future(self._outcome(task))
+                    self._running.add(running)
+                    running.add_done_callback(functools.partial(self._handled, held))
+            self._bell.ring()
+
+    # Handling
+
+    def _handled(self, held: Held, running: "asyncio.Task[Report]") -> None:
+        """Also where it was cancelled before it began."""
+        self._running.discard(running)
+        has_report = not running.cancelled() and running.exception() is None
+        self._duty.handled(held, running.result() if has_report else None)
+        self._bell.ring()
+
+    async def _outcome(self, task: Task) -> Report:
+        handler = self._duty.choose(task)
+        if handler is None:
+            return outcome.failed(task, "this worker has no handler for the queue '%s'" % task.queue)
+        try:
+            value = handler(task)
+            if not inspect.isawaitable(value):
+                return outcome.failed(task, "the handler is no coroutine function: Worker takes these")
+            await value
+            return outcome.finished(task)
+        except asyncio.CancelledError:
+            return outcome.failed(task, "its handler was cancelled")
+        except (KeyboardInterrupt, GeneratorExit):
+            raise  # these are about the program
+        except BaseException as error:  # SystemExit and the like end no worker
+            if not isinstance(error, outcome.Retry):
+                log.warning("task %d failed", task.fire, exc_info=True)
+            return outcome.of_error(task, error)
+
+    # Saying
+
+    async def _report(self) -> None:
+        while True:
+            batch = self._duty.next_batch()
+            if batch is None:
+                await self._bell.wait()
+            else:
+                await self._insist(*batch)
+                self._bell.ring()
+
+    async def _insist(self, method: str, reports: Sequence[Report]) -> None:
+        """Until it was answered: what is said again by the same attempt is answered again."""
+        backoff = Backoff()
+        while True:
+            try:
+                result = await self._saying.request(method, {"tasks": [report.item for report in reports]})
+                for task, why in self._duty.answered(reports, result):
+                    log.warning("task %d: %s", task.fire, why)
+                return
+            except (ConnectionFailed,) + outcome.LATER as error:
+                log.warning("%s: %s; trying again", method, error)
+                await asyncio.sleep(backoff.next())
+            except Refused as error:
+                log.error("%s: %s", method, error)
+                lost = self._duty.refused(reports, error)
+                if lost is not None:
+                    log.error("task %d: nothing can be said of it; it comes again", lost.fire)
+                return
+
+    # Keeping
+
+    async def _keep(self) -> None:
+        """Leases and deadlines."""
+        loop = asyncio.get_running_loop()
+        while True:
+            now = time.monotonic()
+            due = self._duty.due(now)
+            for held in due.overdue:
+                self._duty.fail_overdue(held)
+                held.running.cancel()
+            if due.extend:
+                try:
+                    await self._extend(self._saying, False)
+                except TimerdError as error:
+                    log.warning("extending leases: %s", error)
+                    self._duty.extend_failed(time.monotonic())
+            elif due.overdue:
+                self._bell.ring()
+            else:
+                await self._bell.wait(None if due.next is None else loop.time() + max(0.0, due.next - now))
+
+    async def _extend(self, client: AsyncClient, while_connected: bool) -> None:
+        for some, params in self._duty.extensions(while_connected):
+            result = await client.request("task.extend", params)
+            for held in self._duty.extended(some, result):
+                held.running.cancel()
+                log.warning("task %d: its lease is lost; its handler was cancelled", held.task.fire)
+            self._bell.ring()
+
+    # The end
+
+    async def _end(self) -> None:
+        try:
+            # Else they would go back with the connection that waits for more.
+            await self._extend(self._saying, True)
+        except TimerdError as error:
+            log.warning("keeping what is in progress: %s", error)
+        await self._reserving.close()
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        while self._duty.held and loop.time() < begun + self.grace:
+            await self._bell.wait(begun + self.grace)
+        for held in self._duty.give_up():
+            held.running.cancel()
+        self._bell.ring()
+        until = loop.time() + _LAST_WORDS
+        while self._duty.unsaid() and loop.time() < until:
+            await self._bell.wait(until)
+        if self._duty.unsaid():
+            log.warning("of %d tasks could not be said what became of them; they may come again", self._duty.unsaid())

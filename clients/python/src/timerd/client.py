@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client for programs without an event loop."""
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from types import TracebackType
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
+
+from .call import Call, waits
+from .connection import Connection
+from .errors import ConnectionFailed, ConnectionLost, Refused, TimedOut
+from .forks import mind_forks
+from .methods import Methods
+from .paths import default_socket
+from .repeats import Ask, Attempts
+
+T = TypeVar("T")
+
+#: The daemon has up to 256 requests of a connection in progress; a client need not fill that.
+IN_PROGRESS = 200
+
+
+class Client(Methods):
+    """One connection, made when it is needed and made again when it has gone, and one more for each call that waits in the daemon. Threads may
+    share a client: each call has its turn, and what waits keeps nobody waiting.
+
+    `timeout`: seconds that a call may take in all, beyond what it asks the daemon to wait; None for no limit. `patience`: seconds for which a call
+    goes on trying to connect, and to repeat what may be repeated, so that it survives a restart of the daemon.
+
+    A request whose reply was lost is sent again only where that does no harm: reads, `finish`, `fail`, `release`, `extend`, `set_queue`, ending,
+    pausing and resuming jobs by id, and adding jobs that each have a `key`. Any other raises ConnectionLost: it was carried out, or it was not.
+
+    With `reconnect` false there is one connection for all, and each end of it is said, with ConnectionLost, before another is made: for who has
+    tied something to it.
+    """
+
+    def __init__(self, socket: Optional[str] = None, *, timeout: Optional[float] = 30.0, patience: float = 0.0, reconnect: bool = True) -> None:
+        self.path = socket or default_socket()
+        self.timeout = timeout
+        self.patience = patience
+        self.reconnect = reconnect
+        self._closed = threading.Event()
+        self._main = _Channel(self)
+        self._guard = threading.Lock()
+        self._channels = [self._main]
+        self._spare: List[_Channel] = []  # of the others, who wait for nothing now
+        mind_forks(self)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        channels: List[_Channel] = getattr(self, "_channels", [])  # there are none where `__init__` has raised
+        if any(channel.connection is not None for channel in channels):
+            warnings.warn("a timerd.Client was not closed", ResourceWarning, source=self)
+            for channel in channels:
+                channel.drop()
+
+    def close(self) -> None:
+        """Ends the connections; a call that another thread has in progress raises ConnectionLost."""
+        self._closed.set()
+        with self._guard:
+            channels = list(self._channels)
+        for channel in channels:
+            channel.interrupt()
+        for channel in channels:
+            with channel.lock:
+                channel.drop()
+
+    def call(self, method: str, **params: Any) -> Any:
+        """The result of any method of docs/protocol.md, by its parameters' own names."""
+        return self.request(method, params)
+
+    def request(self, method: str, params: Optional[Mapping[str, Any]] = None, *, timeout: Optional[float] = None) -> Any:
+        """As `call`, with a timeout of its own."""
+        answer = self._ask([(method, params or {})], timeout)[0]
+        if isinstance(answer, Refused):
+            raise answer
+        return answer
+
+    def calls(self, requests: Sequence[Tuple[str, Mapping[str, Any]]], *, timeout: Optional[float] = None) -> List[Any]:
+        """Sends all at once, and returns their results in order; an exception of Refused stands in the place of a result."""
+        answers: List[Any] = []
+        for start in range(0, len(requests), IN_PROGRESS):
+            answers += self._ask(requests[start : start + IN_PROGRESS], timeout)
+        return answers
+
+    def carry_out(self, call: Call[T]) -> T:
+        return call.value(self._ask([(call.method, call.params)], None)[0])
+
+    def _ask(self, asks: Sequence[Ask], timeout: Optional[float]) -> List[Any]:
+        limit, does_wait = time_limit(asks, self.timeout if timeout is None else timeout, timeout is None)
+        deadline = None if limit is None else time.monotonic() + limit
+        if self._closed.is_set():
+            raise ConnectionLost("the client was closed")
+        if not (does_wait and self.reconnect):
+            return self._main.ask(asks, deadline, limit, self.patience)
+        with self._guard:
+            if not self._spare:
+                self._spare.append(_Channel(self))
+                self._channels.append(self._spare[0])
+            channel = self._spare.pop()
+        try:
+            return channel.ask(asks, deadline, limit, self.patience)
+        finally:
+            with self._guard:
+                self._spare.append(channel)
+
+    def _forked(self) -> None:
+        was_closed = self._closed.is_set()
+        self._closed, self._guard = threading.Event(), threading.Lock()
+        if was_closed:
+            self._closed.set()
+        for channel in self._channels:
+            channel.lock, channel.closed = threading.Lock(), self._closed
+            channel.drop()
+        self._spare = self._channels[1:]
+
+
+def time_limit(asks: Sequence[Ask], timeout: Optional[float], adds_waits: bool) -> Tuple[Optional[float], bool]:
+    """How long these may take in all, and whether the daemon is asked to wait."""
+    spans = [waits(*ask) for ask in asks]
+    if timeout is None or None in spans:
+        return (None if adds_waits else timeout), any(span != 0.0 for span in spans)
+    total = sum(span for span in spans if span is not None)
+    return timeout + (total if adds_waits else 0.0), total > 0.0
+
+
+class _Channel:
+    """A connection that is made again, and whose turn it is to use it. Does not know its client, so that the client can be collected."""
+
+    def __init__(self, client: Client) -> None:
+        self._path, self._reconnect = client.path, client.reconnect
+        self.closed = client._closed
+        self.lock = threading.Lock()
+        self.connection: Optional[Connection] = None
+
+    def ask(self, asks: Sequence[Ask], deadline: Optional[float], limit: Optional[float], patience: float) -> List[Any]:
+        if not self.lock.acquire(timeout=-1 if limit is None else min(max(0.0, limit), threading.TIMEOUT_MAX)):
+            raise TimedOut("other calls had the connection for %g s" % (limit or 0.0))
+        try:
+            attempts = Attempts(asks, patience, self._reconnect, time.monotonic(), deadline)
+            while True:
+                try:
+                    return self._once(asks, deadline)
+                except ConnectionFailed as error:
+                    pause = None if self.closed.is_set() else attempts.after(error, time.monotonic())
+                    if pause is None:
+                        raise
+                self.closed.wait(pause)
+        finally:
+            self.lock.release()
+
+    def _once(self, asks: Sequence[Ask], deadline: Optional[float]) -> List[Any]:
+        connection = self._connected()
+        try:
+            return connection.ask(asks, deadline)
+        except BaseException:
+            # Also for a timeout or KeyboardInterrupt: a late reply must not become that of another request.
+            self.drop()
+            raise
+
+    def _connected(self) -> Connection:
+        connection = self.connection
+        if connection is not None and connection.is_over():
+            self.drop()
+            if not self._reconnect:
+                raise ConnectionLost("the connection to timerd ended while nothing was asked")
+            connection = None
+        if connection is None and not self.closed.is_set():
+            self.connection = connection = Connection(self._path)
+        if connection is None or self.closed.is_set():  # by `close`, which may not have seen this connection
+            raise ConnectionLost("the client was closed")
+        return connection
+
+    def interrupt(self) -> None:
+        connection = self.connection
+        if connection is not None:
+            connection.interrupt()
+
+    def drop(self) -> None:
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            connection.close()

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For Django: "timerd.contrib.django" in INSTALLED_APPS, tasks in each app's `tasks.py`:
+
+    from timerd.contrib.django import app
+
+    @app.task(queue="mails", retries=5)
+    def welcome(user_id): ...
+
+    welcome.delay(user.id)                   # is sent once the transaction has committed
+    manage.py timerd_worker [QUEUE...]
+
+Between the commit and the sending a crash loses the call; who must not lose it adds the job with a `key` again, from what the database says.
+
+Settings: TIMERD_SOCKET, TIMERD_QUEUE ("default"), TIMERD_CONCURRENCY (4), TIMERD_LEASE ("1min"), TIMERD_DEADLINE, TIMERD_GRACE (30),
+TIMERD_DATABASE ("default", the one whose transaction counts).
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import close_old_connections, transaction
+
+from ...app import App
+from ...client import Client
+from ...task import Task
+from ...values import Json
+
+
+def setting(name: str, default: Any) -> Any:
+    return getattr(settings, "TIMERD_" + name, default)
+
+
+class DjangoApp(App):
+    @property
+    def client(self) -> Client:
+        if self._client is None:
+            self.socket = setting("SOCKET", None)
+            self._client = Client(self.socket, patience=5.0)
+        return self._client
+
+    @property
+    def queue(self) -> str:
+        name: str = setting("QUEUE", "default")
+        return name
+
+    @queue.setter
+    def queue(self, name: str) -> None:
+        pass  # the setting counts
+
+    def send(self, definition: Json) -> Json:
+        """With the commit of the transaction that is open; at once where none is. Returns what is to be sent, which has no id yet."""
+        answer: Json = dict(definition)
+
+        def send() -> None:
+            answer.update(super(DjangoApp, self).send(definition))
+
+        transaction.on_commit(send, using=setting("DATABASE", "default"))
+        return answer
+
+    def handle(self, task: Task) -> Any:
+        close_old_connections()
+        try:
+            return super().handle(task)
+        finally:
+            close_old_connections()
+
+
+app = DjangoApp()

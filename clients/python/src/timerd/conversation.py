@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said over one connection: requests become bytes, bytes become answers. Does no input or output, and knows no clock."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple, Union
+
+from .errors import InvalidRequest, ProtocolError, Refused
+from .wire import LINE_LIMIT, REQUEST_LIMIT, Notification, Reply, decode, encode
+
+
+class Answer(NamedTuple):
+    """The reply to the request of this number."""
+
+    number: int
+    value: Any  # the result, or a Refused
+
+
+class TurnedAway(NamedTuple):
+    """The daemon does not take this connection, and has carried out nothing of it."""
+
+    error: Refused
+
+
+Event = Union[Answer, TurnedAway, Notification]
+
+
+class Conversation:
+    """One for each connection. `ask` gives bytes to send, `feed` takes what came, `next` says what that means.
+
+    `take_unsent` gives bytes to be sent that nobody asked for: tasks that came for a reserve whose caller has gone are given back.
+    """
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._open: Dict[int, str] = {}  # the methods of what is not answered, the oldest first
+        self._abandoned: Set[int] = set()
+        self._rest = bytearray()
+        self._looked = 0
+        self._was_answered = False
+        self._unsent = b""
+
+    @property
+    def waits_for(self) -> int:
+        """How many requests have no answer yet, abandoned ones as well."""
+        return len(self._open)
+
+    def ask(self, method: str, params: Mapping[str, Any]) -> Tuple[int, bytes]:
+        """What JSON cannot say is a ValueError or a TypeError, and what is too long InvalidRequest, before anything is sent."""
+        line = encode(self._number + 1, method, params)
+        if len(line) > REQUEST_LIMIT:
+            raise InvalidRequest("the request '%s' has %d bytes; accepted are %d" % (method, len(line), REQUEST_LIMIT), "invalidRequest", -32600)
+        self._number += 1
+        self._open[self._number] = method
+        return self._number, line
+
+    def abandon(self, number: int) -> None:
+        """Nobody waits for this answer any more."""
+        if number in self._open:
+            self._abandoned.add(number)
+
+    def feed(self, data: bytes) -> None:
+        self._rest += data
+
+    def take_unsent(self) -> bytes:
+        unsent, self._unsent = self._unsent, b""
+        return unsent
+
+    def next(self) -> Optional[Event]:
+        """What the next line says, or None where it is not there yet. After a ProtocolError the connection is of no use."""
+        while True:
+            line = self._line()
+            if line is None:
+                return None
+            said = decode(line)
+            if isinstance(said, Notification):
+                return said
+            event = self._answer(said)
+            if event is not None:
+                return event
+
+    def _line(self) -> Optional[bytes]:
+        while True:
+            end = self._rest.find(b"\n", self._looked)
+            if end < 0:
+                self._looked = len(self._rest)
+                if self._looked > LINE_LIMIT:
+                    raise ProtocolError("timerd sent a line of more than %d bytes" % LINE_LIMIT)
+                return None
+            line = bytes(self._rest[:end]).rstrip(b"\r")
+            del self._rest[: end + 1]
+            self._looked = 0
+            if line:
+                return line
+
+    def _answer(self, reply: Reply) -> Optional[Event]:
+        value = reply.result if reply.error is None else reply.error
+        if reply.id is None:
+            # It concerns the connection where that was never answered; else the oldest request, for replies keep their order.
+            assert reply.error is not None  # `decode` takes no result without an id
+            if not self._was_answered:
+                reply.error.of_connection = True
+                return TurnedAway(reply.error)
+            number = next(iter(self._open), None)
+        else:
+            number = reply.id if isinstance(reply.id, int) and reply.id in self._open else None
+        if number is None:
+            raise ProtocolError("timerd answered request %r, which was not asked" % (reply.id,))
+        self._was_answered = True
+        method = self._open.pop(number)
+        if number not in self._abandoned:
+            return Answer(number, value)
+        self._abandoned.discard(number)
+        self.give_back(method, value)
+        return None
+
+    def give_back(self, method: str, result: Any) -> None:
+        """Of an answer that nobody takes, the tasks."""
+        tasks = result.get("tasks") if method == "task.reserve" and isinstance(result, dict) else None
+        held: List[Any] = [{"fire": task["fire"], "token": task["token"]} for task in tasks or () if "token" in task]
+        if held:
+            number, line = self.ask("task.release", {"tasks": held})
+            self.abandon(number)
+            self._unsent += line

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client's own promises; what is on the wire is looked at by docs/conformance, which this runs too."""
+import asyncio
+import datetime
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+from fake import FakeDaemon
+
+import timerd
+from timerd import definition, errors, repeats, values, wire
+from timerd.paths import default_socket
+from timerd.progress import Progress
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CONFORMANCE = os.environ.get("TIMERD_CONFORMANCE", os.path.join(HERE, "../../../docs/conformance/run"))
+DRIVER = os.path.join(HERE, "..", "conformance_driver.py")
+
+
+class ConformanceTests(unittest.TestCase):
+    def conforms(self, *options):
+        if not os.path.exists(CONFORMANCE):
+            self.skipTest("docs/conformance is not here")
+        ran = subprocess.run([CONFORMANCE, sys.executable, DRIVER, *options], stdout=subprocess.PIPE)
+        self.assertEqual(ran.returncode, 0, ran.stdout.decode())
+        self.assertIn(b" 0 fail, 0 skipped", ran.stdout)
+
+    def test_the_client_conforms(self):
+        self.conforms()
+
+    def test_the_client_for_asyncio_conforms(self):
+        self.conforms("--asyncio")
+
+
+class PathTests(unittest.TestCase):
+    def path(self, environment, there=(), uid=1000, folders=()):
+        return default_socket(environment, uid, lambda path: path in there, lambda path: path in folders)
+
+    def test_the_socket_is_where_timerctl_looks(self):
+        own, system = "/run/user/1000/timerd/timerd.sock", "/run/timerd/timerd.sock"
+        runtime = {"XDG_RUNTIME_DIR": "/run/user/1000", "HOME": "/home/ann"}
+        self.assertEqual(self.path({"TIMERD_SOCKET": "/x"}), "/x")
+        self.assertEqual(self.path(runtime, there=[own, system]), own)
+        self.assertEqual(self.path(runtime, there=[system]), system)
+        self.assertEqual(self.path(runtime), own)
+        self.assertEqual(self.path({"HOME": "/home/ann"}, folders=["/run/user/1000"]), own)
+        self.assertEqual(self.path({"HOME": "/home/ann"}), "/home/ann/.local/state/timerd/timerd.sock")
+        self.assertEqual(self.path({"XDG_RUNTIME_DIR": "relative", "HOME": "/h"}), "/h/.local/state/timerd/timerd.sock")
+        self.assertEqual(self.path({"XDG_RUNTIME_DIR": "/run/user/0"}, uid=0), system)
+
+
+class ValueTests(unittest.TestCase):
+    def test_durations_and_dates(self):
+        self.assertEqual([values.duration(x) for x in (5, 0.0001, 0, "1h", datetime.timedelta(minutes=1))], ["5000ms", "1ms", "0s", "1h", "60000ms"])
+        for wrong in (-1, float("nan"), float("inf")):
+            self.assertRaises(ValueError, values.duration, wrong)
+        zone = datetime.timezone(datetime.timedelta(hours=2))
+        self.assertEqual(values.date(datetime.datetime(2026, 12, 1, 10, tzinfo=zone)), "2026-12-01T08:00:00.000000Z")
+        self.assertRaises(ValueError, values.date, datetime.datetime(2026, 12, 1))
+        self.assertEqual(values.read_date("2026-12-01T08:00:00.000001Z").microsecond, 1)
+
+    def test_a_schedule_has_one_word(self):
+        self.assertEqual(definition.job(in_="5s")["schedule"], {"in": "5s"})
+        self.assertEqual(definition.job()["schedule"], {"in": "0s"})
+        self.assertRaises(ValueError, definition.job, in_="5s", every="5s")
+
+    def test_a_reason_is_bounded_by_bytes_and_has_no_half_of_a_character(self):
+        text = values.bounded("\u00e4" * 5000)
+        self.assertLessEqual(len(text.encode()), 4096)
+        self.assertTrue(text.endswith("\u00e4\u2026"))
+
+    def test_only_what_does_no_harm_is_repeated(self):
+        yes = [("job.get", {"id": 1}), ("job.add", {"key": "a"}), ("job.add", {"jobs": [{"key": "a"}]}), ("job.invalidate", {"id": 1})]
+        yes += [("task.finish", {}), ("task.fail", {}), ("task.release", {})]
+        no = [("job.add", {}), ("job.add", {"key": "a", "keyKept": "0s"}), ("job.add", {"jobs": [{"key": "a"}, {}]}), ("job.invalidate", {"name": "a"})]
+        no += [("job.fire", {"id": 1}), ("task.reserve", {}), ("task.retry", {}), ("of.tomorrow", {})]
+        self.assertTrue(all(repeats.may_repeat(*one) for one in yes))
+        self.assertFalse(any(repeats.may_repeat(*one) for one in no))
+
+    def test_errors_have_a_class_for_each_reason_and_survive_pickling(self):
+        for word in ("leaseLost", "notFound", "limitReached", "storageFailed", "stopping"):
+            error = errors.refusal({"code": -1, "message": "no", "data": {"reason": word}})
+            self.assertEqual((type(error).__name__, error.reason, str(error)), (word[0].upper() + word[1:], word, "no"))
+            self.assertEqual(pickle.loads(pickle.dumps(error)).reason, word)
+        self.assertIs(type(errors.refusal({"code": -1, "message": "x", "data": {"reason": "new"}})), errors.Refused)
+
+
+class WatcherTests(unittest.TestCase):
+    def server(self, scripts):
+        """Answers each connection's subscription by a script: notifications, then its end."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(folder.name + "/s")
+        listener.listen(5)
+        self.addCleanup(listener.close)
+        self.asked = []
+
+        def serve():
+            for script in scripts:
+                with listener.accept()[0] as connection, connection.makefile("rb") as lines:
+                    self.asked.append(wire.json.loads(lines.readline())["params"])
+                    connection.sendall(b'{"jsonrpc":"2.0","id":1,"result":{"seq":3}}\n')
+                    for method, params in script:
+                        connection.sendall(wire.json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode() + b"\n")
+
+        threading.Thread(target=serve, daemon=True).start()
+        return folder.name
+
+    FIRE = {"type": "fire.fired", "fire": 7}
+
+    def scripts(self):
+        one = [("event", {**self.FIRE, "seq": 4}), ("event", {"type": "job.added", "seq": 5})]
+        two = [("events.lost", {"after": 5, "through": 8}), ("event", {**self.FIRE, "seq": 9, "redelivered": True}), ("event", {"type": "job.added", "seq": 10})]
+        return [one, two]
+
+    def check(self, told, cursor):
+        self.assertEqual([x if isinstance(x, timerd.Lost) else x["seq"] for x in told], [4, 5, timerd.Lost(5, 8), 10])
+        self.assertEqual(self.asked[:2], [{"since": 0}, {"since": 5}])
+        # What was being dealt with at the end is told again.
+        self.assertEqual(cursor.load(), 9)
+
+    def test_a_watcher_goes_on_behind_what_it_saw_and_drops_repeats(self):
+        folder = self.server(self.scripts())
+        cursor = timerd.FileCursor(folder + "/cursor")
+        told = []
+        for event in timerd.Watcher(folder + "/s", cursor=cursor, since=0):
+            told.append(event)
+            if len(told) == 4:
+                break
+        self.check(told, cursor)
+        self.assertEqual(os.listdir(folder).count("cursor.new"), 0)
+
+    def test_so_does_the_one_for_asyncio(self):
+        folder = self.server(self.scripts())
+        kept = []
+        cursor = timerd.Cursor(lambda: kept[-1] if kept else None, kept.append)
+
+        async def watch():
+            told = []
+            async for event in timerd.AsyncWatcher(folder + "/s", cursor=cursor, since=0):
+                told.append(event)
+                if len(told) == 4:
+                    return told
+
+        self.check(asyncio.run(watch()), cursor)
+
+    def test_without_a_number_new_events_alone_are_watched_also_over_a_lost_connection(self):
+        progress = Progress(None, None, ["fire.fired"], None)
+        self.assertEqual(progress.params(), {"types": ["fire.fired"]})
+        progress.begun(3)
+        self.assertEqual(progress.params(), {"types": ["fire.fired"], "since": 3})
+
+    def test_a_damaged_cursor_is_said_and_not_taken_for_none(self):
+        with tempfile.NamedTemporaryFile() as file:
+            self.assertRaisesRegex(ValueError, "no number", timerd.FileCursor(file.name).load)
+
+
+class ClientTests(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.daemon = FakeDaemon(folder.name)
+
+    def test_a_key_is_added_once_though_the_reply_was_lost(self):
+        self.daemon.lose.append("job.add")
+        with timerd.Client(self.daemon.path) as client:
+            job = client.add(queue="q", key="order-1")
+        self.assertTrue(job["existing"])
+        self.assertEqual(len(self.daemon.tasks), 1)
+
+    def test_of_several_jobs_those_that_were_there_have_existing(self):
+        with timerd.Client(self.daemon.path) as client:
+            client.add(queue="q", key="order-2")
+            jobs = client.add_all([timerd.job(queue="q", key="order-1"), timerd.job(queue="q", key="order-2")])
+        self.assertEqual([job.get("existing", False) for job in jobs], [False, True])
+
+    def test_a_failure_and_a_release_are_said_again_where_the_reply_was_lost(self):
+        self.daemon.lose += ["task.fail", "task.release"]
+        with timerd.Client(self.daemon.path) as client:
+            client.add(queue="q", retries=0)
+            self.assertEqual(client.release(client.reserve("q", wait="5s")[0])["state"], "ready")
+            self.assertEqual(client.fail(client.reserve("q")[0], "no")["state"], "dead")
+        self.assertEqual((self.daemon.count("task.fail"), self.daemon.count("task.release")), (2, 2))
+
+    def test_what_may_be_repeated_is_repeated_for_as_long_as_patience(self):
+        # A daemon that was killed still takes connections for a moment, and each of them is lost.
+        self.daemon.lose += ["job.add"] * 3
+        with timerd.Client(self.daemon.path, patience=30) as client:
+            self.assertTrue(client.add(queue="q", key="order-1")["existing"])
+        self.assertEqual(self.daemon.count("job.add"), 4)
+        self.daemon.lose += ["job.add"] * 3
+
+        async def add():
+            async with timerd.AsyncClient(self.daemon.path, patience=30) as client:
+                return await client.add(queue="q", key="order-2")
+
+        self.assertTrue(asyncio.run(add())["existing"])
+
+    def test_an_add_without_a_key_is_not_repeated(self):
+        self.daemon.lose.append("job.add")
+        with timerd.Client(self.daemon.path) as client:
+            self.assertRaises(timerd.ConnectionLost, client.add, queue="q")
+            self.assertIsNone(client.get(99))
+        self.assertEqual(self.daemon.count("job.add"), 1)
+
+    def test_a_call_waits_for_a_daemon_that_starts_where_patience_is_given(self):
+        self.daemon.stop()
+        with timerd.Client(self.daemon.path, patience=20) as client:
+            threading.Timer(0.1, self.daemon.start).start()
+            self.assertEqual(client.add(queue="q")["id"], 1)
+
+    def test_a_child_of_fork_has_a_connection_of_its_own(self):
+        with timerd.Client(self.daemon.path) as client:
+            self.assertIsNone(client.get(99))
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if client.get(98) is None and client.get(97) is None else 1)
+            self.assertIsNone(client.get(96))
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+            self.assertIsNone(client.get(95))
+        self.assertEqual(len(self.daemon.connections), 2)
+
+    def test_who_has_tied_something_to_a_connection_hears_of_its_end(self):
+        client = timerd.Client(self.daemon.path, reconnect=False)
+        self.assertIsNone(client.get(99))
+        self.daemon.stop()
+        self.daemon.start()
+        self.assertRaises(timerd.ConnectionLost, client.get, 99)
+        self.assertIsNone(client.get(99))
+
+        async def also():
+            other = timerd.AsyncClient(self.daemon.path, reconnect=False)
+            await other.get(99)
+            self.daemon.stop()
+            self.daemon.start()
+            with self.assertRaises(timerd.ConnectionLost):
+                await other.get(99)
+            return await other.get(99)
+
+        self.assertIsNone(asyncio.run(also()))
+
+    def test_a_client_that_was_closed_says_so(self):
+        client = timerd.Client(self.daemon.path)
+        client.close()
+        self.assertRaises(timerd.ConnectionLost, client.get, 1)
+
+    def test_threads_share_a_client(self):
+        with timerd.Client(self.daemon.path) as client:
+            threads = [threading.Thread(target=client.add, kwargs={"queue": "q"}) for _ in range(20)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(20)
+        self.assertEqual(len(self.daemon.jobs), 20)
+
+    def test_the_methods_for_asyncio(self):
+        async def work():
+            async with timerd.AsyncClient(self.daemon.path) as client:
+                added = await asyncio.gather(*[client.add(queue="q", in_="1ms") for _ in range(5)])
+                tasks = await client.reserve("q", count=10, wait="5s")
+                answers = await client.finish_all(tasks)
+                return len(added), [answer["state"] for answer in answers], await client.get(99)
+
+        count, states, nothing = asyncio.run(work())
+        self.assertEqual((count, set(states), nothing), (5, {"done"}, None))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections that are refused, full, shared, forked, cancelled, forgotten."""
+import asyncio
+import gc
+import os
+import threading
+import unittest
+import warnings
+
+from server import Server
+
+import timerd
+
+REFUSED = {"code": -32005, "message": "one connection too many", "data": {"reason": "limitReached"}}
+LIMIT = 20
+
+
+def answering(connection):
+    """Answers everything at once, but a reserve that waits: that is never answered."""
+    while True:
+        request = connection.request()
+        if request is None:
+            return
+        if "wait" not in request["params"]:
+            connection.send(id=request["id"], result={"job": {"id": request["params"].get("id", 0)}, "tasks": []})
+
+
+class ConnectionTests(unittest.TestCase):
+    def run_async(self, made):
+        return asyncio.run(asyncio.wait_for(made, LIMIT))
+
+    def test_a_connection_that_is_refused_says_why(self):
+        def refuse(connection):
+            connection.send(id=None, error=REFUSED)
+
+        server = Server(self, refuse)
+        for _ in range(20):  # the error comes ahead of the request, or behind it
+            with timerd.Client(server.path) as client:
+                self.assertRaisesRegex(timerd.LimitReached, "too many", client.add, in_="1h")
+                self.assertIsInstance(client.calls([("job.get", {"id": 1})] * 3)[2], timerd.LimitReached)
+
+            async def ask():
+                async with timerd.AsyncClient(server.path) as client:
+                    with self.assertRaisesRegex(timerd.LimitReached, "too many"):
+                        await client.add(in_="1h")
+                    self.assertIsInstance((await client.calls([("job.get", {"id": 1})] * 3))[2], timerd.LimitReached)
+
+            self.run_async(ask())
+
+    def test_a_server_that_takes_no_more_until_its_answers_are_read_is_no_end(self):
+        text = "x" * 100_000
+
+        def slow(connection):
+            for _ in range(100):  # the answer of each is longer than what the kernel keeps
+                request = connection.request()
+                connection.send(id=request["id"], result=text * 3)
+
+        server = Server(self, slow)
+        with timerd.Client(server.path, timeout=LIMIT) as client:
+            answers = client.calls([("job.get", {"name": text})] * 100)
+        self.assertEqual({len(answer) for answer in answers}, {300_000})
+
+    def test_a_backlog_that_is_full_is_waited_for(self):
+        server = Server(self, backlog=0)
+        first = timerd.Client(server.path, timeout=LIMIT)
+        self.addCleanup(first.close)
+        full = threading.Thread(target=first.get, args=(1,))
+        full.start()
+
+        async def ask():
+            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
+                return await client.get(7)
+
+        with timerd.Client(server.path, timeout=0.05) as client:
+            # Whoever has the one place of the backlog has no answer, and another no connection.
+            problems = {type(self.problem(client.get, 1)) for _ in range(3)}
+            self.assertLessEqual(problems, {timerd.TimedOut, timerd.CannotConnect})
+        threading.Timer(0.2, server.accept, args=(answering,)).start()
+        with timerd.Client(server.path, timeout=LIMIT) as client:
+            self.assertEqual(client.get(5), {"id": 5})
+        self.assertEqual(self.run_async(ask()), {"id": 7})
+        full.join(LIMIT)
+        self.assertFalse(full.is_alive())
+
+    @staticmethod
+    def problem(function, *arguments):
+        try:
+            return function(*arguments)
+        except timerd.TimerdError as error:
+            return error
+
+    def test_who_waits_for_tasks_keeps_no_other_thread_waiting(self):
+        waiting = threading.Event()
+
+        def serve(connection):
+            request = connection.request()
+            if request["method"] == "task.reserve":
+                waiting.set()
+            connection.send(id=request["id"], result={"job": {"id": 1}}) if request["method"] == "job.get" else connection.request()
+
+        server = Server(self, serve)
+        client = timerd.Client(server.path, timeout=LIMIT)
+        thread = threading.Thread(target=self.problem, args=(lambda: client.reserve("q", wait="1h"),))
+        thread.start()
+        self.assertTrue(waiting.wait(LIMIT))
+        self.assertEqual(client.get(1), {"id": 1})
+        client.close()  # and ends the wait
+        thread.join(LIMIT)
+        self.assertFalse(thread.is_alive())
+
+    def test_so_it_is_with_asyncio_and_tasks_for_a_cancelled_reserve_are_given_back(self):
+        reserved, go_on, released = threading.Event(), threading.Event(), threading.Event()
+        said = []
+
+        def serve(connection):
+            while True:
+                request = connection.request()
+                if request is None:
+                    return
+                said.append((request["method"], request["params"]))
+                result = {"job": {"id": 1}, "tasks": []}
+                if request["method"] == "task.reserve":
+                    reserved.set()
+                    go_on.wait(LIMIT)
+                    result = {"tasks": [{"fire": 5, "token": 9, "queue": "q"}]}
+                connection.send(id=request["id"], result=result)
+                if request["method"] == "task.release":
+                    released.set()
+
+        server = Server(self, serve)
+
+        async def work():
+            loop = asyncio.get_running_loop()
+            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
+                reserve = asyncio.ensure_future(client.reserve("q", wait="1h"))
+                await loop.run_in_executor(None, reserved.wait, LIMIT)
+                self.assertEqual(await client.get(1), {"id": 1})
+                reserve.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await reserve
+                go_on.set()
+                self.assertTrue(await loop.run_in_executor(None, released.wait, LIMIT))
+
+        self.run_async(work())
+        self.assertEqual(said[-1], ("task.release", {"tasks": [{"fire": 5, "token": 9}]}))
+
+    def test_tasks_that_come_in_the_moment_of_the_cancelling_are_given_back(self):
+        released = threading.Event()
+
+        def serve(connection):
+            request = connection.request()
+            connection.send(id=request["id"], result={"tasks": [{"fire": 5, "token": 9, "queue": "q"}]})
+            if connection.request()["params"] == {"tasks": [{"fire": 5, "token": 9}]}:
+                released.set()
+
+        server = Server(self, serve)
+
+        async def work():
+            client = timerd.AsyncClient(server.path, timeout=LIMIT)
+            reserve = asyncio.ensure_future(client.reserve("q", wait="1h"))
+            while not client._others:
+                await asyncio.sleep(0)
+            connection = client._others[0]
+            answered = connection._answer
+
+            def answer_and_cancel(answer):
+                answered(answer)
+                reserve.cancel()
+
+            connection._answer = answer_and_cancel
+            with self.assertRaises(asyncio.CancelledError):
+                await reserve
+            self.assertTrue(await asyncio.get_running_loop().run_in_executor(None, released.wait, LIMIT))
+            await client.close()
+
+        self.run_async(work())
+
+    def test_a_call_that_is_too_late_ends_no_other(self):
+        late = threading.Event()
+
+        def serve(connection):
+            first, second = connection.request(), connection.request()
+            late.wait(LIMIT)
+            connection.send(id=first["id"], result={"job": {"id": 1}})
+            connection.send(id=second["id"], result={"job": {"id": 2}})
+            connection.request()
+
+        server = Server(self, serve)
+
+        async def work():
+            async with timerd.AsyncClient(server.path) as client:
+                first = asyncio.ensure_future(client.request("job.get", {"id": 1}, timeout=0.05))
+                second = asyncio.ensure_future(client.get(2))
+                with self.assertRaises(timerd.TimedOut):
+                    await first
+                late.set()
+                return await second
+
+        self.assertEqual(self.run_async(work()), {"id": 2})
+
+    def test_close_ends_a_call_that_looks_for_a_daemon(self):
+        client = timerd.Client("/nonexistent/s.sock", patience=600, timeout=None)
+        problems = []
+        thread = threading.Thread(target=lambda: problems.append(self.problem(client.get, 1)))
+        thread.start()
+        client.close()
+        thread.join(LIMIT)
+        self.assertIn(type(problems[0]), (timerd.CannotConnect, timerd.ConnectionLost))
+
+    def test_a_daemon_that_is_away_is_named_with_its_socket(self):
+        with timerd.Client("/nonexistent/s.sock") as client:
+            self.assertEqual(str(self.problem(client.get, 1)), "cannot connect to timerd at '/nonexistent/s.sock': no such file or directory")
+
+    def test_a_child_of_fork_holds_no_connection_of_its_parent_open(self):
+        ended = threading.Event()
+
+        def serve(connection):
+            while connection.request() is not None:
+                connection.send(id=1, result={"job": {}})
+            ended.set()
+
+        server = Server(self, serve)
+        reader, writer = os.pipe()
+        client = timerd.Client(server.path)
+        client.get(1)
+        child = os.fork()
+        if child == 0:
+            os.close(writer)
+            os.read(reader, 1)  # outlives the connection
+            os._exit(0)
+        client.close()
+        self.assertTrue(ended.wait(LIMIT))
+        os.close(writer)
+        os.close(reader)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_nor_one_of_asyncio(self):
+        ended = threading.Event()
+
+        def serve(connection):
+            while connection.request() is not None:
+                connection.send(id=1, result={"job": {}})
+            ended.set()
+
+        server = Server(self, serve)
+        reader, writer = os.pipe()
+
+        async def work():
+            client = timerd.AsyncClient(server.path)
+            await client.get(1)
+            child = os.fork()
+            if child == 0:
+                os.close(writer)
+                os.read(reader, 1)
+                os._exit(0)
+            await client.close()
+            self.assertTrue(await asyncio.get_running_loop().run_in_executor(None, ended.wait, LIMIT))
+            return child
+
+        child = self.run_async(work())
+        os.close(writer)
+        os.close(reader)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_a_client_that_is_forgotten_ends_its_connection_and_says_so(self):
+        ended = threading.Semaphore(0)
+
+        def serve(connection):
+            answering(connection)
+            ended.release()
+
+        server = Server(self, serve)
+        with self.assertWarns(ResourceWarning):
+            client = timerd.Client(server.path)
+            client.get(1)
+            del client
+            gc.collect()
+        self.assertTrue(ended.acquire(timeout=LIMIT))
+
+        async def work():
+            client = timerd.AsyncClient(server.path)
+            await client.get(1)
+            with self.assertWarns(ResourceWarning):
+                del client
+                gc.collect()
+            self.assertTrue(await asyncio.get_running_loop().run_in_executor(None, lambda: ended.acquire(timeout=LIMIT)))
+
+        self.run_async(work())
+
+    def test_a_client_for_asyncio_may_be_used_by_one_event_loop_after_another(self):
+        server = Server(self, answering)
+        client = timerd.AsyncClient(server.path)
+
+        async def work(number):
+            return await asyncio.gather(*[client.get(number) for _ in range(3)])
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # a loop that ends closes no connection
+            for number in range(1, 4):
+                self.assertEqual(self.run_async(work(number)), [{"id": number}] * 3)
+            del client
+            gc.collect()
+
+    def test_a_watcher_that_is_closed_ends(self):
+        subscribed = threading.Event()
+
+        def serve(connection):
+            connection.send(id=connection.request()["id"], result={"seq": 3})
+            subscribed.set()
+            connection.request()
+
+        server = Server(self, serve)
+
+        async def work():
+            watcher = timerd.AsyncWatcher(server.path)
+
+            async def watch():
+                return [event async for event in watcher]
+
+            watching = asyncio.ensure_future(watch())
+            await asyncio.get_running_loop().run_in_executor(None, subscribed.wait, LIMIT)
+            watcher.close()
+            return await watching
+
+        self.assertEqual(self.run_async(work()), [])
+        watcher = timerd.Watcher(server.path)
+        subscribed.clear()
+        thread = threading.Thread(target=list, args=(watcher,))
+        thread.start()
+        self.assertTrue(subscribed.wait(LIMIT))
+        watcher.close()
+        thread.join(LIMIT)
+        self.assertFalse(thread.is_alive())
+
+    def test_a_watcher_goes_on_where_connections_are_too_many_and_ends_where_its_jobs_are(self):
+        count = []
+
+        def serve(connection):
+            count.append(1)
+            if len(count) == 1:
+                return connection.send(id=None, error=REFUSED)
+            request = connection.request()
+            if len(count) == 2:
+                connection.send(id=request["id"], result={"seq": 3})
+                return connection.send(method="event", params={"seq": 4, "type": "job.added"})
+            connection.send(id=request["id"], error={**REFUSED, "message": "too many jobs"})
+
+        server = Server(self, serve)
+        seen = []
+        with self.assertLogs("timerd.watcher", "WARNING"), self.assertRaisesRegex(timerd.LimitReached, "too many jobs"):
+            for event in timerd.Watcher(server.path):
+                seen.append(event["seq"])
+        self.assertEqual(seen, [4])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said over one connection, and what is said again: values in, values out."""
+import json
+import unittest
+
+import timerd
+from timerd import calls
+from timerd.conversation import Answer, Conversation, TurnedAway
+from timerd.errors import CannotConnect, ConnectionLost, NotSent
+from timerd.repeats import Attempts
+from timerd.wire import Notification
+
+
+def line(**message):
+    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+
+
+REFUSED = {"code": -32005, "message": "one connection too many", "data": {"reason": "limitReached"}}
+
+
+class ConversationTests(unittest.TestCase):
+    def setUp(self):
+        self.said = Conversation()
+
+    def ask(self, method="job.get", **params):
+        return self.said.ask(method, params)[0]
+
+    def test_answers_come_by_the_numbers_of_their_requests_in_pieces_of_any_size(self):
+        self.assertEqual(json.loads(self.said.ask("job.get", {"id": 7})[1]), {"jsonrpc": "2.0", "id": 1, "method": "job.get", "params": {"id": 7}})
+        self.ask()
+        text = b"\r\n\n" + line(id=1, result="a") + line(method="event", params={"seq": 1}) + line(id=2, error=REFUSED)
+        events = []
+        for at in range(len(text)):
+            self.said.feed(text[at : at + 1])
+            events.append(self.said.next())
+        events = [event for event in events if event is not None]
+        self.assertEqual(events[:2], [Answer(1, "a"), Notification("event", {"seq": 1})])
+        self.assertIsInstance(events[2].value, timerd.LimitReached)
+        self.assertEqual(self.said.waits_for, 0)
+
+    def test_what_nobody_asked_for_is_no_answer(self):
+        self.ask()
+        for id in (2, "1", True, 1.5):
+            with self.subTest(id):
+                self.said.feed(line(id=id, result=None))
+                self.assertRaises(timerd.ProtocolError, self.said.next)
+
+    def test_an_error_for_the_whole_connection_turns_it_away(self):
+        self.ask()
+        self.ask()
+        self.said.feed(line(id=None, error=REFUSED))
+        away = self.said.next()
+        self.assertIsInstance(away, TurnedAway)
+        self.assertTrue(away.error.of_connection)
+
+    def test_once_something_was_answered_an_error_without_an_id_is_that_of_the_oldest_request(self):
+        for number in range(3):
+            self.ask()
+        self.said.feed(line(id=1, result=None) + line(id=None, error=REFUSED) + line(id=3, result=None))
+        self.assertEqual([self.said.next().number for _ in range(3)], [1, 2, 3])
+
+    def test_tasks_that_come_for_an_abandoned_reserve_are_given_back(self):
+        number = self.ask("task.reserve", queues=["q"])
+        self.said.abandon(number)
+        self.assertEqual(self.said.take_unsent(), b"")
+        self.said.feed(line(id=number, result={"tasks": [{"fire": 5, "token": 9, "queue": "q"}]}))
+        self.assertIsNone(self.said.next())
+        release = json.loads(self.said.take_unsent())
+        self.assertEqual((release["method"], release["params"]), ("task.release", {"tasks": [{"fire": 5, "token": 9}]}))
+        self.said.feed(line(id=release["id"], result={"tasks": []}))
+        self.assertIsNone(self.said.next())
+        self.assertEqual(self.said.waits_for, 0)
+
+    def test_a_request_that_is_too_long_is_refused_before_it_is_sent(self):
+        self.assertRaisesRegex(timerd.InvalidRequest, "1048576", self.said.ask, "job.add", {"userInfo": "x" * 1048576})
+        self.assertEqual(self.said.waits_for, 0)
+
+    def test_what_is_no_value_of_json_is_said_before_it_is_sent(self):
+        self.assertRaises(ValueError, self.said.ask, "job.add", {"userInfo": float("nan")})
+        self.assertRaises(ValueError, self.said.ask, "job.add", {"userInfo": "half \ud800"})
+        self.assertRaises(TypeError, self.said.ask, "job.add", {"userInfo": {1, 2}})
+
+
+class AttemptTests(unittest.TestCase):
+    READ, CHANGE = ("job.get", {"id": 1}), ("job.fire", {"id": 1})
+
+    def pauses(self, error, *asks, patience=0.0, reconnect=True, deadline=None, count=3):
+        attempts, now, pauses = Attempts(asks, patience, reconnect, 0.0, deadline), 0.0, []
+        for _ in range(count):
+            pause = attempts.after(error, now)
+            pauses.append(pause)
+            if pause is None:
+                break
+            now += pause
+        return pauses
+
+    def test_a_lost_connection_is_made_again_once_and_then_for_as_long_as_patience(self):
+        self.assertEqual(self.pauses(ConnectionLost("x"), self.READ), [0.0, None])
+        self.assertEqual(self.pauses(ConnectionLost("x"), self.CHANGE), [None])
+        self.assertEqual(self.pauses(ConnectionLost("x"), self.READ, reconnect=False), [None])
+        patient = self.pauses(ConnectionLost("x"), self.READ, patience=1.0, count=50)
+        self.assertAlmostEqual(sum(patient[:-1]), 1.0)
+        self.assertIsNone(patient[-1])
+
+    def test_what_was_not_sent_is_sent_again_alone_whatever_it_is(self):
+        self.assertEqual(self.pauses(NotSent("x"), self.CHANGE), [0.0, None])
+        self.assertEqual(self.pauses(NotSent("x"), self.CHANGE, self.CHANGE), [None])
+        self.assertEqual(self.pauses(NotSent("x"), self.READ, self.READ), [0.0, None])
+
+    def test_nobody_is_waited_for_without_patience_but_a_full_backlog_is(self):
+        self.assertEqual(self.pauses(CannotConnect("x"), self.CHANGE), [None])
+        self.assertEqual(len(self.pauses(CannotConnect("x"), self.CHANGE, patience=5.0)), 3)
+        full = CannotConnect("x")
+        full.is_full = True
+        self.assertNotIn(None, self.pauses(full, self.CHANGE))
+        self.assertIsNone(self.pauses(full, self.CHANGE, deadline=0.1, count=50)[-1])
+
+    def test_a_late_or_a_wrong_answer_is_final(self):
+        for error in (timerd.TimedOut("x"), timerd.ProtocolError("x")):
+            self.assertEqual(self.pauses(error, self.READ, patience=9.0), [None])
+
+
+class CallTests(unittest.TestCase):
+    def test_an_answer_that_cannot_be_read_is_a_protocol_error_and_names_the_method(self):
+        for call, result in [
+            (calls.add(), 5),
+            (calls.add(), {}),
+            (calls.reserve("q"), {"tasks": [{"token": 1}]}),
+            (calls.reserve("q"), {"tasks": 7}),
+            (calls.fire(1), {"fire": "x"}),
+            (calls.finish_all([]), None),
+            (calls.queues(), []),
+        ]:
+            with self.subTest(call.method):
+                self.assertRaisesRegex(timerd.ProtocolError, call.method.replace(".", "[.]"), call.value, result)
+
+    def test_of_a_change_of_very_many_jobs_the_others_are_named(self):
+        changed = calls.cancel(tag="t").value({"jobs": [{"id": 1}], "others": [2, 3]})
+        self.assertEqual((list(changed), changed.others), ([{"id": 1}], [2, 3]))
+
+    def test_a_text_is_not_taken_for_a_list_of_its_letters(self):
+        self.assertRaisesRegex(TypeError, "tags is a list", timerd.job, tags="net")
+        self.assertRaisesRegex(TypeError, "command is a list", timerd.job, command="echo")
+        self.assertRaisesRegex(TypeError, "types is a list", timerd.Watcher, "/none", types="fire.fired")
+
+    def test_methods_have_the_parameters_and_the_text_of_their_calls(self):
+        import inspect
+
+        for client in (timerd.Client, timerd.AsyncClient):
+            self.assertEqual(list(inspect.signature(client.kick).parameters), ["self", "queue", "count"])
+            self.assertIn("on disk", client.add.__doc__)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,498 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers, against a daemon that a test stops, restarts and makes lose its replies."""
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import unittest
+
+from fake import FakeDaemon
+
+import timerd
+
+
+def setUpModule():
+    logging.disable(logging.CRITICAL)  # failures are what is tried here
+
+
+def tearDownModule():
+    logging.disable(logging.NOTSET)
+
+
+
+def blocking(handler):
+    """A coroutine's handler of a plain one."""
+
+    async def run(task):
+        return await asyncio.get_running_loop().run_in_executor(None, handler, task)
+
+    return run
+
+
+class WorkerTests(unittest.TestCase):
+    """For `Worker`; a class below says the same of `AsyncWorker`."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.daemon = FakeDaemon(folder.name)
+        self.addCleanup(lambda: self.daemon.listener.fileno() >= 0 and self.daemon.stop())
+        self.client = timerd.Client(self.daemon.path)
+        self.addCleanup(self.client.close)
+
+    def begin(self, handler, **options):
+        options.setdefault("wait", "1s")
+        worker = timerd.Worker(["q"], handler, socket=self.daemon.path, **options)
+        thread = threading.Thread(target=worker.run, daemon=True)
+        thread.start()
+
+        def end():
+            worker.stop(0.0)
+            thread.join(20)
+            self.assertFalse(thread.is_alive())
+
+        self.addCleanup(end)
+        self.end = end
+        return worker
+
+    def stop(self, worker, grace=None):
+        worker.stop(grace)
+
+    def add(self, number=1, **options):
+        return [self.client.add(queue="q", user_info=index, **options)["id"] for index in range(number)]
+
+    def all_are(self, state, fires):
+        def hold():
+            return all(self.daemon.tasks[fire]["state"] == state for fire in fires)
+
+        self.assertTrue(self.daemon.until(hold), self.daemon.states())
+
+    def test_every_task_is_handled_once_and_finished(self):
+        seen = []
+        fires = self.add(50)
+        self.begin(lambda task: seen.append(task.payload), concurrency=5)
+        self.all_are("done", fires)
+        self.assertEqual(sorted(seen), list(range(50)))
+
+    def test_tasks_that_end_together_are_finished_with_one_request(self):
+        gate = threading.Event()
+        fires = self.add(5)
+        self.daemon.until(lambda: time.sleep(0.02) is None)
+        self.begin(lambda task: gate.wait(10), concurrency=5)
+        self.assertTrue(self.daemon.until(lambda: sum(t["state"] == "reserved" for t in self.daemon.tasks.values()) == 5))
+        gate.set()
+        self.all_are("done", fires)
+        self.assertLessEqual(self.daemon.count("task.finish"), 5)
+
+    def test_an_exception_becomes_a_failure_with_its_reason_and_is_tried_again(self):
+        attempts = []
+
+        def handler(task):
+            attempts.append(task.attempt)
+            raise ValueError("no \u00fc" + "x" * 9000)
+
+        fires = self.add(1, retries=2)
+        self.begin(handler)
+        self.all_are("dead", fires)
+        self.assertEqual(attempts, [1, 2, 3])
+        self.assertTrue(self.daemon.tasks[fires[0]]["reason"].startswith("ValueError: no \u00fc"))
+
+    def test_retry_with_a_delay_costs_no_retry(self):
+        attempts = []
+
+        def handler(task):
+            attempts.append(task.attempt)
+            if len(attempts) < 3:
+                raise timerd.Retry(0.01)
+
+        fires = self.add(1)
+        self.begin(handler, wait="100ms")
+        self.all_are("done", fires)
+        self.assertEqual(attempts, [1, 2, 3])
+        self.assertEqual(self.daemon.count("task.fail"), 0)
+
+    def test_a_queue_without_a_handler_fails_and_says_so(self):
+        fires = self.add(1)
+        self.begin(None)
+        self.all_are("dead", fires)
+        self.assertIn("no handler", self.daemon.tasks[fires[0]]["reason"])
+
+    def test_the_lease_is_extended_while_a_handler_runs(self):
+        def handler(task):
+            # Longer than the lease, as it would be without a word.
+            self.daemon.until(lambda: len([1 for name, _ in self.daemon.asked if name == "task.extend"]) >= 6)
+
+        fires = self.add(1)
+        self.begin(handler, lease="300ms")
+        self.all_are("done", fires)
+        self.assertEqual(self.daemon.tasks[fires[0]]["attempt"], 1)
+
+    def test_who_loses_the_lease_is_told_and_the_result_is_dropped(self):
+        told = threading.Event()
+        first = threading.Event()
+
+        def handler(task):
+            if task.attempt == 1:
+                first.set()
+                if task.lost.wait(10):
+                    told.set()
+
+        fires = self.add(1)
+        self.begin(handler, lease="300ms", concurrency=1)
+        self.assertTrue(first.wait(10))
+        with self.daemon.changed:
+            self.daemon.tasks[fires[0]]["state"] = "ready"  # as a job that was ended with kill, and so on
+        self.assertTrue(told.wait(10))
+        self.all_are("done", fires)
+        self.assertEqual(self.daemon.tasks[fires[0]]["attempt"], 2)
+
+    def test_a_finish_whose_reply_was_lost_is_asked_again(self):
+        self.daemon.lose.append("task.finish")
+        seen = []
+        fires = self.add(1)
+        self.begin(lambda task: seen.append(task.fire))
+        self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.finish") >= 2))
+        self.all_are("done", fires)
+        self.assertEqual(seen, fires)
+
+    def test_a_fail_whose_reply_was_lost_is_said_once(self):
+        self.daemon.lose.append("task.fail")
+
+        def handler(task):
+            raise ValueError("no")
+
+        fires = self.add(1, retries=0)
+        self.begin(handler)
+        self.all_are("dead", fires)
+        later = self.add(1)
+        self.all_are("dead", later)  # and the worker goes on
+        self.assertEqual(self.daemon.tasks[fires[0]]["failures"], 1)
+
+    def test_a_disk_that_is_full_for_a_while_loses_nothing(self):
+        storage = (-32006, "storageFailed", "the disk is full")
+        self.daemon.refuse = {"task.finish": [storage] * 3, "task.reserve": [storage] * 2}
+        seen = []
+        fires = self.add(2)
+        self.begin(lambda task: seen.append(task.fire))
+        self.all_are("done", fires)
+        self.assertEqual(sorted(seen), fires)
+
+    def test_a_restart_of_the_daemon_costs_no_attempt(self):
+        begun, go_on = threading.Event(), threading.Event()
+
+        def handler(task):
+            begun.set()
+            go_on.wait(20)
+
+        fires = self.add(1)
+        self.begin(handler, lease="2s")
+        self.assertTrue(begun.wait(10))
+        self.daemon.stop()
+        self.daemon.start()
+
+        def is_tied():
+            return self.daemon.tasks[fires[0]]["connection"] is not None
+
+        self.assertTrue(self.daemon.until(is_tied))
+        go_on.set()
+        self.all_are("done", fires)
+        self.assertEqual(self.daemon.tasks[fires[0]]["attempt"], 1)
+
+    def test_what_ends_while_the_daemon_is_away_is_finished_once_it_is_back(self):
+        begun, ended = threading.Event(), threading.Event()
+        go_on = threading.Event()
+
+        def handler(task):
+            begun.set()
+            go_on.wait(20)
+            ended.set()
+
+        fires = self.add(1)
+        self.begin(handler)
+        self.assertTrue(begun.wait(10))
+        self.daemon.stop()
+        go_on.set()
+        self.assertTrue(ended.wait(10))
+        self.daemon.start()
+        self.all_are("done", fires)
+        self.assertEqual(self.daemon.tasks[fires[0]]["attempt"], 1)
+
+    def test_a_deadline_fails_the_task(self):
+        def handler(task):
+            task.lost.wait(20)
+
+        fires = self.add(1)
+        self.begin(handler, deadline=0.1)
+        self.all_are("dead", fires)
+        self.assertIn("longer than 0.1 s", self.daemon.tasks[fires[0]]["reason"])
+
+    def test_a_stop_lets_what_runs_finish(self):
+        begun, go_on = threading.Event(), threading.Event()
+
+        def handler(task):
+            begun.set()
+            go_on.wait(20)
+
+        fires = self.add(1)
+        worker = self.begin(handler)
+        self.assertTrue(begun.wait(10))
+        self.stop(worker)
+
+        def waiter_has_gone():
+            tied = any(method == "task.extend" and params.get("whileConnected") for method, params in self.daemon.asked)
+            return tied and sum(connection.open for connection in self.daemon.connections) == 2
+
+        self.assertTrue(self.daemon.until(waiter_has_gone))
+        self.assertEqual(self.daemon.states()[fires[0]], "reserved")
+        go_on.set()
+        self.all_are("done", fires)
+        self.assertEqual(self.daemon.tasks[fires[0]]["attempt"], 1)
+
+    def test_after_the_grace_what_is_left_is_released(self):
+        begun = threading.Event()
+
+        def handler(task):
+            begun.set()
+            task.lost.wait(20)
+
+        fires = self.add(1)
+        worker = self.begin(handler)
+        self.assertTrue(begun.wait(10))
+        self.stop(worker, 0.05)
+        self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.release") == 1))
+        self.end()
+        self.all_are("ready", fires)
+
+
+    def test_what_a_handler_raises_fails_its_task_whatever_it_is_and_the_worker_goes_on(self):
+        class Unprintable(Exception):
+            def __str__(self):
+                raise RuntimeError
+
+        class Unusual(BaseException):
+            pass
+
+        problems = [SystemExit(3), Unprintable(), Unusual("odd"), lambda: timerd.Retry(delay=-1), lambda: timerd.Retry(delay="soon"), lambda: timerd.Retry("400d")]
+
+        def handler(task):
+            if task.payload < len(problems):
+                problem = problems[task.payload]
+                raise problem() if callable(problem) else problem
+
+        fires = self.add(len(problems) + 1)
+        self.begin(handler, concurrency=1)
+        self.all_are("dead", fires[:-1])
+        self.all_are("done", fires[-1:])
+        reasons = [self.daemon.tasks[fire]["reason"] for fire in fires[:-1]]
+        for reason, part in zip(reasons, ["SystemExit: 3", "Unprintable: its text", "Unusual: odd", "negative", "'soon' is no duration", "365 days"]):
+            self.assertIn(part, reason)
+
+    def test_a_list_that_is_refused_is_said_one_by_one_and_what_cannot_be_said_is_a_failure(self):
+        bad = (-32602, "invalidParams", "no")
+        gate = threading.Event()
+        fires = self.add(3)
+        self.daemon.refuse = {"task.finish": [bad, bad]}  # the list, and the first of it
+        self.begin(lambda task: gate.wait(10), concurrency=3)
+        self.assertTrue(self.daemon.until(lambda: sum(t["state"] == "reserved" for t in self.daemon.tasks.values()) == 3))
+        # All three end while the first list is on its way, or each alone: the two that are refused are failures in the end.
+        gate.set()
+        self.assertTrue(self.daemon.until(lambda: set(self.daemon.states().values()) <= {"done", "dead"}))
+        self.assertIn("dead", self.daemon.states().values())
+        dead = [task["reason"] for task in self.daemon.tasks.values() if task["state"] == "dead"]
+        self.assertTrue(all(reason.startswith("task.finish: no") for reason in dead), dead)
+        self.assertEqual(self.daemon.count("task.extend"), 0)
+        del fires
+
+    def test_a_worker_runs_once(self):
+        worker = self.begin(lambda task: None)
+        self.end()
+        self.assertRaises(RuntimeError, self.run_again, worker)
+
+    def run_again(self, worker):
+        worker.run()
+
+    def test_what_makes_working_impossible_is_raised_by_run(self):
+        self.daemon.refuse = {"task.reserve": [(-32004, "notPermitted", "not yours")]}
+        self.assertRaisesRegex(timerd.NotPermitted, "not yours", self.run_to_its_end)
+
+    def run_to_its_end(self):
+        timerd.Worker("q", print, socket=self.daemon.path).run()
+
+    def test_a_stop_while_the_daemon_is_away_ends_and_says_what_could_not_be_said(self):
+        begun, go_on = threading.Event(), threading.Event()
+
+        def handler(task):
+            begun.set()
+            go_on.wait(10)
+
+        self.add(1)
+        module = sys.modules[self.WORKER.__module__]
+        before, module._LAST_WORDS = module._LAST_WORDS, 0.05
+        self.addCleanup(setattr, module, "_LAST_WORDS", before)
+        worker = self.begin(handler)
+        self.assertTrue(begun.wait(10))
+        self.daemon.stop()
+        logging.disable(logging.NOTSET)
+        self.addCleanup(logging.disable, logging.CRITICAL)
+        with self.assertLogs("timerd.worker", "WARNING") as logs:
+            self.stop(worker, 0.05)
+            go_on.set()
+            self.end()
+        self.assertIn("of 1 tasks could not be said", logs.output[-1])
+
+    WORKER = timerd.Worker
+
+    def test_a_text_that_is_no_duration_is_said_at_once(self):
+        for wrong in ({"lease": "abc"}, {"wait": "5 apples"}, {"grace": "x"}, {"deadline": -1}, {"concurrency": 0}, {"concurrency": 1.5}):
+            with self.subTest(wrong):
+                self.assertRaises(ValueError, self.WORKER, "q", print, socket=self.daemon.path, **wrong)
+        self.assertRaises(TypeError, self.WORKER, 7, print, socket=self.daemon.path)
+
+
+class KindTests(unittest.TestCase):
+    """A coroutine function where a plain one belongs, and the other way round, loses no work."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.daemon = FakeDaemon(folder.name)
+        self.addCleanup(self.daemon.stop)
+        with timerd.Client(self.daemon.path) as client:
+            self.fire = client.add(queue="q")["id"]
+
+    async def coroutine(self, task):
+        self.fail("it ran")
+
+    def failed(self):
+        return self.daemon.tasks[self.fire]["state"] == "dead"
+
+    def test_a_worker_takes_no_coroutine_function(self):
+        self.assertRaisesRegex(TypeError, "AsyncWorker", timerd.Worker, "q", self.coroutine, socket=self.daemon.path)
+        self.assertRaisesRegex(TypeError, "coroutine", timerd.App(self.daemon.path).task, self.coroutine)
+        worker = timerd.Worker("q", lambda task: self.coroutine(task), socket=self.daemon.path)
+        thread = threading.Thread(target=worker.run)
+        thread.start()
+        self.assertTrue(self.daemon.until(self.failed))
+        worker.stop()
+        thread.join(20)
+        self.assertIn("AsyncWorker takes these", self.daemon.tasks[self.fire]["reason"])
+
+    def test_a_worker_for_asyncio_takes_no_plain_function(self):
+        async def work():
+            worker = timerd.AsyncWorker("q", lambda task: None, socket=self.daemon.path)
+            running = asyncio.ensure_future(worker.run())
+            await asyncio.get_running_loop().run_in_executor(None, self.daemon.until, self.failed)
+            worker.stop()
+            await running
+
+        asyncio.run(work())
+        self.assertIn("no coroutine function", self.daemon.tasks[self.fire]["reason"])
+
+    def test_a_cancelled_worker_for_asyncio_says_nothing_and_its_task_goes_back_at_once(self):
+        begun = threading.Event()
+        ended = []
+
+        async def handler(task):
+            begun.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                ended.append(task.fire)
+
+        async def work():
+            running = asyncio.ensure_future(timerd.AsyncWorker("q", handler, socket=self.daemon.path, wait="100ms").run())
+            await asyncio.get_running_loop().run_in_executor(None, begun.wait, 20)
+            running.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await running
+
+        asyncio.run(work())
+        self.assertTrue(self.daemon.until(lambda: self.daemon.states()[self.fire] == "ready"))
+        self.assertEqual((ended, self.daemon.count("task.fail"), self.daemon.count("task.release")), ([self.fire], 0, 0))
+
+
+class AsyncWorkerTests(WorkerTests):
+    WORKER = timerd.AsyncWorker
+
+    def run_again(self, worker):
+        asyncio.run(worker.run())
+
+    def run_to_its_end(self):
+        asyncio.run(timerd.AsyncWorker("q", print, socket=self.daemon.path).run())
+
+    def begin(self, handler, **options):
+        options.setdefault("wait", "1s")
+        made = threading.Event()
+
+        def run():
+            async def main():
+                self.loop = asyncio.get_running_loop()
+                self.worker = timerd.AsyncWorker(["q"], blocking(handler) if handler else None, socket=self.daemon.path, **options)
+                made.set()
+                await self.worker.run()
+
+            asyncio.run(main())
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        made.wait(10)
+
+        def end():
+            if thread.is_alive():
+                try:
+                    self.loop.call_soon_threadsafe(self.worker.stop, 0.0)
+                except RuntimeError:
+                    pass  # it ended just then
+            thread.join(20)
+            self.assertFalse(thread.is_alive())
+
+        self.addCleanup(end)
+        self.end = end
+        return self.worker
+
+    def stop(self, worker, grace=None):
+        self.loop.call_soon_threadsafe(worker.stop, grace)
+
+
+class SignalTests(unittest.TestCase):
+    PROGRAM = """
+        import asyncio, sys, time, timerd
+        def handler(task):
+            print("begun", flush=True)
+            time.sleep(0.3)
+            print("ended", flush=True)
+        async def coroutine(task):
+            print("begun", flush=True)
+            await asyncio.sleep(0.3)
+            print("ended", flush=True)
+        if sys.argv[2] == "sync":
+            timerd.Worker("q", handler, socket=sys.argv[1]).run()
+        else:
+            asyncio.run(timerd.AsyncWorker("q", coroutine, socket=sys.argv[1]).run())
+        print("over", flush=True)
+    """
+
+    def test_sigterm_lets_what_runs_finish_and_ends_the_program(self):
+        for kind in ("sync", "asyncio"):
+            with self.subTest(kind), tempfile.TemporaryDirectory() as folder:
+                daemon = FakeDaemon(folder)
+                with timerd.Client(daemon.path) as client:
+                    fire = client.add(queue="q")["id"]
+                program = [sys.executable, "-c", textwrap.dedent(self.PROGRAM), daemon.path, kind]
+                with subprocess.Popen(program, stdout=subprocess.PIPE, env={**os.environ}) as worker:
+                    self.assertEqual(worker.stdout.readline(), b"begun\n")
+                    worker.send_signal(signal.SIGTERM)
+                    self.assertEqual(worker.stdout.read(), b"ended\nover\n")
+                    self.assertEqual(worker.wait(20), 0)
+                self.assertEqual(daemon.states()[fire], "done")
+                daemon.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
