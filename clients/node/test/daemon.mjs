@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export const programs = process.env.TIMERD_PROGRAMS
 
@@ -31,7 +32,14 @@ export class Daemon {
     const exit = once(this.#process, 'exit')
     this.#process.kill()
     await exit
-    // Its runner ends a moment later, and may still have a file there.
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 100, retryDelay: 20 })
+    // Its runner ends a moment later, and leaves a file there. rmSync's own retries do not look for new files.
+    for (let triesLeft = 1500; ; triesLeft--) {
+      try {
+        return rmSync(this.#folder, { recursive: true, force: true })
+      } catch (error) {
+        if (error.code !== 'ENOTEMPTY' || triesLeft === 0) throw error
+      }
+      await sleep(20)
+    }
   }
 }
