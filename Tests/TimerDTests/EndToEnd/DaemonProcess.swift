@@ -14,6 +14,8 @@ final class DaemonProcess: Sendable {
         var pid: Int32?
         var ended: Task<TerminationStatus?, Never>?
         var log = ""
+        /// Opens with the next line that has these words.
+        var awaited: [(words: String, line: Latch)] = []
     }
 
     var database: String { folder + "/timerd.db" }
@@ -21,6 +23,23 @@ final class DaemonProcess: Sendable {
     var pid: Int32 { state.withLock { $0.pid ?? 0 } }
     /// What it has written to standard error.
     var log: String { state.withLock { $0.log } }
+
+    /// Opens once it has written a line with these words, from now on.
+    func nextLine(with words: String) -> Latch {
+        let line = Latch()
+        state.withLock { $0.awaited.append((words, line)) }
+        return line
+    }
+
+    private func heard(_ line: String) {
+        let lines = state.withLock { state in
+            state.log += line + "\n"
+            let isIt = { (awaited: (words: String, line: Latch)) in line.contains(awaited.words) }
+            defer { state.awaited.removeAll(where: isIt) }
+            return state.awaited.filter(isIt).map(\.line)
+        }
+        for line in lines { line.open() }
+    }
 
     init(folder: String) { self.folder = folder }
 
@@ -93,7 +112,7 @@ final class DaemonProcess: Sendable {
             ) { execution in
                 state.withLock { $0.pid = execution.processIdentifier.value }
                 for try await line in execution.standardError.strings() {
-                    state.withLock { $0.log += line + "\n" }
+                    heard(line)
                     if line.contains("ready") { ready.open() }
                 }
             }
@@ -156,7 +175,7 @@ final class DaemonProcess: Sendable {
     }
 }
 
-/// Opens once, and lets everyone through who waits.
+/// Opens once, and lets everyone through who waits; with the cancellation of one of them, at its test's time limit, too.
 final class Latch: Sendable {
     private let state = Locked<(isOpen: Bool, waiters: [CheckedContinuation<Void, Never>])>(
         (false, [])
@@ -171,12 +190,16 @@ final class Latch: Sendable {
     }
 
     func wait() async {
-        await withCheckedContinuation { continuation in
-            let isOpen = state.withLock { state in
-                if !state.isOpen { state.waiters.append(continuation) }
-                return state.isOpen
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOpen = state.withLock { state in
+                    if !state.isOpen { state.waiters.append(continuation) }
+                    return state.isOpen
+                }
+                if isOpen { continuation.resume() }
             }
-            if isOpen { continuation.resume() }
+        } onCancel: {
+            open()
         }
     }
 }
