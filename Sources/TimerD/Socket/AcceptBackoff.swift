@@ -2,6 +2,8 @@
 
 import Logging
 import NIOCore
+import Platform
+import SystemPackage
 
 /// Stops accepting for 100 ms when a connection cannot be accepted, most likely for lack of descriptors.
 ///
@@ -23,7 +25,10 @@ final class AcceptBackoff: ChannelInboundHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if !isInTrouble {
-            logger.warning("cannot accept a connection yet", metadata: ["error": "\(error)"])
+            // NIO's own words are of the call and its arguments.
+            let reason =
+                (error as? IOError).map { Errno(rawValue: $0.errnoCode).text } ?? "\(error)"
+            logger.warning("cannot accept a connection yet", metadata: ["error": "\(reason)"])
         }
         isInTrouble = true
         let channel = context.channel
