@@ -54,10 +54,22 @@ struct NoticeStore {
         )
     }
 
-    /// Counts one more in the job's summary that was not tried yet; false if there is none.
-    func hold(_ document: NoticeDocument, _ reason: NoticeReason, at date: Timestamp) throws -> Bool
-    {
-        try database.prepare(SQL.hold).run(document.job, reason.rawValue, date, document.text)
+    /// Counts one more in the job's summary that is to be told at `due`; false if there is none.
+    ///
+    /// One before it may still wait for its turn: it has what it tells.
+    func hold(
+        _ document: NoticeDocument,
+        _ reason: NoticeReason,
+        at date: Timestamp,
+        due: Timestamp
+    ) throws -> Bool {
+        try database.prepare(SQL.hold).run(
+            document.job,
+            reason.rawValue,
+            date,
+            document.text,
+            due
+        )
         return database.changes > 0
     }
 
@@ -163,7 +175,7 @@ struct NoticeStore {
             """
         static let hold = """
             UPDATE notices SET held = held + 1, held_to_us = ?3, document = ?4
-            WHERE job_id = ?1 AND reason = ?2 AND held > 0 AND attempts = 0
+            WHERE job_id = ?1 AND reason = ?2 AND held > 0 AND attempts = 0 AND not_before_us = ?5
             """
         static let drop = """
             UPDATE notices SET dropped = dropped + 1

@@ -14,6 +14,8 @@ final class DaemonProcess: Sendable {
         var pid: Int32?
         var ended: Task<TerminationStatus?, Never>?
         var log = ""
+        /// Those who wait for a line with these words.
+        var readers: [(words: String, latch: Latch)] = []
     }
 
     var database: String { folder + "/timerd.db" }
@@ -30,6 +32,26 @@ final class DaemonProcess: Sendable {
         let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
         return ((own ?? "") as NSString).deletingLastPathComponent
     }()
+
+    /// Returns once a line of the log has these words.
+    func logs(_ words: String) async {
+        let latch = Latch()
+        state.withLock { state in
+            if state.log.contains(words) { return latch.open() }
+            state.readers.append((words, latch))
+        }
+        await latch.wait()
+    }
+
+    private func note(_ line: String) {
+        let latches = state.withLock { state in
+            state.log += line + "\n"
+            let told = state.readers.filter { line.contains($0.words) }
+            state.readers.removeAll { line.contains($0.words) }
+            return told.map(\.latch)
+        }
+        for latch in latches { latch.open() }
+    }
 
     /// Runs `body` with a daemon on a new database, and removes both.
     static func with(_ body: (DaemonProcess) async throws -> Void) async throws {
@@ -93,7 +115,7 @@ final class DaemonProcess: Sendable {
             ) { execution in
                 state.withLock { $0.pid = execution.processIdentifier.value }
                 for try await line in execution.standardError.strings() {
-                    state.withLock { $0.log += line + "\n" }
+                    note(line)
                     if line.contains("ready") { ready.open() }
                 }
             }
