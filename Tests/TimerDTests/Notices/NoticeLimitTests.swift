@@ -91,4 +91,59 @@ import TimerControl
             #expect(waiting.compactMap(\.document.dropped).reduce(0, +) == 27 * 8 - Limits.notices)
         }
     }
+
+    @Test(
+        "What is dropped is counted where it is told: not in a ping, and pings keep no notice out"
+    )
+    func droppedBesidePings() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = { request in
+                request.run < 0 ? .exited(75) : .exited(request.argv == ["true"] ? 0 : 1)
+            }
+            try await test.add(ScheduleWords(every: "1s"), command: ["false"]) {
+                $0.notify = Array(repeating: NoticeSupport.place, count: 8)
+                ($0.notifyEvery, $0.count) = ("0s", 29)
+            }
+            for delay in ["500ms", "27500ms"] {
+                try await test.add(ScheduleWords(in: delay), command: ["true"]) {
+                    $0.ping = "https://a.example/up"
+                }
+            }
+            try await test.advance(by: .seconds(30))
+            let waiting = try await NoticeSupport.waiting(test)
+            let (pings, others) = (
+                waiting.filter { $0.reason == .ping }, waiting.filter { $0.reason != .ping }
+            )
+            #expect(pings.count == 2 && pings.allSatisfy { $0.document.dropped == nil })
+            #expect(others.count == Limits.notices)
+            #expect(others.compactMap(\.document.dropped).reduce(0, +) == 29 * 8 - Limits.notices)
+        }
+    }
+
+    @Test("What is dropped while the newest is on its way is told by another one")
+    func droppedMeanwhile() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1), told: .exited(75))
+            func fail(_ count: Int, places: Int, after first: Int64) async throws {
+                try await test.add(ScheduleWords(every: "1s"), command: ["false"]) {
+                    $0.notify = Array(repeating: NoticeSupport.place, count: places)
+                    ($0.notifyEvery, $0.count) = ("0s", count)
+                }
+                try await test.advance(by: .seconds(first))
+            }
+            try await fail((Limits.notices - 1) / 8, places: 8, after: 26)
+            try await fail(1, places: (Limits.notices - 1) % 8, after: 2)
+            // All have been tried, and wait for a minute. The last one that there is room for hangs.
+            test.runner.answer = NoticeSupport.answers(.exited(1))
+            test.runner.holds = { $0.run < 0 }
+            try await fail(1, places: 1, after: 2)
+            try await fail(5, places: 1, after: 6)
+            #expect(try await NoticeSupport.waiting(test).count == Limits.notices)
+            test.runner.holds = nil
+            test.runner.end()
+            let waiting = try await NoticeSupport.waiting(test)
+            #expect(waiting.count == Limits.notices - 1)
+            #expect(waiting.compactMap(\.document.dropped).reduce(0, +) == 5)
+        }
+    }
 }
