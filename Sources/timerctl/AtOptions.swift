@@ -53,6 +53,15 @@ struct AtOptions: ParsableArguments {
     )
     var mail = false
 
+    @Flag(
+        name: .customShort("M"),
+        help: "No mail, whatever happens: the notice place 'none', unless --notify says another."
+    )
+    var noMail = false
+
+    @Flag(name: .customShort("v"), help: "For scripts of at(1): the date is always told.")
+    var tellsDate = false
+
     /// States them, where the job's own options say nothing of it.
     func apply(to job: inout JobOptions) throws {
         if let queue {
@@ -60,6 +69,10 @@ struct AtOptions: ParsableArguments {
             if job.runs.nice == nil, queue.nice > 0 {
                 job.runs.nice = try StatedOption(.nice, "\(queue.nice)")
             }
+        }
+        if mail, noMail { throw ValidationError("-m and -M exclude each other") }
+        if noMail, job.notices.notify.isEmpty {
+            job.notices.notify = [try StatedOption(.notify, "none")]
         }
         guard mail else { return }
         if job.notices.notify.isEmpty { job.notices.notify = [try StatedOption(.notify, "mail")] }

@@ -19,6 +19,12 @@ struct ScheduleOptions: ParsableArguments {
     /// `bare` is a schedule without an option, for commands that take one. Not `validate()`, whose error
     /// would come before that of a mistyped option.
     func check(bare: String? = nil) throws {
+        // First: the words that a "*" became are no schedule of another kind.
+        if let cron, !cron.contains(where: \.isWhitespace), !cron.hasPrefix("@") {
+            throw ValidationError(
+                "--cron '\(cron)' is one field; put all of them into quotes, for the shell expands '*'"
+            )
+        }
         let kinds = [
             ("--in", delay), ("--at", at), ("--every", every), ("--cron", cron),
             ("--calendar", calendar),
@@ -30,11 +36,6 @@ struct ScheduleOptions: ParsableArguments {
                 given.isEmpty
                     ? "no schedule; give one of \(kinds.map(\.0).joined(separator: ", "))"
                     : "\(given.joined(separator: " and ")) exclude each other"
-            )
-        }
-        if let cron, !cron.contains(where: \.isWhitespace), !cron.hasPrefix("@") {
-            throw ValidationError(
-                "--cron '\(cron)' is one field; put all of them into quotes, for the shell expands '*'"
             )
         }
         if bare != nil { return }

@@ -76,34 +76,34 @@ static int make(int folder, const char *path, mode_t mode) {
     return -1;
 }
 
+// Tries to make the runner's own folder; 0 or the errno: ENOENT or EAGAIN where another runner removed it meanwhile, as
+// one that was left, or the folder of all as one that was empty.
+static int try_own(void) {
+    uint64_t random;
+    struct stat status;
+    int first = make(AT_FDCWD, above, 0755);
+    // Its users go through it, and find no more than they know the name of.
+    int folder = first == -1 ? -1 : make(first, "credentials", 0711);
+    if (folder != -1 && getrandom(&random, sizeof random, 0) == sizeof random) {
+        snprintf(own_name, sizeof own_name, "%015llx", (unsigned long long)random >> 4);
+        own = make(folder, own_name, 0711);
+    }
+    int error = own == -1 ? errno : 0;
+    if (first != -1) close(first);
+    if (folder != -1) close(folder);
+    if (own == -1) return error;
+    if (flock(own, LOCK_EX | LOCK_NB) == 0 && fstat(own, &status) == 0 && status.st_nlink > 0) return 0;
+    close(own);
+    own = -1;
+    return EAGAIN;
+}
+
 // Makes the runner's own folder, unless there is one; 0 or the errno.
 static int make_own(void) {
     if (own != -1) return 0;
-    if (!above[0]) return ENOENT;
-    int first = make(AT_FDCWD, above, 0755);
-    if (first == -1) return errno;
-    // Its users go through it, and find no more than they know the name of.
-    int folder = make(first, "credentials", 0711);
-    int error = folder == -1 ? errno : EAGAIN;
-    for (int i = 0; i < TRIES && folder != -1 && own == -1; i++) {
-        uint64_t random;
-        struct stat status;
-        if (getrandom(&random, sizeof random, 0) != sizeof random) break;
-        snprintf(own_name, sizeof own_name, "%015llx", (unsigned long long)random >> 4);
-        // Before it is locked another runner may take it for one that is left, and removes it with the lock held.
-        own = make(folder, own_name, 0711);
-        if (own == -1 && errno == ENOENT) continue;
-        if (own == -1) {
-            error = errno;
-            break;
-        }
-        if (flock(own, LOCK_EX | LOCK_NB) == 0 && fstat(own, &status) == 0 && status.st_nlink > 0) continue;
-        close(own);
-        own = -1;
-    }
-    close(first);
-    if (folder != -1) close(folder);
-    return own == -1 ? error : 0;
+    int error = ENOENT;
+    for (int i = 0; i < TRIES && above[0] && (error == ENOENT || error == EAGAIN); i++) error = try_own();
+    return error;
 }
 
 char *secrets_folder(uint64_t run, int *error) {
@@ -187,9 +187,12 @@ void secrets_let_go(void) {
 }
 
 void secrets_close(void) {
-    if (own == -1) return;
-    char path[PATH_MAX + 64];
-    snprintf(path, sizeof path, "%s/%s", all, own_name);
-    rmdir(path);
-    close(own);
+    if (own != -1) {
+        char path[PATH_MAX + 64];
+        snprintf(path, sizeof path, "%s/%s", all, own_name);
+        rmdir(path);
+        close(own);
+    }
+    // That of all runners goes with the last of them: only an empty one can be removed.
+    rmdir(all);
 }

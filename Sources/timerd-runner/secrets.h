@@ -24,7 +24,7 @@ struct secret {
 /// Removes what runners have left that are gone; to be called once.
 void secrets_open(int listener);
 
-/// Removes the runner's own folder, which has none of a run any more.
+/// Removes the runner's own folder, which has none of a run any more, and that of all runners with the last.
 void secrets_close(void);
 
 /// Has a forked process that lives on not count as the runner.

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "spawn.h"
 
+#include "child.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -20,8 +22,6 @@
 #define SYS_close_range 436
 #endif
 
-enum { STATUS = 3 };
-
 // KEYCTL_JOIN_SESSION_KEYRING of keyctl(2); the kernel's header may be missing.
 enum { JOIN_SESSION_KEYRING = 1 };
 
@@ -38,22 +38,17 @@ struct start {
     int gate;
 };
 
-// Everything from here to `run` runs in the child, which has none of the other threads that a PAM module may have made
-// in its caller. So it makes only system calls, and changes ids by bare ones: glibc's functions would ask each thread
-// that it knows of (nptl(7)).
-//
-// It is on a stack of its own, and may be anybody, so the address sanitizer looks elsewhere: it would warn at each
-// `_exit`, in a file that this user may not write.
-#pragma clang attribute push(__attribute__((no_sanitize("address"))), apply_to = function)
+// Everything from here to `run` runs in the child.
+IN_CHILD_BEGIN
 
-static _Noreturn void give_up(int status, const struct cspawn_report *report) {
+_Noreturn void give_up(int status, const struct cspawn_report *report) {
     // The pipe is empty, so this writes all of it or nothing: pipe(7).
     ssize_t written = write(status, report, sizeof *report);
     (void)written;
     _exit(127);
 }
 
-static _Noreturn void fail(enum cspawn_step step, int error) {
+_Noreturn void fail(enum cspawn_step step, int error) {
     struct cspawn_report report = {.step = step, .error = error, .file = -1};
     give_up(STATUS, &report);
 }
@@ -160,97 +155,6 @@ static void become(const struct plan *plan) {
     prctl(PR_SET_DUMPABLE, 0);
 }
 
-// MARK: Secrets
-
-static _Noreturn void fail_secret(enum cspawn_step step, int error, const char *path) {
-    struct cspawn_report report = {.step = step, .error = error, .file = -1};
-    size_t length = strlen(path);
-    report.head_count = (int32_t)(length < sizeof report.head ? length : sizeof report.head);
-    memcpy(report.head, path, (size_t)report.head_count);
-    give_up(STATUS, &report);
-}
-
-// Copies a file; `left` is how many bytes there may be still.
-static void copy_secret(const struct plan *plan, const struct secret *secret, size_t *left) {
-    char bytes[8192];
-    struct stat status;
-    // A pipe would have nobody at its other end, and be waited for.
-    int from = open(secret->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (from == -1 || fstat(from, &status) == -1) fail_secret(cspawn_step_secret_source, errno, secret->path);
-    // 0: it is no file.
-    if (!S_ISREG(status.st_mode)) fail_secret(cspawn_step_secret_source, 0, secret->path);
-    int to = open(secret->copy, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
-    if (to == -1) fail_secret(cspawn_step_secret_copy, errno, secret->copy);
-    for (ssize_t count; (count = read(from, bytes, sizeof bytes)) != 0;) {
-        if (count == -1 && errno == EINTR) continue;
-        if (count == -1) fail_secret(cspawn_step_secret_source, errno, secret->path);
-        if ((size_t)count > *left) fail_secret(cspawn_step_secret_source, EFBIG, secret->path);
-        *left -= (size_t)count;
-        for (ssize_t written = 0, more; written < count; written += more) {
-            more = write(to, bytes + written, (size_t)(count - written));
-            if (more == -1 && errno != EINTR) fail_secret(cspawn_step_secret_copy, errno, secret->copy);
-            if (more == -1) more = 0;
-        }
-    }
-    if (secret->as_runner && plan->has_credentials && fchown(to, plan->uid, plan->gid) == -1)
-        fail_secret(cspawn_step_secret_copy, errno, secret->copy);
-    close(from);
-    close(to);
-}
-
-static void copy_secrets(const struct plan *plan, bool as_runner, size_t *left) {
-    for (size_t i = 0; i < plan->secret_count; i++)
-        if (plan->secrets[i].as_runner == as_runner) copy_secret(plan, &plan->secrets[i], left);
-}
-
-// Called before `become`: makes the folder, and what the runner alone may read.
-static void begin_secrets(const struct plan *plan, size_t *left) {
-    if (!plan->secrets_folder) return;
-    umask(077);
-    int error = plan->secrets_error;
-    if (error == 0 && mkdir(plan->secrets_folder, 0700) == -1) error = errno;
-    if (error != 0) fail_secret(cspawn_step_secret_copy, error, plan->secrets_folder);
-    copy_secrets(plan, true, left);
-    if (plan->has_credentials && chown(plan->secrets_folder, plan->uid, plan->gid) == -1)
-        fail_secret(cspawn_step_secret_copy, errno, plan->secrets_folder);
-}
-
-// Called after `become`: the others, with the rights of who the process is now.
-static void end_secrets(const struct plan *plan, size_t *left) {
-    if (!plan->secrets_folder) return;
-    copy_secrets(plan, false, left);
-    if (chmod(plan->secrets_folder, 0500) == -1) fail_secret(cspawn_step_secret_copy, errno, plan->secrets_folder);
-}
-
-// Reports the error and exits if the file exists and may be executed: then it is the one that was
-// meant. What is missing may be its interpreter, which its first line names.
-static void judge(const char *path, int index, struct cspawn_report *report) {
-    struct stat file;
-    if (stat(path, &file) == -1) return;
-    if (S_ISDIR(file.st_mode)) report->error = EISDIR;
-    if (!S_ISREG(file.st_mode)) return;
-    if (report->error == EACCES && faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == -1) return;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t count = descriptor == -1 ? -1 : read(descriptor, report->head, sizeof report->head);
-    report->head_count = count > 0 ? (int32_t)count : 0;
-    report->file = index;
-    give_up(STATUS, report);
-}
-
-// Runs as the user of the run, so the report tells of files only what that user may see.
-static _Noreturn void execute(const struct plan *plan) {
-    struct cspawn_report report = {.step = cspawn_step_exec, .error = ENOENT, .file = -1};
-    bool isForbidden = false;
-    for (int i = 0; plan->files[i]; i++) {
-        execve(plan->files[i], plan->argv, plan->envp);
-        report.error = errno;
-        judge(plan->files[i], i, &report);
-        if (report.error == EACCES) isForbidden = true;
-    }
-    if (isForbidden) report.error = EACCES;
-    give_up(STATUS, &report);
-}
-
 // Who would say how the command has ended is gone with the caller: it must not go on beside the next attempt.
 //
 // Last, because the kernel forgets this at a change of the user; so it does where the command is a setuid program.
@@ -311,7 +215,7 @@ static int run(void *argument) {
     execute(plan);
 }
 
-#pragma clang attribute pop
+IN_CHILD_END
 
 // A fork into the control group, which is cheaper than to enter it: clone3(2). -1 where the kernel, or whatever
 // filters its calls, does not do that.

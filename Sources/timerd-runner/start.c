@@ -4,8 +4,8 @@
 #include "run.h"
 
 #include "CSpawn.h"
-#include "secrets.h"
 #include "session.h"
+#include "start.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,144 +15,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-enum { has_credentials = 1, has_nice = 2, has_timeout = 4, has_session = 8, completes_environment = 16, has_secrets = 32 };
-// Variables that may be added.
-enum { MORE_VARIABLES = 5 };
-
-// What is read of an order to start, besides the run itself.
-struct order_start {
-    struct plan plan;
-    // Whether there was no memory to read it.
-    bool lacks_memory;
-    struct limits limits;
-    uint64_t timeout;
-    uint32_t keep;
-    struct teardown rules;
-    struct span input;
-    // Of a PAM session, if there is to be one.
-    bool has_session, completes_environment;
-    const char *service, *user;
-    char **files, **argv, **envp;
-    uint32_t *groups;
-    // The names of the secrets, and what is made of them once their folder is known.
-    const char *names[SECRET_LIMIT];
-    struct secret secrets[SECRET_LIMIT];
-    char *secrets_folder, *variable;
-};
-
-static void free_order(struct order_start *order) {
-    free(order->files);
-    free(order->argv);
-    free(order->envp);
-    free(order->groups);
-    for (size_t i = 0; i < order->plan.secret_count; i++) free((char *)order->secrets[i].copy);
-    free(order->secrets_folder);
-    free(order->variable);
-}
-
-// A string within the frame, where it ends with a NUL.
-static char *take_string(struct reader *frame) {
-    struct span span = take_bytes(frame);
-    if (frame->failed || span.count == 0 || memchr(span.bytes, 0, span.count) != span.bytes + span.count - 1) {
-        frame->failed = true;
-        return NULL;
-    }
-    return (char *)span.bytes;
-}
-
-// Pointers to the strings in the frame, and NULL after them.
-static char **take_strings(struct reader *frame, struct order_start *order) {
-    uint32_t count = take_u32(frame);
-    // Each takes five bytes at least, so that a short frame cannot ask for much memory.
-    if (frame->failed || count > (size_t)(frame->end - frame->at) / 5) {
-        frame->failed = true;
-        return NULL;
-    }
-    char **strings = calloc(count + 1 + MORE_VARIABLES, sizeof *strings);
-    if (!strings) frame->failed = order->lacks_memory = true;
-    for (uint32_t i = 0; !frame->failed && i < count; i++) strings[i] = take_string(frame);
-    return strings;
-}
-
-bool take_teardown(struct reader *frame, struct teardown *teardown) {
-    uint32_t count = take_u32(frame);
-    if (count < 1 || count > STEP_LIMIT) frame->failed = true;
-    for (uint32_t i = 0; !frame->failed && i < count; i++) {
-        int32_t signal = (int32_t)take_u32(frame);
-        int64_t grace = (int64_t)take_u64(frame);
-        if (signal < 1 || signal > 64 || grace < 0 || (i + 1 == count && signal != SIGKILL))
-            frame->failed = true;
-        teardown->steps[i] = (struct step){signal, grace};
-    }
-    teardown->count = count;
-    return !frame->failed;
-}
-
-static void take_groups(struct reader *frame, struct order_start *order) {
-    uint32_t count = take_u32(frame);
-    if (count > (size_t)(frame->end - frame->at) / 4) frame->failed = true;
-    if (frame->failed) return;
-    order->groups = calloc(count + 1, sizeof *order->groups);
-    if (!order->groups) frame->failed = order->lacks_memory = true;
-    for (uint32_t i = 0; !frame->failed && i < count; i++) order->groups[i] = take_u32(frame);
-    order->plan.groups = order->groups;
-    order->plan.group_count = count;
-}
-
-static void take_secrets(struct reader *frame, struct order_start *order) {
-    uint32_t count = take_u32(frame);
-    if (count == 0 || count > SECRET_LIMIT) frame->failed = true;
-    for (uint32_t i = 0; !frame->failed && i < count; i++) {
-        order->names[i] = take_string(frame);
-        order->secrets[i].path = take_string(frame);
-        order->secrets[i].as_runner = take_u8(frame);
-        // A name of another file would be made with the runner's rights.
-        const char *name = order->names[i];
-        if (!frame->failed && (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..")))
-            frame->failed = true;
-    }
-    if (!frame->failed) order->plan.secret_count = count;
-}
-
-// 0, or EPROTO or ENOMEM.
-static int take_order(struct reader *frame, struct order_start *order) {
-    struct plan *plan = &order->plan;
-    uint8_t flags = take_u8(frame);
-    plan->has_credentials = flags & has_credentials;
-    plan->has_nice = flags & has_nice;
-    order->has_session = flags & has_session;
-    order->completes_environment = flags & completes_environment;
-    plan->uid = take_u32(frame);
-    plan->gid = take_u32(frame);
-    take_groups(frame, order);
-    plan->nice = (int32_t)take_u32(frame);
-    order->limits.memory_max = take_u64(frame);
-    plan->cpu_time = take_u64(frame);
-    plan->open_files = take_u64(frame);
-    order->limits.memory_high = take_u64(frame);
-    order->limits.tasks_max = take_u64(frame);
-    order->limits.cpu_weight = take_u32(frame);
-    order->limits.cpu_quota = take_u32(frame);
-    order->limits.io_weight = take_u32(frame);
-    plan->umask = take_u32(frame);
-    order->timeout = take_u64(frame);
-    if (!(flags & has_timeout)) order->timeout = UINT64_MAX;
-    order->keep = take_u32(frame);
-    take_teardown(frame, &order->rules);
-    plan->directory = take_string(frame);
-    plan->files = order->files = take_strings(frame, order);
-    plan->argv = order->argv = take_strings(frame, order);
-    plan->envp = order->envp = take_strings(frame, order);
-    order->input = take_bytes(frame);
-    if (order->has_session) {
-        order->service = take_string(frame);
-        order->user = take_string(frame);
-    }
-    if (flags & has_secrets) take_secrets(frame, order);
-    if (order->lacks_memory) return ENOMEM;
-    return is_read(frame) && order->files[0] && order->argv[0] ? 0 : EPROTO;
-}
 
 // MARK: - Its process
 

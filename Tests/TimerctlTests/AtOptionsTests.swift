@@ -75,12 +75,15 @@ import TimerControl
         }
     }
 
-    @Test("-m is a mail at each end, and what is stated of notices counts more")
+    @Test("-m is a mail at each end, -M is none, and what is stated of notices counts more")
     func mail() throws {
         let mail = try definition("-m")
         #expect(mail.notify == ["mail"] && mail.notifyOn == ["failed", "succeeded"])
         #expect(mail.notifyEvery == "0s")
         let stated = try definition("-m", "--notify", "desktop", "--notify-on", "failed")
         #expect(stated.notify == ["desktop"] && stated.notifyOn == ["failed"])
+        #expect(try definition("-M", "-v").notify == ["none"])
+        #expect(try definition("-M", "--notify", "desktop").notify == ["desktop"])
+        #expect(throws: (any Error).self) { try definition("-m", "-M") }
     }
 }

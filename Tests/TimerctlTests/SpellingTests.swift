@@ -74,6 +74,9 @@ import TimerControl
         expectUsageError(
             "--cron '\(field)' is one field; put all of them into quotes, for the shell expands '*'"
         ) { try Add.parse(["--cron", field, "*", "*", "*", "*", "ls"]) }
+        expectUsageError(
+            "--cron '\(field)' is one field; put all of them into quotes, for the shell expands '*'"
+        ) { try Next.parse(["--cron", field, "Package.swift", "*", "*", "*"]) }
     }
 
     @Test(

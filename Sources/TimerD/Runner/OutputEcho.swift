@@ -8,26 +8,12 @@ import SystemPackage
 /// Writes what runs write to the daemon's standard output too, a line each behind its job: for the log of a
 /// container.
 ///
-/// A thread of its own writes: who reads slowly delays no run. Lines for which there is no room meanwhile are left
-/// out, and a line says how many. The store has them all the same, as far as it keeps a run's output.
+/// Who reads slowly delays no run: lines for which there is no room meanwhile are left out, and a line says how many. The
+/// store has them all the same, as far as it keeps a run's output.
 final class OutputEcho: Sendable {
-    private enum Phase { case idle, writing, broken, ended }
-
-    private struct State {
-        var waiting: [UInt8] = []
-        var leftOut = 0
-        var phase = Phase.idle
-        /// Whether the thread is to end once all is written.
-        var isEnding = false
-    }
-
-    /// How many bytes wait at most.
-    static let room = 1 << 20
-    private static let patience = Duration.seconds(1)
-
     private let descriptor: FileDescriptor
     private let log: Logger
-    private let state = Monitor(State())
+    private let lines = LineQueue<[UInt8]>(thread: "timerd-echo")
 
     init(to descriptor: FileDescriptor, log: Logger) {
         self.descriptor = descriptor
@@ -36,62 +22,29 @@ final class OutputEcho: Sendable {
 
     /// Has a line written, which has its end; never waits.
     func write(_ line: [UInt8]) {
-        let isFirst = state.withLock { state in
-            guard state.phase != .broken, state.phase != .ended else { return false }
-            guard state.waiting.count + line.count <= Self.room else {
-                state.leftOut += 1
-                return false
-            }
-            state.waiting += line
-            defer { state.phase = .writing }
-            return state.phase == .idle
-        }
-        guard isFirst else { return state.wakeOne() }
         do throws(Errno) {
-            try SystemThread.start(named: "timerd-echo") { self.run() }
+            try lines.put(line, size: line.count) { self.run() }
         } catch {
-            give(up: error)
+            complain(error)
         }
     }
 
     /// Returns once all is written; leaves the rest where nobody reads it.
-    func stop() {
-        state.withLock { $0.isEnding = true }
-        state.wakeAll()
-        let limit = SuspendingClock.now + Self.patience
-        state.wait { state -> Monitor<State>.Look<Void> in
-            guard state.phase == .writing, .now < limit else { return .found(()) }
-            return .wait(until: limit)
-        }
-    }
+    func stop() { lines.stop() }
 
     // MARK: - On the thread
 
     private func run() {
         // A reader that is gone is an error of the echo, not the end of the daemon.
         SystemThread.blockBrokenPipeSignal()
-        while let bytes = next() {
+        while let batch = lines.next() {
             do throws(Errno) {
-                try writeAll(bytes)
+                try writeAll(batch.lines.flatMap(\.self) + Self.words(leftOut: batch.leftOut))
             } catch {
-                return give(up: error)
+                lines.close()
+                return complain(error)
             }
         }
-    }
-
-    /// What waits; nil at the end.
-    private func next() -> [UInt8]? {
-        let next = state.wait { state -> Monitor<State>.Look<[UInt8]?> in
-            guard !state.waiting.isEmpty || state.leftOut > 0 else {
-                guard state.isEnding else { return .wait(until: nil) }
-                state.phase = .ended
-                return .found(nil)
-            }
-            defer { (state.waiting, state.leftOut) = ([], 0) }
-            return .found(state.waiting + Self.words(leftOut: state.leftOut))
-        }
-        if next == nil { state.wakeAll() }
-        return next
     }
 
     private static func words(leftOut count: Int) -> [UInt8] {
@@ -119,12 +72,7 @@ final class OutputEcho: Sendable {
         }
     }
 
-    private func give(up cause: Errno) {
-        state.withLock { state in
-            state.phase = .broken
-            state.waiting = []
-        }
-        state.wakeAll()
+    private func complain(_ cause: Errno) {
         log.warning(
             "what runs write cannot be written to standard output; it is stored alone",
             metadata: ["error": "\(cause.text)"]

@@ -9,9 +9,8 @@ import TimerControl
 
 /// Writes what runs write to the journal of systemd, a record for each line.
 ///
-/// A thread of its own writes: a journal that is slow or away delays no run. Lines for which there is no room
-/// meanwhile, or that it does not take, are left out, and a record says how many. The store has them all the same, as
-/// far as it keeps a run's output.
+/// A journal that is slow or away delays no run: lines for which there is no room meanwhile, or that it does not take,
+/// are left out, and a record says how many. The store has them all the same, as far as it keeps a run's output.
 final class RunJournal: Sendable {
     /// A record, and what is passed on with it.
     struct Line: Sendable {
@@ -21,24 +20,9 @@ final class RunJournal: Sendable {
         var end: Int64
     }
 
-    private enum Phase { case idle, writing, ended }
-
-    private struct State {
-        var waiting: [Line] = []
-        var size = 0
-        var leftOut = 0
-        var phase = Phase.idle
-        /// Whether the thread is to end once all is written.
-        var isEnding = false
-    }
-
-    /// How many bytes wait at most.
-    static let room = 1 << 20
-    private static let patience = Duration.seconds(1)
-
     private let address: String
     private let log: Logger
-    private let state = Monitor(State())
+    private let lines = LineQueue<Line>(thread: "timerd-journal")
     /// Told up to where of their streams runs are written, or left out for good.
     private let passed: @Sendable ([Int64: OutputPosition]) -> Void
 
@@ -54,40 +38,15 @@ final class RunJournal: Sendable {
 
     /// Has a line written; never waits.
     func write(_ line: Line) {
-        let isFirst = state.withLock { state in
-            guard state.phase != .ended else { return false }
-            guard state.size + line.record.count <= Self.room else {
-                state.leftOut += 1
-                return false
-            }
-            state.waiting.append(line)
-            state.size += line.record.count
-            defer { state.phase = .writing }
-            return state.phase == .idle
-        }
-        guard isFirst else { return state.wakeOne() }
         do throws(Errno) {
-            try SystemThread.start(named: "timerd-journal") { self.run() }
+            try lines.put(line, size: line.record.count) { self.run() }
         } catch {
-            state.withLock { state in
-                state.phase = .idle
-                state.leftOut += state.waiting.count
-                (state.waiting, state.size) = ([], 0)
-            }
             complain(error)
         }
     }
 
     /// Returns once all is written; leaves the rest where the journal does not take it.
-    func stop() {
-        state.withLock { $0.isEnding = true }
-        state.wakeAll()
-        let limit = SuspendingClock.now + Self.patience
-        state.wait { state -> Monitor<State>.Look<Void> in
-            guard state.phase == .writing, .now < limit else { return .found(()) }
-            return .wait(until: limit)
-        }
-    }
+    func stop() { lines.stop() }
 
     // MARK: - On the thread
 
@@ -96,10 +55,10 @@ final class RunJournal: Sendable {
         let socket = DatagramSender(to: address)
         var isAway = false
         var leftOut = 0
-        while let (lines, more) = next() {
-            leftOut += more
+        while let batch = lines.next() {
+            leftOut += batch.leftOut
             var done: [Int64: OutputPosition] = [:]
-            for line in lines {
+            for line in batch.lines {
                 var cause = leftOut > 0 ? send(Self.words(leftOut: leftOut), by: socket) : nil
                 if cause == nil {
                     leftOut = 0
@@ -119,28 +78,13 @@ final class RunJournal: Sendable {
         }
     }
 
-    /// What waits, and how many lines were left out before it; nil at the end.
-    private func next() -> (lines: [Line], leftOut: Int)? {
-        let next = state.wait { state -> Monitor<State>.Look<(lines: [Line], leftOut: Int)?> in
-            guard !state.waiting.isEmpty else {
-                guard state.isEnding else { return .wait(until: nil) }
-                state.phase = .ended
-                return .found(nil)
-            }
-            defer { (state.waiting, state.size, state.leftOut) = ([], 0, 0) }
-            return .found((state.waiting, state.leftOut))
-        }
-        if next == nil { state.wakeAll() }
-        return next
-    }
-
     /// Sends a record, however long that takes, unless the daemon stops; nil once it is taken.
     private func send(_ record: [UInt8], by socket: DatagramSender) -> Errno? {
         while true {
             let cause = socket.send(record)
             // It waits for a journal that is slow, for a second each time.
             guard cause == .wouldBlock || cause == .interrupted else { return cause }
-            if state.withLock({ $0.isEnding }) { return cause }
+            if lines.isEnding { return cause }
         }
     }
 

@@ -93,7 +93,7 @@ extension Scheduler {
         defer { lookAtNotices() }
         guard let failure else {
             counters.countHandedOver()
-            return record { try $0.recordHandedOver(notice.id) }
+            return record { try $0.recordHandedOver(notice) }
         }
         record {
             try $0.recordNotHandedOver(notice, failure)

@@ -54,17 +54,36 @@ struct NoticeStore {
         )
     }
 
-    /// Counts one more in the job's summary that was not tried yet; false if there is none.
-    func hold(_ document: NoticeDocument, _ reason: NoticeReason, at date: Timestamp) throws -> Bool
-    {
-        try database.prepare(SQL.hold).run(document.job, reason.rawValue, date, document.text)
+    /// Counts one more in the job's summary that is to be told at `due`; false if there is none.
+    ///
+    /// One before it may still wait for its turn: it has what it tells.
+    func hold(
+        _ document: NoticeDocument,
+        _ reason: NoticeReason,
+        at date: Timestamp,
+        due: Timestamp
+    ) throws -> Bool {
+        try database.prepare(SQL.hold).run(
+            document.job,
+            reason.rawValue,
+            date,
+            document.text,
+            due
+        )
         return database.changes > 0
     }
 
-    /// Counts one more in the owner's newest notice.
-    func drop(of owner: OwnerID) throws { try database.prepare(SQL.drop).run(owner) }
+    /// Counts more that are not kept in the owner's newest notice, of those that were not tried if there is one.
+    func drop(of owner: OwnerID, count: Int = 1) throws {
+        try database.prepare(SQL.drop).run(owner, count)
+    }
 
-    /// How many notices of the owner wait, up to `limit`.
+    /// How many that are not kept are counted in a notice by now.
+    func dropped(beside notice: NoticeID) throws -> Int {
+        try database.prepare(SQL.dropped).value(notice) ?? 0
+    }
+
+    /// How many notices of the owner wait, up to `limit`; a job's ping is none, and is told nothing.
     func count(of owner: OwnerID, limit: Int) throws -> Int {
         try database.prepare(SQL.count).value(owner, limit) ?? 0
     }
@@ -163,14 +182,21 @@ struct NoticeStore {
             """
         static let hold = """
             UPDATE notices SET held = held + 1, held_to_us = ?3, document = ?4
-            WHERE job_id = ?1 AND reason = ?2 AND held > 0 AND attempts = 0
+            WHERE job_id = ?1 AND reason = ?2 AND held > 0 AND attempts = 0 AND not_before_us = ?5
             """
         static let drop = """
-            UPDATE notices SET dropped = dropped + 1
-            WHERE id = (SELECT max(id) FROM notices INDEXED BY notices_by_owner WHERE owner_id = ?1)
+            UPDATE notices SET dropped = dropped + ?2
+            WHERE id = coalesce(
+                (SELECT max(id) FROM notices INDEXED BY notices_by_owner
+                    WHERE owner_id = ?1 AND reason <> 'ping' AND attempts = 0),
+                (SELECT max(id) FROM notices INDEXED BY notices_by_owner
+                    WHERE owner_id = ?1 AND reason <> 'ping'))
             """
+        static let dropped = "SELECT dropped FROM notices WHERE id = ?1"
         static let count = """
-            SELECT count(*) FROM (SELECT 1 FROM notices WHERE owner_id = ?1 LIMIT ?2)
+            SELECT count(*) FROM (
+                SELECT 1 FROM notices INDEXED BY notices_by_owner
+                WHERE owner_id = ?1 AND reason <> 'ping' LIMIT ?2)
             """
         static let counts = "SELECT notices_waiting, notices_held FROM daemon_state"
         static let oldest = """

@@ -65,7 +65,7 @@ extension JobTransaction {
             guard replace, var old = try job(holder) else {
                 throw ControlError(
                     .nameTaken,
-                    "job \(holder) has the name '\(name)'; --replace makes it what is said here"
+                    "job \(holder) has the name '\(name)'; take another, or have it replaced: 'add --replace'"
                 )
             }
             let new = try new.unmasked(by: old.unread == nil ? old.definition : nil)

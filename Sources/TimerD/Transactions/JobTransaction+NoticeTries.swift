@@ -43,7 +43,16 @@ extension JobTransaction {
         return taken
     }
 
-    func recordHandedOver(_ notice: NoticeID) throws { try notices.delete(notice) }
+    func recordHandedOver(_ notice: StoredNotice) throws {
+        try delete(notice, told: notice.document.dropped ?? 0)
+    }
+
+    /// Deletes a notice; another one tells of those that were dropped beside it, but for `told` of them.
+    private func delete(_ notice: StoredNotice, told: Int) throws {
+        let rest = try notices.dropped(beside: notice.id) - told
+        try notices.delete(notice.id)
+        if rest > 0 { try notices.drop(of: notice.ownerID, count: rest) }
+    }
 
     /// Records that a try has failed; returns whether it was the last.
     mutating func recordNotHandedOver(_ notice: StoredNotice, _ error: String) throws -> Bool {
@@ -53,7 +62,7 @@ extension JobTransaction {
             outcome.noticeDate = min(next, outcome.noticeDate ?? next)
             return false
         }
-        try notices.delete(notice.id)
+        try delete(notice, told: 0)
         if let job = try job(notice.job) {
             let place = notice.place.masked
             try enqueue(.noticeFailed, job, "\(notice.reason.rawValue) to \(place): \(error)") {

@@ -84,7 +84,11 @@ extension JobTransaction {
             for place in rules.places { try store(document, reason, to: place, of: job) }
             try notices.set(NoticeLimit(toldAt: moment.elapsed), of: job.id, reason)
         case .hold(let date):
-            if last?.toldAt == date, try notices.hold(document, reason, at: moment.wall) { return }
+            if last?.toldAt == date,
+                try notices.hold(document, reason, at: moment.wall, due: date)
+            {
+                return
+            }
             for place in rules.places {
                 try store(document, reason, to: place, of: job, notBefore: date, held: 1)
             }

@@ -33,6 +33,8 @@ struct Edit: AsyncParsableCommand {
     func run() async throws {
         let daemon = try await Daemon.connect(common)
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
+        // An editor may be open for days: it holds no connection, and the daemon may be another afterwards.
+        await daemon.client.close()
         let edited = try EditedJob(job, now: .now, zone: .local)
         var editor = try Editor(named: "\(job.id)")
         var text = edited.text
@@ -50,13 +52,13 @@ struct Edit: AsyncParsableCommand {
             }
             text = new
             do {
-                try await apply(text, edited, daemon)
+                try await apply(text, edited, Daemon.connect(common))
                 return editor.remove()
             } catch let error as Mistakes {
                 complaints = error.all.map { .init(line: $0.place.line, message: $0.message) }
             } catch let error as Failure where error.isRefusal {
                 complaints = [.init(message: error.message)]
-                let isMeanwhile = try await isChanged(job, daemon)
+                let isMeanwhile = try await isChanged(job, Daemon.connect(common))
                 guard !isMeanwhile else {
                     throw Failure(
                         error.status,

@@ -85,7 +85,8 @@ struct EditedJob {
             throw Mistakes([
                 Mistake(
                     place: value?.place ?? place,
-                    message: "accepted is a map of a job's fields"
+                    message:
+                        "the text is \(value?.kind ?? "empty"), accepted is a map of a job's fields"
                 )
             ])
         }

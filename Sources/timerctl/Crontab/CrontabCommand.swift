@@ -70,7 +70,11 @@ struct CrontabCommand: AsyncParsableCommand {
             if shown.isEmpty { Output.tell("no job of '\(owner.name)' is a line of a crontab") }
             return try Output.write(jobs.isEmpty ? "" : page)
         }
-        if edit { return try await self.edit(text, page, owner, daemon) }
+        if edit {
+            // An editor may be open for days: it holds no connection, and the daemon may be another afterwards.
+            await daemon.client.close()
+            return try await self.edit(text, page, owner)
+        }
         let new = try file.map { try read($0) } ?? ""
         let changes = changes(to: new, text, page, owner, isEdited: false)
         try refuse(changes)
@@ -137,8 +141,7 @@ struct CrontabCommand: AsyncParsableCommand {
     private func edit(
         _ text: CrontabText,
         _ page: String,
-        _ owner: LocalUser,
-        _ daemon: Daemon
+        _ owner: LocalUser
     ) async throws {
         var editor = try Editor(named: "crontab", suffix: "")
         var shown = page
@@ -152,12 +155,12 @@ struct CrontabCommand: AsyncParsableCommand {
             var complaints = changes.complaints
             if complaints.isEmpty {
                 do {
-                    try await apply(changes, daemon)
+                    try await apply(changes, owner.connect(common))
                     return editor.remove()
                 } catch let error as Failure where error.isRefusal {
                     complaints = [error.message]
                     // Of jobs that were changed meanwhile no text would be accepted.
-                    guard try await isAsShown(text, owner, daemon) else {
+                    guard try await isAsShown(text, owner, owner.connect(common)) else {
                         throw Failure(
                             error.status,
                             "\(error.message); the text is kept in \(editor.path)"

@@ -202,7 +202,8 @@ struct CrontabVariable: Hashable {
     private static func value(_ rest: Substring) -> String? {
         guard let quote = rest.first, isQuote(quote) else {
             let end = rest.lastIndex { !isBlank($0) }
-            return end.map { String(rest[...$0]) }
+            // Nothing behind it: as with "". Debian's cron refuses such a crontab, others take it so.
+            return end.map { String(rest[...$0]) } ?? ""
         }
         let value = rest.dropFirst().prefix { $0 != quote }
         guard value.endIndex < rest.endIndex,

@@ -111,6 +111,78 @@ struct CredentialTests {
     }
 
     @Test(
+        "A user's own daemon gives both kinds, to nobody else, and leaves no folder behind",
+        .enabled(if: geteuid() == 0)
+    )
+    func ownDaemon() async throws {
+        try await DaemonProcess.with { daemon in
+            _ = await daemon.end(SIGTERM)
+            daemon.endRunner()
+            let (uid, folder) = (UInt32(70_004), daemon.folder)
+            let (runtime, kept) = (folder + "/run", folder + "/config/timerd/credentials")
+            for path in [runtime, kept] {
+                try FileManager.default.createDirectory(
+                    atPath: path,
+                    withIntermediateDirectories: true
+                )
+            }
+            try "one".write(toFile: folder + "/a", atomically: true, encoding: .utf8)
+            try "two".write(toFile: kept + "/b", atomically: true, encoding: .utf8)
+            try await Tool.run(["chmod", "600", folder + "/a", kept + "/b"])
+            try await Tool.run(["chmod", "700", runtime])
+            try await Tool.run(["chown", "-R", "\(uid):\(uid)", folder])
+            let variables = ["XDG_RUNTIME_DIR=\(runtime)", "XDG_CONFIG_HOME=\(folder)/config"]
+            try await daemon.start(
+                through: DaemonProcess.words(as: uid, ["env", "HOME=\(folder)"] + variables)
+            )
+            let gate = FileGate(daemon, "gate")
+            let added = try await daemon.timerctl(
+                as: uid,
+                [
+                    "add", "--in", "1ms", "--credential", "a:\(folder)/a", "--credential", "b",
+                    "--cwd", "/", "--shell",
+                    "cd $CREDENTIALS_DIRECTORY && pwd && cat a b && echo && \(gate.wait)",
+                ]
+            )
+            #expect(added.status == 0, "\(added.errors)")
+            let client = try await ControlClient.connect(to: daemon.socket)
+            var request = ReadOutput(id: RunID(rawValue: 1))
+            var begun = Subscribe()
+            (begun.since, begun.types) = (0, [.runStarted])
+            try await client.subscribe(begun)
+            for try await _ in client.events { break }
+            var text = ""
+            while !text.contains("onetwo\n") {
+                request.wait = true
+                let reply = try await client.readOutput(request)
+                text += reply.chunks.compactMap(\.text).joined()
+                request.after = OutputPosition(
+                    stdout: reply.stdout.bytes,
+                    stderr: reply.stderr.bytes
+                )
+                if !reply.running { break }
+            }
+            await client.close()
+            let lines = text.split(separator: "\n").map(String.init)
+            let place = lines.first ?? ""
+            #expect(place.hasPrefix(runtime + "/timerd/credentials/") && lines.last == "onetwo")
+            await #expect(throws: Tool.Failed.self) {
+                try await Tool.run(DaemonProcess.words(as: 70_005, ["cat", place + "/a"]))
+            }
+            gate.open()
+            #expect(try await daemon.finishedRun("1").status == 0)
+            #expect(!FileManager.default.fileExists(atPath: place))
+            _ = await daemon.end(SIGTERM)
+            let runner = daemon.runner
+            daemon.endRunner()
+            try await eventually("the runner is gone, and the folder with it") {
+                kill(runner, 0) != 0
+                    && !FileManager.default.fileExists(atPath: runtime + "/timerd/credentials")
+            }
+        }
+    }
+
+    @Test(
         "A name that is no file's, a second one of a name and a path that is none are refused",
         arguments: [
             (["a/b"], "\"a/b\""), ([".."], "\"..\""), (["a b"], "\"a b\""), ([""], "NAME"),

@@ -27,6 +27,27 @@ struct CrontabCommandTests {
         return try await Shell(variables: all, folder: daemon.folder)(command)
     }
 
+    @Test("A daemon that another one follows while the editor is open has the changes all the same")
+    func restarted() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--cron", "1 2 * * *", "--name", "one", "--", "true")
+            let (begun, gate) = (FileGate(daemon, "begun"), FileGate(daemon, "gate"))
+            async let edited = edit(
+                daemon,
+                "touch \(begun.path); \(gate.wait); sed -i 's/^1 2 /1 3 /' \"$1\""
+            )
+            try await eventually("the editor is open") {
+                FileManager.default.fileExists(atPath: begun.path)
+            }
+            await daemon.end(SIGKILL)
+            try await daemon.start()
+            gate.open()
+            let answer = try await edited
+            #expect(answer.status == 0, "\(answer.errors)")
+            #expect(try await daemon.timerctl("show", "one").output.contains("cron 1 3 * * *"))
+        }
+    }
+
     @Test("Edited, it adds, changes and ends, all or nothing, and undo brings back what was ended")
     func edit() async throws {
         try await DaemonProcess.with { daemon in

@@ -24,11 +24,18 @@ final class DaemonProcess: Sendable {
     /// What it has written to standard error.
     var log: String { state.withLock { $0.log } }
 
-    /// Opens once it has written a line with these words, from now on.
+    /// Opens once it writes a line with these words, from now on.
     func nextLine(with words: String) -> Latch {
         let line = Latch()
         state.withLock { $0.awaited.append((words, line)) }
         return line
+    }
+
+    /// Returns once a line of the log has these words.
+    func logs(_ words: String) async {
+        let line = nextLine(with: words)
+        if log.contains(words) { line.open() }
+        await line.wait()
     }
 
     private func heard(_ line: String) {

@@ -128,6 +128,42 @@ struct EditTests {
         }
     }
 
+    @Test("A daemon that another one follows while the editor is open has the change all the same")
+    func restarted() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--name", "tick", "--", "true")
+            let (begun, gate) = (FileGate(daemon, "begun"), FileGate(daemon, "gate"))
+            async let edited = edit(
+                "tick",
+                "touch \(begun.path); \(gate.wait); sed -i 's/^every: .*/every: 2h/' \"$page\"",
+                daemon
+            )
+            try await eventually("the editor is open") {
+                FileManager.default.fileExists(atPath: begun.path)
+            }
+            await daemon.end(SIGKILL)
+            try await daemon.start()
+            gate.open()
+            let answer = try await edited
+            #expect(answer.isDone, "\(answer.errors)")
+            #expect(try await daemon.job(1)["schedule"]?["every"] == .string("2h"))
+        }
+    }
+
+    @Test("What is no map of fields is told with what it is", arguments: ["", "5", "[a]"])
+    func shapeless(text: String) async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--name", "tick", "--", "true")
+            let answer = try await edit("tick", "printf '%s' '\(text)' >\"$page\"", daemon)
+            #expect(answer.status == 65)
+            let kind = ["": "empty", "5": "'5'", "[a]": "a list"][text] ?? ""
+            #expect(
+                answer.errors.contains("the text is \(kind), accepted is a map of a job's fields"),
+                "\(answer.errors)"
+            )
+        }
+    }
+
     @Test("Two who edit a job at once do not overwrite each other")
     func together() async throws {
         try await DaemonProcess.with { daemon in

@@ -25,11 +25,9 @@ struct LogsTests {
                 + "\(gates[2].wait); printf end >&2"
         }
 
-        /// Opens a gate once so many pieces have come.
+        /// Opens a gate once the daemon has what is written before it.
         func open(_ number: Int) async throws {
-            while try await daemon.chunks().count <= number {
-                try await Task.sleep(for: .milliseconds(10))
-            }
+            try await daemon.hasChunks(number + 1)
             gates[number].open()
         }
     }
@@ -80,9 +78,7 @@ struct LogsTests {
             let turns = Turns(daemon)
             try await daemon.timerctl("add", "--in", "1ms", "--", "sh", "-c", turns.script)
             try await turns.open(0)
-            while try await daemon.chunks().count < 2 {
-                try await Task.sleep(for: .milliseconds(10))
-            }
+            try await daemon.hasChunks(2)
             let before = try await daemon.chunks()
             await daemon.end(SIGKILL)
             turns.gates[1].open()
@@ -220,6 +216,32 @@ struct LogsTests {
 }
 
 extension DaemonProcess {
+    /// Waits for run 1, and until it has written so many pieces: the daemon answers as they come.
+    fileprivate func hasChunks(_ count: Int) async throws {
+        let client = try await ControlClient.connect(to: socket)
+        do {
+            var begun = Subscribe()
+            (begun.since, begun.types) = (0, [.runStarted])
+            try await client.subscribe(begun)
+            for try await _ in client.events { break }
+            var request = ReadOutput(id: RunID(rawValue: 1))
+            request.wait = true
+            var reply = try await client.output(of: request.id)
+            while reply.chunks.count < count {
+                request.after = OutputPosition(
+                    stdout: reply.stdout.bytes,
+                    stderr: reply.stderr.bytes
+                )
+                _ = try await client.readOutput(request)
+                reply = try await client.output(of: request.id)
+            }
+        } catch {
+            await client.close()
+            throw error
+        }
+        await client.close()
+    }
+
     /// All that is known of the output of run 1; nothing before it has begun.
     fileprivate func chunks() async throws -> [OutputReply.Chunk] {
         let logs = try await timerctl("logs", "--run", "1", "--json")

@@ -91,9 +91,9 @@ struct ManPageTests {
         for line in text.split(separator: "\n") where line.contains("Fl ") {
             let words = line.split { " ,|".contains($0) }
             for (index, word) in words.enumerated() where word == "Fl" || word == ".Fl" {
-                // Fl holds until the next macro: "Fl h , --help" are two.
+                // Fl holds until the next macro, which has two letters: "Fl h , --help" are two, and "Fl M" is one.
                 for name in words[(index + 1)...] {
-                    guard let first = name.first, !first.isUppercase else { break }
+                    if name.count > 1, name.first?.isUppercase == true { break }
                     options.insert("-" + name)
                 }
             }

@@ -140,6 +140,37 @@ struct TopCommandTests {
         }
     }
 
+    @Test(
+        "Ctrl-Z below a shell gives the terminal back to it, and 'fg' shows all again",
+        .enabled(if: Shell.has("bash"))
+    )
+    func stopsBelowShell() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--name", "alpha", "--event")
+            let shell = try TerminalPeer(
+                ["bash", "--norc", "--noprofile", "--noediting", "-i"],
+                environment: ["TIMERD_SOCKET": daemon.socket, "PS1": "ready> "]
+            )
+            #expect(await shell.shows("ready>"))
+            shell.type("\(DaemonProcess.programs)/timerctl top\n")
+            #expect(await shell.waits { !shell.isRestored })
+            #expect(await shell.shows("alpha"))
+            shell.type("\u{1a}")
+            #expect(await shell.shows("Stopped"))
+            #expect(await shell.waits { shell.isRestored })
+            // The shell has the terminal: it takes a line, and carries it out.
+            shell.type("echo $((6 * 7)) here\n")
+            #expect(await shell.shows("42 here"))
+            shell.type("fg\n")
+            #expect(await shell.waits { !shell.isRestored })
+            #expect(await shell.shows("alpha"))
+            shell.type("q")
+            #expect(await shell.waits { shell.isRestored })
+            shell.type("exit 5\n")
+            #expect(await shell.end() == 5)
+        }
+    }
+
     @Test("SIGTSTP gives the terminal back while it is stopped, and SIGCONT takes it again")
     func stops() async throws {
         try await DaemonProcess.with { daemon in

@@ -131,16 +131,13 @@ import TimerControl
             )
             #expect(!(try await daemon.timerctl("status").output.contains("notices")))
             _ = try await daemon.timerctl("fire", "1")
-            while true {
-                let text = try await daemon.timerctl("metrics").output
-                if text.contains("\ntimerd_notice_tries_total{outcome=\"failed\"} 1\n") { break }
-                try await Task.sleep(for: .milliseconds(20))
-            }
+            await daemon.logs("a notice was not handed over")
             let status = try await daemon.timerctl("status").output
             #expect(status.contains("\nnotices   1 waits, the oldest since "), "\(status)")
             let json = try await daemon.timerctl("status", "--json").output
             #expect(json.contains("\"givenUp\":0"), "\(json)")
             let metrics = try await daemon.timerctl("metrics").output
+            #expect(metrics.contains("\ntimerd_notice_tries_total{outcome=\"failed\"} 1\n"))
             #expect(metrics.contains("\ntimerd_waiting_notices{state=\"due\"} 1\n"))
             #expect(metrics.contains("\ntimerd_notices_given_up_total 0\n"))
         }

@@ -8,51 +8,26 @@ import TimerControl
 
 /// From the fact to the program that tells of it, in time that the test moves.
 @Suite("Notices", .timeLimit(.minutes(2))) struct NoticeTests {
-    private static let place = "command:tell"
-
-    /// The runner's answers: the job's command ends by `outcome`, what tells of it by `told`.
-    private static func answers(
-        _ outcome: RunOutcome,
-        told: RunOutcome = .exited(0)
-    ) -> @Sendable (RunRequest) -> RunOutcome? {
-        { $0.run < 0 ? told : outcome }
-    }
-
-    private static func told(_ test: TestScheduler) -> [RunRequest] {
-        test.runner.requests.filter { $0.run < 0 }
-    }
-
-    private static func document(_ request: RunRequest) throws -> NoticeDocument {
-        try NoticeDocument(stored: String(decoding: request.input, as: UTF8.self))
-    }
-
-    private static func waiting(_ test: TestScheduler) async throws -> [StoredNotice] {
-        try await test.settle()
-        return try await test.store.reader.read {
-            try NoticeStore($0).list(of: nil, after: NoticeID(rawValue: 0), limit: 1000)
-        }
-    }
-
     @Test("A failure is told once the retries are used up, with the end of what the run wrote")
     func failed() async throws {
         try await TestScheduler.with { test in
-            test.runner.answer = Self.answers(.exited(3))
+            test.runner.answer = NoticeSupport.answers(.exited(3))
             test.runner.output = CapturedOutput(
                 stdout: Array("out\n".utf8),
                 stderr: Array(String(repeating: "x", count: 5000).utf8) + Array("end".utf8)
             )
             let job = try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
-                ($0.name, $0.notify, $0.retries) = ("backup", [Self.place], 1)
+                ($0.name, $0.notify, $0.retries) = ("backup", [NoticeSupport.place], 1)
                 $0.env = ["CHANNEL": "ops", "TIMERD_REASON": "no"]
             }
             try await test.advance(by: .seconds(300))
             #expect(test.runner.requests.filter { $0.run > 0 }.count == 2)
-            let request = try #require(Self.told(test).first)
-            #expect(Self.told(test).count == 1)
+            let request = try #require(NoticeSupport.told(test).first)
+            #expect(NoticeSupport.told(test).count == 1)
             #expect(request.argv == ["/bin/sh", "-c", "tell"])
             #expect(request.environment["TIMERD_REASON"] == "failed")
             #expect(request.environment["CHANNEL"] == "ops", "what the job gives to commands")
-            let document = try Self.document(request)
+            let document = try NoticeSupport.document(request)
             #expect(document.version == 1 && document.reason == "failed")
             #expect(document.job == job.id && document.name == "backup" && document.attempt == 2)
             #expect(document.outcome == .exited && document.status == 3)
@@ -64,7 +39,7 @@ import TimerControl
             )
             let host = try #require(document.host)
             #expect(document.subject == "[timerd] backup failed on \(host): exit status 3")
-            #expect(try await Self.waiting(test).isEmpty, "it was handed over")
+            #expect(try await NoticeSupport.waiting(test).isEmpty, "it was handed over")
         }
     }
 
@@ -72,17 +47,17 @@ import TimerControl
     func recovered() async throws {
         try await TestScheduler.with { test in
             try await test.add(ScheduleWords(every: "2h"), command: ["true"]) {
-                $0.notify = [Self.place]
+                $0.notify = [NoticeSupport.place]
             }
             try await test.add(ScheduleWords(every: "2h"), command: ["true"]) {
-                ($0.notify, $0.notifyOn) = ([Self.place], ["succeeded"])
+                ($0.notify, $0.notifyOn) = ([NoticeSupport.place], ["succeeded"])
             }
             for outcome: RunOutcome in [.exited(0), .exited(1), .exited(1), .exited(0), .exited(0)]
             {
-                test.runner.answer = Self.answers(outcome)
+                test.runner.answer = NoticeSupport.answers(outcome)
                 try await test.advance(by: .seconds(7200))
             }
-            let told = try Self.told(test).map(Self.document)
+            let told = try NoticeSupport.told(test).map(NoticeSupport.document)
             let first = told.filter { $0.job.rawValue == 1 }.map(\.reason)
             #expect(first == ["failed", "failed", "recovered"])
             let second = told.filter { $0.job.rawValue == 2 }.map(\.reason)
@@ -94,11 +69,11 @@ import TimerControl
     func missed() async throws {
         try await TestScheduler.with { test in
             let job = try await test.add(ScheduleWords(every: "10min"), command: ["true"]) {
-                ($0.notify, $0.misfire) = ([Self.place], .skip)
+                ($0.notify, $0.misfire) = ([NoticeSupport.place], .skip)
             }
             let after = try await test.crashedAndDown(for: .seconds(3630))
             try await after.advance(by: .seconds(1))
-            let document = try Self.document(try #require(Self.told(after).first))
+            let document = try NoticeSupport.document(try #require(NoticeSupport.told(after).first))
             #expect(document.reason == "missed" && document.job == job.id)
             #expect(document.skipped == .misfire && (document.dates ?? 0) >= 5)
             #expect(document.subject?.contains("missed \(document.dates ?? 0) dates") == true)
@@ -111,11 +86,11 @@ import TimerControl
         try await TestScheduler.with { test in
             test.runner.isHolding = true
             try await test.add(ScheduleWords(every: "10s"), command: ["sleep"]) {
-                ($0.notify, $0.notifyOn, $0.count) = ([Self.place], ["skipped"], 2)
+                ($0.notify, $0.notifyOn, $0.count) = ([NoticeSupport.place], ["skipped"], 2)
             }
             try await test.advance(by: .seconds(25))
-            let request = try #require(Self.told(test).first)
-            #expect(try Self.document(request).skipped == .overlap)
+            let request = try #require(NoticeSupport.told(test).first)
+            #expect(try NoticeSupport.document(request).skipped == .overlap)
             test.runner.end()
         }
     }
@@ -125,15 +100,15 @@ import TimerControl
         try await TestScheduler.with { test in
             for command in [["true"], nil] {
                 try await test.add(ScheduleWords(in: "10s"), command: command) {
-                    ($0.notify, $0.notifyLate) = ([Self.place], "5min")
+                    ($0.notify, $0.notifyLate) = ([NoticeSupport.place], "5min")
                 }
                 try await test.add(ScheduleWords(in: "10s"), command: command) {
-                    ($0.notify, $0.notifyLate) = ([Self.place], "15min")
+                    ($0.notify, $0.notifyLate) = ([NoticeSupport.place], "15min")
                 }
             }
             let after = try await test.crashedAndDown(for: .seconds(610))
             try await after.advance(by: .seconds(1))
-            let told = try Self.told(after).map(Self.document)
+            let told = try NoticeSupport.told(after).map(NoticeSupport.document)
             #expect(Set(told.map(\.job.rawValue)) == [1, 3])
             #expect(told.allSatisfy { $0.reason == "late" && $0.lateBy == "10min" }, "\(told)")
             try await after.close()
@@ -145,47 +120,12 @@ import TimerControl
         try await TestScheduler.with { test in
             test.runner.isHolding = true
             try await test.add(ScheduleWords(in: "10s"), command: ["sleep"]) {
-                $0.notify = [Self.place]
+                $0.notify = [NoticeSupport.place]
             }
             try await test.advance(by: .seconds(11))
             _ = await test.scheduler.endRun(RunID(rawValue: 1), asDaemon: true)
             try await test.settle()
-            #expect(test.runner.heldCount == 0 && Self.told(test).isEmpty)
-        }
-    }
-
-    @Test("In an hour one failure is told, and then a summary of those between")
-    func summary() async throws {
-        try await TestScheduler.with { test in
-            test.runner.answer = Self.answers(.exited(1))
-            try await test.add(ScheduleWords(every: "10min"), command: ["false"]) {
-                ($0.notify, $0.count, $0.name) = ([Self.place], 5, "backup")
-            }
-            try await test.advance(by: .seconds(4199))
-            #expect(Self.told(test).count == 1)
-            #expect(try await Self.waiting(test).map(\.document.held) == [4])
-            try await test.advance(by: .seconds(2))
-            #expect(Self.told(test).count == 2)
-            let document = try Self.document(Self.told(test)[1])
-            #expect(document.held == 4)
-            #expect(document.heldFrom == TestScheduler.start + .seconds(1200))
-            #expect(document.heldTo == TestScheduler.start + .seconds(3000))
-            #expect(document.fireDate == document.heldTo, "it tells of the last")
-            #expect(document.subject?.contains(", 4 more times: exit status 1") == true)
-            try await test.advance(by: .seconds(100_000))
-            #expect(Self.told(test).count == 2)
-        }
-    }
-
-    @Test("With notifyEvery 0s each failure is told")
-    func each() async throws {
-        try await TestScheduler.with { test in
-            test.runner.answer = Self.answers(.exited(1))
-            try await test.add(ScheduleWords(every: "10s"), command: ["false"]) {
-                ($0.notify, $0.notifyEvery, $0.count) = ([Self.place], "0s", 3)
-            }
-            try await test.advance(by: .seconds(31))
-            #expect(try Self.told(test).map { try Self.document($0).held } == [nil, nil, nil])
+            #expect(test.runner.heldCount == 0 && NoticeSupport.told(test).isEmpty)
         }
     }
 
@@ -194,7 +134,7 @@ import TimerControl
     )
     func retried() async throws {
         try await TestScheduler.with { test in
-            test.runner.answer = Self.answers(.exited(1), told: .exited(75))
+            test.runner.answer = NoticeSupport.answers(.exited(1), told: .exited(75))
             test.runner.output = CapturedOutput(
                 stderr: Array("busy\nhttps://a.example/secret\n".utf8)
             )
@@ -202,41 +142,41 @@ import TimerControl
                 $0.notify = ["https://a.example/secret"]
             }
             try await test.advance(by: .seconds(11))
-            let first = try #require(try await Self.waiting(test).first)
+            let first = try #require(try await NoticeSupport.waiting(test).first)
             #expect(first.attempts == 1)
             #expect(first.error == "exit status 75: https://a.example/…")
             try await test.advance(by: .seconds(60))
-            #expect(Self.told(test).count == 2)
+            #expect(NoticeSupport.told(test).count == 2)
             try await test.advance(by: .seconds(120))
-            #expect(Self.told(test).count == 3)
-            #expect(Set(Self.told(test).map(\.run)).count == 3, "each try has its own")
+            #expect(NoticeSupport.told(test).count == 3)
+            #expect(Set(NoticeSupport.told(test).map(\.run)).count == 3, "each try has its own")
             try await test.advance(by: .seconds(90_000))
-            #expect(try await Self.waiting(test).isEmpty)
-            let tries = Self.told(test).count
+            #expect(try await NoticeSupport.waiting(test).isEmpty)
+            let tries = NoticeSupport.told(test).count
             #expect((24...32).contains(tries))
             let event = try #require(test.sink.all(.noticeFailed).first)
             #expect(
                 event.reason == "failed to https://a.example/…: exit status 75: https://a.example/…"
             )
             try await test.advance(by: .seconds(90_000))
-            #expect(Self.told(test).count == tries)
+            #expect(NoticeSupport.told(test).count == tries)
         }
     }
 
     @Test("A notice on its way when the daemon is killed is handed over by the next one")
     func crash() async throws {
         try await TestScheduler.with { test in
-            test.runner.answer = Self.answers(.exited(1))
+            test.runner.answer = NoticeSupport.answers(.exited(1))
             test.runner.holds = { $0.run < 0 }
             try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
-                $0.notify = [Self.place]
+                $0.notify = [NoticeSupport.place]
             }
             try await test.advance(by: .seconds(11))
-            let before = try Self.document(try #require(Self.told(test).first))
+            let before = try NoticeSupport.document(try #require(NoticeSupport.told(test).first))
             let after = try await test.crashedAndDown(for: .seconds(200))
-            let document = try Self.document(try #require(Self.told(after).first))
+            let document = try NoticeSupport.document(try #require(NoticeSupport.told(after).first))
             #expect(document.reason == "failed" && document.notice == before.notice)
-            #expect(try await Self.waiting(after).isEmpty)
+            #expect(try await NoticeSupport.waiting(after).isEmpty)
             try await after.close()
             test.runner.end()
         }
@@ -251,11 +191,11 @@ import TimerControl
             }
             for _ in 0..<2 {
                 try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
-                    $0.notify = [Self.place]
+                    $0.notify = [NoticeSupport.place]
                 }
             }
             try await test.advance(by: .seconds(11))
-            #expect(try await Self.waiting(test).count == 2)
+            #expect(try await NoticeSupport.waiting(test).count == 2)
             try await test.store.writer.write { transaction in
                 try transaction.execute(
                     "UPDATE notices SET document = '{', reason = 'tea', place = 'pot' WHERE job_id = 1"
@@ -263,11 +203,11 @@ import TimerControl
             }
             test.runner.answer = { $0.argv.last == "tell" ? .exited(0) : .exited(65) }
             try await test.advance(by: .seconds(61))
-            let waiting = try await Self.waiting(test)
+            let waiting = try await NoticeSupport.waiting(test)
             #expect(waiting.map(\.job.rawValue) == [1], "the other one was handed over")
             #expect(waiting.first?.isUnread == true && waiting.first?.error == "exit status 65")
             try await test.advance(by: .seconds(25 * 3600))
-            #expect(try await Self.waiting(test).isEmpty)
+            #expect(try await NoticeSupport.waiting(test).isEmpty)
             #expect(test.sink.all(.noticeFailed).count == 1)
         }
     }
@@ -275,7 +215,7 @@ import TimerControl
     @Test("One user's notices that hang delay nobody else's, and two of them hang at once")
     func turns() async throws {
         try await TestScheduler.with(accounts: Accounts()) { test in
-            test.runner.answer = Self.answers(.exited(1))
+            test.runner.answer = NoticeSupport.answers(.exited(1))
             test.runner.holds = { $0.run < 0 && $0.credentials?.uid == 65_534 }
             for (uid, count) in [(UInt32(65_534), 5), (1, 1)] {
                 // try?: who has no entry goes by the number.
@@ -284,59 +224,44 @@ import TimerControl
                     var definition = JobDefinition(
                         schedule: ScheduleWords(in: uid == 1 ? "20s" : "10s")
                     )
-                    (definition.command, definition.notify) = (["false"], [Self.place])
+                    (definition.command, definition.notify) = (["false"], [NoticeSupport.place])
                     let new = try NewJob(definition, owner: owner, at: test.clock.now(), zone: .utc)
                     let caller = Caller(owner, isAdministrator: false)
                     _ = try await test.scheduler.add([new], replace: false, caller: caller)
                 }
             }
             try await test.advance(by: .seconds(21))
-            let told = Self.told(test).map { $0.credentials?.uid }
+            let told = NoticeSupport.told(test).map { $0.credentials?.uid }
             #expect(told.sorted { ($0 ?? 0) < ($1 ?? 0) } == [1, 65_534, 65_534])
-            #expect(try await Self.waiting(test).allSatisfy { $0.owner.uid == 65_534 })
+            #expect(try await NoticeSupport.waiting(test).allSatisfy { $0.owner.uid == 65_534 })
             test.runner.holds = nil
             test.runner.end()
             try await test.settle()
-            #expect(Self.told(test).count == 6, "the others have their turn")
-            #expect(try await Self.waiting(test).isEmpty)
+            #expect(NoticeSupport.told(test).count == 6, "the others have their turn")
+            #expect(try await NoticeSupport.waiting(test).isEmpty)
         }
     }
 
     @Test("A ping goes when a run has succeeded; a newer one takes the place of one that waits")
     func ping() async throws {
         try await TestScheduler.with { test in
-            test.runner.answer = Self.answers(.exited(0), told: .exited(7))
+            test.runner.answer = NoticeSupport.answers(.exited(0), told: .exited(7))
             try await test.add(ScheduleWords(every: "10s"), command: ["true"]) {
                 ($0.ping, $0.count) = ("https://ping.example/secret", 3)
             }
             try await test.advance(by: .seconds(31))
             #expect(
-                Self.told(test).map(\.argv)
+                NoticeSupport.told(test).map(\.argv)
                     == Array(repeating: ["curl", "-q", "-K", "-"], count: 3)
             )
-            let waiting = try await Self.waiting(test)
+            let waiting = try await NoticeSupport.waiting(test)
             #expect(waiting.count == 1 && waiting.first?.document.run == RunID(rawValue: 3))
-            let input = String(decoding: Self.told(test)[0].input, as: UTF8.self)
+            let input = String(decoding: NoticeSupport.told(test)[0].input, as: UTF8.self)
             #expect(input.contains("url = \"https://ping.example/secret\"\n"))
             #expect(!input.contains("data"), "it is a GET")
-            test.runner.answer = Self.answers(.exited(1))
+            test.runner.answer = NoticeSupport.answers(.exited(1))
             try await test.advance(by: .seconds(600))
-            #expect(try await Self.waiting(test).isEmpty)
-        }
-    }
-
-    @Test("A user's notices that wait are bounded; what comes beyond is counted in one of them")
-    func bound() async throws {
-        try await TestScheduler.with { test in
-            test.runner.answer = Self.answers(.exited(1), told: .exited(75))
-            try await test.add(ScheduleWords(every: "1s"), command: ["false"]) {
-                $0.notify = Array(repeating: Self.place, count: 8)
-                ($0.notifyEvery, $0.count) = ("0s", 27)
-            }
-            try await test.advance(by: .seconds(30))
-            let waiting = try await Self.waiting(test)
-            #expect(waiting.count == Limits.notices)
-            #expect(waiting.compactMap(\.document.dropped).reduce(0, +) == 27 * 8 - Limits.notices)
+            #expect(try await NoticeSupport.waiting(test).isEmpty)
         }
     }
 
@@ -347,13 +272,13 @@ import TimerControl
             settings.notices.defaults.places = [.mail(nil)]
             settings.notices.mailProgram = "/opt/mail"
             await test.scheduler.reload(settings)
-            test.runner.answer = Self.answers(.exited(1))
+            test.runner.answer = NoticeSupport.answers(.exited(1))
             let told = try await test.add(ScheduleWords(in: "10s"), command: ["false"])
             try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
                 $0.notify = ["none"]
             }
             try await test.advance(by: .seconds(11))
-            let requests = Self.told(test)
+            let requests = NoticeSupport.told(test)
             #expect(requests.map(\.argv) == [["/opt/mail", "-i", "-t"]])
             let mail = String(decoding: try #require(requests.first).input, as: UTF8.self)
             #expect(mail.hasPrefix("To: root\nSubject: [timerd] job \(told.id) failed on "))

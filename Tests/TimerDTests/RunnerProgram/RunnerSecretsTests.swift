@@ -164,6 +164,60 @@ struct RunnerSecretsTests {
         #expect(!FileManager.default.fileExists(atPath: kept))
     }
 
+    @Test("The folder of all runners of a user goes with the last of them")
+    func last() throws {
+        let runtime = folder.file("run")
+        try FileManager.default.createDirectory(atPath: runtime, withIntermediateDirectories: false)
+        #expect(chown(runtime, 70_003, 70_003) == (geteuid() == 0 ? 0 : -1))
+        // Root's is /run/timerd, whatever its variables say.
+        let user = ["/usr/bin/setpriv", "--reuid=70003", "--regid=70003", "--clear-groups", "--"]
+        let variables = ["/usr/bin/env", "XDG_RUNTIME_DIR=\(runtime)"]
+        #expect(chmod(folder.path, 0o711) == 0)
+        let secret = RunSecret(name: "token", path: try file("a", "s3cret"))
+        #expect(chmod(secret.path, 0o644) == 0)
+        var runners: [(process: RunnerProcess, peer: RunnerPeer)] = []
+        for run in 1...2 as ClosedRange<Int64> {
+            let runner = try RunnerProcess(through: (geteuid() == 0 ? user : []) + variables)
+            let peer = try runner.connect()
+            var request = ScriptedRun.request(run, "cat $CREDENTIALS_DIRECTORY/token")
+            request.secrets = [secret]
+            try peer.send(ScriptedRun.start(request))
+            #expect(try peer.end(of: run).stdout == Array("s3cret".utf8))
+            try peer.send(.stored(run: run))
+            runners.append((runner, peer))
+        }
+        let all = runtime + "/timerd/credentials"
+        for (number, runner) in runners.enumerated() {
+            #expect(try FileManager.default.contentsOfDirectory(atPath: all).count == 2 - number)
+            kill(runner.process.pid, SIGTERM)
+            #expect(runner.process.wait() == 0)
+        }
+        #expect(!FileManager.default.fileExists(atPath: all))
+    }
+
+    @Test(
+        "A run that crashes leaves nothing of them but what its core has, which is its user's alone"
+    )
+    func crashed() throws {
+        #expect(chmod(folder.path, 0o777) == 0)
+        let script = """
+            cd '\(folder.path)'; ulimit -c unlimited; echo $CREDENTIALS_DIRECTORY
+            token=$(cat $CREDENTIALS_DIRECTORY/token); kill -ABRT $$
+            """
+        let secret = RunSecret(name: "token", path: try file("a", "s3cret"))
+        let (end, text) = try end([secret], script)
+        #expect(end.outcome == .signalled && end.code == SIGABRT)
+        let place = text.split(separator: "\n").first.map(String.init) ?? ""
+        #expect(place.hasSuffix("/1") && !FileManager.default.fileExists(atPath: place))
+        // Where the machine's core_pattern keeps cores in the folder of the process.
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        where name.hasPrefix("core") {
+            let core = try FileManager.default.attributesOfItem(atPath: folder.file(name))
+            #expect(core[.posixPermissions] as? Int == 0o600, "\(name)")
+            #expect(core[.ownerAccountID] as? UInt32 == geteuid(), "\(name)")
+        }
+    }
+
     @Test("A process of another user's finds nothing in it", .enabled(if: geteuid() == 0))
     func others() throws {
         let secret = try file("a", "s3cret")

@@ -61,6 +61,7 @@ enum AllStatements {
         ("NoticeStore.SQL.delete", NoticeStore.SQL.delete),
         ("NoticeStore.SQL.deletePing", NoticeStore.SQL.deletePing),
         ("NoticeStore.SQL.drop", NoticeStore.SQL.drop),
+        ("NoticeStore.SQL.dropped", NoticeStore.SQL.dropped),
         ("NoticeStore.SQL.due", NoticeStore.SQL.due),
         ("NoticeStore.SQL.hold", NoticeStore.SQL.hold),
         ("NoticeStore.SQL.insert", NoticeStore.SQL.insert),

@@ -184,6 +184,17 @@ import TimerControl
         #expect(plan.jobs.map(\.definition.notifyOn) == [nil, ["failed"]])
     }
 
+    @Test(
+        "A variable without a value is empty: MAILTO= keeps mails away",
+        arguments: ["", " ", "''"]
+    )
+    func emptyVariable(value: String) {
+        let plan = plan("MAILTO=\(value)\nA = \(value)\n* * * * * a")
+        #expect(plan.refusals.isEmpty)
+        #expect(plan.jobs.map(\.definition.notify) == [["none"]])
+        #expect(plan.jobs.map(\.definition.env) == [["A": ""]])
+    }
+
     @Test("A MAILTO that is no address of a place is told of, and not carried")
     func odd() {
         let plan = plan("MAILTO=ann <ann@example.org>\n* * * * * a")

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Platform
+import SystemPackage
+
+/// Lines of runs on their way to a reader who may be slow or away.
+///
+/// A thread of its own takes them there, so that no run waits; it is started with the first line. Lines for which
+/// there is no room meanwhile are left out, and counted.
+final class LineQueue<Line: Sendable>: Sendable {
+    /// What waits, and how many lines were left out before it.
+    struct Batch: Sendable {
+        var lines: [Line]
+        var leftOut: Int
+    }
+
+    private enum Phase { case idle, writing, ended }
+
+    private struct State {
+        var waiting: [Line] = []
+        var size = 0
+        var leftOut = 0
+        var phase = Phase.idle
+        /// Whether the thread is to end once all is written.
+        var isEnding = false
+    }
+
+    private let name: String
+    private let room: Int
+    private let patience = Duration.seconds(1)
+    private let state = Monitor(State())
+
+    /// `name`: the thread's; `room`: how many bytes wait at most.
+    init(thread name: String, room: Int = 1 << 20) { (self.name, self.room) = (name, room) }
+
+    /// Whether what is not taken at once is to be left out.
+    var isEnding: Bool { state.withLock { $0.isEnding } }
+
+    /// Has a line of `size` bytes taken; never waits.
+    ///
+    /// `write`: what the thread does: it asks for `next` until that is nil, or calls `close`.
+    ///
+    /// - Throws: why there is no thread. What waits is left out then, and the next line tries again.
+    func put(_ line: Line, size: Int, write: @escaping @Sendable () -> Void) throws(Errno) {
+        let isFirst = state.withLock { state in
+            guard state.phase != .ended else { return false }
+            guard state.size + size <= room else {
+                state.leftOut += 1
+                return false
+            }
+            state.waiting.append(line)
+            state.size += size
+            defer { state.phase = .writing }
+            return state.phase == .idle
+        }
+        guard isFirst else { return state.wakeOne() }
+        do throws(Errno) {
+            try SystemThread.start(named: name, write)
+        } catch {
+            state.withLock { state in
+                state.phase = .idle
+                state.leftOut += state.waiting.count
+                (state.waiting, state.size) = ([], 0)
+            }
+            throw error
+        }
+    }
+
+    /// Waits for lines, or lines that were left out; nil at the end.
+    func next() -> Batch? {
+        let next = state.wait { state -> Monitor<State>.Look<Batch?> in
+            guard !state.waiting.isEmpty || state.leftOut > 0 else {
+                guard state.isEnding else { return .wait(until: nil) }
+                state.phase = .ended
+                return .found(nil)
+            }
+            defer { (state.waiting, state.size, state.leftOut) = ([], 0, 0) }
+            return .found(Batch(lines: state.waiting, leftOut: state.leftOut))
+        }
+        if next == nil { state.wakeAll() }
+        return next
+    }
+
+    /// Takes no line any more, and drops what waits: there is nobody to take it.
+    func close() {
+        state.withLock { state in
+            state.phase = .ended
+            (state.waiting, state.size) = ([], 0)
+        }
+        state.wakeAll()
+    }
+
+    /// Returns once all is written; after a second leaves the rest where nobody takes it.
+    func stop() {
+        state.withLock { $0.isEnding = true }
+        state.wakeAll()
+        let limit = SuspendingClock.now + patience
+        state.wait { state -> Monitor<State>.Look<Void> in
+            guard state.phase == .writing, .now < limit else { return .found(()) }
+            return .wait(until: limit)
+        }
+    }
+}

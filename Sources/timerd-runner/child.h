@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a new process does between the fork and the exec.
+//
+// It has none of the other threads that a PAM module may have made in its caller, so it makes only system calls, and
+// changes ids by bare ones: glibc's functions would ask each thread that it knows of (nptl(7)).
+
+#pragma once
+
+#include "spawn.h"
+
+/// Of each function of it: it is on a stack of its own, and may be anybody, so the address sanitizer looks elsewhere: it
+/// would warn at each `_exit`, in a file that this user may not write.
+#define IN_CHILD_BEGIN _Pragma("clang attribute push(__attribute__((no_sanitize(\"address\"))), apply_to = function)")
+#define IN_CHILD_END _Pragma("clang attribute pop")
+
+/// The descriptor on which it reports, once its descriptors are arranged.
+enum { STATUS = 3 };
+
+/// Reports on `status` why there will be no command, and exits.
+_Noreturn void give_up(int status, const struct cspawn_report *report);
+
+/// The same on `STATUS`, of a step and its errno.
+_Noreturn void fail(enum cspawn_step step, int error);
+
+/// Called before the process becomes its user: makes the folder of the secrets, and what the runner alone may read.
+///
+/// `left` is how many bytes there may be still.
+void begin_secrets(const struct plan *plan, size_t *left);
+
+/// Called after it has become its user: the other secrets, with the rights of who the process is now.
+void end_secrets(const struct plan *plan, size_t *left);
+
+/// Becomes the command.
+///
+/// Runs as the user of the run, so the report tells of files only what that user may see.
+_Noreturn void execute(const struct plan *plan);
