@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 10
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test build-tests soak simulate torture fuzz sanitize check docs format dependencies release install deb tarball sbom rpm site deb-test packages-test package-test peers benchmarks clients web web-test install-web clean
+.PHONY: all demo test build-tests soak simulate torture fuzz sanitize check docs format dependencies release install deb web-deb web-package-test tarball sbom rpm site deb-test packages-test package-test peers benchmarks clients web web-test install-web clean
 
 all: release
 
@@ -104,11 +104,8 @@ web-test: build-tests
 
 ## Installs the page beside timerctl, with its unit for who wants it on a server.
 install-web: web
-	install -D -s -m 755 Web/.build/release/timerd-web $(DESTDIR)$(PREFIX)/bin/timerd-web
-	install -D -m 644 packaging/nginx/timerd-web.conf $(DESTDIR)$(PREFIX)/share/doc/timerd/nginx/timerd-web.conf
-	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	sed "s|/usr/bin/timerd-web|$(PREFIX)/bin/timerd-web|" packaging/systemd/timerd-web@.service \
-		>$(DESTDIR)$(PREFIX)/lib/systemd/system/timerd-web@.service
+	@./.ci/dependencies binutils
+	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) ./packaging/install-web
 
 install: release
 	@./.ci/dependencies binutils python3
@@ -147,6 +144,17 @@ deb-test: release
 deb: release
 	@./.ci/dependencies debhelper binutils python3
 	@./packaging/deb
+
+## The same for the page: .build/deb/timerd-web_*.deb.
+web-deb: web
+	@./.ci/dependencies debhelper binutils
+	@./packaging/deb timerd-web
+
+## Installs both packages on a machine of its own, has timerd-web@ann and nginx serve there, and fetches the page;
+## needs root. Two minutes beside the builds, and not in CI, which makes no release of the page.
+web-package-test: release web
+	@./.ci/dependencies debhelper binutils lintian debootstrap openssl
+	@./packaging/test/web
 
 ## Tries the package on machines of its own with a real systemd, then has three users go their ways there; needs root.
 package-test: release

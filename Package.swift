@@ -44,6 +44,9 @@ let package = Package(
         .library(name: "Schedules", targets: ["Schedules"]),
         .library(name: "TimerControl", targets: ["TimerControl"]),
         .library(name: "TimerService", targets: ["TimerService"]),
+        // For Web/, beside what is for anybody.
+        .library(name: "TimerWords", targets: ["TimerWords"]),
+        .library(name: "OneThread", targets: ["OneThread"]),
         // The daemon as a library, for Fuzz/ alone.
         .library(name: "TimerD", targets: ["TimerD"]),
     ],
@@ -116,6 +119,21 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // Jobs, runs and dates in words, the same in timerctl and on the page.
+        .target(
+            name: "TimerWords",
+            dependencies: ["Schedules", "TimerControl"],
+            swiftSettings: settings
+        ),
+        // Tasks on the first thread alone, for programs that mostly wait.
+        .target(
+            name: "OneThread",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
         // A worker as a service of ServiceLifecycle, for who has such.
         .target(
             name: "TimerService",
@@ -168,7 +186,8 @@ let package = Package(
         .executableTarget(
             name: "timerctl",
             dependencies: [
-                "CLinux", "CYAML", "Locks", "Platform", "Schedules", "TimerControl",
+                "CLinux", "CYAML", "Locks", "OneThread", "Platform", "Schedules", "TimerControl",
+                "TimerWords",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -218,7 +237,7 @@ let package = Package(
         .testTarget(
             name: "TimerctlTests",
             dependencies: [
-                "Locks", "Schedules", "TimerControl", "timerctl",
+                "Locks", "Schedules", "TimerControl", "TimerWords", "timerctl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             resources: [.copy("Vectors")],
@@ -234,7 +253,7 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "Schedules", "TimerControl", "TimerD", "timerctl",
+                "Schedules", "TimerControl", "TimerD", "TimerWords", "timerctl",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],

@@ -38,7 +38,11 @@ let package = Package(
     ],
     targets: [
         // Elements and text as values; escaping is the only way text gets in.
-        .target(name: "HTML", swiftSettings: settings),
+        .target(
+            name: "HTML",
+            dependencies: [.product(name: "TimerWords", package: "timerd")],
+            swiftSettings: settings
+        ),
         .target(
             name: "TimerWeb",
             dependencies: [
@@ -54,6 +58,7 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "Schedules", package: "timerd"),
                 .product(name: "TimerControl", package: "timerd"),
+                .product(name: "TimerWords", package: "timerd"),
             ],
             resources: [.embedInCode("Assets")],
             swiftSettings: settings
@@ -66,6 +71,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "OneThread", package: "timerd"),
                 .product(name: "Schedules", package: "timerd"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "TimerControl", package: "timerd"),
@@ -83,6 +89,7 @@ let package = Package(
                 .product(name: "Schedules", package: "timerd"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "TimerControl", package: "timerd"),
+                .product(name: "TimerWords", package: "timerd"),
             ],
             swiftSettings: settings
         ),

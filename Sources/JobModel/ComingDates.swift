@@ -21,7 +21,7 @@ package struct ComingDates: Sendable {
     /// None for a job that is paused, held or over.
     package init(of job: StoredJob, from: Timestamp, before end: Timestamp, at moment: ClockReading)
     {
-        let (clock, dates) = (job.clock, job.dates)
+        let clock = job.clock
         schedule = job.schedule
         offset = moment.wallDate(.init(microseconds: 0), on: clock) - .init(microseconds: 0)
         let from = moment.date(ofWall: from, on: clock)
@@ -38,8 +38,9 @@ package struct ComingDates: Sendable {
         }
         let instant = TimeSpan(microseconds: 1)
         if next >= from {
-            (first, behind) = (next, dates.moved?.end ?? next)
+            (first, behind) = (next, max(next, job.movedFrom ?? next))
         } else {
+            let dates = job.dates
             if left < .max {
                 left -= dates.passed(from: next, through: from - instant, newest: 0).count
             }
@@ -70,9 +71,21 @@ package struct ComingDates: Sendable {
 
     /// Adds to each number how many lie in that bucket; returns the work, in dates that were looked at.
     ///
-    /// Few dates are walked through; where there are many more than buckets, each bucket is counted by arithmetic.
+    /// Buckets are counted by arithmetic; only the dates of a job that has a last one are walked through, up to
+    /// as many as there are buckets.
     package func count(into numbers: inout [Int], by buckets: CalendarBuckets) -> Int {
         guard let first else { return 0 }
+        if most == .max {
+            if let bucket = buckets.index(of: first + offset) { numbers[bucket] += 1 }
+            schedule.count(
+                between: buckets.bounds,
+                ahead: offset,
+                after: behind,
+                before: end,
+                into: &numbers
+            )
+            return buckets.count
+        }
         var (left, looked) = (most, 0)
         var bucket = buckets.index(of: first + offset) ?? 0
         var rest: Timestamp?

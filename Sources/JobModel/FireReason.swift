@@ -40,6 +40,9 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     /// Fired by hand, and dropped before its command began: the job was ended, or a newer fire replaced it.
     case withdrawn
 
+    /// Whether nobody wanted it so: the date was missed, and not skipped by a user or by a rule of the job.
+    public var isMissed: Bool { self == .coalesced || notice == .missed }
+
     /// The reason in words, to follow "skipped: ".
     public var sentence: String {
         switch self {

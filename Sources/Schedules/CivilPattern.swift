@@ -124,7 +124,7 @@ extension CivilPattern {
     }
 
     /// How many days match from one day since 1970 up to but not including another.
-    private func countOfDays(from first: Int, to end: Int) -> Int {
+    func countOfDays(from first: Int, to end: Int) -> Int {
         var count = 0
         var day = first
         while day < end {

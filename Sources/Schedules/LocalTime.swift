@@ -86,7 +86,7 @@ extension Zone {
     }
 
     /// More than any two offsets can differ by, in µs: offsets lie within 26 hours of UTC.
-    private static let longestShift: Int64 = 52 * 3_600_000_000
+    static let longestShift: Int64 = 52 * 3_600_000_000
 
     /// A period of the zone in µs.
     struct Period {

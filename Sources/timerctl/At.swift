@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl at`: a job that fires once; short for `add --at`, with a script on standard input.
 struct At: AsyncParsableCommand {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl atq`: the jobs that fire once, as at(1) lists its queue.
 struct Atq: AsyncParsableCommand {

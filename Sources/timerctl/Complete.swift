@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import TimerControl
+import TimerWords
 
 /// `timerctl complete`: what the completions of shells ask for, a word a line.
 struct Complete: AsyncParsableCommand {

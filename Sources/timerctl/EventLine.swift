@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// An event as one line: time, type, job, name, and what happened.
 struct EventLine {
@@ -44,7 +45,7 @@ struct EventLine {
         case .jobPaused:
             break
         case .jobInvalidated, .jobFinished:
-            parts = [event.reason.map(endSentence)].compactMap(\.self)
+            parts = [event.reason.map(Job.endSentence)].compactMap(\.self)
         case .fireFired:
             parts = fired(event)
         case .fireSkipped:
@@ -52,7 +53,7 @@ struct EventLine {
         case .runStarted:
             parts = [run(event)]
         case .runFinished:
-            let outcome = RunSentence.outcome(
+            let outcome = RunWords.outcome(
                 event.outcome,
                 status: event.status,
                 signal: event.signal,
@@ -86,10 +87,10 @@ struct EventLine {
             let lateness = (event.firedAt ?? event.at) - date
             // A fire is never early; less than a millisecond late counts as on time.
             parts.append(
-                lateness < .milliseconds(1) ? "on time" : "\(RelativeTime.length(lateness)) late"
+                lateness < .milliseconds(1) ? "on time" : "\(lateness.length) late"
             )
         }
-        if let missed = event.missed, missed > 0 { parts.append(RunSentence.missedDates(missed)) }
+        if let missed = event.missed, missed > 0 { parts.append(RunWords.missedDates(missed)) }
         return parts
     }
 
@@ -100,23 +101,6 @@ struct EventLine {
         run.dates = event.dates
         run.reason = event.reason.flatMap(FireReason.init(rawValue:))
         return RunSentence(run, dates: dates).text
-    }
-
-    /// Why a job ended, as a sentence for each word of `Job.endReason`; an unknown word stays as it is.
-    static func endSentence(_ word: String) -> String {
-        switch word {
-        case "once": "its one date has passed"
-        case "count": "it has fired as often as it was to"
-        case "until": "its last date has passed"
-        case "invalidated": "by request"
-        case "targetGone": "what its life was tied to has gone"
-        case "fired": "it was fired by hand"
-        case "skipped": "its one date was dropped (skip)"
-        case "missed": "its date passed without a fire"
-        case "exhausted": "its schedule has no further date"
-        case "replaced": "another job took its name"
-        default: word
-        }
     }
 
     private static func style(_ event: Event) -> Terminal.Style? {

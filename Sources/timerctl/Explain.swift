@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl explain`: a schedule as an English sentence, without a job and without a daemon.
 struct Explain: ParsableCommand {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl fire`: fires jobs now.
 struct Fire: AsyncParsableCommand {

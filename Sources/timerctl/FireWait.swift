@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// Fires a job, and waits until what it runs has ended for good.
 struct FireWait {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// The options of a new job that `add`, `at` and `every` share: all but schedule and command.
 struct JobOptions: ParsableArguments {

@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// A job as `show` prints it: its fields, its last fires, its coming dates.
 struct JobPage {
@@ -79,16 +80,7 @@ struct JobPage {
         let retries = definition.retries.map { number in
             "\(number)" + (definition.backoff.map { ", after up to \($0)" } ?? "")
         }
-        let limits = [
-            definition.nice.map { "nice \($0)" }, definition.memoryMax.map { "memory \($0)" },
-            definition.memoryHigh.map { "memory slowed from \($0)" },
-            definition.cpuWeight.map { "processor weight \($0)" },
-            definition.cpuQuota.map { "processor \($0)" },
-            definition.tasksMax.map { "tasks \($0)" },
-            definition.ioWeight.map { "io weight \($0)" },
-            definition.cpuTime.map { "processor time \($0)" },
-            definition.umask.map { "umask \($0)" },
-        ].compactMap(\.self)
+        let limits = definition.limitWords
         let timeout = definition.timeout.map { timeout in
             timeout + (definition.killAfter.map { ", killed \($0) later" } ?? "")
         }
@@ -163,7 +155,7 @@ struct JobPage {
                 : "paused; 'timerctl resume \(job.id)' arms it"
         }
         let when = job.endedAt.map { " \(dates.distance($0)), \(dates.full($0))" } ?? ""
-        let why = job.endReason.map { ": \(EventLine.endSentence($0))" } ?? ""
+        let why = job.endReason.map { ": \(Job.endSentence($0))" } ?? ""
         return job.state.rawValue + when + why
     }
 

@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// A job in the words of the command line.
 extension Job {
@@ -19,11 +20,6 @@ extension Job {
 }
 
 extension Job {
-    /// Whether its definition could be read.
-    var isReadable: Bool { stored == nil }
-}
-
-extension Job {
     /// "first fire in 5 s, at 09:00:05"; counted from when the daemon added the job.
     func firstFireSentence(in zone: Zone) -> String {
         if maintenance { return "paused for maintenance; 'timerctl maintenance off' arms it" }
@@ -31,24 +27,5 @@ extension Job {
         guard let date = nextFire else { return "fires when the machine starts" }
         let dates = LocalDate(now: addedAt, zone: zone)
         return "first fire \(dates.distance(date)), \(dates.phrase(date))"
-    }
-}
-
-extension ScheduleWords {
-    /// "every 5s from 2026-12-01 09:00:00 CET"; fixed dates on the reader's clock.
-    func words(_ dates: LocalDate) -> String {
-        let parts = [
-            self.in.map { "in \($0)" }, at.map { "at \(dates.local($0))" },
-            every.map { "every \($0)" }, from.map { "from \(dates.local($0))" },
-            cron.map { "cron \($0)" }, calendar.map { "calendar \($0)" }, tz,
-        ]
-        return parts.compactMap(\.self).joined(separator: " ")
-    }
-}
-
-extension LocalDate {
-    /// A date from the wire on the reader's clock; a text that is not RFC 3339 stays as it is.
-    func local(_ text: String) -> String {
-        Timestamp(rfc3339: text).map(full) ?? text
     }
 }

@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What became of a job's last date, in a word or two, and when: for a column of a list.
 struct LastResult {
@@ -26,7 +27,7 @@ struct LastResult {
             date = nil
         case .fired: word = "fired"
         case .skipped:
-            word = Self.isMissed(run.reason) ? "missed" : "skipped"
+            word = run.reason?.isMissed == true ? "missed" : "skipped"
             style = .yellow
         case .unreadable:
             word = "unreadable"
@@ -49,16 +50,6 @@ struct LastResult {
     /// Whether a run ended with an exit status that its job counts as a success.
     static func isSuccess(_ run: Run, of definition: JobDefinition) -> Bool {
         run.outcome == .exited && (definition.successCodes ?? [0]).contains(run.status ?? 0)
-    }
-
-    /// Whether the date was missed, and not skipped because a user wanted that.
-    static func isMissed(_ reason: FireReason?) -> Bool {
-        switch reason {
-        case .misfire, .coalesced, .misfireLimit, .misfireWindow, .clockStepped, .overload,
-            .held:
-            true
-        default: false
-        }
     }
 
     private static func failure(_ run: Run) -> String {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl list`: the jobs in a table.
 struct List: AsyncParsableCommand {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What `list` can tell of each job, by the names of `--columns`.
 enum ListColumn: String, CaseIterable {

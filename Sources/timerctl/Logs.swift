@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl logs`: what a run wrote.
 struct Logs: AsyncParsableCommand {
@@ -135,7 +136,7 @@ struct Logs: AsyncParsableCommand {
             )
         }
         guard let count = run.survivors, let id = run.id else { return }
-        Output.complain("run \(id): \(RunSentence.survivors(count))")
+        Output.complain("run \(id): \(RunWords.survivors(count))")
     }
 
     /// The run of the on-failure command that followed, nil where there is none.

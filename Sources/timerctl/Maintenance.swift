@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl maintenance`: all of a user's jobs paused, and resumed as they were.
 struct Maintenance: AsyncParsableCommand {

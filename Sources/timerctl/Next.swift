@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Schedules
+import TimerWords
 
 /// `timerctl next`: coming fire dates of a schedule, without a job and without a daemon.
 struct Next: ParsableCommand {

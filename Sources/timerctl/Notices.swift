@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl notices`: what somebody is to be told and was not yet.
 struct Notices: AsyncParsableCommand {

@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// Both streams of a run as lines, each behind its date and its stream.
 struct OutputLines {

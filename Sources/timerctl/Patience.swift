@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerControl
+import TimerWords
 
 /// How long a command waits for the daemon's first answer before it looks what holds it up.
 ///

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerWords
+
 /// Text of others made harmless for a terminal, and its width there.
 ///
 /// Names, commands and messages come from the user who added the job: an escape sequence in them must not
@@ -7,10 +9,10 @@
 enum Printable {
     /// Control characters in caret notation ("^[" for ESC); other invisible ones as "\u{202e}".
     static func escaped(_ text: String) -> String {
-        if text.unicodeScalars.allSatisfy({ !isHidden($0) }) { return text }
+        if text.unicodeScalars.allSatisfy({ !HiddenCharacters.contain($0) }) { return text }
         var result = ""
         for scalar in text.unicodeScalars {
-            if !isHidden(scalar) {
+            if !HiddenCharacters.contain(scalar) {
                 result.unicodeScalars.append(scalar)
             } else if scalar.value < 0x20 || scalar.value == 0x7f {
                 result += "^"
@@ -20,18 +22,6 @@ enum Printable {
             }
         }
         return result
-    }
-
-    /// Whether the scalar is invisible itself but changes what is shown, or starts a new line.
-    static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
-        if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7f }
-        switch scalar.properties.generalCategory {
-        case .control, .lineSeparator, .paragraphSeparator: return true
-        // Emoji and many Asian scripts need the two joiners; the rest of this category reorders text or hides
-        // in it.
-        case .format: return scalar.value != 0x200c && scalar.value != 0x200d
-        default: return false
-        }
     }
 
     /// How many columns of a terminal the text fills; it must be free of control characters.

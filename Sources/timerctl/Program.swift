@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import NIOCore
+import OneThread
 
 /// Where the process begins: on the first thread, with no other one yet.
 @main

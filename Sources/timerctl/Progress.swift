@@ -2,6 +2,7 @@
 
 import Glibc
 import Locks
+import TimerWords
 
 /// Shows a waiting person how far a command is: one line on standard error, rewritten in place.
 ///

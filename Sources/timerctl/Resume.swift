@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl resume`: arms paused jobs.
 struct Resume: AsyncParsableCommand {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl runs`: what became of each fire.
 struct Runs: AsyncParsableCommand {
@@ -122,8 +123,12 @@ struct Runs: AsyncParsableCommand {
         case nil: request.name = name
         }
         request.failed = failed ? true : nil
-        request.since = try since.map {
-            try PastDate($0, of: "--since", now: dates.now, zone: dates.zone).date
+        request.since = try since.map { words in
+            do throws(ScheduleError) {
+                return try PastDate.parse(words, dates)
+            } catch {
+                throw ValidationError("--since: \(error.message)")
+            }
         }
         (request.outcome, request.tag, request.owner) = (outcome, tag, owner)
         return request

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// The schedule on the command line: exactly one kind, and what belongs to it.
 struct ScheduleOptions: ParsableArguments {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl set-fire-date`: moves a job's next fire.
 struct SetFireDate: AsyncParsableCommand {

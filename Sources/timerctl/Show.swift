@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl show`: everything about a job.
 struct Show: AsyncParsableCommand {

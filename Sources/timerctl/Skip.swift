@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl skip`: drops the next dates of jobs.
 struct Skip: AsyncParsableCommand {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl status`: the daemon in a few lines.
 struct Status: AsyncParsableCommand {
@@ -33,7 +34,7 @@ struct Status: AsyncParsableCommand {
         for terminal: Terminal = .plain
     ) -> String {
         let dates = LocalDate(now: status.now, zone: zone)
-        let age = RelativeTime.length(status.now - status.startedAt)
+        let age = (status.now - status.startedAt).length
         let next = status.nextFireDate.map {
             "; next fire \(dates.distance($0)), \(dates.phrase($0))"
         }

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl undo`: has invalidated jobs live again.
 struct Undo: AsyncParsableCommand {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl watch`: events as they happen.
 struct Watch: AsyncParsableCommand {

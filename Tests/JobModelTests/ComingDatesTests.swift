@@ -96,6 +96,7 @@ import Testing
         "By buckets, walked through or by arithmetic, there are as many as one after the other",
         arguments: [
             "* * * * * *", "*/7 * * * * *", "* * * * *", "17 */3 * * *", "30 2 * * *", "0 0 1 * *",
+            "15 2,3 * * 6", "*/20 0-3 25 10 *",
         ]
     )
     func arithmetic(cron: String) throws {

@@ -5,6 +5,7 @@ import Glibc
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import timerctl
 

@@ -4,6 +4,7 @@ import ArgumentParser
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import timerctl
 

@@ -64,7 +64,7 @@ import TimerControl
     @Test("A date that has passed is a duration, the last time of day, or a date")
     func since() throws {
         func since(_ words: String) throws -> Timestamp {
-            try PastDate(words, of: "--since", now: testDates.now, zone: testDates.zone).date
+            try #require(Runs.parse(["--since", words]).request(testDates).since)
         }
         // It is 09:00:00 on 1 December.
         #expect(try since("90min") == testNow - .seconds(5400))
@@ -75,7 +75,7 @@ import TimerControl
         let accepted =
             "accepted are a duration such as '8h', and a date such as '22:00' or 'yesterday 03:00'"
         let ahead = #expect(throws: ValidationError.self) { try since("2026-12-03") }
-        #expect(ahead?.message == "--since '2026-12-03' is still to come; \(accepted)")
+        #expect(ahead?.message == "--since: '2026-12-03' is still to come; \(accepted)")
         let nonsense = #expect(throws: ValidationError.self) { try since("whenever") }
         #expect(nonsense?.message.hasPrefix("--since: ") == true)
         #expect(nonsense?.message.hasSuffix("; \(accepted)") == true)

@@ -3,6 +3,7 @@
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import timerctl
 
@@ -118,7 +119,7 @@ import TimerControl
             $0.definition.userInfo = JSONText(.string("\u{9b}2J"))
         }
         let text = JobPage(job: job, runs: [], dates: testDates).text(for: .plain)
-        #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || !Printable.isHidden($0) })
+        #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || !HiddenCharacters.contain($0) })
     }
 
     @Test(

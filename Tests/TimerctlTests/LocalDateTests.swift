@@ -2,6 +2,7 @@
 
 import Schedules
 import Testing
+import TimerWords
 
 @testable import timerctl
 

@@ -2,6 +2,7 @@
 
 import Schedules
 import Testing
+import TimerWords
 
 @testable import timerctl
 
@@ -39,6 +40,6 @@ import Testing
         ]
     )
     func length(seconds: Double, words: String) {
-        #expect(RelativeTime.length(TimeSpan(microseconds: Int64(seconds * 1e6))) == words)
+        #expect(TimeSpan(microseconds: Int64(seconds * 1e6)).length == words)
     }
 }

@@ -3,6 +3,7 @@
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import timerctl
 
@@ -108,7 +109,7 @@ import TimerControl
 
     @Test("Every reason a daemon may give reads as a sentence", arguments: FireReason.allCases)
     func everyReason(reason: FireReason) {
-        let text = RunSentence.skipped(reason.sentence)
+        let text = RunWords.skipped(reason.sentence)
         #expect(text.hasPrefix("skipped: ") != text.hasPrefix("missed"))
     }
 }

@@ -3,6 +3,7 @@
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import timerctl
 
@@ -197,7 +198,7 @@ import TimerControl
     func harmless() {
         let row = Self.row(1, "\u{1b}[2J\n", ScheduleWords(every: "1h"), fireDate: 9, [])
         let text = Self.picture([row]).text(for: .plain)
-        #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || !Printable.isHidden($0) })
+        #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || !HiddenCharacters.contain($0) })
     }
 
     @Test(

@@ -3,6 +3,7 @@
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import timerctl
 
@@ -33,10 +34,10 @@ import TimerControl
         for columns in 1...2000 {
             let text = String(decoding: mutation.next(), as: UTF8.self)
             let shown = Printable.escaped(text)
-            #expect(!shown.unicodeScalars.contains(where: Printable.isHidden))
+            #expect(!shown.unicodeScalars.contains(where: HiddenCharacters.contain))
             #expect(Printable.width(Printable.cut(shown, to: columns % 20 + 1)) <= columns % 20 + 1)
             let line = ShellWords.joined([text, text])
-            #expect(!line.unicodeScalars.contains(where: Printable.isHidden))
+            #expect(!line.unicodeScalars.contains(where: HiddenCharacters.contain))
         }
     }
 

@@ -35,12 +35,14 @@ extension Queries {
             in: room
         )
         let hasMore = jobs.count > limit || room.isFull
-        jobs = Array(jobs.prefix(limit))
+        if jobs.count > limit { jobs.removeLast(jobs.count - limit) }
         return CalendarPart(found: jobs, cursor: hasMore ? jobs.last?.id : nil)
     }
 
     /// What became of what was due, from behind `cursor` on: first the fires, then the ranges of dates that never fired,
     /// spread over the time in which they lay.
+    ///
+    /// What has no date that can be read lies in no bucket; of what else cannot be read the rest counts.
     func countsOfFires(
         in buckets: CalendarBuckets,
         tag: String?,
@@ -53,8 +55,9 @@ extension Queries {
         }
         var counts = Array(repeating: DueCounts(), count: buckets.count)
         var tagged: [JobID: Bool] = [:]
-        func isWanted(_ job: JobID) throws -> Bool {
+        func isWanted(_ job: JobID?) throws -> Bool {
             guard let tag else { return true }
+            guard let job else { return false }
             if let known = tagged[job] { return known }
             let isTagged = try isTagged(job, tag)
             tagged[job] = isTagged
@@ -71,10 +74,9 @@ extension Queries {
                 row in
                 looked += 1
                 behind = RunCursor(date: try row.get(0), fire: try row.get(1), run: nil)
-                guard let bucket = buckets.index(of: behind.date), try isWanted(row.get(2)) else {
-                    return
-                }
-                counts[bucket].add(try RowOfFire(row), 1)
+                guard let bucket = buckets.index(of: behind.date), try isWanted(row.ifReadable(2))
+                else { return }
+                counts[bucket].add(RowOfFire(row), 1)
             }
             if looked == limit { return CalendarPart(found: counts, cursor: .fire(behind)) }
             behind = RunCursor(date: from, fire: FireID(rawValue: 0), run: nil)
@@ -86,9 +88,10 @@ extension Queries {
             looked += 1
             let (first, last): (Timestamp, Timestamp) = (try row.get(0), try row.get(6))
             behind = RunCursor(date: last, fire: try row.get(1), run: nil)
-            guard try isWanted(row.get(2)) else { return }
-            for (bucket, number) in buckets.spread(try row.get(5), from: first, through: last) {
-                counts[bucket].add(try RowOfFire(row), number)
+            guard try isWanted(row.ifReadable(2)) else { return }
+            let dates = row.ifReadable(5) ?? 1
+            for (bucket, number) in buckets.spread(dates, from: first, through: last) {
+                counts[bucket].add(RowOfFire(row), number)
             }
         }
         return CalendarPart(found: counts, cursor: looked < room ? nil : .range(behind))
@@ -100,11 +103,11 @@ extension Queries {
         var reason: FireReason?
         var hasFailed: Bool
 
-        init(_ row: borrowing Row) throws {
+        init(_ row: borrowing Row) {
             // What a newer version calls its own is not over for all that this one knows.
             state = row.ifReadable(3) ?? .unreadable
             reason = row.ifReadable(4)
-            hasFailed = try row.get(7)
+            hasFailed = row.ifReadable(7) ?? false
         }
     }
 }
@@ -123,11 +126,6 @@ extension DueCounts {
     }
 }
 
-extension FireReason {
-    /// Whether nobody wanted it so.
-    fileprivate var isMissed: Bool { self == .coalesced || notice == .missed }
-}
-
 extension Queries.SQL {
     /// Whether the last run of the fire's own command failed is the last column.
     private static let fireColumns = """
@@ -142,7 +140,7 @@ extension Queries.SQL {
         SELECT \(fireColumns) FROM fires
         WHERE (fires.wall_date_us, fires.id) > (?1, ?2) AND fires.wall_date_us < ?3
             AND \(hasOwner ? "fires.owner_id = ?4 AND fires.owner_id <> 0" : "(fires.owner_id = ?4 OR ?4 IS NULL)")
-            AND fires.last_date_us IS NULL
+            AND fires.last_date_us IS NULL AND typeof(fires.wall_date_us) = 'integer'
             AND fires.state <> 'claimed' AND fires.state <> 'forgotten'
         ORDER BY fires.wall_date_us, fires.id LIMIT ?5
         """
@@ -152,6 +150,8 @@ extension Queries.SQL {
         SELECT \(fireColumns) FROM fires
         WHERE (fires.last_date_us, fires.id) > (?1, ?2) AND fires.last_date_us IS NOT NULL
             AND fires.wall_date_us < ?3 AND (fires.owner_id = ?4 OR ?4 IS NULL)
+            AND typeof(fires.last_date_us) = 'integer' AND typeof(fires.wall_date_us) = 'integer'
+            AND fires.last_date_us <= \(Timestamp.distantFuture.microseconds)
             AND fires.state <> 'claimed' AND fires.state <> 'forgotten'
         ORDER BY fires.last_date_us, fires.id LIMIT ?5
         """

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl agenda`: what will fire, of all jobs, in the order of time.
 struct Agenda: AsyncParsableCommand {

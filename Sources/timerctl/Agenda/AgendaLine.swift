@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// A date of a job to come, or the first of many.
 struct AgendaLine: Hashable {

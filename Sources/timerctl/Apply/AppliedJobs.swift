@@ -3,6 +3,7 @@
 import Glibc
 import Schedules
 import TimerControl
+import TimerWords
 
 /// The caller's jobs with a label, as the daemon has them.
 struct AppliedJobs {

@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// A job that a file declares.
 struct DeclaredJob: Sendable {

@@ -3,6 +3,7 @@
 import Glibc
 import Schedules
 import TimerControl
+import TimerWords
 
 /// The jobs that all files together declare, and their label.
 struct JobFiles {

@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// Reads one job of a file, and finds all mistakes in it.
 struct JobReader {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerControl
+import TimerWords
 
 /// A plan as text: "+" is added, "~" changed and "-" removed.
 enum PlanText {

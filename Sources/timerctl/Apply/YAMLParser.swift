@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CYAML
+import TimerWords
 
 /// A step of a YAML text: a value, or where a list or a map begins or ends.
 struct YAMLEvent {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl change`: a job that goes on as something else.
 struct Change: AsyncParsableCommand {

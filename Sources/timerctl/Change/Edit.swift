@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl edit`: a job in the user's editor.
 struct Edit: AsyncParsableCommand {

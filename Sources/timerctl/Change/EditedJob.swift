@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// A job as text to be edited: its fields as in a file of jobs, and its name among them; pure.
 struct EditedJob {

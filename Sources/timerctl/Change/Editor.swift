@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TimerWords
 
 /// A text that the user changes in an editor of their own.
 ///

@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What makes a user's jobs those of a crontab; pure.
 struct CrontabChanges {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl crontab`: one's jobs as a crontab.
 struct CrontabCommand: AsyncParsableCommand {

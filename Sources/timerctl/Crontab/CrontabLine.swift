@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// A job as a line of a crontab: when, and what; pure.
 ///

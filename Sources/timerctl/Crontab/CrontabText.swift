@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// A user's jobs as a crontab that can be edited; pure.
 ///

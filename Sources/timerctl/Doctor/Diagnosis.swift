@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// The findings about a daemon and its host; pure, so that each sentence can be tested.
 enum Diagnosis {
@@ -40,7 +41,7 @@ enum Diagnosis {
     // MARK: - The daemon
 
     static func daemon(_ status: StatusReply) -> Finding {
-        let age = RelativeTime.length(status.now - status.startedAt)
+        let age = (status.now - status.startedAt).length
         let text = "timerd \(status.version), process \(status.pid), up \(age)"
         guard status.version == timerdVersion else {
             return .warning(

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import TimerControl
+import TimerWords
 
 /// `timerctl doctor`: what is wrong, and what to do about it.
 struct Doctor: AsyncParsableCommand {

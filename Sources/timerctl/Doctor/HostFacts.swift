@@ -4,6 +4,7 @@ import CLinux
 import Glibc
 import Platform
 import Schedules
+import TimerWords
 
 /// Facts of this machine about the daemon and what it depends on, read without asking the daemon.
 struct HostFacts: Hashable {

@@ -3,6 +3,7 @@
 import Glibc
 import Schedules
 import TimerControl
+import TimerWords
 
 /// Makes jobs of a crontab's lines.
 struct CrontabJobs {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl import systemd`: a job for each time that timer units name.
 struct ImportSystemd: AsyncParsableCommand {

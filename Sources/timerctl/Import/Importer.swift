@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// Carries out an import: shows it, or adds the jobs that the daemon does not have yet.
 struct Importer {

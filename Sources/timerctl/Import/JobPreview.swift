@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// An imported job and its source, with the next five dates of both.
 struct JobPreview {

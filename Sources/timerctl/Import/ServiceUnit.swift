@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// The command of a service and its settings: systemd.service(5) and systemd.exec(5), as far as a run has
 /// them.
@@ -127,7 +128,7 @@ struct ServiceUnit {
 
     /// The words as a line for any POSIX shell, which may not know the "$'…'" of bash.
     private static func line(_ words: [String]) -> String {
-        guard words.contains(where: { $0.unicodeScalars.contains(where: Printable.isHidden) })
+        guard words.contains(where: { $0.unicodeScalars.contains(where: HiddenCharacters.contain) })
         else { return ShellWords.joined(words) }
         return words.map { word in
             let parts = word.split(separator: "'", omittingEmptySubsequences: false)

@@ -2,6 +2,7 @@
 
 import Glibc
 import Schedules
+import TimerWords
 
 /// Asks systemd for the dates of a calendar expression.
 enum SystemdAnalyze {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl queue list`: the queues in a table.
 struct QueueList: AsyncParsableCommand {

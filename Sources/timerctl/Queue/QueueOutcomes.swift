@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// One attempt at a task, as `reserve` has printed it.
 struct AttemptArguments: ParsableArguments {

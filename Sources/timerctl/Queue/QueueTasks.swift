@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl queue tasks`: the tasks that are not over.
 struct QueueTasks: AsyncParsableCommand {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Schedules
+import TimerWords
 
 /// Maps the columns of the picture to slices of time.
 struct TimelineAxis: Hashable {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl timeline`: the last runs and the next fires of all jobs, in a picture.
 struct TimelineCommand: AsyncParsableCommand {

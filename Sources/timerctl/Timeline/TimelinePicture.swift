@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// The picture that `timeline` draws: a line for each job, the past on the left, the future on the right;
 /// pure.

@@ -3,6 +3,7 @@
 import Dispatch
 import Glibc
 import Locks
+import TimerWords
 
 /// A terminal in full-screen mode that reads keys one by one, until `close`.
 ///

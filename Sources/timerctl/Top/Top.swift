@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl top`: what runs, waits and is late, as it changes.
 struct Top: AsyncParsableCommand {

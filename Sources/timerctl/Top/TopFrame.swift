@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// One picture of `top`: what runs, what waits, what is late and what comes next; pure.
 struct TopFrame {
@@ -39,7 +40,7 @@ struct TopFrame {
     /// Two lines or three about the daemon.
     var header: [String] {
         let now = dates.dayAndTime(dates.now).dropFirst(11).prefix(8)
-        let up = RelativeTime.length(dates.now - status.startedAt)
+        let up = (dates.now - status.startedAt).length
         let running = entries.count { $0.kind == .running }
         let waiting = entries.count { $0.kind == .waiting }
         let late = entries.count { $0.kind == .late }
@@ -115,7 +116,7 @@ struct TopFrame {
             kind: kind,
             job: run.job,
             name: run.name,
-            time: "for \(RelativeTime.length(dates.now - (since ?? dates.now)))",
+            time: "for \((dates.now - (since ?? dates.now)).length)",
             what: words.joined(separator: ", "),
             fire: run.fire,
             run: run.id

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerControl
+import TimerWords
 
 /// The daemon as `top` has it: lists, pages and actions are asked for, and told to the signals.
 ///

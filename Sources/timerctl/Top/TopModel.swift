@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What `top` shows and what it has been told: keys and answers come in, requests and pictures go out; pure.
 ///

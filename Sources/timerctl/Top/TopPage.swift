@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// One job as `show` tells of it, and the end of what one of its runs wrote.
 struct TopPage {

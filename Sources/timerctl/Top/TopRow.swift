@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// The lists that `top` switches between.
 enum TopView: Int, CaseIterable {

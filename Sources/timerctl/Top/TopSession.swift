@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `top` on a terminal: carries keys and answers to the model, and what it asks for to the daemon.
 struct TopSession {

@@ -3,6 +3,7 @@
 import CSQLite
 import Foundation
 import Glibc
+import Schedules
 import Testing
 import TimerControl
 
@@ -228,6 +229,50 @@ struct DamagedRowTests {
             try await daemon.timerctl("fire", job)
             #expect(try await daemon.finishedRun(job).status == 0)
             #expect(try await daemon.runs([job]).count == 2)
+        }
+    }
+
+    @Test(
+        "A calendar leaves out what has no date that can be read, and counts the rest",
+        arguments: [
+            "wall_date_us = wall_date_us + 0.5", "wall_date_us = 'today'", "last_date_us = 'never'",
+            "last_date_us = 9000000000000000000", "last_date_us = wall_date_us, dates = 'many'",
+            "job_id = 'mine'", "state = 'dormant'",
+        ]
+    )
+    func calendar(damage: String) async throws {
+        try await DaemonProcess.with { daemon in
+            let job = try await Self.add(daemon, "--every", "1h", "--tag", "x", "--", "true")
+            for count in 1...3 {
+                try await daemon.timerctl("fire", job)
+                while try await daemon.runs([job]).count(where: { $0.state == .done }) < count {
+                    try Task.checkCancellation()
+                }
+            }
+            await daemon.end(SIGKILL)
+            try Self.damage(
+                daemon,
+                "PRAGMA foreign_keys = OFF; UPDATE fires SET \(damage) WHERE id = (SELECT id FROM fires "
+                    + "WHERE job_id = JOB AND state = 'done' ORDER BY id LIMIT 1)",
+                job
+            )
+            try await daemon.start()
+            let client = try await ControlClient.connect(to: daemon.socket)
+            let now = Timestamp(Date())
+            var request = ReadCalendar(
+                from: now - .seconds(7200),
+                before: now + .seconds(7200),
+                bucket: .hour
+            )
+            for tag in [nil, "x"] {
+                request.tag = tag
+                let reply = try await client.call(.runCalendar(request), as: RunCalendarReply.self)
+                #expect(reply.cursor == nil)
+                let succeeded = reply.buckets.reduce(0) { $0 + $1.counts.succeeded }
+                let open = reply.buckets.reduce(0) { $0 + $1.counts.open }
+                #expect(succeeded >= 2 && succeeded + open <= 3, "\(reply)")
+            }
+            await client.close()
         }
     }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerWords
+
 /// Characters that are invisible themselves, and change what is shown around them, as symbols.
 ///
 /// Names, commands and outputs come from the user who added the job: nothing in them is to hide or reorder what
@@ -8,7 +10,7 @@ public enum VisibleText {
     /// The symbol of a control character ("␛"), the replacement character for one that reorders text, else the
     /// scalar itself.
     public static func shown(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
-        guard isHidden(scalar) else { return scalar }
+        guard HiddenCharacters.contain(scalar) else { return scalar }
         switch scalar.value {
         case 0..<0x20: return Unicode.Scalar(0x2400 + scalar.value) ?? "\u{fffd}"
         case 0x7f: return "\u{2421}"
@@ -18,19 +20,9 @@ public enum VisibleText {
 
     /// The text with all of them so.
     static func shown(_ text: String) -> String {
-        if text.unicodeScalars.allSatisfy({ !isHidden($0) }) { return text }
+        if text.unicodeScalars.allSatisfy({ !HiddenCharacters.contain($0) }) { return text }
         var result = String.UnicodeScalarView()
         for scalar in text.unicodeScalars { result.append(shown(scalar)) }
         return String(result)
-    }
-
-    static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
-        if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7f }
-        switch scalar.properties.generalCategory {
-        case .control, .lineSeparator, .paragraphSeparator: return true
-        // Emoji and many Asian scripts need the two joiners, and a soft hyphen hides nothing.
-        case .format: return ![0x200c, 0x200d, 0xad].contains(scalar.value)
-        default: return false
-        }
     }
 }

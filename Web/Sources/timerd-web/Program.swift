@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import Logging
+import OneThread
 import Schedules
 import ServiceLifecycle
 import Synchronization

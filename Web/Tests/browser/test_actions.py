@@ -74,6 +74,7 @@ class Actions(unittest.TestCase):
         self.browser.type("aside input[name=count]", "3")
         self.press("Skip")
         self.assertGreater(self.daemon.job(self.id)["fireDate"], before)
+        self.assertFalse(self.browser.has("#flash button"))
         skipped = [run for run in self.daemon.runs(self.id) if run.get("reason") == "skip"]
         self.assertEqual(sum(run.get("dates", 1) for run in skipped), 3)
 
@@ -84,6 +85,9 @@ class Actions(unittest.TestCase):
         self.assertIn("09:15", self.flash())
         self.assertIn(":15:00", self.daemon.job(self.id)["fireDate"])
         self.assertIn("movedFrom", self.daemon.job(self.id))
+        self.press("Undo", "#flash")
+        self.assertNotIn("movedFrom", self.daemon.job(self.id))
+        self.assertIn(":00:00", self.daemon.job(self.id)["fireDate"])
 
     def test_a_date_that_cannot_be_read_is_refused_in_the_daemons_words(self):
         before = self.daemon.job(self.job())["fireDate"]
@@ -135,6 +139,55 @@ class Actions(unittest.TestCase):
         self.browser.goes(lambda: self.browser.find("dialog form button").click())
         self.assertEqual([self.daemon.job(job)["state"] for job in (first, second)], ["paused", "paused"])
         self.flash()
+        self.press("Undo", "#flash")
+        self.assertEqual([self.daemon.job(job)["state"] for job in (first, second)], ["scheduled", "scheduled"])
+        self.assertIn("tag=together", self.browser.run("return location.search"))
+
+    def choose_all(self):
+        for box in self.browser.all("td input[name=id]"):
+            if not box.is_selected():
+                box.click()
+
+    def test_undoing_a_pause_of_many_leaves_paused_what_was_paused_before(self):
+        self.job(tags=["some"])
+        first = self.id
+        second = self.job(tags=["some"], paused=True)
+        self.show("/jobs?tag=some")
+        self.choose_all()
+        self.browser.press("Pause")
+        words = self.browser.until("document.querySelector('dialog[open]')?.innerText", "a dialog")
+        self.assertIn("Pause 1 job?", words)
+        self.assertIn("1 of the 2 that were chosen stays as it is", words)
+        self.browser.goes(lambda: self.browser.find("dialog form button").click())
+        self.assertEqual([self.daemon.job(job)["state"] for job in (first, second)], ["paused", "paused"])
+        self.press("Undo", "#flash")
+        self.assertEqual([self.daemon.job(job)["state"] for job in (first, second)], ["scheduled", "paused"])
+        self.choose_all()
+        self.browser.press("Resume")
+        self.browser.until("document.querySelector('dialog[open]')", "a dialog")
+        self.browser.goes(lambda: self.browser.find("dialog form button").click())
+        self.press("Undo", "#flash")
+        self.assertEqual([self.daemon.job(job)["state"] for job in (first, second)], ["scheduled", "paused"])
+
+    def test_many_jobs_are_ended_and_that_undone(self):
+        self.job(tags=["ended"])
+        first = self.id
+        second = self.job(tags=["ended"])
+        self.show("/jobs?tag=ended")
+        self.choose_all()
+        self.browser.press("End")
+        self.browser.until("document.querySelector('dialog[open]')", "a dialog")
+        self.browser.goes(lambda: self.browser.find("dialog form button").click())
+        self.assertEqual([self.daemon.job(job)["state"] for job in (first, second)], ["invalidated"] * 2)
+        self.press("Undo", "#flash")
+        self.assertEqual([self.daemon.job(job)["state"] for job in (first, second)], ["scheduled"] * 2)
+
+    def test_what_cannot_be_undone_says_so_beside_its_button(self):
+        self.show(f"/jobs/{self.job()}")
+        words = {item.find_element("css selector", "button, a").text: item.text for item in self.browser.all("aside .actions li")}
+        self.assertEqual([word for word, text in words.items() if "annot be undone" in text], ["Fire now", "Skip"])
+        self.press("Skip")
+        self.assertFalse(self.browser.has("#flash button"))
 
     def test_all_that_match_are_paused_also_those_of_other_pages(self):
         jobs = self.daemon.ask("job.add", jobs=[{"schedule": {"every": "9h"}, "tags": ["many"], "command": ["true"]} for _ in range(150)])["jobs"]
@@ -160,6 +213,9 @@ class Actions(unittest.TestCase):
         self.show("/queues/mails")
         self.press("Pause", "aside")
         self.assertTrue(queue().get("paused"))
+        self.press("Undo", "#flash")
+        self.assertFalse(queue().get("paused"))
+        self.press("Pause", "aside")
         self.press("Resume", "aside")
         self.assertFalse(queue().get("paused"))
         self.browser.type("#f-maxReserved", "5")

@@ -109,6 +109,35 @@ class Forms(unittest.TestCase):
         self.assertTrue(self.browser.has(".errors"), self.browser.words())
         self.browser.faults()
 
+    def changed(self, **definition):
+        """A job that the form has given another command and schedule."""
+        job = self.daemon.add(**definition)
+        self.addCleanup(self.daemon.ask, "job.invalidate", id=job)
+        before = self.daemon.job(job)
+        self.scene.open(f"/jobs/{job}/change")
+        self.browser.type("#f-schedule", "9 9 * * *" if "cron" in definition["schedule"] else "2h")
+        self.browser.type("#f-command", "false")
+        self.browser.goes(lambda: self.browser.press("Change it"))
+        self.assertEqual(self.daemon.job(job)["command"], ["false"])
+        return job, before
+
+    def test_a_change_is_undone_with_all_that_the_form_does_not_have(self):
+        for name, schedule in [("undone-grid", {"every": "7h"}), ("undone-cron", {"cron": "3 4 * * *", "tz": "Asia/Tokyo"})]:
+            job, before = self.changed(name=name, schedule=schedule, command=["echo", "<b>'\"&"], env={"A": "1\n2"}, tags=["x"],
+                                       userInfo={"a": [1, None]}, retries=2, jitter="5s")
+            self.browser.goes(lambda: self.browser.press("Undo", "#flash"))
+            after = self.daemon.job(job)
+            changed = {field: (before.get(field), after.get(field)) for field in {*before, *after} - {"revision"} if before.get(field) != after.get(field)}
+            self.assertEqual(changed, {}, name)
+
+    def test_undoing_a_change_does_not_undo_what_somebody_has_changed_since(self):
+        job, _ = self.changed(name="undone-late", schedule={"every": "7h"}, command=["true"])
+        self.daemon.ask("job.apply", change=[{"id": job, "name": "undone-late", "schedule": {"every": "3h"}, "command": ["cat"]}])
+        self.browser.goes(lambda: self.browser.press("Undo", "#flash"))
+        self.assertEqual(self.daemon.job(job)["command"], ["cat"])
+        self.assertIn("failed", self.browser.find("#flash").get_attribute("class"))
+        self.browser.faults()  # the answer's status is an error's
+
     def test_errors_are_listed_at_the_top_and_what_was_typed_stays(self):
         self.scene.open("/add")
         self.kind("cron")

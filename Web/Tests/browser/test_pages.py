@@ -27,8 +27,9 @@ class Pages(unittest.TestCase):
             titles = self.browser.all("main h1")
             if len(titles) != 1:
                 yield f"has {len(titles)} titles: {self.browser.words()[:300]}"
-            if not self.browser.run("return document.title").endswith(self.browser.run("return document.title").split(" · ")[-1]):
-                yield "has no title of its own"
+            title, _, where = self.browser.run("return document.title").partition(" · timerd on ")
+            if not title.strip() or not where:
+                yield f"has no title of its own but '{title}'"
             if self.browser.run("return Boolean(window.owned)"):
                 yield "ran a script from a name"
             yield from self.browser.faults()

@@ -33,8 +33,8 @@ enum BulkAction: String, CaseIterable, Sendable {
         case .pause:
             "None of their dates fires until they are resumed; what is missed meanwhile follows each job's rule."
         case .resume: "Their dates fire again; what was missed follows each job's rule."
-        case .skip: "The next date of each is dropped."
-        case .fire: "Each fires once, now. Their other dates stay."
+        case .skip: "The next date of each is dropped. It cannot be undone."
+        case .fire: "Each fires once, now. Their other dates stay. It cannot be undone."
         case .end: "They fire no more. Their history stays, and you can undo it for 24 hours."
         case .undo: "Each is what it was before its end; all of them, or none."
         }
@@ -50,6 +50,25 @@ enum BulkAction: String, CaseIterable, Sendable {
         case .fire: "\(verb) fired"
         case .end: "\(verb) ended"
         case .undo: "\(isOne ? "lives" : "live") again"
+        }
+    }
+
+    /// What undoes it; nil where nothing does.
+    var opposite: Self? {
+        switch self {
+        case .pause: .resume
+        case .resume: .pause
+        case .end: .undo
+        case .skip, .fire, .undo: nil
+        }
+    }
+
+    /// Whether it makes a difference to a job: what is paused already is not to be resumed by an undo.
+    func changes(_ job: Job) -> Bool {
+        switch self {
+        case .pause: job.state == .scheduled
+        case .resume: job.state == .paused
+        case .skip, .fire, .end, .undo: true
         }
     }
 

@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 extension Visit {
     /// Does something with one job, and says what became of it.
@@ -68,6 +69,9 @@ extension Visit {
         case .undo:
             let job = try await one(client.restoreJobs(jobs), id)
             return .done(sentence(job, " lives again\(next(job))."))
+        case .revert:
+            let job = try await Revert(id, self).carryOut(client, now: dates.now)
+            return .done(sentence(job, " is what it was before its change\(next(job))."))
         }
     }
 
@@ -105,6 +109,8 @@ extension Visit {
     /// The page that says what an action will do.
     func question(_ action: JobAction, _ id: JobID, _ session: Session) async throws -> QuestionPage
     {
+        // What it was before is in the form alone that undoes it.
+        guard action != .revert else { throw NotFound(description: "there is no such page") }
         let job = try await session.client.job(.id(id))
         var request = ListRuns()
         request.job = id
@@ -139,7 +145,9 @@ extension Visit {
         let asked =
             switch action {
             case .fire:
-                question("Fire", "Fire now") { p { "It fires once, now. Its other dates stay." } }
+                question("Fire", "Fire now") {
+                    p { "It fires once, now. Its other dates stay. It cannot be undone." }
+                }
             case .pause:
                 question("Pause", "Pause it") {
                     p {
@@ -150,17 +158,20 @@ extension Visit {
                 question("Resume", "Resume it") {
                     p { "Its dates fire again; what was missed is made up for as it says." }
                 }
-            case .undo:
+            case .undo, .revert:
                 question("Restore", "Have it live again") {
                     p { "It is what it was before its end: number, name, history, dates." }
                 }
             case .skip:
                 question("Skip dates of", "Skip", choice: count) {
-                    p { "The next dates are dropped, and have that reason in the history." }
+                    p {
+                        "The next dates are dropped, and have that reason in the history. It cannot be undone: "
+                        "no date fires that was dropped."
+                    }
                 }
             case .move:
                 question("Move the next fire of", "Move", choice: moved) {
-                    p { "A date such as 'tomorrow 09:00' or '+10min'." }
+                    p { "A date such as 'tomorrow 09:00' or '+10min'. It can be undone." }
                 }
             case .end:
                 question("End", "End it", choice: kill(run), isDangerous: true) { endSentence(job) }

@@ -15,16 +15,17 @@ extension Visit {
             if field("confirmed") == nil { return try await question(action, query) }
             let ids = fields("ids").flatMap { $0.split(separator: ",") }.compactMap { JobID($0) }
             let count = try await site.daemon.connected { try await action.carryOut(ids, $0) }
-            let undo =
-                action == .end
-                ? Flash.Undo(
+            let undo = action.opposite.map { opposite in
+                Flash.Undo(
                     label: "Undo",
                     action: Link("jobs", "act"),
                     fields: [
-                        Link.Field("do", BulkAction.undo.rawValue), Link.Field("confirmed", "1"),
+                        Link.Field("do", opposite.rawValue), Link.Field("confirmed", "1"),
+                        Link.Field("query", field("query") ?? ""),
                         Link.Field("ids", ids.map(\.description).joined(separator: ",")),
                     ]
-                ) : nil
+                )
+            }
             return redirect(
                 to: query.link,
                 .done("\(count.of("job")) \(action.done(count == 1)).", undo: undo)
@@ -35,12 +36,18 @@ extension Visit {
     }
 
     private func question(_ action: BulkAction, _ query: JobQuery) async throws -> Answer {
-        let (jobs, status) = try await site.daemon.connected { client in
+        let (chosen, status) = try await site.daemon.connected { client in
             let session = try await Session(client)
-            return (try await chosen(query, client), session.status)
+            return (try await self.chosen(query, client), session.status)
         }
+        let jobs = chosen.filter(action.changes)
         guard !jobs.isEmpty else {
-            return redirect(to: query.link, .refused("no job was chosen"))
+            let reason =
+                chosen.isEmpty
+                ? "no job was chosen"
+                : "nothing is to be done: none of the \(chosen.count.of("job")) that were chosen is "
+                    + (action == .pause ? "scheduled" : "paused")
+            return redirect(to: query.link, .refused(reason))
         }
         guard jobs.count <= action.most else {
             return redirect(
@@ -54,6 +61,12 @@ extension Visit {
             heading: "\(action.verb) \(count)?",
             content: group {
                 p { action.sentence }
+                if jobs.count < chosen.count {
+                    p {
+                        "\(chosen.count - jobs.count) of the \(chosen.count) that were chosen "
+                        chosen.count - jobs.count == 1 ? "stays as it is." : "stay as they are."
+                    }
+                }
                 ul {
                     for job in jobs.prefix(20) { li { Parts(self).jobName(job) } }
                     if jobs.count > 20 { li { "and \((jobs.count - 20).grouped) more" } }

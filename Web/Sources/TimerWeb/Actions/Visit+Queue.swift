@@ -21,6 +21,9 @@ extension Visit {
                         "Queue "
                         bdi { name }
                         ": \(words)."
+                    },
+                    undo: action.opposite.map {
+                        Flash.Undo(label: "Undo", action: Link("queues", name, $0.rawValue))
                     }
                 )
             )
@@ -90,10 +93,14 @@ extension Visit {
                 "Pause", "It hands out no task until it is resumed. What is reserved goes on."
             )
         case .resume: (verb, sentence) = ("Resume", "It hands out its tasks again.")
-        case .kick: (verb, sentence) = ("Kick", "Its delayed tasks are ready at once.")
+        case .kick:
+            (verb, sentence) = (
+                "Kick", "Its delayed tasks are ready at once. It cannot be undone."
+            )
         case .retry:
             (verb, sentence) = (
-                "Retry the dead tasks of", "They are ready again, with all their retries."
+                "Retry the dead tasks of",
+                "They are ready again, with all their retries. It cannot be undone."
             )
         case .drop:
             (verb, sentence) = (

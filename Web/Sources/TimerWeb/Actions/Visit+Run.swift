@@ -67,7 +67,7 @@ extension Visit {
                             Parts(self).when(began)
                             ". "
                         }
-                        "Its processes get SIGTERM, and SIGKILL after what its job says (5 s). It is not tried again."
+                        "Its processes get SIGTERM, and SIGKILL after what its job says (5 s). It is not tried again. It cannot be undone."
                     },
                     action: Link("runs", "\(id)", action.rawValue),
                     button: "Kill it",
@@ -82,7 +82,7 @@ extension Visit {
                         shown
                         " again?"
                     },
-                    content: p { "It fires once, now. Its other dates stay." },
+                    content: p { "It fires once, now. Its other dates stay. It cannot be undone." },
                     action: Link("runs", "\(id)", action.rawValue),
                     button: "Run again",
                     cancel: Link("runs", "\(id)")

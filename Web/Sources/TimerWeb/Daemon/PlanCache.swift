@@ -2,6 +2,7 @@
 
 import Schedules
 import Synchronization
+import TimerWords
 
 /// How many dates are to come, kept for as long as it was dear to count them.
 ///

@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What is wrong with a form, by its fields; nil for what concerns none.
 struct FormErrors: Sendable {
@@ -37,7 +38,7 @@ extension JobDraft {
     /// `base`: the job that is changed, whose other options stay; nil for a new one.
     func definition(
         changing base: JobDefinition?,
-        _ dates: Dates
+        _ dates: LocalDate
     ) -> (definition: JobDefinition, errors: FormErrors) {
         var errors = FormErrors()
         var definition = base ?? JobDefinition(schedule: ScheduleWords())

@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// A job as a form has it: texts, each as it was typed.
 struct JobDraft: Hashable, Sendable {

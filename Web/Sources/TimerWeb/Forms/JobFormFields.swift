@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// The fields of the form: each with its label, what it takes, and what is wrong with it.
 struct JobFormFields {

@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What a schedule means: words, dates, and what is to be known of them.
 struct SchedulePreview: Sendable {
@@ -18,7 +19,7 @@ struct SchedulePreview: Sendable {
     private static let looked = 400
 
     /// `job`: the job that is changed: with the schedule that it has, it keeps its dates.
-    init(_ definition: JobDefinition, of job: Job?, _ times: RunTimes, _ dates: Dates) {
+    init(_ definition: JobDefinition, of job: Job?, _ times: RunTimes, _ dates: LocalDate) {
         if let job, job.definition.schedule == definition.schedule {
             sentence = job.scheduleSentence(dates) ?? ""
             coming = job.comingDates(dates, atMost: Self.count)

@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 extension Visit {
     /// The form, empty, or as an address or the job that is changed says.
@@ -24,7 +25,7 @@ extension Visit {
             let form = try await self.form(draft, job, client, isSaved: isSaved)
             guard isSaved, form.errors.isEmpty else { return .again(form, session.status) }
             do {
-                return .done(try await save(form, client))
+                return .done(try await save(form, client), before: job)
             } catch let error as ControlError {
                 var errors = form.errors
                 errors.add(error)
@@ -32,8 +33,8 @@ extension Visit {
             }
         }
         switch outcome {
-        case .done(let job):
-            return redirect(to: Link("jobs", "\(job.id)"), flash(of: job, isNew: id == nil))
+        case .done(let job, let before):
+            return redirect(to: Link("jobs", "\(job.id)"), flash(of: job, before))
         case .again(let form, let status):
             let page = form.page
             return .page(page.status, document(page, status))
@@ -41,7 +42,8 @@ extension Visit {
     }
 
     private enum FormOutcome: Sendable {
-        case done(Job)
+        /// With the job as it was; nil for a new one.
+        case done(Job, before: Job?)
         /// The form again: it was only tried, or something is wrong.
         case again(JobForm, StatusReply)
     }
@@ -110,17 +112,17 @@ extension Visit {
         return changed
     }
 
-    private func flash(of job: Job, isNew: Bool) -> Flash {
+    private func flash(of job: Job, _ before: Job?) -> Flash {
         let next =
             job.nextFire.map { "; it fires next \(dates.distance($0)), \(dates.short($0))" } ?? ""
         return .done(
             group {
                 "Job "
                 Parts(self).jobName(job)
-                " was \(isNew ? "added" : "changed")\(job.state == .scheduled ? next : "")."
+                " was \(before == nil ? "added" : "changed")\(job.state == .scheduled ? next : "")."
             },
-            undo: isNew
-                ? Flash.Undo(label: "Undo", action: Link("jobs", "\(job.id)", "end")) : nil
+            undo: before.map { Revert(of: job, to: $0).undo }
+                ?? Flash.Undo(label: "Undo", action: Link("jobs", "\(job.id)", "end"))
         )
     }
 }

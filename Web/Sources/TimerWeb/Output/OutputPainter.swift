@@ -2,6 +2,7 @@
 
 import HTML
 import TimerControl
+import TimerWords
 
 /// Makes markup of what a command has written to one stream: colours as colours, all else harmless.
 ///

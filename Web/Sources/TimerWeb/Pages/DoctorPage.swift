@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What is wrong, as far as the daemon tells it, and what to do.
 struct DoctorPage {

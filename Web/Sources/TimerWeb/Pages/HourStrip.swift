@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// A day back and a day ahead, an hour each, as a picture.
 struct HourStrip: Sendable {
@@ -19,10 +20,10 @@ struct HourStrip: Sendable {
     private static let hour = TimeSpan.seconds(3600)
 
     private let from: Timestamp
-    private let dates: Dates
+    private let dates: LocalDate
     private var all = [Hour](repeating: Hour(), count: hours)
 
-    init(_ client: ControlClient, _ dates: Dates, _ plan: PlanCache) async throws {
+    init(_ client: ControlClient, _ dates: LocalDate, _ plan: PlanCache) async throws {
         self.dates = dates
         let local = dates.zone.localTime(at: dates.now).microseconds
         let sinceHour = TimeSpan(

@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What failed, what runs, what is late, what comes next.
 struct NowPage {

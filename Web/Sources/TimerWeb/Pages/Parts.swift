@@ -3,12 +3,13 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What many pages show in one way: dates, states, names, buttons.
 struct Parts {
     let visit: Visit
 
-    var dates: Dates { visit.dates }
+    var dates: LocalDate { visit.dates }
 
     init(_ visit: Visit) { self.visit = visit }
 

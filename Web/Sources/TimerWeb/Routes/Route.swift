@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerControl
+import TimerWords
 
 /// What a path means.
 enum Route: Hashable, Sendable {
@@ -107,6 +108,8 @@ enum Route: Hashable, Sendable {
 /// What may be done with a job; the raw value is the last part of the path.
 enum JobAction: String, Hashable, Sendable, CaseIterable {
     case fire, pause, resume, skip, move, end, undo
+    /// Undoes a change.
+    case revert
 }
 
 enum RunAction: String, Hashable, Sendable, CaseIterable {
@@ -117,6 +120,15 @@ enum QueueAction: String, Hashable, Sendable, CaseIterable {
     case pause, resume, kick, retry, drop, limit
     /// What is done with the tasks that were chosen.
     case tasks
+
+    /// What undoes it; nil where nothing does.
+    var opposite: Self? {
+        switch self {
+        case .pause: .resume
+        case .resume: .pause
+        case .kick, .retry, .drop, .limit, .tasks: nil
+        }
+    }
 }
 
 extension Identifier {

@@ -2,6 +2,7 @@
 
 import HTML
 import TimerControl
+import TimerWords
 
 extension Visit {
     /// Answers what was asked for by a link.

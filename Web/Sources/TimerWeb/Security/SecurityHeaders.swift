@@ -4,6 +4,7 @@ import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
 import Schedules
+import TimerWords
 
 /// Puts the headers that keep other sites out on every answer.
 ///

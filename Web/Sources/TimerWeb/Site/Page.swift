@@ -2,6 +2,7 @@
 
 import HTML
 import HTTPTypes
+import TimerWords
 
 /// What is between the top and the bottom of a page.
 struct Page: Sendable {

@@ -5,6 +5,7 @@ import HTML
 import HTTPTypes
 import Schedules
 import TimerControl
+import TimerWords
 
 /// All pages: what is asked for, and what is answered.
 struct Site: Sendable {
@@ -50,7 +51,7 @@ struct Site: Sendable {
             link: link,
             form: form,
             back: request.referringPage,
-            dates: Dates(now: .now, zone: options.zone),
+            dates: LocalDate(now: .now, zone: options.zone),
             site: self
         )
         guard let route = Route(link.path) else {

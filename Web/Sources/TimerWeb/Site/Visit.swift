@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// One request of a browser, and what a page is made from.
 struct Visit: Sendable {
@@ -12,7 +13,7 @@ struct Visit: Sendable {
     let form: [Link.Field]
     /// The page of ours that the browser was on; nil where it does not say.
     let back: Link?
-    let dates: Dates
+    let dates: LocalDate
     let site: Site
 
     /// The text of a field of the query; nil where it is empty.

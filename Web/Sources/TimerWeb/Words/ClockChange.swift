@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Schedules
+import TimerWords
 
 /// What daylight saving does to a date, or to a day.
 enum ClockChange {
     /// What it did to a date of a schedule; nil for nothing.
-    static func words(_ date: Timestamp, of schedule: Schedule, _ dates: Dates) -> String? {
+    static func words(_ date: Timestamp, of schedule: Schedule, _ dates: LocalDate) -> String? {
         // try?: a zone that is not here has no changes to tell of; its job is held.
         let zone = schedule.ownZone.flatMap { try? Zone(named: $0) } ?? dates.zone
         if schedule.movedByDaylightSaving(date) {

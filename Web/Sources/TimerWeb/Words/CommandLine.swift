@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// A job as the line that would add it with timerctl.
 enum CommandLine {

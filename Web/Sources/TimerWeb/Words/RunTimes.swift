@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// How long runs of a job take.
 struct RunTimes: Hashable, Sendable {

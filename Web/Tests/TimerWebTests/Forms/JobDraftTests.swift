@@ -4,11 +4,12 @@ import HTML
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import TimerWeb
 
 @Suite struct JobDraftTests {
-    private let dates = Dates(now: Timestamp(microseconds: 1_800_000_000_000_000), zone: .utc)
+    private let dates = LocalDate(now: Timestamp(microseconds: 1_800_000_000_000_000), zone: .utc)
 
     /// What a browser sends of a form that shows the draft.
     private func sent(_ draft: JobDraft, _ changes: [JobDraft.Field: String] = [:]) -> [Link.Field]

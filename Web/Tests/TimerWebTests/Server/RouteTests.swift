@@ -3,6 +3,7 @@
 import HTML
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import TimerWeb
 

@@ -3,14 +3,15 @@
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import TimerWeb
 
 @Suite struct WordsTests {
     private static let now = Timestamp(rfc3339: "2026-11-24T20:04:12Z") ?? .distantPast
 
-    private func dates() throws -> Dates {
-        Dates(now: Self.now, zone: try Zone(named: "Europe/Berlin"))
+    private func dates() throws -> LocalDate {
+        LocalDate(now: Self.now, zone: try Zone(named: "Europe/Berlin"))
     }
 
     @Test(
@@ -36,7 +37,7 @@ import TimerControl
     )
     func zone(_ name: String, _ expected: String) throws {
         let zone = try Zone(named: name)
-        #expect(Dates(now: Self.now, zone: zone).zoneWords == expected)
+        #expect(LocalDate(now: Self.now, zone: zone).zoneWords == expected)
     }
 
     @Test("A date that daylight saving changes says how")

@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What a cell of the calendar is made of: what fired, and what will.
 struct CalendarDatesPage {
@@ -65,7 +66,7 @@ struct CalendarDatesPage {
         return (Array(found.prefix(rows)), found.count > rows || request.cursor != nil)
     }
 
-    private var dates: Dates { parts.dates }
+    private var dates: LocalDate { parts.dates }
 }
 
 extension CalendarDatesPage: PageContent {

@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// A day by its hours, 23 to 25 of them.
 struct CalendarDay {

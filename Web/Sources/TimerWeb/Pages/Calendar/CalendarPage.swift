@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// The past with what became of it, the future with what will: as heat, by the hour or by the day.
 struct CalendarPage {
@@ -44,7 +45,7 @@ struct CalendarPage {
         self.cells = cells
     }
 
-    private var dates: Dates { parts.dates }
+    private var dates: LocalDate { parts.dates }
 }
 
 extension CalendarPage: PageContent {

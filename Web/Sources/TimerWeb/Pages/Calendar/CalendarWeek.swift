@@ -2,6 +2,7 @@
 
 import HTML
 import Schedules
+import TimerWords
 
 /// A week by the hours of its days.
 struct CalendarWeek {
@@ -23,7 +24,7 @@ struct CalendarWeek {
         }
     }
 
-    private var dates: Dates { parts.dates }
+    private var dates: LocalDate { parts.dates }
 
     var section: Node {
         HTML.section(.aria("label", "By the hour"), .data("live", "heat")) {

@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What can be done with a job as it stands, and what each does.
 struct JobActions {
@@ -37,14 +38,25 @@ struct JobActions {
                 : now(.pause, "Pause", "No date fires until it is resumed.")
         )
         if job.held == nil, job.fireDate != nil {
-            all.append(with(.skip, "Skip", "the next ", skipped, " dates"))
-            all.append(with(.move, "Move", "the next fire to ", moved, ""))
+            all.append(
+                with(
+                    .skip,
+                    "Skip",
+                    "the next ",
+                    skipped,
+                    " dates",
+                    "They are gone: cannot be undone."
+                )
+            )
+            all.append(
+                with(.move, "Move", "the next fire to ", moved, "", "The dates behind it stay.")
+            )
         }
         if job.isReadable, !job.definition.isTied {
             all.append(
                 item(
                     a(.class("button"), .href(link("change"))) { "Change" },
-                    "Keeps its number and history."
+                    "Keeps its number and history. Can be undone."
                 )
             )
         }
@@ -59,7 +71,9 @@ struct JobActions {
 
     private var fireSentence: String {
         let isOnce = job.definition.schedule.at != nil || job.definition.schedule.in != nil
-        return isOnce ? "Once, now; that finishes it." : "Once, now. Its schedule stays."
+        return isOnce
+            ? "Once, now; that finishes it. Cannot be undone."
+            : "Once, now. Its schedule stays. Cannot be undone."
     }
 
     private var skipped: Node {
@@ -106,7 +120,8 @@ struct JobActions {
         _ word: String,
         _ before: String,
         _ control: Node,
-        _ behind: String
+        _ behind: String,
+        _ sentence: String
     ) -> Node {
         li {
             form(.method(.post), .action(link(action.rawValue))) {
@@ -118,6 +133,7 @@ struct JobActions {
                     behind
                 }
             }
+            p { sentence }
         }
     }
 }

@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What a job is: its definition in words, as JSON, and as the line that would add it.
 struct JobFacts {
@@ -160,17 +161,7 @@ struct JobFacts {
     }
 
     private var limits: [Fact?] {
-        let definition = job.definition
-        let all = [
-            definition.nice.map { "nice \($0)" }, definition.memoryMax.map { "memory \($0)" },
-            definition.memoryHigh.map { "memory slowed from \($0)" },
-            definition.cpuWeight.map { "processor weight \($0)" },
-            definition.cpuQuota.map { "processor \($0)" },
-            definition.tasksMax.map { "tasks \($0)" },
-            definition.ioWeight.map { "io weight \($0)" },
-            definition.cpuTime.map { "processor time \($0)" },
-            definition.umask.map { "umask \($0)" },
-        ].compactMap(\.self)
+        let all = job.definition.limitWords
         return [text("Limits", all.isEmpty ? nil : all.joined(separator: ", "))]
     }
 

@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What became of a job's dates: as a picture of how long its runs took, and as a table.
 struct JobHistory {

@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// All of one job: when it fires, what became of its dates, what it is, what can be done.
 struct JobPage {
@@ -26,7 +27,7 @@ struct JobPage {
         facts = JobFacts(job: job, parts: parts, status: session.status)
     }
 
-    private var dates: Dates { parts.dates }
+    private var dates: LocalDate { parts.dates }
 }
 
 extension JobPage: PageContent {

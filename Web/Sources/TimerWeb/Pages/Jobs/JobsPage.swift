@@ -2,6 +2,7 @@
 
 import HTML
 import TimerControl
+import TimerWords
 
 /// Jobs to look through: filters, order, pages, and what may be done with several at once.
 struct JobsPage {

@@ -37,7 +37,7 @@ struct QueueActions {
                 now(
                     .kick,
                     "Kick",
-                    "Its \(queue.delayed.of("delayed task")) \(Self.are(queue.delayed)) ready at once."
+                    "Its \(queue.delayed.of("delayed task")) \(Self.are(queue.delayed)) ready at once. Cannot be undone."
                 )
             )
         }
@@ -46,13 +46,15 @@ struct QueueActions {
                 now(
                     .retry,
                     "Retry dead",
-                    "Its \(queue.dead.of("dead task")) \(Self.are(queue.dead)) ready again, with all their retries."
+                    "Its \(queue.dead.of("dead task")) \(Self.are(queue.dead)) ready again, with all their retries. Cannot be undone."
                 )
             )
             all.append(
                 li {
                     parts.ask(link(.drop).with("state", "dead"), "Drop dead", "button danger")
-                    p { "Nobody does its \(queue.dead.of("dead task")) any more." }
+                    p {
+                        "Nobody does its \(queue.dead.of("dead task")) any more. Cannot be undone."
+                    }
                 }
             )
         }

@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// One run: what became of it, what it wrote, when, and what it used.
 struct RunPage {
@@ -33,7 +34,7 @@ struct RunPage {
         )
     }
 
-    private var dates: Dates { parts.dates }
+    private var dates: LocalDate { parts.dates }
     private var id: String { run.id.map { "\($0)" } ?? "" }
     private var isRunning: Bool { run.state == .running }
 }

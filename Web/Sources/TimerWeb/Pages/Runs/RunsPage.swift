@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What became of dates, of all jobs or of one, the newest first.
 struct RunsPage {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The SPI is that of Swift 6.3. With another compiler tasks run on libdispatch, and all works the same but
-// that a command begins five threads.
+// that a command begins five threads, and the page's manager wakes up once a second.
 #if compiler(>=6.3) && compiler(<6.4)
 
 @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) import _Concurrency
 import NIOCore
 import NIOPosix
 
-/// Has tasks run on the first thread, which is the event loop of the connection to the daemon as well.
+/// Has tasks run on the first thread, which is the event loop of all connections as well.
 ///
-/// Most commands ask once and print: to begin threads for that, and to wake them, would take longer than all
-/// the rest.
-enum OneThread {
+/// Most commands of timerctl ask once and print: to begin threads for that, and to wake them, would take longer
+/// than all the rest. A page of timerd-web takes a few milliseconds and waits for the daemon in between: more
+/// threads would cost memory and wake-ups, and gain nothing.
+public enum OneThread {
     /// Runs `body`, which ends the process; to be called on the first thread before there is any task.
-    static func run(_ body: @escaping @Sendable () async -> Never) -> Never {
+    public static func run(_ body: @escaping @Sendable () async -> Never) -> Never {
         MultiThreadedEventLoopGroup.withCurrentThreadAsEventLoop { loop in
             Factory.executor = TaskLoop(loop)
             _createExecutors(factory: Factory.self)

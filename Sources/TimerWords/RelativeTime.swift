@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
+public import Schedules
 
-/// Lengths of time as timerctl says them.
+/// Distances in time as a person says them.
+public enum RelativeTime {
+    /// From `now` to `date` in one unit, to the nearest: "in 4 min", "3 s ago", "now".
+    public static func words(from now: Timestamp, to date: Timestamp) -> String {
+        let distance = date - now
+        if distance.microseconds.magnitude < 500 { return "now" }
+        return distance > .zero ? "in \(distance.roughly)" : "\(distance.roughly) ago"
+    }
+}
+
 extension TimeSpan {
     /// In two units at most: "12 ms", "1.2 s", "3 min 20 s", "2 days 4 h".
     ///
     /// A negative one, from a clock that was stepped back, counts as 0.
-    var length: String {
+    public var length: String {
         let microseconds = UInt64(max(self.microseconds, 0))
         let milliseconds = Self.rounded(microseconds, to: 1000)
         if milliseconds < 1000 { return "\(milliseconds) ms" }
@@ -22,8 +31,8 @@ extension TimeSpan {
         return Self.two(hours, hours < 48 ? "day" : "days", of: 24, "h")
     }
 
-    /// In the largest unit that does not round too coarsely: "4 min".
-    var roughly: String {
+    /// In the largest unit that does not round too coarsely, without its sign: "4 min".
+    public var roughly: String {
         let milliseconds = Self.rounded(microseconds.magnitude, to: 1000)
         if milliseconds < 1000 { return "\(milliseconds) ms" }
         let seconds = Self.rounded(milliseconds, to: 1000)

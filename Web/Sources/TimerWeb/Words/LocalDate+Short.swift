@@ -1,57 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import Schedules
+import TimerWords
 
-/// Dates as the reader's clock shows them.
-///
-/// It holds one "now" for a whole page, so that all its parts agree.
-struct Dates: Sendable {
-    var now: Timestamp
-    var zone: Zone
-
-    /// "2026-12-01 09:00:05 CET"; milliseconds follow the seconds unless there are none.
-    func full(_ date: Timestamp) -> String {
-        "\(dayAndTime(date)) \(zone.abbreviation(at: date))"
-    }
-
-    /// "2026-12-01 09:00:05", or "2026-12-01 09:00:05.250".
-    func dayAndTime(_ date: Timestamp) -> String {
-        let clock = ClockFace(date, in: zone)
-        let fraction = clock.millisecond == 0 ? "" : ".\(clock.millisecond.padded(to: 3))"
-        return "\(clock.isoDay) \(clock.timeWithSeconds)\(fraction)"
-    }
-
-    /// "in 4 min", "3 s ago", "now".
-    func distance(_ date: Timestamp) -> String {
-        let distance = date - now
-        if distance.microseconds.magnitude < 500 { return "now" }
-        return distance > .zero ? "in \(distance.roughly)" : "\(distance.roughly) ago"
-    }
-
-    /// A date from the wire on this clock; a text that is not RFC 3339 stays as it is.
-    func local(_ text: String) -> String { Timestamp(rfc3339: text).map(full) ?? text }
-
+/// Dates in the forms that only a page has.
+extension LocalDate {
     /// Days since 1970 on the clock of the zone.
     func day(_ date: Timestamp) -> LocalDay {
         LocalDay(number: ClockFace(date, in: zone).dayNumber)
     }
 
     var today: LocalDay { day(now) }
-}
 
-extension Timestamp {
-    /// Now, by the system's clock.
-    static var now: Timestamp {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Timestamp(
-            microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-        )
-    }
-}
-
-extension Dates {
     /// "Europe/Berlin (CET, UTC+1)".
     var zoneWords: String { "\(zone.name) (\(zone.abbreviation(at: now)), \(offset(at: now)))" }
 

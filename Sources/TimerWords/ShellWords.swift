@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import HTML
-
 /// A command as it would be typed into a shell.
-enum ShellWords {
+public enum ShellWords {
     /// The words, joined; quoted if a shell would take them for something else.
-    static func joined(_ words: [String]) -> String {
+    public static func joined(_ words: [String]) -> String {
         words.enumerated().map { index, word in
             // A shell takes "A=b" as the first word for an assignment.
             quoted(word, isProgram: index == 0)
         }.joined(separator: " ")
     }
 
-    static func quoted(_ word: String, isProgram: Bool = false) -> String {
-        if word.unicodeScalars.contains(where: { VisibleText.shown($0) != $0 }) {
+    /// One word of them; `isProgram` for the first one.
+    public static func quoted(_ word: String, isProgram: Bool = false) -> String {
+        if word.unicodeScalars.contains(where: HiddenCharacters.contain) {
             return dollarQuoted(word)
         }
         let isPlain =
@@ -26,7 +25,7 @@ enum ShellWords {
 
     /// The words of a line as a shell would take them, without variables, pipes and the like; nil where a quote
     /// is open.
-    static func split(_ line: String) -> [String]? {
+    public static func split(_ line: String) -> [String]? {
         var words: [String] = []
         var word: String?
         var quote: Character?
@@ -68,7 +67,7 @@ enum ShellWords {
             case "\t": result += #"\t"#
             case "\r": result += #"\r"#
             case "\\", "'": result += "\\\(scalar)"
-            case _ where VisibleText.shown(scalar) == scalar: result.unicodeScalars.append(scalar)
+            case _ where !HiddenCharacters.contain(scalar): result.unicodeScalars.append(scalar)
             case _ where scalar.isASCII: result += #"\x"# + hex(scalar, digits: 2)
             case _ where scalar.value <= 0xffff: result += #"\u"# + hex(scalar, digits: 4)
             default: result += #"\U"# + hex(scalar, digits: 8)

@@ -3,9 +3,9 @@
 import Glibc
 
 /// The name of a signal, as `kill -l` has it.
-enum SignalName {
+public enum SignalName {
     /// "9 (KILL)"; a number without a name stands alone.
-    static func words(_ signal: Int32) -> String {
+    public static func words(_ signal: Int32) -> String {
         names[signal].map { "\(signal) (\($0))" } ?? "\(signal)"
     }
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// `job.add`: one definition, or several under `jobs` of which all are added or none.
+public struct AddJobs: Hashable, Sendable {
+    public var definitions: [JobDefinition]
+    /// A live job of the same owner and name becomes what is said here.
+    public var replace: Bool
+    /// Whether they came as `jobs: [...]`, so that the answer is a list as well.
+    public var isList: Bool
+
+    public init(_ definition: JobDefinition, replace: Bool = false) {
+        self.definitions = [definition]
+        self.replace = replace
+        self.isList = false
+    }
+
+    public init(_ definitions: [JobDefinition], replace: Bool = false) {
+        self.definitions = definitions
+        self.replace = replace
+        self.isList = true
+    }
+}
+
+/// `job.apply`: ends, changes and adds jobs, all of it or nothing.
+public struct ApplyJobs: Hashable, Sendable {
+    public var invalidate: [JobID]
+    public var change: [JobRevision]
+    public var add: [JobDefinition]
+    /// Whether the changes are tried and then undone.
+    public var dryRun: Bool
+    /// The upload whose parts are the changes, in place of the lists; it is over once they are made.
+    public var upload: String?
+
+    public init(
+        invalidate: [JobID] = [],
+        change: [JobRevision] = [],
+        add: [JobDefinition] = [],
+        dryRun: Bool = false,
+        upload: String? = nil
+    ) {
+        self.upload = upload
+        self.invalidate = invalidate
+        self.change = change
+        self.add = add
+        self.dryRun = dryRun
+    }
+
+    public var count: Int { invalidate.count + change.count + add.count }
+}
+
+/// A new definition for a live job: on the wire its fields, with the job's `id` and `ifRevision` among them.
+public struct JobRevision: Hashable, Sendable {
+    public var id: JobID
+    public var definition: JobDefinition
+    /// The job's revision that this is made of; nil for any.
+    ///
+    /// A job that has another by then is not changed.
+    public var ifRevision: Int64?
+
+    public init(id: JobID, definition: JobDefinition, ifRevision: Int64? = nil) {
+        self.id = id
+        self.definition = definition
+        self.ifRevision = ifRevision
+    }
+
+    /// What a job that was read is to become, unless somebody changes it meanwhile.
+    public init(of job: Job, _ definition: JobDefinition) {
+        self.init(id: job.id, definition: definition, ifRevision: job.revision)
+    }
+}
+
+/// One job, by `id` or by the `name` of a live job of the caller; where it is only read, by that of an
+/// ended one too.
+public enum JobReference: Hashable, Sendable {
+    case id(JobID)
+    case name(String)
+}
+
+/// Jobs by `id`, `ids`, `name`, `tag` or `owner`; each id, name and tag must match, an owner need not.
+public enum JobSelection: Hashable, Sendable {
+    case ids([JobID])
+    case name(String)
+    case tag(String)
+    /// All live jobs of a user, by name or uid; for administrators, and for the user.
+    case owner(String)
+}
+
+/// `job.setFireDate`.
+public struct SetFireDate: Hashable, Sendable {
+    public var job: JobReference
+    /// A date as on the command line: RFC 3339, `tomorrow 09:00`, `+10m`.
+    public var fireDate: String
+
+    public init(job: JobReference, fireDate: String) {
+        self.job = job
+        self.fireDate = fireDate
+    }
+}
+
+/// `job.invalidate`.
+public struct InvalidateJobs: Hashable, Sendable {
+    public var jobs: JobSelection
+    /// Runs in progress are ended as well.
+    public var kill: Bool
+
+    public init(_ jobs: JobSelection, kill: Bool = false) {
+        self.jobs = jobs
+        self.kill = kill
+    }
+}
+
+/// `job.skip`: drops the next dates of each job.
+public struct SkipJobs: Hashable, Sendable {
+    public var jobs: JobSelection
+    /// How many dates, 1 to 10,000.
+    public var count: Int
+
+    public init(jobs: JobSelection, count: Int = 1) {
+        self.jobs = jobs
+        self.count = count
+    }
+}
+
+/// `job.list`: filters that must all hold, in pages.
+public struct ListJobs: Codable, Hashable, Sendable {
+    /// Ended jobs as well; without it, scheduled and paused ones.
+    public var all: Bool?
+    public var state: Job.State?
+    public var name: String?
+    public var tag: String?
+    /// Only jobs of this user, by name or uid.
+    public var owner: String?
+    /// Only jobs that are held.
+    public var held: Bool?
+    /// Nil for growing ids.
+    public var order: Order?
+    /// Whether each job is to come with `Job.last`.
+    public var last: Bool?
+    /// 1 to 1000; default 100.
+    public var limit: Int?
+    /// From the reply before, which was in the same order.
+    public var cursor: JobCursor?
+
+    public init() {}
+
+    public enum Order: String, Codable, Hashable, Sendable, CaseIterable {
+        /// By growing id.
+        case id
+        /// By their next fire; jobs without one at the end, by growing id.
+        ///
+        /// A job that fires between two pages may come once more, with its next date.
+        case nextFire
+    }
+
+    static let fieldNames: Set<String> = [
+        "all", "state", "name", "tag", "owner", "held", "order", "last", "limit", "cursor",
+    ]
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Schedules
+
+/// `run.list`: what became of the fires of one job or of all, newest first by date.
+public struct ListRuns: Codable, Hashable, Sendable {
+    public var job: JobID?
+    public var name: String?
+    /// Only those whose command runs, waits or is about to start.
+    public var open: Bool?
+    /// Only runs that ended as failures, in the order of their ends.
+    public var failed: Bool?
+    /// Only fires of this date or later; with `failed`, only runs that ended then.
+    public var since: Timestamp?
+    public var outcome: RunWord?
+    /// Only fires of jobs with this tag.
+    public var tag: String?
+    /// Only fires of this user's jobs, by name or uid.
+    public var owner: String?
+    /// 1 to 1000; default 20.
+    public var limit: Int?
+    /// From the answer before.
+    public var cursor: RunCursor?
+
+    public init() {}
+
+    static let fieldNames: Set<String> = [
+        "job", "name", "open", "failed", "since", "outcome", "tag", "owner", "limit", "cursor",
+    ]
+}
+
+/// `run.get` and `run.kill`.
+public struct RunReference: Codable, Hashable, Sendable {
+    public var id: RunID
+
+    public init(id: RunID) { self.id = id }
+
+    static let fieldNames: Set<String> = ["id"]
+}
+
+/// `run.output`: what a run has written, also of one in progress.
+public struct ReadOutput: Codable, Hashable, Sendable {
+    public var id: RunID
+    /// Up to where the client has the output already; nil for nothing.
+    public var after: OutputPosition?
+    /// Whether the answer waits until there is output beyond `after`, or the run is over.
+    public var wait: Bool?
+
+    public init(id: RunID) { self.id = id }
+
+    static let fieldNames: Set<String> = ["id", "after", "wait"]
+}
+
+/// How far a client has read a run's output: bytes of each stream, from the run's beginning.
+public struct OutputPosition: Codable, Hashable, Sendable {
+    public var stdout: Int64
+    public var stderr: Int64
+
+    public init(stdout: Int64 = 0, stderr: Int64 = 0) {
+        self.stdout = stdout
+        self.stderr = stderr
+    }
+
+    static let fieldNames: Set<String> = ["stdout", "stderr"]
+}

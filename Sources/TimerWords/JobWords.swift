@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Schedules
+public import TimerControl
+
+/// A job in the words that all programs have for it.
+extension Job {
+    /// Whether its definition could be read.
+    public var isReadable: Bool { stored == nil }
+
+    /// Why it ended, as a sentence for each word of `endReason`; an unknown word stays as it is.
+    public static func endSentence(_ word: String) -> String {
+        switch word {
+        case "once": "its one date has passed"
+        case "count": "it has fired as often as it was to"
+        case "until": "its last date has passed"
+        case "invalidated": "by request"
+        case "targetGone": "what its life was tied to has gone"
+        case "fired": "it was fired by hand"
+        case "skipped": "its one date was dropped (skip)"
+        case "missed": "its date passed without a fire"
+        case "exhausted": "its schedule has no further date"
+        case "replaced": "another job took its name"
+        default: word
+        }
+    }
+}
+
+/// When a job fires, by its definition; no daemon is asked.
+extension Job {
+    /// The job's schedule; nil for a kind that only a newer daemon knows.
+    public func schedule(in zone: Zone) -> Schedule? {
+        // try?: a schedule that cannot be read here is shown in the words in which it came.
+        try? definition.schedule.schedule(anchor: fireDate ?? addedAt, zone: zone)
+    }
+
+    /// The dates after now; a moved grid, the count and the last date are taken into account.
+    ///
+    /// `skip`: called with each date; returns up to when further dates are left out, nil to go on with the
+    /// next.
+    public func comingDates(
+        _ dates: LocalDate,
+        until end: Timestamp = .distantFuture,
+        atMost limit: Int,
+        skip: (Timestamp) -> Timestamp? = { _ in nil }
+    ) -> [Timestamp] {
+        guard state == .scheduled, let first = fireDate, let schedule = schedule(in: dates.zone)
+        else { return [] }
+        let left = definition.count.map { $0 - fires } ?? .max
+        let last = definition.until.flatMap { Timestamp(rfc3339: $0) } ?? .distantFuture
+        var coming: [Timestamp] = []
+        var date = first > dates.now ? first : schedule.nextFireDate(after: dates.now)
+        while let next = date, coming.count < min(left, limit), next <= min(last, end) {
+            coming.append(next)
+            // A fire that was moved alone stands for the date it was moved away from.
+            let from = next == first ? movedFrom : nil
+            date = schedule.nextFireDate(after: max(next, from ?? next, skip(next) ?? next))
+        }
+        return coming
+    }
+}
+
+extension JobDefinition {
+    /// What bounds its runs: "nice 5", "memory 512M".
+    public var limitWords: [String] {
+        let all = [
+            nice.map { "nice \($0)" }, memoryMax.map { "memory \($0)" },
+            memoryHigh.map { "memory slowed from \($0)" },
+            cpuWeight.map { "processor weight \($0)" }, cpuQuota.map { "processor \($0)" },
+            tasksMax.map { "tasks \($0)" }, ioWeight.map { "io weight \($0)" },
+            cpuTime.map { "processor time \($0)" }, umask.map { "umask \($0)" },
+        ]
+        return all.compactMap(\.self)
+    }
+}
+
+extension ScheduleWords {
+    /// "every 5s from 2026-12-01 09:00:00 CET"; fixed dates on the reader's clock.
+    public func words(_ dates: LocalDate) -> String {
+        let parts = [
+            self.in.map { "in \($0)" }, at.map { "at \(dates.local($0))" },
+            every.map { "every \($0)" }, from.map { "from \(dates.local($0))" },
+            cron.map { "cron \($0)" }, calendar.map { "calendar \($0)" }, tz,
+        ]
+        return parts.compactMap(\.self).joined(separator: " ")
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Schedules
+
+/// A date that has passed, as people say it: "8h" for eight hours ago, "22:00" for the last one, "yesterday",
+/// "2026-11-22 03:00".
+public enum PastDate {
+    /// What is accepted, to follow the word that was not.
+    public static let accepted =
+        "accepted are a duration such as '8h', and a date such as '22:00' or 'yesterday 03:00'"
+
+    /// - Throws: `ScheduleError` for what is neither a duration nor a date that has passed.
+    public static func parse(_ words: String, _ dates: LocalDate) throws(ScheduleError) -> Timestamp
+    {
+        // try?: what is no duration may be a date.
+        if let span = try? TimeSpan(parsing: words), span >= .zero { return dates.now - span }
+        func read(at moment: Timestamp) throws(ScheduleError) -> Timestamp {
+            do throws(ScheduleError) {
+                return try DateExpression.parse(words, now: moment, zone: dates.zone).date
+            } catch {
+                throw ScheduleError(error.code, "\(error.message); \(accepted)")
+            }
+        }
+        let soon = try read(at: dates.now)
+        // A time of day means the next one; of a day earlier that is the last one.
+        let date = soon > dates.now ? try read(at: dates.now - .seconds(86_400)) : soon
+        guard date <= dates.now else {
+            throw ScheduleError(.badDate, "'\(words)' is still to come; \(accepted)")
+        }
+        return date
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Schedules
+public import TimerControl
+
+/// What became of a fire, in words; answers "why did it not run?".
+public struct RunWords: Sendable {
+    public var run: Run
+    public var dates: LocalDate
+
+    public init(_ run: Run, _ dates: LocalDate) { (self.run, self.dates) = (run, dates) }
+
+    /// As one sentence, without a capital and a full stop.
+    public var sentence: String {
+        if let unread = run.unread { return "unreadable: \(unread)" }
+        if run.state == .skipped { return skipped }
+        var text = run.handler.map { "\($0.words): \(begin)" } ?? begin
+        text += circumstances.map { "; \($0)" }.joined()
+        if let next = run.nextAttemptAt {
+            text += "; tried again \(dates.distance(next))"
+        } else if run.state == .done, let wait = run.waitsFor {
+            text += "; next: waiting\(Self.cause(wait))"
+        }
+        return text
+    }
+
+    private var begin: String {
+        switch run.state {
+        case .claimed:
+            return run.fireDate > dates.now ? "due \(dates.distance(run.fireDate))" : "starting"
+        case .fired: return "fired"
+        case .waiting: return "waiting" + Self.cause(run.waitsFor)
+        case .running: return "running" + since(run.startedAt)
+        case .queued: return "waiting for a worker"
+        case .reserved where run.outcome == nil: return "with a worker" + since(run.startedAt)
+        case .dead: return "dead; 'timerctl queue retry \(run.fire)' has it tried again"
+        case .done:
+            guard let start = run.startedAt, let end = run.endedAt else { return outcome }
+            return "\(outcome) after \((end - start).length)"
+        case .reserved, .skipped: return outcome
+        case .unreadable: return "unreadable"
+        }
+    }
+
+    private func since(_ start: Timestamp?) -> String {
+        start.map { " for \((dates.now - $0).length)" } ?? ""
+    }
+
+    /// What it waits for, to follow "waiting": " for its next attempt".
+    public static func cause(_ wait: Run.Wait?) -> String {
+        switch wait {
+        case .place: " for a place among the runs"
+        case .run: " for the run before it to end"
+        case .retry: " for its next attempt"
+        case .onFailure: " to tell of the failure"
+        case .onSuccess: " to tell of the success"
+        case nil: ""
+        }
+    }
+
+    private var outcome: String {
+        Self.outcome(run.outcome, status: run.status, signal: run.signal, error: run.error)
+    }
+
+    /// How a command ended: "exit 0", "signal 9 (KILL)", "not started: no such file …".
+    public static func outcome(
+        _ outcome: Run.Outcome?,
+        status: Int32?,
+        signal: Int32?,
+        error: String?
+    ) -> String {
+        let reason = error.map { ": \($0)" } ?? ""
+        return switch outcome {
+        case .exited: "exit \(status ?? 0)"
+        case .signalled: "signal \(SignalName.words(signal ?? 0))\(reason)"
+        case .notStarted: "not started\(reason)"
+        case .timedOut: "timed out"
+        case .finished: "finished by its worker"
+        case .failed: "failed\(reason)"
+        case .released: "given back by its worker"
+        case .lost: "lost\(reason)"
+        case .interrupted: "interrupted: all runs were ended, or timerd-runner died"
+        case nil: "done"
+        }
+    }
+
+    /// Why its date was skipped, and how many with it.
+    public var skipped: String {
+        let reason = run.reason?.sentence ?? "the reason is not known"
+        guard let count = run.dates, count > 1, let last = run.through else {
+            return Self.skipped(reason)
+        }
+        let range =
+            "\(count) dates from \(dates.dayAndTime(run.fireDate)) to \(dates.dayAndTime(last))"
+        return run.reason == .coalesced
+            ? "\(range) missed; one later fire stands for them" : "\(range) \(Self.skipped(reason))"
+    }
+
+    /// Why a date was skipped; the sentence of a missed date says "missed" itself.
+    public static func skipped(_ reason: String) -> String {
+        reason.hasPrefix("missed") ? reason : "skipped: \(reason)"
+    }
+
+    /// What was unusual about a fire that took place.
+    public var circumstances: [String] {
+        var all: [String] = []
+        if let left = run.survivors { all.append(Self.survivors(left)) }
+        if run.reason == .manual { all.append("by hand") }
+        if let attempt = run.attempt, attempt > 1, run.handler == nil {
+            all.append("attempt \(attempt)")
+        }
+        if let missed = run.missed, missed > 0 { all.append(Self.missedDates(missed)) }
+        if let late = lateness { all.append("\(late.length) late") }
+        return all
+    }
+
+    /// How late it began; nil below a second, which is not worth a word.
+    public var lateness: TimeSpan? {
+        guard run.reason != .manual, let begun = run.firedAt ?? run.startedAt else { return nil }
+        let lateness = begun - run.fireDate
+        return lateness >= .seconds(1) ? lateness : nil
+    }
+
+    /// "1 process of its group could not be ended".
+    public static func survivors(_ count: Int) -> String {
+        "\(count) \(count == 1 ? "process" : "processes") of its group could not be ended"
+    }
+
+    /// "for 239 missed dates too".
+    public static func missedDates(_ count: Int) -> String {
+        "for \(count) missed \(count == 1 ? "date" : "dates") too"
+    }
+}
+
+extension RunHandler {
+    public var words: String {
+        switch self {
+        case .onFailure: "on failure"
+        case .onSuccess: "on success"
+        }
+    }
+}
+
+extension Run {
+    /// Which handler of its job it ran; nil for the job's own command.
+    public var handlerWords: String? { handler?.words }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+import TimerWords
+
+/// What became of a fire, as a page shows it.
+extension RunWords {
+    /// In a word or two: "ok", "exit 1", "missed", "running".
+    var state: StateWord {
+        if run.unread != nil { return StateWord("unreadable", .failed) }
+        return switch run.state {
+        case .claimed: StateWord(run.fireDate > dates.now ? "due" : "starting", .waiting)
+        case .fired: StateWord("event", .event)
+        case .waiting: StateWord("waiting", .waiting)
+        case .running: StateWord("running", .running)
+        case .queued: StateWord("queued", .queued)
+        case .reserved: StateWord("with a worker", .running)
+        case .dead: StateWord("dead", .dead)
+        case .skipped:
+            run.reason?.isMissed == true
+                ? StateWord("missed", .missed) : StateWord("skipped", .skipped)
+        case .unreadable: StateWord("unreadable", .failed)
+        case .done:
+            StateWord(
+                end,
+                run.failed == true ? .failed : run.outcome == .interrupted ? .warning : .ok
+            )
+        }
+    }
+
+    private var end: String {
+        switch run.outcome {
+        case .exited where run.failed != true && (run.status ?? 0) == 0: "ok"
+        case .exited: "exit \(run.status ?? 0)"
+        case .signalled: "signal \(run.signal ?? 0)"
+        case .timedOut: "timed out"
+        case .notStarted: "not started"
+        case .interrupted: "interrupted"
+        case .finished: "ok"
+        case .failed: "failed"
+        case .released: "given back"
+        case .lost: "lost"
+        case nil: "done"
+        }
+    }
+}
+
+extension Run {
+    /// How long it took, or has taken up to now.
+    func duration(_ now: Timestamp) -> TimeSpan? {
+        guard let startedAt else { return nil }
+        if let endedAt { return endedAt - startedAt }
+        return state == .running || state == .reserved ? now - startedAt : nil
+    }
+}
+
+extension RunWords {
+    /// What of it goes on: "for 12 min", "waits for a place among the runs".
+    var progress: String {
+        switch run.state {
+        case .running: run.startedAt.map { "for \((dates.now - $0).roughly)" } ?? "running"
+        case .waiting:
+            switch run.waitsFor {
+            case .place: "waits for a place"
+            case .run: "waits for the run before it"
+            case .retry: "waits for its next attempt"
+            case .onFailure, .onSuccess: "waits to tell of it"
+            case nil: "waits"
+            }
+        case .queued: "waits for a worker"
+        default: state.word
+        }
+    }
+}
+
+extension RunWords {
+    /// What its state and its times do not tell; empty for nothing.
+    var why: String {
+        if let unread = run.unread { return unread }
+        if run.state == .skipped { return skipped }
+        var all: [String] = []
+        if let handler = run.handlerWords { all.append("\(handler) command") }
+        if let error = run.error { all.append(error) }
+        if run.state == .waiting { all.append("waiting" + RunWords.cause(run.waitsFor)) }
+        if run.outcome == .interrupted { all.append("all runs were ended, or timerd-runner died") }
+        all += circumstances
+        if let next = run.nextAttemptAt {
+            all.append("tried again \(dates.distance(next))")
+        } else if run.state == .done, let wait = run.waitsFor {
+            all.append("next: waiting\(RunWords.cause(wait))")
+        }
+        return all.joined(separator: "; ")
+    }
+}
