@@ -45,11 +45,11 @@ struct JobActions {
                     "the next ",
                     skipped,
                     " dates",
-                    "They are gone: cannot be undone."
+                    "Cannot be undone."
                 )
             )
             all.append(
-                with(.move, "Move", "the next fire to ", moved, "", "The dates behind it stay.")
+                with(.move, "Move", "the next fire to ", moved, "", "Can be undone.")
             )
         }
         if job.isReadable, !job.definition.isTied {
