@@ -29,6 +29,7 @@ extension Scheduler {
                     )
                 }
                 taskWaits[number] = waiter
+                if let life, taskWaits.tie(waiter: number, to: life) { watch(life) }
                 ask(for: [number], sharing: 1)
             }
         } onCancel: {
@@ -72,6 +73,11 @@ extension Scheduler {
                 let error: any Error =
                     waiter.isGone ? CancellationError() : ControlError.stoppingForGood
                 waiter.continuation.resume(throwing: error)
+            } else if waiter.life?.isSilent == true {
+                // They would be lost with the answer, which counts as an attempt.
+                unwanted += references
+                taskWaits.remove(number)
+                waiter.continuation.resume(returning: [])
             } else if !given.tasks.isEmpty || waiter.isLast {
                 taskWaits.remove(number)
                 if let life = waiter.life { tie(references, to: life) }
@@ -166,8 +172,13 @@ extension Scheduler {
 
     /// Has tasks go back once a connection is over.
     func tie(_ given: [TaskReference], to life: ConnectionLife) {
-        guard taskWaits.tie(given, to: life) else { return }
-        life.onEnd { [self] in
+        if taskWaits.tie(given, to: life) { watch(life) }
+    }
+
+    /// A worker that has shut down its writing can't be told from one that is gone, and its connection ends with the
+    /// last reply.
+    private func watch(_ life: ConnectionLife) {
+        life.onSilence { [self] in
             loop.perform { self.assumeIsolated { $0.connectionEnded(life) } }
         }
     }
@@ -177,7 +188,8 @@ extension Scheduler {
     }
 
     private func connectionEnded(_ life: ConnectionLife) {
-        let gone = taskWaits.end(life)
+        let (gone, waiters) = taskWaits.end(life)
+        for number in waiters { taskWaitIsOver(number) }
         // With the daemon's end every connection ends: its workers go on, and the next daemon knows their leases.
         guard !gone.isEmpty, !isStopping else { return }
         record { try $0.loseConnections(gone) }
