@@ -20,6 +20,8 @@ public struct ControlError: Error, Hashable, Sendable {
         public var code: Int
         /// Nil where none came.
         public var reason: String?
+
+        public init(code: Int, reason: String?) { (self.code, self.reason) = (code, reason) }
     }
 
     public enum Reason: String, Codable, Hashable, Sendable, CaseIterable {

@@ -41,7 +41,8 @@ extension Scheduler {
     private func ask(for numbers: [Int], sharing: Int, of key: QueueKey? = nil) {
         let orders = numbers.compactMap { taskWaits[$0]?.order }
         for number in numbers { taskWaits.beginAsking(number) }
-        Task.immediate {
+        // On the daemon's threads, where it is not on the scheduler's.
+        Task.immediate(executorPreference: pool) {
             do {
                 // All of them are one user's, whose queue it is.
                 _ = try await write(of: orders.first?.owner.uid) {

@@ -112,7 +112,7 @@ extension CrashSimulation {
         guard let life else { return }
         disk.crash()
         machine = life.clock?.machine ?? machine
-        workers.daemonEnds()
+        workers.daemonEnds(at: conductor.now)
         life.runnerLane?.daemonDies()
         if let runner = life.runner { life.runnerLane?.perform { runner.leave() } }
         if let scheduler = life.scheduler {

@@ -50,7 +50,11 @@ extension CrashSimulation {
         for (fire, token) in workers.finished.sorted(by: { $0.key < $1.key }) {
             let state = inspect { try $0.fireState(fire) } ?? nil
             let isDone = state == .done || state == nil && prunes
-            check(.answered, isDone, "task \(fire) is \(state?.rawValue ?? "gone"), \(token) finished it")
+            check(
+                .answered,
+                isDone,
+                "task \(fire) is \(state?.rawValue ?? "gone"), \(token) finished it"
+            )
         }
         let asked = Set(workers.attempts.filter(\.saysFinish).map(\.reference.fire))
         for fire in told.keys.sorted() {
@@ -77,12 +81,13 @@ extension CrashSimulation {
     }
 
     /// The counts that queues keep, for `checkCounters`.
-    static let taskCounters: [(String, String, String)] = ["ready", "delayed", "reserved", "dead"].map {
-        (
-            "\($0) tasks", "SELECT coalesce(sum(\($0)), 0) FROM queues",
-            "SELECT count(*) FROM tasks WHERE state = '\($0)'"
-        )
-    }
+    static let taskCounters: [(String, String, String)] = ["ready", "delayed", "reserved", "dead"]
+        .map {
+            (
+                "\($0) tasks", "SELECT coalesce(sum(\($0)), 0) FROM queues",
+                "SELECT count(*) FROM tasks WHERE state = '\($0)'"
+            )
+        }
 }
 
 extension Database {
@@ -90,7 +95,9 @@ extension Database {
     fileprivate func taskFire(_ fire: FireID) throws -> (
         job: JobID, state: Run.State, reason: FireReason?
     )? {
-        try prepare("SELECT job_id, state, reason FROM fires WHERE id = ?1 AND state <> 'forgotten'").first(fire) {
+        try prepare(
+            "SELECT job_id, state, reason FROM fires WHERE id = ?1 AND state <> 'forgotten'"
+        ).first(fire) {
             (try $0.get(0), try $0.get(1), try $0.get(2))
         }
     }

@@ -67,7 +67,7 @@ final class CrashSimulation: @unchecked Sendable {
     var told: [FireID: Int64] = [:]
     /// The fire of each date of a job that was told.
     var firedDates: [String: FireID] = [:]
-    /// Dates that were told to be left out, by job and on its clock.
+    /// Dates that were told to be left out, or to be tasks, by job and on its clock.
     var toldSkips: [JobID: [ClosedRange<Timestamp>]] = [:]
     /// Jobs whose end was told: after a while they are not kept.
     var endsTold: Set<JobID> = []

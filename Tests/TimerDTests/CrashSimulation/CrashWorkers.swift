@@ -55,8 +55,11 @@ struct CrashWorkers {
         lives = []
     }
 
-    /// Nobody hears of what is on its way.
-    mutating func daemonEnds() {
+    /// Nobody hears of what is on its way; a lease that may have ended by now is not begun anew.
+    mutating func daemonEnds(at now: Timestamp) {
+        for index in attempts.indices where attempts[index].safeUntil <= now {
+            attempts[index].mayBeGone = true
+        }
         for request in requests { request.cancel() }
         requests = []
     }
@@ -263,7 +266,8 @@ extension CrashSimulation {
 
     private func release(_ index: Int) {
         let reference = workers.attempts[index].reference
-        let delay = conductor.dice.isTrue(0.5) ? 0 : conductor.dice.span(.zero, .seconds(20)).microseconds
+        let delay =
+            conductor.dice.isTrue(0.5) ? 0 : conductor.dice.span(.zero, .seconds(20)).microseconds
         tell("release \(reference.fire)")
         giveUp(index, .releaseTasks(ReleaseTasks(ReleasedTask(reference, delay: "\(delay)us")))) {
             _ in
@@ -328,7 +332,8 @@ extension CrashSimulation {
         switch error.reason {
         case .leaseLost:
             // A lease that has ended by now may have ended before it was refused.
-            let isKept = wasSafe && conductor.now < attempt.safeUntil && !mayBeTakenAway(attempt.job)
+            let isKept =
+                wasSafe && conductor.now < attempt.safeUntil && !mayBeTakenAway(attempt.job)
                 && attempt.life?.isSilent != true
             check(.leaseKept, !isKept, "\(reference): \(error.message)")
             workers.attempts[index].mayBeGone = true

@@ -21,7 +21,8 @@ enum Invariant: String, CaseIterable, Sendable {
     case interruptedWithRunner = "a run is interrupted only where its runner died"
     case epochStored = "a runner is asked for runs once its epoch is stored"
     case nothingKept = "nothing of a run is kept for ever once it is stored"
-    case taskKept = "a task that was accepted is there until a worker has finished it, or there is a reason"
+    case taskKept =
+        "a task that was accepted is there until a worker has finished it, or there is a reason"
     case oneWorker = "a task is with one worker at a time"
     case leaseKept = "who has a lease is not refused"
     case lateIsRefused = "who has lost its lease finishes nothing"
@@ -29,7 +30,8 @@ enum Invariant: String, CaseIterable, Sendable {
     case attemptsGrow = "the number of a task's attempt grows"
     case taskOrder = "tasks go out by priority, then by the time since which they are ready"
     case untilHolds = "no task is handed out once its job's 'until' has passed"
-    case deadAfterRetries = "a task is dead once it has failed so often as its retries allow, not before"
+    case deadAfterRetries =
+        "a task is dead once it has failed so often as its retries allow, not before"
     case numbersGrow = "sequence numbers grow, and are never used again"
     case noGap = "who watches since a number misses nothing that is stored"
     case counters = "kept counts are the counts"
