@@ -17,6 +17,9 @@ final class ClientConnection: ChannelDuplexHandler {
     private var lines = LineDecoder(limit: .max)
     private var context: ChannelHandlerContext?
     private var waiting: [Int64: Waiting] = [:]
+    /// Calls that nobody waits for any more, and whose replies may still come.
+    private var abandoned: Set<Int64> = []
+    private var onUnknownEvent: (@Sendable (JSONValue) -> Void)?
     private var onEventsLost: (@Sendable (EventsLost) -> Void)?
     /// Why no call can be answered any more; nil while they can.
     private var end: (any Error)?
@@ -65,10 +68,17 @@ final class ClientConnection: ChannelDuplexHandler {
 
     /// Ends a call whose task was cancelled; the daemon carries out the request all the same.
     func abandon(_ id: Int64) {
-        waiting.removeValue(forKey: id)?.resume(throwing: CancellationError())
+        guard let waiting = waiting.removeValue(forKey: id) else { return }
+        abandoned.insert(id)
+        waiting.resume(throwing: CancellationError())
     }
 
-    func tellOfLostEvents(_ body: @escaping @Sendable (EventsLost) -> Void) { onEventsLost = body }
+    func tellOfEvents(
+        lost: @escaping @Sendable (EventsLost) -> Void,
+        unknown: @escaping @Sendable (JSONValue) -> Void
+    ) {
+        (onEventsLost, onUnknownEvent) = (lost, unknown)
+    }
 
     func close() {
         finish(nil)
@@ -112,19 +122,25 @@ final class ClientConnection: ChannelDuplexHandler {
             let message = try JSONValue(parsingMessage: bytes)
             if case .string(let method) = message["method"] {
                 try receive(method, message["params"] ?? .null)
-            } else if case .integer(let id) = message["id"] {
-                guard let waiting = waiting.removeValue(forKey: id) else { return }
-                resume(waiting, with: message)
-            } else if let error = message["error"] {
+            } else if case .integer(let id) = message["id"], abandoned.remove(id) != nil {
+                return
+            } else if case .integer(let id) = message["id"], waiting[id] != nil {
+                try receive(message, of: id)
+            } else if let error = message["error"], message["id"] ?? .null == .null {
                 // An error without an id is about the connection: the daemon refuses it or gives it up.
                 finish(try error.decoded(as: ControlError.self))
+            } else {
+                giveUp("what answers nothing that was asked")
             }
         } catch {
-            finish(
-                ClientError(.badReply, "the daemon at '\(path)' sent what cannot be read: \(error)")
-            )
-            context?.close(promise: nil)
+            giveUp("what cannot be read: \(error)")
         }
+    }
+
+    /// What comes is not of this protocol: nothing that follows can be trusted.
+    private func giveUp(_ what: String) {
+        finish(ClientError(.badReply, "the daemon at '\(path)' sent \(what)"))
+        context?.close(promise: nil)
     }
 
     private func receive(_ method: String, _ parameters: JSONValue) throws {
@@ -132,7 +148,10 @@ final class ClientConnection: ChannelDuplexHandler {
         case "event":
             // A newer daemon may have types of events that this client has no name for.
             guard case .string(let type) = parameters["type"], Event.Kind(rawValue: type) != nil
-            else { return }
+            else {
+                onUnknownEvent?(parameters)
+                return
+            }
             let event = try parameters.decoded(as: Event.self)
             if case .stopProducing? = events?.yield(event) { isPaused = true }
         case "events.lost":
@@ -141,12 +160,16 @@ final class ClientConnection: ChannelDuplexHandler {
         }
     }
 
-    private func resume(_ waiting: Waiting, with message: JSONValue) {
-        do {
-            if let error = message["error"] { throw try error.decoded(as: ControlError.self) }
-            waiting.resume(returning: message["result"] ?? .null)
-        } catch {
-            waiting.resume(throwing: error)
+    private func receive(_ message: JSONValue, of id: Int64) throws {
+        let error = try message["error"].map { try $0.decoded(as: ControlError.self) }
+        guard error != nil || message["result"] != nil else {
+            return giveUp("a reply with neither 'result' nor 'error'")
+        }
+        let waiting = waiting.removeValue(forKey: id)
+        if let error {
+            waiting?.resume(throwing: error)
+        } else {
+            waiting?.resume(returning: message["result"] ?? .null)
         }
     }
 

@@ -107,19 +107,7 @@ public final class ControlClient: Sendable {
         _ request: Request,
         as type: Reply.Type = Reply.self
     ) async throws -> Reply {
-        try Task.checkCancellation()
-        let id = lastID.add(1, ordering: .relaxed).newValue
-        var line = ByteBuffer(bytes: try request.line(id: .integer(id)))
-        line.writeInteger(UInt8(ascii: "\n"))
-        let result = try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                channel.eventLoop.execute { [line] in
-                    self.connection.value.send(line, id: id, continuation)
-                }
-            }
-        } onCancel: {
-            channel.eventLoop.execute { self.connection.value.abandon(id) }
-        }
+        let result = try await ask { try request.line(id: .integer($0)) }
         do {
             return try result.decoded(as: type)
         } catch {
@@ -131,19 +119,56 @@ public final class ControlClient: Sendable {
         }
     }
 
+    /// Asks for what this client may have no type for, by its name; the answer is the result as it came.
+    ///
+    /// - Throws: as `call` does.
+    public func call(_ method: String, _ parameters: JSONValue? = nil) async throws -> JSONValue {
+        try await ask { id in
+            var members: [String: JSONValue] = [
+                "jsonrpc": .string("2.0"), "id": .integer(id), "method": .string(method),
+            ]
+            members["params"] = parameters
+            return Array(JSONValue.object(members).jsonText.utf8)
+        }
+    }
+
+    private func ask(_ request: (Int64) throws -> [UInt8]) async throws -> JSONValue {
+        try Task.checkCancellation()
+        let id = lastID.add(1, ordering: .relaxed).newValue
+        var line = ByteBuffer(bytes: try request(id))
+        line.writeInteger(UInt8(ascii: "\n"))
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                channel.eventLoop.execute { [line] in
+                    self.connection.value.send(line, id: id, continuation)
+                }
+            }
+        } onCancel: {
+            channel.eventLoop.execute { self.connection.value.abandon(id) }
+        }
+    }
+
+    /// Whether the connection still stands; one that has ended does not come back, and a new client is needed.
+    public func isConnected() async -> Bool {
+        // try?: a loop that is gone has no connection.
+        (try? await channel.eventLoop.submit { self.channel.isActive }.get()) ?? false
+    }
+
     /// Asks for events, which then come through `events`.
     ///
     /// `onEventsLost` is called, on a thread of the client, when events that were asked for are no longer
-    /// kept; the events after them come all the same.
+    /// kept; the events after them come all the same. `onUnknownEvent` is called in the same way with an event
+    /// of a type that this client has no name for, as it came.
     ///
     /// - Throws: as `call` does; `conflict` on a connection that has subscribed already.
     @discardableResult
     public func subscribe(
         _ request: Subscribe = Subscribe(),
-        onEventsLost: @escaping @Sendable (EventsLost) -> Void = { _ in }
+        onEventsLost: @escaping @Sendable (EventsLost) -> Void = { _ in },
+        onUnknownEvent: @escaping @Sendable (JSONValue) -> Void = { _ in }
     ) async throws -> SubscriptionReply {
         try await channel.eventLoop.submit {
-            self.connection.value.tellOfLostEvents(onEventsLost)
+            self.connection.value.tellOfEvents(lost: onEventsLost, unknown: onUnknownEvent)
         }.get()
         return try await call(.subscribe(request))
     }

@@ -7,10 +7,21 @@ public struct ControlError: Error, Hashable, Sendable {
     public var reason: Reason
     /// One line: lower case, no full stop; names the thing, its value and what is accepted.
     public var message: String
+    /// As the daemon said them, where this client has no name for the reason, or the daemon gave none.
+    public var told: Told?
 
     public init(_ reason: Reason, _ message: String) {
         self.reason = reason
         self.message = message
+    }
+
+    /// The number and the word of an error as they came, which a newer daemon may have others of.
+    public struct Told: Hashable, Sendable {
+        public var code: Int
+        /// Nil where none came.
+        public var reason: String?
+
+        public init(code: Int, reason: String?) { (self.code, self.reason) = (code, reason) }
     }
 
     public enum Reason: String, Codable, Hashable, Sendable, CaseIterable {
@@ -65,21 +76,25 @@ public struct ControlError: Error, Hashable, Sendable {
 
 extension ControlError: Codable {
     enum CodingKeys: String, CodingKey { case code, message, data }
-    private struct Detail: Codable { var reason: String }
+    private struct Detail: Codable { var reason: String? }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         message = try container.decode(String.self, forKey: .message)
-        let word = try container.decode(Detail.self, forKey: .data).reason
+        let code = try container.decode(Int.self, forKey: .code)
+        let word = try container.decodeIfPresent(Detail.self, forKey: .data)?.reason
+        let known = word.flatMap(Reason.init(rawValue:))
         // A newer daemon may know reasons that this client has no name for.
-        reason = Reason(rawValue: word) ?? .internalError
+        reason = known ?? .internalError
+        if known?.code != code { told = Told(code: code, reason: word) }
     }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(reason.code, forKey: .code)
+        try container.encode(told?.code ?? reason.code, forKey: .code)
         try container.encode(message, forKey: .message)
-        try container.encode(Detail(reason: reason.rawValue), forKey: .data)
+        let word = told.map(\.reason) ?? reason.rawValue
+        if let word { try container.encode(Detail(reason: word), forKey: .data) }
     }
 }
 

@@ -36,7 +36,10 @@ import TimerControl
     @Test("A reason that this version does not know is still an error")
     func unknownReason() throws {
         let value = try JSONValue(parsing: #"{"code":-1,"data":{"reason":"new"},"message":"m"}"#)
-        #expect(try value.decoded(as: ControlError.self) == ControlError(.internalError, "m"))
+        let error = try value.decoded(as: ControlError.self)
+        #expect((error.reason, error.message) == (.internalError, "m"))
+        #expect(error.told == ControlError.Told(code: -1, reason: "new"))
+        #expect(try JSONValue(encoding: error) == value, "and is told on as it came")
     }
 
     @Test("Events are notifications: a method, parameters and no id")

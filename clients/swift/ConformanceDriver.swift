@@ -51,7 +51,7 @@ struct Driver {
 
     /// The client, or a new one where the connection of the last was lost: a `ControlClient` is one connection.
     private mutating func connected() async throws -> ControlClient {
-        if let client { return client }
+        if let client, await client.isConnected() { return client }
         let made = try await ControlClient.connect(to: path)
         client = made
         return made
@@ -91,18 +91,16 @@ struct Driver {
         _ parameters: JSONValue?,
         _ limit: Duration?
     ) async -> JSONValue {
-        // The client has a type for each request: what none of them is, it has no way to ask.
-        guard let request = request(method, parameters) else { return unsupported }
         do {
             guard let limit else {
-                return .object(["result": try await client.call(request, as: JSONValue.self)])
+                return .object(["result": try await client.call(method, parameters)])
             }
             let late = Task {
                 try await Task.sleep(for: limit)
                 await client.close()
             }
             do {
-                let result = try await client.call(request, as: JSONValue.self)
+                let result = try await client.call(method, parameters)
                 late.cancel()
                 return .object(["result": result])
             } catch let error as ClientError where error.reason == .closed {
@@ -127,14 +125,17 @@ struct Driver {
 
     private mutating func watch(_ parameters: JSONValue) async throws -> JSONValue {
         guard case .subscribe(let subscribe)? = Self.request("events.subscribe", parameters) else {
-            return Self.unsupported
+            // What no subscription of the client's is, the daemon is asked for by its name.
+            return await Self.call(try await connected(), "events.subscribe", parameters, limit)
         }
         let client = try await connected()
         let (stream, teller) = AsyncStream<JSONValue>.makeStream()
         told = stream.makeAsyncIterator()
-        let reply = try await client.subscribe(subscribe) { lost in
-            teller.yield(.object(["lost": Self.json(lost)]))
-        }
+        let reply = try await client.subscribe(
+            subscribe,
+            onEventsLost: { teller.yield(.object(["lost": Self.json($0)])) },
+            onUnknownEvent: { teller.yield(.object(["event": $0])) }
+        )
         Task {
             do {
                 for try await event in client.events {
@@ -168,12 +169,13 @@ struct Driver {
     private static func error(_ error: any Error) -> JSONValue {
         switch error {
         case let error as ControlError:
-            return .object([
-                "error": .object([
-                    "reason": .string(error.reason.rawValue),
-                    "code": .integer(Int64(error.reason.code)), "message": .string(error.message),
-                ])
-            ])
+            var members: [String: JSONValue] = [
+                "code": .integer(Int64(error.told?.code ?? error.reason.code)),
+                "message": .string(error.message),
+            ]
+            let word = error.told.map(\.reason) ?? error.reason.rawValue
+            if let word { members["reason"] = .string(word) }
+            return .object(["error": .object(members)])
         case let error as ClientError:
             switch error.reason {
             case .noDaemon, .notPermitted: return self.error("cannotConnect", error.message)

@@ -29,6 +29,7 @@ extension Scheduler {
                     )
                 }
                 taskWaits[number] = waiter
+                if let life, taskWaits.tie(waiter: number, to: life) { watch(life) }
                 ask(for: [number], sharing: 1)
             }
         } onCancel: {
@@ -40,7 +41,8 @@ extension Scheduler {
     private func ask(for numbers: [Int], sharing: Int, of key: QueueKey? = nil) {
         let orders = numbers.compactMap { taskWaits[$0]?.order }
         for number in numbers { taskWaits.beginAsking(number) }
-        Task.immediate {
+        // On the daemon's threads, where it is not on the scheduler's.
+        Task.immediate(executorPreference: pool) {
             do {
                 // All of them are one user's, whose queue it is.
                 _ = try await write(of: orders.first?.owner.uid) {
@@ -72,6 +74,11 @@ extension Scheduler {
                 let error: any Error =
                     waiter.isGone ? CancellationError() : ControlError.stoppingForGood
                 waiter.continuation.resume(throwing: error)
+            } else if waiter.life?.isSilent == true {
+                // They would be lost with the answer, which counts as an attempt.
+                unwanted += references
+                taskWaits.remove(number)
+                waiter.continuation.resume(returning: [])
             } else if !given.tasks.isEmpty || waiter.isLast {
                 taskWaits.remove(number)
                 if let life = waiter.life { tie(references, to: life) }
@@ -166,8 +173,13 @@ extension Scheduler {
 
     /// Has tasks go back once a connection is over.
     func tie(_ given: [TaskReference], to life: ConnectionLife) {
-        guard taskWaits.tie(given, to: life) else { return }
-        life.onEnd { [self] in
+        if taskWaits.tie(given, to: life) { watch(life) }
+    }
+
+    /// A worker that has shut down its writing can't be told from one that is gone, and its connection ends with the
+    /// last reply.
+    private func watch(_ life: ConnectionLife) {
+        life.onSilence { [self] in
             loop.perform { self.assumeIsolated { $0.connectionEnded(life) } }
         }
     }
@@ -177,7 +189,8 @@ extension Scheduler {
     }
 
     private func connectionEnded(_ life: ConnectionLife) {
-        let gone = taskWaits.end(life)
+        let (gone, waiters) = taskWaits.end(life)
+        for number in waiters { taskWaitIsOver(number) }
         // With the daemon's end every connection ends: its workers go on, and the next daemon knows their leases.
         guard !gone.isEmpty, !isStopping else { return }
         record { try $0.loseConnections(gone) }

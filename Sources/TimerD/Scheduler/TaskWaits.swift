@@ -51,7 +51,13 @@ struct TaskWaits {
     /// Queues for whose waiters the store is being asked; true: there is a reason to ask once more.
     var asking: [QueueKey: Bool] = [:]
 
-    private var tied: [ConnectionLife: [RunID: FireID]] = [:]
+    /// What goes back with a connection, and who waits on it.
+    private struct Tied {
+        var tasks: [RunID: FireID] = [:]
+        var waiters: Set<Int> = []
+    }
+
+    private var tied: [ConnectionLife: Tied] = [:]
     private var lives: [RunID: ConnectionLife] = [:] {
         didSet { standing.set(tied: lives.count) }
     }
@@ -110,6 +116,7 @@ struct TaskWaits {
             if queues[key]?.count == 0 { queues[key] = nil }
         }
         waiter.timer?.invalidate()
+        if let life = waiter.life { tied[life]?.waiters.remove(number) }
         if waiter.isAsking {
             askers -= 1
             if askers == 0 { lastReasons = [:] }
@@ -128,12 +135,19 @@ struct TaskWaits {
 
     // MARK: - Connections
 
-    /// Ties tasks to a connection; true where it had none before.
+    /// Notes who waits on a connection; true where nothing was known of it before.
+    mutating func tie(waiter number: Int, to life: ConnectionLife) -> Bool {
+        let isFirst = tied[life] == nil
+        tied[life, default: Tied()].waiters.insert(number)
+        return isFirst
+    }
+
+    /// Ties tasks to a connection; true where nothing was known of it before.
     mutating func tie(_ given: [TaskReference], to life: ConnectionLife) -> Bool {
         let isFirst = tied[life] == nil
         for reference in given {
             untie(reference.token)
-            tied[life, default: [:]][reference.token] = reference.fire
+            tied[life, default: Tied()].tasks[reference.token] = reference.fire
             lives[reference.token] = life
         }
         return isFirst && !given.isEmpty
@@ -142,14 +156,14 @@ struct TaskWaits {
     /// The entry of a connection stays until it is over, for that is registered once.
     mutating func untie(_ run: RunID) {
         guard let life = lives.removeValue(forKey: run) else { return }
-        tied[life]?[run] = nil
+        tied[life]?.tasks[run] = nil
     }
 
-    mutating func end(_ life: ConnectionLife) -> [TaskReference] {
-        let gone = tied.removeValue(forKey: life) ?? [:]
-        for run in gone.keys { lives[run] = nil }
-        return gone.map { TaskReference(fire: $0.value, token: $0.key) }.sorted {
-            $0.token < $1.token
-        }
+    /// Forgets a connection; returns what was tied to it, and who waits on it, in order.
+    mutating func end(_ life: ConnectionLife) -> (tasks: [TaskReference], waiters: [Int]) {
+        guard let gone = tied.removeValue(forKey: life) else { return ([], []) }
+        for run in gone.tasks.keys { lives[run] = nil }
+        let tasks = gone.tasks.map { TaskReference(fire: $0.value, token: $0.key) }
+        return (tasks.sorted { $0.token < $1.token }, gone.waiters.sorted())
     }
 }

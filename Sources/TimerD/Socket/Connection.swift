@@ -105,6 +105,8 @@ final class Connection: ChannelDuplexHandler {
         }
         isInputEnded = true
         advance()
+        // After what it has said before: that is under way by now, or stands behind what is.
+        peer.life?.fallSilent()
     }
 
     func channelInactive(context: ChannelHandlerContext) {

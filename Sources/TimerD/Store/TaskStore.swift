@@ -75,9 +75,10 @@ struct TaskStore {
         try database.prepare(SQL.finishedByName).value(owner, name)
     }
 
-    /// The tasks of a queue that are handed out next.
-    func ready(_ key: QueueKey, limit: Int) throws -> [ReadyTask] {
-        try database.prepare(SQL.ready).all(key.owner, key.name, limit) { try ReadyTask($0) }
+    /// The tasks of a queue that are handed out next: none whose `until` has passed at `now`, which is about to be
+    /// skipped.
+    func ready(_ key: QueueKey, limit: Int, at now: Timestamp) throws -> [ReadyTask] {
+        try database.prepare(SQL.ready).all(key.owner, key.name, limit, now) { try ReadyTask($0) }
     }
 
     /// Tasks whose time has come, the earliest first.
@@ -161,6 +162,7 @@ struct TaskStore {
             FROM tasks INDEXED BY tasks_ready JOIN fires ON fires.id = tasks.fire_id
                 JOIN job_definitions ON job_definitions.job_id = tasks.job_id
             WHERE tasks.owner_id = ?1 AND tasks.queue = ?2 AND tasks.state = 'ready'
+                AND (tasks.due_us IS NULL OR tasks.due_us > ?4)
             ORDER BY tasks.priority DESC, tasks.ready_us, tasks.fire_id LIMIT ?3
             """
         static let due = """

@@ -7,6 +7,8 @@ final class ConnectionLife: Sendable, Hashable {
     private struct State {
         var isOver = false
         var endings: [@Sendable () -> Void] = []
+        var isSilent = false
+        var silences: [@Sendable () -> Void] = []
     }
 
     private let state = Locked(State())
@@ -20,8 +22,31 @@ final class ConnectionLife: Sendable, Hashable {
         if isOver { body() }
     }
 
+    /// Whether the client will say nothing more: it has shut down its writing, or the connection is over.
+    var isSilent: Bool { state.withLock { $0.isSilent } }
+
+    /// Calls `body` when the client will say nothing more; at once if that is so.
+    func onSilence(_ body: @escaping @Sendable () -> Void) {
+        let isSilent = state.withLock { state in
+            if !state.isSilent { state.silences.append(body) }
+            return state.isSilent
+        }
+        if isSilent { body() }
+    }
+
+    /// The client will say nothing more; what it has asked for is still answered.
+    func fallSilent() {
+        let silences = state.withLock { state in
+            state.isSilent = true
+            defer { state.silences = [] }
+            return state.silences
+        }
+        for silence in silences { silence() }
+    }
+
     /// The connection is over.
     func end() {
+        fallSilent()
         let endings = state.withLock { state in
             state.isOver = true
             defer { state.endings = [] }

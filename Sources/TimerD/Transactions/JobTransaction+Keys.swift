@@ -20,19 +20,29 @@ extension JobTransaction {
 
     /// Makes the queues that new jobs name.
     ///
-    /// - Throws: `ControlError` `limitReached` where the owner has too many queues, or too many tasks.
+    /// - Throws: `ControlError` `limitReached` where the owner has too many queues, or would have too many tasks: those
+    ///   that are due at once count with what is there. One that is there by its key is none more.
     func requireQueues(for new: [NewJob], of owner: OwnerID) throws {
-        let names = Set(new.compactMap { $0.policy.queue?.queue })
-        guard !names.isEmpty else { return }
-        for name in names { try ensure(QueueKey(owner: owner, name: name)) }
-        guard new[0].owner.uid != 0 else { return }
-        let count = try queues.tasks(of: owner)
-        guard count < maxTasks else {
-            throw ControlError(
-                .limitReached,
-                "you have \(count) tasks that are not over, and maxTasksPerUser is \(maxTasks); "
-                    + "'timerctl queue list' shows where they wait"
-            )
+        let fresh = try new.filter { job in
+            guard job.policy.queue != nil else { return false }
+            return try job.definition.key.map { try keptJob(of: $0, owner) == nil } ?? true
         }
+        for name in Set(fresh.compactMap { $0.policy.queue?.queue }) {
+            try ensure(QueueKey(owner: owner, name: name))
+        }
+        guard !fresh.isEmpty, new[0].owner.uid != 0 else { return }
+        let count = try queues.tasks(of: owner)
+        let atOnce = fresh.count { new in
+            guard new.isTaskOnceDue, new.definition.paused != true, !isInMaintenance,
+                let first = new.firstFireDate(at: moment)
+            else { return false }
+            return first <= moment.reading(of: new.clock)
+        }
+        guard count + max(1, atOnce) > maxTasks else { return }
+        throw ControlError(
+            .limitReached,
+            "you have \(count) tasks that are not over, with \(max(1, atOnce)) more it would be above "
+                + "maxTasksPerUser, which is \(maxTasks); 'timerctl queue list' shows where they wait"
+        )
     }
 }

@@ -136,6 +136,7 @@ extension JobTransaction {
         let until = job.policy.until.map { moment.elapsedDate($0, on: .wall) }
         if let until, until <= moment.elapsed { return try drop(task, of: job, .expired) }
         try tasks.rest(task, due: until)
+        noteRoom(in: task.key)
     }
 
     /// Has a task wait for a worker, from now on.

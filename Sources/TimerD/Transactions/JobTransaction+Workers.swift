@@ -45,7 +45,7 @@ extension JobTransaction {
             ready += min(queue.ready, allowance.count)
             rows[key.name] = queue
             let limit = min(order.count, allowance.count)
-            found += try tasks.ready(key, limit: limit).map { (key, $0) }
+            found += try tasks.ready(key, limit: limit, at: moment.elapsed).map { (key, $0) }
         }
         found.sort {
             ($1.task.priority, $0.task.readyAt, $0.task.fire.rawValue)

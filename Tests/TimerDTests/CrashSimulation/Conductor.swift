@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Schedules
 import TimerControl
 
@@ -34,6 +35,7 @@ final class Conductor: @unchecked Sendable {
         }
     }
 
+    private let thread = pthread_self()
     private var lanes: [Lane] = []
     private var current: Lane?
     var dice: Dice
@@ -43,6 +45,11 @@ final class Conductor: @unchecked Sendable {
     init(dice: Dice, now: Timestamp) {
         self.dice = dice
         self.now = now
+    }
+
+    /// What comes from another thread comes in an order that no seed decides, and breaks the lanes.
+    func checkThread() {
+        precondition(pthread_equal(thread, pthread_self()) != 0, "not on the simulation's thread")
     }
 
     var isIdle: Bool { !lanes.contains { $0.isRunnable } }
@@ -72,7 +79,10 @@ final class PoolLane: Conductor.Lane, TaskExecutor, @unchecked Sendable {
 
     override var isRunnable: Bool { !jobs.isEmpty }
 
-    func enqueue(_ job: consuming ExecutorJob) { jobs.append(UnownedJob(job)) }
+    func enqueue(_ job: consuming ExecutorJob) {
+        conductor.checkThread()
+        jobs.append(UnownedJob(job))
+    }
 
     override func step() {
         // Threads of a pool overtake each other.
@@ -121,6 +131,7 @@ final class StoreLane: Conductor.Lane, StoreLoop, @unchecked Sendable {
 
     @discardableResult
     func perform(_ work: @escaping @Sendable () -> Void) -> Bool {
+        conductor.checkThread()
         items.append((nil, work))
         return true
     }
@@ -206,6 +217,7 @@ final class TimerLane: Conductor.Lane, TimerLoop, @unchecked Sendable {
 
     @discardableResult
     func perform(_ work: @escaping @Sendable () -> Void) -> Bool {
+        conductor.checkThread()
         queue.append(work)
         return true
     }

@@ -17,7 +17,11 @@ enum CrashMix {
         if dice.isTrue(0.25) { job.name = names.randomElement(using: &dice) }
         if dice.isTrue(0.3) { job.tags = [tags.randomElement(using: &dice) ?? ""] }
         if dice.isTrue(0.1) { job.paused = true }
-        if dice.isTrue(0.5) { addCommand(to: &job, &dice) }
+        if dice.isTrue(0.25) {
+            addQueue(to: &job, &dice)
+        } else if dice.isTrue(0.6) {
+            addCommand(to: &job, &dice)
+        }
         addDates(to: &job, at: now, &dice)
         return job
     }
@@ -51,6 +55,17 @@ enum CrashMix {
         if dice.isTrue(0.2) { job.onFailure = [onFailure] }
         if dice.isTrue(0.2) { job.rerunInterrupted = true }
         if dice.isTrue(0.1) { job.timeout = "5s" }
+    }
+
+    private static func addQueue(to job: inout JobDefinition, _ dice: inout Dice) {
+        job.queue = CrashWorkers.queues.randomElement(using: &dice)
+        job.priority = dice.pick([(3, nil), (1, -5), (2, 7)])
+        job.overlap = dice.pick([(2, nil), (1, .replace), (3, .allow)])
+        if dice.isTrue(0.3), job.schedule.in != nil { job.schedule.in = "0s" }
+        if dice.isTrue(0.5) {
+            job.retries = Int.random(in: 1...3, using: &dice)
+            job.backoff = dice.pick([(1, "0s"), (2, "100ms..2s")])
+        }
     }
 
     private static func addDates(to job: inout JobDefinition, at now: Timestamp, _ dice: inout Dice)

@@ -102,7 +102,7 @@ extension CrashSimulation {
     }
 
     /// Unchecked: called on the one thread of the simulation.
-    private struct AnyCall: @unchecked Sendable {
+    struct AnyCall: @unchecked Sendable {
         let body: (CommandHandler.Answer?, ControlError?) -> Void
         init(_ body: @escaping (CommandHandler.Answer?, ControlError?) -> Void) { self.body = body }
     }
@@ -245,7 +245,11 @@ extension CrashSimulation {
         settle()
         guard life?.isReady == true, let stored = stored(id), stored.state.isLive else { return }
         var definition = stored.definition
-        definition.env = ["REVISION": "\(tally.commands)"]
+        if definition.queue == nil {
+            definition.env = ["REVISION": "\(tally.commands)"]
+        } else {
+            definition.keyKept = "\(tally.commands)s"
+        }
         let isPaused = stored.state == .paused
         definition.paused = isPaused
         tell("revise \(id)")

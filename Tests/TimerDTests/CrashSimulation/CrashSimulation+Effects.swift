@@ -25,7 +25,7 @@ extension CrashSimulation {
         pumpWatcher()
     }
 
-    /// Takes note of why dates did not fire, which may be told for longer than it is kept.
+    /// Takes note of what became of dates, which may be told for longer than it is kept.
     private func skipped(_ event: Event) {
         guard let first = event.fireDate, let clock = jobs[event.job]?.dates.clock, let moment
         else { return }
@@ -60,6 +60,8 @@ extension CrashSimulation {
             check(.notEarly, at >= date, "fire \(fire) of job \(event.job), \(date - at) early")
         }
         guard let job = jobs[event.job] else { return }
+        // Tasks are over in any order: among those that wait, rows of the others are not kept.
+        if prunes, job.definition.queue != nil { skipped(event) }
         check(.notAfterEnd, !job.isEndAnswered, "fire \(fire) of job \(event.job)")
         // A command that has waited since before the pause is told as it begins.
         if job.state == .paused, job.inFlight == 0, job.definition.command == nil,

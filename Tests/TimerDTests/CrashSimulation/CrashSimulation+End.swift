@@ -26,6 +26,7 @@ extension CrashSimulation {
         checkDates()
         checkWatcher()
         checkCounters()
+        checkTasks()
         stopAndCheck()
     }
 
@@ -37,6 +38,7 @@ extension CrashSimulation {
             // As each read has it: what has happened may be stored a little later than it was told.
             life?.storeLane.perform {}
             settle()
+            drainQueues()
             // What is committed ahead of its date is open too, for those 10 ms.
             let open = inspect {
                 try $0.number("SELECT count(*) FROM fires WHERE state IN ('waiting', 'running')")
@@ -155,7 +157,7 @@ extension CrashSimulation {
     }
 
     private func problem(ofOneShot job: StoredJob, _ rows: [Ledger.Row]) -> String? {
-        let fired = rows.count { $0.state == .fired || $0.state == .done }
+        let fired = rows.count { [.fired, .done, .dead].contains($0.state) }
         let skipped = rows.count { $0.state == .skipped }
         switch (job.state, job.endReason) {
         case (.scheduled, _):
@@ -240,7 +242,7 @@ extension CrashSimulation {
                 "live jobs", "SELECT sum(live) + \(Outbox.SQL.sum("live")) FROM owners",
                 "SELECT count(*) FROM jobs WHERE state IN ('scheduled', 'paused')"
             ),
-        ] {
+        ] + CrashSimulation.taskCounters {
             let numbers = inspect { (try $0.number(kept), try $0.number(counted)) }
             check(
                 .counters,

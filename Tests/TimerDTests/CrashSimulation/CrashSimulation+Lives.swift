@@ -10,6 +10,7 @@ extension CrashSimulation {
         lives += 1
         respawnAt = nil
         for tag in endedTags.keys { endedTags[tag] = lastDefinition }
+        workers.daemonStarts(at: conductor.now)
         let life = SimulatedLife(lives, conductor)
         self.life = life
         life.timers.wall = { [unowned self] in wall }
@@ -111,6 +112,7 @@ extension CrashSimulation {
         guard let life else { return }
         disk.crash()
         machine = life.clock?.machine ?? machine
+        workers.daemonEnds(at: conductor.now)
         life.runnerLane?.daemonDies()
         if let runner = life.runner { life.runnerLane?.perform { runner.leave() } }
         if let scheduler = life.scheduler {

@@ -117,7 +117,9 @@ extension CrashSimulation {
 
 extension Database {
     func fireState(_ fire: FireID) throws -> Run.State? {
-        try prepare("SELECT state FROM fires WHERE id = ?1").first(fire) { try $0.get(0) }
+        try prepare("SELECT state FROM fires WHERE id = ?1 AND state <> 'forgotten'").first(fire) {
+            try $0.get(0)
+        }
     }
 
     /// The later dates of which rows say that they have fired, on the job's clock.

@@ -131,11 +131,13 @@ extension CrashSimulation {
         return deaths.contains { hasBegun ? $0.runs.contains(run) : run < $0.end }
     }
 
-    /// What is stored of runs: those that the runner had to their end have that end.
+    /// What is stored of commands' runs: those that the runner had to their end have that end.
     func checkRuns() {
         let sql = """
             SELECT id, outcome, code, bytes FROM runs
-            LEFT JOIN run_output ON run_id = id AND part = 0 ORDER BY id
+            LEFT JOIN run_output ON run_id = id AND part = 0
+            WHERE outcome IS NULL OR outcome NOT IN ('finished', 'failed', 'released', 'lost')
+            ORDER BY id
             """
         let rows = inspect {
             try $0.prepare(sql).all { row in

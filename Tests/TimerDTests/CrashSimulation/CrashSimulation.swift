@@ -61,12 +61,13 @@ final class CrashSimulation: @unchecked Sendable {
     /// Moves of which it is not known yet whether they were done: from and to, on the job's clock.
     var moves: [JobID: (old: Timestamp, new: Timestamp)] = [:]
     var watcher = CrashWatcher()
+    var workers: CrashWorkers
 
     // What was seen of the daemon.
     var told: [FireID: Int64] = [:]
     /// The fire of each date of a job that was told.
     var firedDates: [String: FireID] = [:]
-    /// Dates that were told to be left out, by job and on its clock.
+    /// Dates that were told to be left out, or to be tasks, by job and on its clock.
     var toldSkips: [JobID: [ClosedRange<Timestamp>]] = [:]
     /// Jobs whose end was told: after a while they are not kept.
     var endsTold: Set<JobID> = []
@@ -109,6 +110,7 @@ final class CrashSimulation: @unchecked Sendable {
         stepsClock = plan.crashAt == nil && dice.isTrue(0.5)
         conductor = Conductor(dice: dice, now: Self.start)
         nextAction = Self.start
+        workers = CrashWorkers(workLeft: 4 * plan.actions, nextWork: Self.start)
         if let operation = plan.crashAt { disk.crash(at: operation) }
     }
 
@@ -204,6 +206,7 @@ final class CrashSimulation: @unchecked Sendable {
             if life.isReady { dates.append(life.loadDate.map { $0 + ahead }) }
         }
         if actionsLeft > 0 { dates.append(nextAction) }
+        if actionsLeft > 0, workers.workLeft > 0 { dates.append(workers.nextWork) }
         guard let next = dates.compactMap(\.self).min() else {
             let phase = life.map { "\($0.phase)" } ?? "dead"
             return check(.nothingOpen, !conductor.isIdle, "nothing is to come, \(phase)")
@@ -222,6 +225,11 @@ final class CrashSimulation: @unchecked Sendable {
             }
         }
         pumpWatcher()
+        if actionsLeft > 0, workers.workLeft > 0, workers.nextWork <= conductor.now {
+            workers.workLeft -= 1
+            workers.nextWork = conductor.now + conductor.dice.span(.milliseconds(1), .seconds(10))
+            if life?.isReady == true { work() }
+        }
         guard actionsLeft > 0, nextAction <= conductor.now else { return }
         actionsLeft -= 1
         let pause = TimeSpan.seconds(prunes ? 120 : 30)

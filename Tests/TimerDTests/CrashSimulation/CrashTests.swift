@@ -115,7 +115,8 @@ extension CrashTally {
         return """
             \(lives) seeds or crash points, \(crashes) crashes, \(powerLosses) of them losses of \
             power, \(faults) disk errors, \(operations) operations of the disk, \(commands) \
-            commands, \(fires) fires, \(processes) processes, \(runnerDeaths) deaths of their runner. Checked:
+            commands, \(fires) fires, \(processes) processes, \(runnerDeaths) deaths of their runner, \(tasks) \
+            attempts at tasks. Checked:
             \(invariants.joined(separator: "\n"))
             """
     }

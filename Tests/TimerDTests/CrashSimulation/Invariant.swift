@@ -21,6 +21,17 @@ enum Invariant: String, CaseIterable, Sendable {
     case interruptedWithRunner = "a run is interrupted only where its runner died"
     case epochStored = "a runner is asked for runs once its epoch is stored"
     case nothingKept = "nothing of a run is kept for ever once it is stored"
+    case taskKept =
+        "a task that was accepted is there until a worker has finished it, or there is a reason"
+    case oneWorker = "a task is with one worker at a time"
+    case leaseKept = "who has a lease is not refused"
+    case lateIsRefused = "who has lost its lease finishes nothing"
+    case finishedOnce = "a task is finished once, and not handed out again"
+    case attemptsGrow = "the number of a task's attempt grows"
+    case taskOrder = "tasks go out by priority, then by the time since which they are ready"
+    case untilHolds = "no task is handed out once its job's 'until' has passed"
+    case deadAfterRetries =
+        "a task is dead once it has failed so often as its retries allow, not before"
     case numbersGrow = "sequence numbers grow, and are never used again"
     case noGap = "who watches since a number misses nothing that is stored"
     case counters = "kept counts are the counts"
@@ -39,6 +50,7 @@ struct CrashTally: Sendable {
     var fires = 0
     var processes = 0
     var runnerDeaths = 0
+    var tasks = 0
     var checks: [Invariant: Int] = [:]
 
     static func += (sum: inout CrashTally, other: CrashTally) {
@@ -50,6 +62,7 @@ struct CrashTally: Sendable {
         sum.fires += other.fires
         sum.processes += other.processes
         sum.runnerDeaths += other.runnerDeaths
+        sum.tasks += other.tasks
         sum.checks.merge(other.checks, uniquingKeysWith: +)
     }
 }

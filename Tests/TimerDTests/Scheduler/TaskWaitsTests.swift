@@ -71,7 +71,7 @@ import TimerControl
         let other = waits.tie([tasks[1]], to: two)
         #expect(other)
         waits.untie(tasks[2].token)
-        let ended = [waits.end(one), waits.end(two), waits.end(one)]
+        let ended = [waits.end(one), waits.end(two), waits.end(one)].map(\.tasks)
         #expect(ended == [[tasks[0]], [tasks[1]], []])
     }
 

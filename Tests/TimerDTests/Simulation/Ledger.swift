@@ -154,9 +154,9 @@ struct Ledger {
             if row.id != stored.claim?.fire, !isAhead { fail(row, "is claimed by nobody") }
         case .waiting: fail(row, "waits")
         case .running: fail(row, "runs")
-        case .queued, .reserved, .dead: fail(row, "is a task")
+        case .queued, .reserved: fail(row, "is a task")
         case .unreadable: fail(row, "cannot be read")
-        case .fired, .done: break
+        case .fired, .done, .dead: break
         case .skipped:
             if row.reason == nil { fail(row, "has no reason") }
             // Its user did that to it, or it had come, while a run was in progress.

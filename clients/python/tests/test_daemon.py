@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Against the real daemon, where $TIMERD_PROGRAMS names the folder with timerd."""
 import doctest
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -76,6 +78,27 @@ class DaemonTests(unittest.TestCase):
         self.assertEqual(len(list(self.client.list(limit=100))), 250)
         self.assertRaises(timerd.NotFound, self.client.cancel, name="nothing")
         self.assertRaises(timerd.BadSchedule, self.client.add, cron="x")
+
+    def test_who_has_shut_down_its_writing_is_handed_nothing_that_is_tied_to_its_connection(self):
+        self.needs_queues()
+        line = {"jsonrpc": "2.0", "id": 1, "method": "task.reserve", "params": {"queues": ["q"], "wait": "1h"}}
+        for tied in (True, False):
+            line["params"]["whileConnected"] = tied
+            with socket.socket(socket.AF_UNIX) as worker:
+                worker.settimeout(30)
+                worker.connect(self.socket)
+                worker.sendall(json.dumps(line).encode() + b"\n")
+                self.assertTrue(waited(lambda: self.client.call("daemon.status")))
+                worker.shutdown(socket.SHUT_WR)
+                if tied:
+                    # At once: nothing was ready, and it does not go on waiting.
+                    self.assertEqual(json.loads(worker.makefile().readline())["result"], {"tasks": []})
+                job = self.client.add(in_="0s", queue="q")["id"]
+                if not tied:
+                    tasks = json.loads(worker.makefile().readline())["result"]["tasks"]
+                    self.assertEqual([(task["job"], task["attempt"]) for task in tasks], [(job, 1)])
+            if tied:
+                self.assertEqual([task["attempt"] for task in self.client.reserve(["q"])], [1])
 
     def test_a_watcher_misses_nothing_over_kill_9_of_the_daemon(self):
         cursor = timerd.FileCursor(self.folder + "/cursor")

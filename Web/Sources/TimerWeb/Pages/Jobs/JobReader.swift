@@ -75,7 +75,20 @@ struct JobReader: Sendable {
     }
 
     /// All that match, in order.
-    func all() async throws -> [Job] { try await found().jobs }
+    ///
+    /// - Throws: `ControlError` `limitReached` where there are more jobs than are looked at: some that match would
+    ///   be left out.
+    func all() async throws -> [Job] {
+        let (jobs, isCut) = try await found()
+        guard !isCut else {
+            throw ControlError(
+                .limitReached,
+                "there are more than \(Self.most.grouped) jobs to look through for all that match; "
+                    + "a tag, an owner or a state makes them fewer"
+            )
+        }
+        return jobs
+    }
 
     private func found() async throws -> (jobs: [Job], isCut: Bool) {
         var request = query.request

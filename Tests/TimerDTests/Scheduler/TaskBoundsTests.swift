@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// What is not handed out, and what is not taken in.
+@Suite("Scheduler, bounds of tasks", .timeLimit(.minutes(2)))
+struct TaskBoundsTests {
+    @Test("Who has shut down its writing is handed nothing that is tied to its connection")
+    func silent() async throws {
+        try await TestScheduler.with { test in
+            let life = ConnectionLife()
+            _ = try await test.add(ScheduleWords(in: "0s")) { $0.queue = "mails" }
+            let held = try await test.reserve("mails", life: life)
+            #expect(held.map(\.attempt) == [1])
+            async let waiting = test.reserve("mails", wait: .seconds(60), life: life)
+            try await test.waits(1, for: "mails")
+            life.fallSilent()
+            let waited = try await waiting
+            #expect(waited.isEmpty, "and does not wait for it")
+            try await test.settle()
+            #expect(try await test.tasks().map(\.state) == [.ready], "what it had goes back")
+            #expect(try await test.reserve("mails", life: life).isEmpty)
+            let next = try await test.reserve("mails")
+            #expect(next.map(\.attempt) == [2], "what was not handed out was no attempt")
+        }
+    }
+
+    @Test("A list of tasks that are due at once counts with what is there, but for known keys")
+    func quota() async throws {
+        try await TestScheduler.with { test in
+            var settings = await test.scheduler.settings
+            settings.maxTasksPerUser = 5
+            await test.scheduler.reload(settings)
+            let caller = Caller(uid: 1000, isAdministrator: false)
+            func add(_ keys: [String], in time: String = "0s") async throws -> Int {
+                let jobs = try keys.map { key in
+                    var definition = JobDefinition(schedule: ScheduleWords(in: time))
+                    (definition.queue, definition.key) = ("mails", key)
+                    return try NewJob(definition, owner: 1000, at: test.clock.now(), zone: .utc)
+                }
+                let added = try await test.scheduler.add(jobs, replace: false, caller: caller)
+                return added.count { !$0.isExisting }
+            }
+            let first = try await add(["a", "b", "c"])
+            await #expect(throws: ControlError.self) { try await add(["d", "e", "f"]) }
+            let counts = [first, try await add(["d", "e"]), try await add(["a", "e"])]
+            #expect(counts == [3, 2, 0], "what is there takes no room")
+            await #expect(throws: ControlError.self) { try await add(["g"]) }
+            await #expect(throws: ControlError.self) { try await add(["g"], in: "1h") }
+        }
+    }
+
+    @Test("A task whose 'until' has passed is not handed out, also where it is not skipped yet")
+    func expired() async throws {
+        try await TestScheduler.with { test in
+            let until = (TestScheduler.start + .seconds(30)).rfc3339
+            _ = try await test.add(ScheduleWords(every: "20s")) {
+                ($0.queue, $0.until) = ("mails", until)
+            }
+            try await test.advance(by: .seconds(21))
+            let now = test.clock.now().elapsed
+            let counts = try await test.store.reader.read { database in
+                try [now, now + .seconds(9)].map {
+                    let key = QueueKey(owner: .root, name: "mails")
+                    return try TaskStore(database).ready(key, limit: 10, at: $0).count
+                }
+            }
+            #expect(counts == [1, 0])
+        }
+    }
+}
