@@ -325,7 +325,9 @@ extension CrashSimulation {
         if let index = workers.index(of: reference) { workers.attempts[index].isBusy = false }
     }
 
-    /// An attempt was refused, or not: only one that is lost may be. `wasSafe`: its worker had it when it asked.
+    /// An attempt was refused, or not: only one that is lost may be.
+    ///
+    /// `wasSafe`: its worker had it when it asked.
     private func heard(_ reference: TaskReference, _ error: ControlError?, _ wasSafe: Bool) {
         guard let error, let index = workers.index(of: reference) else { return }
         let attempt = workers.attempts[index]
