@@ -160,14 +160,12 @@ import Testing
         try await daemon.stop()
     }
 
-    @Test("Replies are matched by their ids, and what is not known is passed over")
+    @Test("Notifications, events and members that are not known are passed over")
     func unknownLines() async throws {
         let daemon = try await FakeDaemon.start { line, context in
             let id = (try? JSONValue(parsing: line))?["id"]?.jsonText ?? "null"
             let text = """
                 {"jsonrpc":"2.0","method":"weather","params":{}}
-                {"jsonrpc":"2.0","id":999,"result":{}}
-                {"jsonrpc":"2.0","id":"\(id)","result":{}}
                 {"jsonrpc":"2.0","method":"event","params":{"type":"moon.rose","seq":1}}
                 {"extra":[1],"jsonrpc":"2.0","id":\(id),"result":{"method":"y","new":true}}
 
@@ -180,10 +178,16 @@ import Testing
         try await daemon.stop()
     }
 
-    @Test("A daemon that does not speak JSON ends the connection with a word about it")
-    func nonsense() async throws {
+    @Test(
+        "A daemon that says what is no reply to what was asked ends the connection with a word about it",
+        arguments: [
+            "220 ready", #"{"jsonrpc":"2.0","id":999,"result":{}}"#,
+            #"{"jsonrpc":"2.0","id":"1","result":{}}"#, #"{"jsonrpc":"2.0","id":1}"#,
+        ]
+    )
+    func nonsense(line: String) async throws {
         let daemon = try await FakeDaemon.start { _, context in
-            context.writeAndFlush(NIOAny(ByteBuffer(string: "220 ready\n")), promise: nil)
+            context.writeAndFlush(NIOAny(ByteBuffer(string: line + "\n")), promise: nil)
         }
         let client = try await ControlClient.connect(to: daemon.path)
         let error = await #expect(throws: ClientError.self) { try await client.status() }
