@@ -58,8 +58,17 @@ extension ControlClient {
         try await call(.kickTasks(request), as: CountReply.self).count
     }
 
+    /// All queues, asked for page by page.
     public func listQueues(owner: String? = nil) async throws -> [TaskQueue] {
-        try await call(.listQueues(ListQueues(owner: owner)), as: QueuesReply.self).queues
+        var request = ListQueues(owner: owner)
+        request.limit = Limits.page
+        var queues: [TaskQueue] = []
+        repeat {
+            let page = try await call(.listQueues(request), as: QueuesReply.self)
+            queues += page.queues
+            request.cursor = page.cursor
+        } while request.cursor != nil
+        return queues
     }
 
     @discardableResult

@@ -94,9 +94,7 @@ extension Request {
         case .runCalendar: self = .runCalendar(try parameters.calendar(of: method))
         case .jobDates: self = .jobDates(try parameters.dates())
         case .listQueues:
-            self = .listQueues(
-                try parameters.decoded(ListQueues.self, fields: ListQueues.fieldNames)
-            )
+            self = .listQueues(try ListQueues(parameters))
         case .setQueue: self = .setQueue(try SetQueue(parameters))
         }
     }

@@ -41,11 +41,24 @@ public struct TaskQueue: Codable, Hashable, Sendable {
     }
 }
 
-/// `queue.list`: by name.
+/// Where the next page of `queue.list` begins: behind this queue.
+public struct QueueCursor: Codable, Hashable, Sendable {
+    /// The daemon's number for its owner.
+    public var owner: Int64
+    public var queue: String
+
+    public init(owner: Int64, queue: String) { (self.owner, self.queue) = (owner, queue) }
+}
+
+/// `queue.list`: by owner and name.
 public struct QueuesReply: Codable, Hashable, Sendable {
     public var queues: [TaskQueue]
+    /// For the next page; nil for the last one.
+    public var cursor: QueueCursor?
 
-    public init(queues: [TaskQueue]) { self.queues = queues }
+    public init(queues: [TaskQueue], cursor: QueueCursor? = nil) {
+        (self.queues, self.cursor) = (queues, cursor)
+    }
 }
 
 /// `queue.set`.

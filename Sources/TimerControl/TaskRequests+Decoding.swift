@@ -61,6 +61,13 @@ extension ListTasks {
     }
 }
 
+extension ListQueues {
+    init(_ parameters: Parameters) throws(ControlError) {
+        self = try parameters.decoded(Self.self, fields: Self.fieldNames)
+        if let limit { try checkRange(limit, 1...Limits.page, "limit") }
+    }
+}
+
 extension TaskSelection {
     init(_ parameters: Parameters) throws(ControlError) {
         try parameters.checkNames(among: ["fires", "queue", "count"])

@@ -135,14 +135,18 @@ public struct KickTasks: Codable, Hashable, Sendable {
     static let fieldNames: Set<String> = ["queue", "count"]
 }
 
-/// `queue.list`.
+/// `queue.list`: queues by owner and name, in pages.
 public struct ListQueues: Codable, Hashable, Sendable {
     /// Only queues of this user, by name or uid; for administrators.
     public var owner: String?
+    /// 1 to 1000; default 100.
+    public var limit: Int?
+    /// From the answer before.
+    public var cursor: QueueCursor?
 
     public init(owner: String? = nil) { self.owner = owner }
 
-    static let fieldNames: Set<String> = ["owner"]
+    static let fieldNames: Set<String> = ["owner", "limit", "cursor"]
 }
 
 /// `queue.set`: what is nil stays as it is.

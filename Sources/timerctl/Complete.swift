@@ -31,8 +31,11 @@ struct Complete: AsyncParsableCommand {
         if kind == .zones {
             words = try Self.zones()
         } else if kind == .queues {
-            let request = Request.listQueues(ListQueues())
-            let queues = try await Daemon.ask(common, request, for: QueuesReply.self).value.queues
+            // A user has 1,000 at most; an administrator is offered the first ones.
+            var request = ListQueues()
+            request.limit = Limits.page
+            let queues = try await Daemon.ask(common, .listQueues(request), for: QueuesReply.self)
+                .value.queues
             words = queues.map(\.queue).filter { !$0.contains(where: \.isWhitespace) }
         } else {
             var request = ListJobs()

@@ -6,6 +6,12 @@ import Testing
 @testable import TimerControl
 
 @Suite("Task requests") struct TaskRequestTests {
+    private static let nextQueues = {
+        var request = ListQueues()
+        (request.limit, request.cursor) = (7, QueueCursor(owner: 3, queue: "mails"))
+        return request
+    }()
+
     private static let first = TaskReference(fire: FireID(rawValue: 7), token: RunID(rawValue: 9))
     private static let second = TaskReference(fire: FireID(rawValue: 8), token: RunID(rawValue: 1))
 
@@ -43,6 +49,7 @@ import Testing
             .dropTasks(.queue("mails", state: .delayed, count: 10_000)),
             .kickTasks(KickTasks(queue: "mails")), .kickTasks(KickTasks(queue: "mails", count: 1)),
             .listQueues(ListQueues()), .listQueues(ListQueues(owner: "1000")),
+            .listQueues(Self.nextQueues),
             .setQueue(SetQueue(queue: "mails")), .setQueue(set),
         ]
     }()
@@ -143,7 +150,10 @@ import Testing
                 "queue.set", #"{"queue":"a","maxRate":"10"}"#,
                 #"parameter 'maxRate' is "10", expected a number of tasks from 1 to 1000000 in a time, such as 10/s, 100/min or 5000/h, or none"#
             ),
-            ("queue.list", #"{"limit":1}"#, "there is no parameter 'limit'; 'owner' are accepted"),
+            (
+                "queue.list", #"{"limit":1001}"#,
+                "parameter 'limit' is 1001, expected a number from 1 to 1000"
+            ),
         ]
     )
     func refusal(method: String, parameters: String, message: String) throws {

@@ -96,7 +96,7 @@ export class Client {
   retry(which: Fires, options?: CallOptions): Promise<number>
   drop(which: Fires, options?: CallOptions): Promise<number>
   kick(queue: string, options?: CallOptions & { count?: number }): Promise<number>
-  queues(options?: CallOptions & { owner?: string }): Promise<Queue[]>
+  queues(filter?: Fields, options?: CallOptions): AsyncGenerator<Queue, void>
   setQueue(queue: string, settings: { paused?: boolean; maxReserved?: number; maxRate?: string }, options?: CallOptions): Promise<Queue>
   status(options?: CallOptions): Promise<Fields>
   watch(options?: WatchOptions): AsyncIterableIterator<TimerEvent>

@@ -30,12 +30,13 @@ extension CommandHandler {
         CountReply(count: try await scheduler.care(caller) { try $0.kick(request, caller) })
     }
 
-    /// `queue.list`: the caller's queues by name, or those of another user.
+    /// `queue.list`: a page of the caller's queues by name, or of those of another user, or of all.
     func listQueues(_ request: ListQueues, _ caller: Caller) async throws -> Answer {
-        let found = try await read(for: caller) { queries in
-            try queries.queues(of: try queries.owner(meant: request.owner, caller))
+        let (found, cursor) = try await read(for: caller) { queries in
+            let owner = try queries.owner(meant: request.owner, caller)
+            return try queries.queues(request, owner: owner)
         }
-        return QueuesReply(queues: await view(found))
+        return QueuesReply(queues: await view(found), cursor: cursor)
     }
 
     /// `queue.set`.

@@ -13,14 +13,31 @@ struct FoundQueue: Sendable {
 
 /// What may be asked of tasks and queues.
 extension Queries {
-    /// The queues of one owner, or of all, by owner and name.
-    func queues(of owner: OwnerID?) throws -> [FoundQueue] {
-        let owners =
-            try owner.map { [$0] } ?? database.prepare(QueueStore.SQL.owners).all { try $0.get(0) }
-        return try owners.flatMap { owner in
-            try QueueStore(database).queues(of: owner).map { try found($0) }
+    /// A page of the queues of one owner, or of all, by owner and name.
+    func queues(_ request: ListQueues, owner: OwnerID?) throws -> ([FoundQueue], QueueCursor?) {
+        let limit = request.limit ?? 100
+        let first = request.cursor.map { OwnerID(rawValue: $0.owner) } ?? .nobody
+        // A cursor is of the page before, or made up: nobody's is left to it.
+        let start = QueueKey(
+            owner: max(first, owner ?? first),
+            name: owner.map { first < $0 } == true ? "" : request.cursor?.queue ?? ""
+        )
+        let rows = try QueueStore(database).queues(
+            after: start,
+            upTo: owner ?? OwnerID(rawValue: .max),
+            limit: limit
+        )
+        let room = PageRoom()
+        let fitting = rows.prefix { room.takes(Self.queueBytes + $0.key.name.utf8.count) }
+        let isMore = fitting.count < rows.count || rows.count == limit
+        let cursor = fitting.last.map {
+            QueueCursor(owner: $0.key.owner.rawValue, queue: $0.key.name)
         }
+        return (try fitting.map { try found($0) }, isMore ? cursor : nil)
     }
+
+    /// What a queue takes in a reply beside its name.
+    private static let queueBytes = 300
 
     func queue(_ key: QueueKey) throws -> FoundQueue? {
         try QueueStore(database).queue(key).map { try found($0) }

@@ -66,9 +66,9 @@ struct QueueStore {
         try database.prepare(SQL.queue).first(key.owner, key.name) { try QueueRow($0) }
     }
 
-    /// The owner's queues, by name.
-    func queues(of owner: OwnerID) throws -> [QueueRow] {
-        try database.prepare(SQL.ofOwner).all(owner) { try QueueRow($0) }
+    /// The queues behind `key`, of owners up to `last`: by owner and name.
+    func queues(after key: QueueKey, upTo last: OwnerID, limit: Int) throws -> [QueueRow] {
+        try database.prepare(SQL.page).all(key.owner, key.name, last, limit) { try QueueRow($0) }
     }
 
     /// How many queues the owner has.
@@ -143,7 +143,11 @@ struct QueueStore {
             reserved, dead
             """
         static let queue = "SELECT \(columns) FROM queues WHERE owner_id = ?1 AND name = ?2"
-        static let ofOwner = "SELECT \(columns) FROM queues WHERE owner_id = ?1 ORDER BY name"
+        static let page = """
+            SELECT \(columns) FROM queues
+            WHERE (owner_id, name) > (?1, ?2) AND owner_id <= ?3
+            ORDER BY owner_id, name LIMIT ?4
+            """
         static let count = "SELECT count(*) FROM queues WHERE owner_id = ?1"
         static let tasks = """
             SELECT sum(ready + delayed + reserved + dead) FROM queues WHERE owner_id = ?1
@@ -161,7 +165,6 @@ struct QueueStore {
             UPDATE queues SET rate_until_us = ?3 WHERE owner_id = ?1 AND name = ?2
             """
         /// One row for each queue, which root asks for.
-        static let owners = "SELECT DISTINCT owner_id FROM queues ORDER BY owner_id"
         static let ownerName = "SELECT name FROM owners WHERE id = ?1"
         static let oldest = """
             SELECT priority, ready_us FROM tasks INDEXED BY tasks_ready

@@ -26,10 +26,16 @@ struct QueueList: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        let request = Request.listQueues(ListQueues(owner: owner))
-        let answer = try await Daemon.ask(common, request, for: QueuesReply.self)
-        if common.json { try Output.write(answer.jsonLines("queues")) }
-        let queues = answer.value.queues
+        let daemon = try await Daemon.connect(common)
+        var request = ListQueues(owner: owner)
+        request.limit = Limits.page
+        var queues: [TaskQueue] = []
+        repeat {
+            let page = try await daemon.ask(.listQueues(request), for: QueuesReply.self)
+            if common.json { try Output.write(page.jsonLines("queues")) }
+            queues += page.value.queues
+            request.cursor = page.value.cursor
+        } while request.cursor != nil
         if queues.isEmpty {
             return Output.tell("no queues; 'timerctl add --queue NAME' adds a job for one")
         }
@@ -96,13 +102,17 @@ struct QueueShow: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        let request = Request.listQueues(ListQueues(owner: owner))
-        let answer = try await Daemon.ask(common, request, for: QueuesReply.self)
-        var lines: [JSONValue] = []
-        if case .array(let elements)? = answer.json["queues"] { lines = elements }
-        let found = answer.value.queues.indices.filter {
-            answer.value.queues[$0].queue == queue.queue
-        }
+        let daemon = try await Daemon.connect(common)
+        var request = ListQueues(owner: owner)
+        request.limit = Limits.page
+        var found: [(queue: TaskQueue, json: JSONValue)] = []
+        repeat {
+            let page = try await daemon.ask(.listQueues(request), for: QueuesReply.self)
+            var lines: [JSONValue] = []
+            if case .array(let elements)? = page.json["queues"] { lines = elements }
+            found += zip(page.value.queues, lines).filter { $0.0.queue == queue.queue }
+            request.cursor = page.value.cursor
+        } while request.cursor != nil
         guard !found.isEmpty else {
             throw Failure(
                 .refused,
@@ -110,11 +120,8 @@ struct QueueShow: AsyncParsableCommand {
             )
         }
         let dates = LocalDate(now: .now, zone: .local)
-        for index in found {
-            let text =
-                common.json
-                ? lines[index].jsonText + "\n" : Self.text(answer.value.queues[index], dates)
-            try Output.write(text)
+        for (queue, json) in found {
+            try Output.write(common.json ? json.jsonText + "\n" : Self.text(queue, dates))
         }
     }
 

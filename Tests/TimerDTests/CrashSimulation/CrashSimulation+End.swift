@@ -146,12 +146,14 @@ extension CrashSimulation {
     /// The dates of which nothing may be kept: those before the oldest row, those of ranges among the
     /// rest, and those that were told to be left out.
     ///
-    /// Of a job that has ended no range is kept, and a row that was open as the others were removed stays before them.
+    /// Of a job that has ended, or whose dates are of elapsed time, no range is kept, and a row that was open as the
+    /// others were removed stays before them.
     private func forgotten(_ job: StoredJob, _ rows: [Ledger.Row], at now: Timestamp)
         -> [ClosedRange<Timestamp>]
     {
         let closed = rows.filter { $0.state != .claimed }
-        let kept = job.state.isLive ? closed : closed.suffix(SimulatedLife.keepingLittle.runs)
+        let hasRanges = job.state.isLive && job.clock == .wall
+        let kept = hasRanges ? closed : closed.suffix(SimulatedLife.keepingLittle.runs)
         let ranges = inspect { try Ledger.forgottenRanges(of: job.id, in: $0) } ?? []
         return ranges + (toldSkips[job.id] ?? []) + [.distantPast...(kept.first?.first ?? now)]
     }

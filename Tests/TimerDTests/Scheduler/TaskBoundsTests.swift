@@ -54,6 +54,45 @@ struct TaskBoundsTests {
         }
     }
 
+    @Test("A list of queues ends at its limit and at 256 KiB, and goes on behind that")
+    func pages() async throws {
+        try await TestScheduler.with { test in
+            // Names that are as long as they may be.
+            let names = (100..<1000).map { "\($0)" + String(repeating: "x", count: 252) }
+            try await test.store.writer.write { database in
+                let owners = [
+                    try Owners(database).row(of: Owner(uid: 1000)),
+                    try Owners(database).row(of: Owner(uid: 1001)),
+                ]
+                for key in owners.flatMap({ owner in names.map { (owner, $0) } }) {
+                    try QueueStore(database).add(QueueKey(owner: key.0, name: key.1))
+                }
+            }
+            func list(_ limit: Int, _ owner: UInt32? = nil) async throws -> (
+                sizes: [Int], names: [String]
+            ) {
+                try await test.store.reader.read { database in
+                    let queries = Queries(database)
+                    var request = ListQueues()
+                    request.limit = limit
+                    var all: (sizes: [Int], names: [String]) = ([], [])
+                    repeat {
+                        let id = try owner.flatMap { try queries.id(of: Owner(uid: $0)) }
+                        let (page, cursor) = try queries.queues(request, owner: id)
+                        all.sizes.append(page.count)
+                        all.names += page.map(\.row.key.name)
+                        request.cursor = cursor
+                    } while request.cursor != nil
+                    return all
+                }
+            }
+            let own = try await list(700, 1000)
+            #expect(own.names == names && own.sizes.max() ?? 0 < 500, "by bytes")
+            #expect(try await list(100).names == names + names)
+            #expect(try await list(100).sizes.max() == 100)
+        }
+    }
+
     @Test("A task whose 'until' has passed is not handed out, also where it is not skipped yet")
     func expired() async throws {
         try await TestScheduler.with { test in

@@ -27,7 +27,6 @@ import Testing
         "UploadStore.SQL.oldest":
             "the oldest of all parts, in the order of their dates, up to its LIMIT",
         "QueueStore.SQL.all": "all queues, a row each, for the metrics",
-        "QueueStore.SQL.owners": "all queues, a row each, by who may see all",
         "TaskStore.SQL.renewLeases": "the tasks that workers have, each, at the start",
         "Queries.SQL.dueJobs(false, false)": "a filter on all jobs, by who may see all",
     ]

@@ -320,10 +320,9 @@ enum AllStatements {
     private static let queueStore = [
         ("QueueStore.SQL.all", QueueStore.SQL.all),
         ("QueueStore.SQL.count", QueueStore.SQL.count),
-        ("QueueStore.SQL.ofOwner", QueueStore.SQL.ofOwner),
         ("QueueStore.SQL.oldest", QueueStore.SQL.oldest),
         ("QueueStore.SQL.ownerName", QueueStore.SQL.ownerName),
-        ("QueueStore.SQL.owners", QueueStore.SQL.owners),
+        ("QueueStore.SQL.page", QueueStore.SQL.page),
         ("QueueStore.SQL.queue", QueueStore.SQL.queue),
         ("QueueStore.SQL.removeUnused", QueueStore.SQL.removeUnused),
         ("QueueStore.SQL.set", QueueStore.SQL.set),

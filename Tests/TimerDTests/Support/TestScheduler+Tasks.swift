@@ -52,7 +52,9 @@ extension TestScheduler {
     func queue(_ name: String) async throws -> QueueRow? {
         try await settle()
         return try await store.reader.read { database in
-            try Queries(database).queues(of: nil).first { $0.row.key.name == name }?.row
+            try Queries(database).queues(ListQueues(), owner: nil).0.map(\.row).first {
+                $0.key.name == name
+            }
         }
     }
 

@@ -81,7 +81,7 @@ export class Client {
   async retry(which, options) { return (await this.call('task.retry', fires(which), options)).count }
   async drop(which, options) { return (await this.call('task.drop', fires(which), options)).count }
   async kick(queue, { count, ...options } = {}) { return (await this.call('task.kick', { queue, count }, options)).count }
-  async queues({ owner, ...options } = {}) { return (await this.call('queue.list', { owner }, options)).queues }
+  queues(filter, options) { return this.#pages('queue.list', filter, 'queues', options) }
   async setQueue(queue, { paused, maxReserved, maxRate } = {}, options) {
     return (await this.call('queue.set', { queue, paused, maxReserved, maxRate }, options)).queue
   }

@@ -129,7 +129,7 @@ class CallTests(unittest.TestCase):
             (calls.reserve("q"), {"tasks": 7}),
             (calls.fire(1), {"fire": "x"}),
             (calls.finish_all([]), None),
-            (calls.queues(), []),
+            (calls.queues().page(None), []),
         ]:
             with self.subTest(call.method):
                 self.assertRaisesRegex(timerd.ProtocolError, call.method.replace(".", "[.]"), call.value, result)

@@ -63,7 +63,7 @@ class DaemonTests(unittest.TestCase):
 
     def needs_queues(self):
         try:
-            self.client.queues()
+            list(self.client.queues())
         except timerd.UnknownMethod:
             self.skipTest("this daemon has no queues yet")
 
@@ -161,7 +161,7 @@ class DaemonTests(unittest.TestCase):
         self.assertTrue(begun.wait(30))
         self.kill()
         self.start()
-        self.client.queues()
+        list(self.client.queues())
         go_on.set()
         self.assertTrue(waited(lambda: not list(self.client.list_tasks(queue="q"))))
         worker.stop()

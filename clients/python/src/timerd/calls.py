@@ -202,9 +202,9 @@ def kick(queue: str, count: Optional[int] = None) -> Call[int]:
     return Call("task.kick", without_none({"queue": queue, "count": count}), _number("count"))
 
 
-def queues(owner: Optional[str] = None) -> Call[List[Json]]:
+def queues(owner: Optional[str] = None) -> Pages[Json]:
     """All queues, with how many tasks each has."""
-    return Call("queue.list", without_none({"owner": owner}), lambda result: list(result["queues"]))
+    return Pages("queue.list", "queues", without_none({"owner": owner}), dict)
 
 
 def set_queue(

@@ -72,5 +72,5 @@ class Methods:
     retry = method(calls.retry)
     drop = method(calls.drop)
     kick = method(calls.kick)
-    queues = method(calls.queues)
+    queues = iterator(calls.queues)
     set_queue = method(calls.set_queue)
