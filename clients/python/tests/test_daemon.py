@@ -98,7 +98,7 @@ class DaemonTests(unittest.TestCase):
                     tasks = json.loads(worker.makefile().readline())["result"]["tasks"]
                     self.assertEqual([(task["job"], task["attempt"]) for task in tasks], [(job, 1)])
             if tied:
-                self.assertEqual([task["attempt"] for task in self.client.reserve(["q"])], [1])
+                self.assertEqual([task.attempt for task in self.client.reserve(["q"])], [1])
 
     def test_a_watcher_misses_nothing_over_kill_9_of_the_daemon(self):
         cursor = timerd.FileCursor(self.folder + "/cursor")
