@@ -18,6 +18,7 @@ class Timerd:
         programs = os.environ.get("TIMERD_PROGRAMS", "")
         if not os.path.exists(os.path.join(programs, "timerd")):
             raise Missing("TIMERD_PROGRAMS names no folder with timerd")
+        programs = os.path.abspath(programs)  # it is started in a folder of its own
         path = os.path.join(folder, "s.sock")
         limits = {"maxConnections": waiting + 200, "maxConnectionsPerUser": waiting + 100, "maxInFlightPerUser": waiting + 1100, "maxTasksPerUser": 1_000_000, "maxJobsPerUser": 1_000_000}
         config = os.path.join(folder, "config.json")
