@@ -184,12 +184,14 @@ def main(target):
     finally:
         if terminal:
             terminal.end()
-        subprocess.run([str(PROGRAMS / "timerd"), "--end-runs"], env=environment, capture_output=True)
         daemon.terminate()
         try:
             daemon.wait(20)
         except subprocess.TimeoutExpired:
             daemon.kill()
+            daemon.wait()
+        # Without a daemon: what it has started goes on otherwise, and so does its runner.
+        subprocess.run([str(PROGRAMS / "timerd"), "--end-runs", "--drain", "0"], env=environment, capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
