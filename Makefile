@@ -92,7 +92,6 @@ release: dependencies
 	$(SWIFT) build $(RELEASE) --product timerctl
 	$(SWIFT) build $(RELEASE) --product timerd-runner
 
-## Programs, units, manual pages and completions.
 ## Builds timerd-web, the page, which has dependencies of its own: Web/.build/release/timerd-web.
 web: dependencies
 	$(SWIFT) build --package-path Web $(RELEASE) --product timerd-web
@@ -109,6 +108,7 @@ install-web: web
 	@./.ci/dependencies binutils
 	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) ./packaging/install-web
 
+## Programs, units, manual pages and completions.
 install: release
 	@./.ci/dependencies binutils python3
 	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) ./packaging/install

@@ -17,7 +17,7 @@ extension Queries {
     func queues(_ request: ListQueues, owner: OwnerID?) throws -> ([FoundQueue], QueueCursor?) {
         let limit = request.limit ?? 100
         let first = request.cursor.map { OwnerID(rawValue: $0.owner) } ?? .nobody
-        // A cursor is of the page before, or made up: nobody's is left to it.
+        // Whoever made up a cursor of another owner still sees queues of this one alone.
         let start = QueueKey(
             owner: max(first, owner ?? first),
             name: owner.map { first < $0 } == true ? "" : request.cursor?.queue ?? ""
