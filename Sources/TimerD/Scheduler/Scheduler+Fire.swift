@@ -71,9 +71,10 @@ extension Scheduler {
 
     private func fire(_ entry: ArmedJob) {
         guard let claim = entry.job.claim else { return }
-        if entry.job.policy.queue != nil {
+        if let queue = entry.job.policy.queue?.queue {
             counters.countFire(of: entry.job, claim, at: clock.now())
-            return replace(entry) { try $0.recordTask($1) }
+            replace(entry) { try $0.recordTask($1) }
+            return serveAhead(QueueKey(owner: entry.job.ownerID, name: queue))
         }
         guard let command = entry.job.definition.command else { return beginEvent(entry, claim) }
         switch entry.stage {

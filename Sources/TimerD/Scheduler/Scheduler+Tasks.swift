@@ -96,14 +96,23 @@ extension Scheduler {
     /// How many waiters the store is asked for at once.
     private static let askedAtOnce = 16
 
+    /// The store is about to put a task into the queue: whoever waits longest gets it in the same commit.
+    ///
+    /// What is asked now comes after that write in the store's order, and mostly shares its transaction. Where it does
+    /// not, or where more tasks come, the outcome of that write has the queue served again.
+    func serveAhead(_ key: QueueKey) {
+        guard taskWaits.asking[key] == nil else { return }
+        serve(key, limit: 1)
+    }
+
     /// A queue may have something for those who wait for it.
-    private func serve(_ key: QueueKey) {
+    private func serve(_ key: QueueKey, limit: Int = Scheduler.askedAtOnce) {
         taskWaits.noteReason(key)
         guard !isStopping, taskWaits.asking[key] == nil else {
             if taskWaits.asking[key] != nil { taskWaits.asking[key] = true }
             return
         }
-        let numbers = taskWaits.idle(key, limit: Self.askedAtOnce)
+        let numbers = taskWaits.idle(key, limit: limit)
         guard !numbers.isEmpty else { return }
         taskWaits.asking[key] = false
         ask(for: numbers, sharing: taskWaits.count(key), of: key)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Locks
 import Schedules
 import Testing
@@ -89,6 +90,24 @@ struct TaskTests {
             async let waiting = test.reserve("mails", wait: .seconds(60))
             try await test.waits(1, for: "mails")
             let job = try await test.add(ScheduleWords(in: "0s")) { $0.queue = "mails" }
+            #expect(try await waiting.map(\.job) == [job.id])
+        }
+    }
+
+    @Test("A worker that waits is given the task by the write that makes it, not by one that follows")
+    func inOneCommit() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "5s")) { $0.queue = "mails" }
+            async let waiting = test.reserve("mails", wait: .seconds(60))
+            try await test.waits(1, for: "mails")
+            let isOver = DispatchSemaphore(value: 0)
+            test.store.thread.perform { isOver.wait() }
+            await test.advanceWithoutStore(by: .seconds(5))
+            let isAsked = await test.loop.ask { [scheduler = test.scheduler] in
+                scheduler.assumeIsolated { $0.taskWaits.waiters.values.map(\.isAsking) }
+            }
+            isOver.signal()
+            #expect(isAsked == [true], "the store has both before it takes up either")
             #expect(try await waiting.map(\.job) == [job.id])
         }
     }
