@@ -150,7 +150,10 @@ extension Scheduler {
             return arm(entry.job, at: date)
         }
         armed.setStage(.preparing(isDue: isDue), of: id)
-        if !isDue { arm(id) }
+        if !isDue {
+            arm(id)
+            askAhead(about: entry.job)
+        }
         record(of: entry.job, share: entry.share) {
             try $0.prepareRun(of: id, fire: fire, attempt: 1)
         } durable: { scheduler, run in
@@ -159,6 +162,15 @@ extension Scheduler {
             else { return }
             scheduler.armed.setStage(.prepared(run), of: id)
             if isDue { scheduler.timerFired(id) }
+        }
+    }
+
+    /// Asks the user database and PAM about a job's owner while there is time: at the date the answers are there.
+    private func askAhead(about job: StoredJob) {
+        let (settings, accounts) = (settings, accounts)
+        Task.detached(executorPreference: pool) {
+            // try?: the start of the run asks too, and tells what is wrong.
+            _ = try? await settings.account(of: job.owner, job: job.id, accounts)
         }
     }
 

@@ -84,6 +84,21 @@ struct SchedulerRunTests {
         }
     }
 
+    @Test("PAM is asked about a command's owner ahead of its date, not first when it is due")
+    func askedAhead() async throws {
+        let (asked, question) = AsyncStream.makeStream(of: String.self)
+        let accounts = Accounts(permission: { account throws(StartRefusal) in
+            question.yield(account.name)
+        })
+        try await TestScheduler.with(accounts: accounts) { test in
+            let job = try await test.add(ScheduleWords(in: "5s"), command: ["x"])
+            try await test.advance(by: .milliseconds(4995))
+            #expect(try await test.history(job.id).map(\.state) == [.running], "it is prepared")
+            #expect(await asked.first { _ in true } == "me")
+            #expect(test.runner.requests.isEmpty, "its date has not come")
+        }
+    }
+
     @Test("A command that was prepared ahead of its date is not started once it is invalidated")
     func invalidatedWhilePrepared() async throws {
         try await TestScheduler.with { test in
