@@ -128,18 +128,26 @@ import Testing
         #expect(minutes == [1, 2, 4, 8, 16, 32, 60, 60, 60])
     }
 
-    @Test("Nobody has more than two notices on their way, and who was last is last again")
+    @Test("Nobody has more than two notices and two pings on their way, and who was last is last again")
     func turns() {
         var turns = NoticeTurns()
         let owners = [1, 2, 3].map { OwnerID(rawValue: $0) }
         #expect(turns.order(owners) == owners)
-        turns.begin(owners[0])
-        #expect(turns.order(owners) == [owners[1], owners[2], owners[0]])
-        turns.begin(owners[0])
-        #expect(!turns.hasRoom(for: owners[0]) && turns.hasRoom(for: owners[1]))
-        turns.end(owners[0])
-        #expect(turns.hasRoom(for: owners[0]))
-        for number in 1...NoticeTurns.all { turns.begin(OwnerID(rawValue: Int64(100 + number))) }
-        #expect(turns.isFull && !turns.hasRoom(for: owners[2]))
+        for isPing in [true, false] {
+            turns.begin(owners[0], isPing: isPing)
+            #expect(turns.order(owners) == [owners[1], owners[2], owners[0]])
+            #expect(turns.hasRoom(for: owners[0], isPing: isPing))
+            turns.begin(owners[0], isPing: isPing)
+            #expect(!turns.hasRoom(for: owners[0], isPing: isPing))
+            #expect(turns.hasRoom(for: owners[0], isPing: !isPing) == isPing)
+            #expect(turns.hasRoom(for: owners[1], isPing: isPing))
+        }
+        turns.end(owners[0], isPing: false)
+        #expect(turns.hasRoom(for: owners[0], isPing: false))
+        #expect(!turns.hasRoom(for: owners[0], isPing: true))
+        for number in 1...NoticeTurns.all {
+            turns.begin(OwnerID(rawValue: Int64(100 + number)), isPing: false)
+        }
+        #expect(turns.isFull && !turns.hasRoom(for: owners[2], isPing: false))
     }
 }

@@ -554,8 +554,8 @@ END;
 -- Those that wait, the oldest first, without what is held back.
 CREATE INDEX notices_waiting ON notices (added_at_us) WHERE held = 0 OR attempts > 0;
 
--- One user's notices, the next to be tried first.
-CREATE INDEX notices_by_owner ON notices (owner_id, not_before_us);
+-- One user's notices and, apart from them, pings; of each the next to be tried first.
+CREATE INDEX notices_by_owner ON notices (owner_id, (reason = 'ping'), not_before_us);
 
 -- The summary, or the ping, that a job has already.
 CREATE INDEX notices_by_job ON notices (job_id, reason);

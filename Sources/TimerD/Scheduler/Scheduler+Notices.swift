@@ -60,9 +60,11 @@ extension Scheduler {
     }
 
     private func handOver(_ notice: StoredNotice, of job: JobDefinition?) {
-        noticeTurns.begin(notice.ownerID)
+        noticeTurns.begin(notice.ownerID, isPing: notice.isPing)
         // The store has it as tried: it is tried again later, by the next daemon if need be.
-        guard !isStopping else { return noticeTurns.end(notice.ownerID) }
+        guard !isStopping else {
+            return noticeTurns.end(notice.ownerID, isPing: notice.isPing)
+        }
         let (runner, accounts, settings) = (runner, accounts, settings)
         let epoch = standing.epoch
         let number = notice.runNumber
@@ -89,7 +91,7 @@ extension Scheduler {
 
     /// A try is over; `failure` is nil if the notice was handed over.
     private func noticeEnded(_ notice: StoredNotice, _ failure: String?) {
-        noticeTurns.end(notice.ownerID)
+        noticeTurns.end(notice.ownerID, isPing: notice.isPing)
         defer { lookAtNotices() }
         guard let failure else {
             counters.countHandedOver()

@@ -22,6 +22,8 @@ struct StoredNotice: Sendable {
     var document: NoticeDocument
     /// Whether its row cannot be read: what is missing is made up, and it is never handed over.
     var isUnread = false
+
+    var isPing: Bool { reason == .ping }
 }
 
 /// The rows of notices: SQL alone, no decision.
@@ -111,9 +113,9 @@ struct NoticeStore {
         try database.prepare(SQL.owner).value(owner, as: OwnerID?.self) ?? nil
     }
 
-    /// The owner's notices that may be tried now, those that have waited longest first.
-    func due(of owner: OwnerID, at now: Timestamp, limit: Int) throws -> [StoredNotice] {
-        try database.prepare(SQL.due).all(owner, now, limit) { try StoredNotice($0) }
+    /// The owner's notice, or ping, that may be tried now and has waited longest.
+    func due(of owner: OwnerID, isPing: Bool, at now: Timestamp) throws -> StoredNotice? {
+        try database.prepare(SQL.due).first(owner, isPing, now) { try StoredNotice($0) }
     }
 
     /// When the owner's next notice may be tried that may not be tried now, in elapsed time.
@@ -188,15 +190,15 @@ struct NoticeStore {
             UPDATE notices SET dropped = dropped + ?2
             WHERE id = coalesce(
                 (SELECT max(id) FROM notices INDEXED BY notices_by_owner
-                    WHERE owner_id = ?1 AND reason <> 'ping' AND attempts = 0),
+                    WHERE owner_id = ?1 AND (reason = 'ping') = 0 AND attempts = 0),
                 (SELECT max(id) FROM notices INDEXED BY notices_by_owner
-                    WHERE owner_id = ?1 AND reason <> 'ping'))
+                    WHERE owner_id = ?1 AND (reason = 'ping') = 0))
             """
         static let dropped = "SELECT dropped FROM notices WHERE id = ?1"
         static let count = """
             SELECT count(*) FROM (
                 SELECT 1 FROM notices INDEXED BY notices_by_owner
-                WHERE owner_id = ?1 AND reason <> 'ping' LIMIT ?2)
+                WHERE owner_id = ?1 AND (reason = 'ping') = 0 LIMIT ?2)
             """
         static let counts = "SELECT notices_waiting, notices_held FROM daemon_state"
         static let oldest = """
@@ -211,11 +213,17 @@ struct NoticeStore {
             """
         static let owner = "SELECT min(owner_id) FROM notices WHERE owner_id > ?1"
         static let due = """
-            SELECT \(columns) WHERE n.owner_id = ?1 AND n.not_before_us <= ?2
-            ORDER BY n.not_before_us LIMIT ?3
+            SELECT \(columns)
+            WHERE n.owner_id = ?1 AND (n.reason = 'ping') = ?2 AND n.not_before_us <= ?3
+            ORDER BY n.not_before_us LIMIT 1
             """
         static let next = """
-            SELECT min(not_before_us) FROM notices WHERE owner_id = ?1 AND not_before_us > ?2
+            SELECT min(date) FROM (
+                SELECT min(not_before_us) AS date FROM notices
+                WHERE owner_id = ?1 AND (reason = 'ping') = 0 AND not_before_us > ?2
+                UNION ALL
+                SELECT min(not_before_us) FROM notices
+                WHERE owner_id = ?1 AND (reason = 'ping') = 1 AND not_before_us > ?2)
             """
         static let markTried = """
             UPDATE notices SET attempts = ?2, not_before_us = ?3 WHERE id = ?1

@@ -21,26 +21,34 @@ extension JobTransaction {
         var owners: [OwnerID] = []
         while let owner = try notices.owner(after: owners.last ?? .nobody) { owners.append(owner) }
         for _ in 0..<NoticeTurns.perOwner {
-            for owner in turns.order(owners) where turns.hasRoom(for: owner) {
-                let due = try notices.due(of: owner, at: moment.elapsed, limit: 1)
-                guard var notice = due.first else { continue }
-                notice.attempts += 1
-                // If this daemon ends before the try does, the next one tries again then: it may be told twice.
-                let again = NoticeRetry.timeout + NoticeRetry.delay(afterTries: notice.attempts)
-                try notices.markTried(
-                    notice.id,
-                    attempts: notice.attempts,
-                    notBefore: moment.elapsed + again
-                )
-                turns.begin(owner)
-                let job = try jobs.jobWithoutUserInfo(notice.job, of: nil)
-                taken.notices.append((notice, job?.definition))
+            for owner in turns.order(owners) {
+                for isPing in [false, true] where turns.hasRoom(for: owner, isPing: isPing) {
+                    guard let notice = try takeNotice(of: owner, isPing: isPing) else { continue }
+                    turns.begin(owner, isPing: isPing)
+                    let job = try jobs.jobWithoutUserInfo(notice.job, of: nil)
+                    taken.notices.append((notice, job?.definition))
+                }
             }
         }
         taken.next = try owners.compactMap {
             try notices.next(of: $0, after: moment.elapsed)
         }.min()
         return taken
+    }
+
+    /// Stores that the owner's next notice, or ping, is being tried; nil if none may be tried now.
+    private func takeNotice(of owner: OwnerID, isPing: Bool) throws -> StoredNotice? {
+        guard var notice = try notices.due(of: owner, isPing: isPing, at: moment.elapsed)
+        else { return nil }
+        notice.attempts += 1
+        // If this daemon ends before the try does, the next one tries again then: it may be told twice.
+        let again = NoticeRetry.timeout + NoticeRetry.delay(afterTries: notice.attempts)
+        try notices.markTried(
+            notice.id,
+            attempts: notice.attempts,
+            notBefore: moment.elapsed + again
+        )
+        return notice
     }
 
     func recordHandedOver(_ notice: StoredNotice) throws {

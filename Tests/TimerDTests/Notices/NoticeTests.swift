@@ -43,6 +43,30 @@ import TimerControl
         }
     }
 
+    @Test("Pings that hang keep their user from hearing of no failure")
+    func besidePings() async throws {
+        try await TestScheduler.with { test in
+            test.runner.holds = { $0.run < 0 && $0.argv.first?.hasSuffix("curl") == true }
+            for _ in 1...5 {
+                try await test.add(ScheduleWords(in: "5s"), command: ["true"]) {
+                    $0.ping = "https://a.example/up"
+                }
+            }
+            try await test.advance(by: .seconds(6))
+            #expect(test.runner.heldCount == 2, "two of a user's pings are on their way at once")
+            test.runner.answer = NoticeSupport.answers(.exited(1))
+            try await test.add(ScheduleWords(in: "5s"), command: ["false"]) {
+                $0.notify = [NoticeSupport.place]
+            }
+            try await test.advance(by: .seconds(6))
+            let told = NoticeSupport.told(test).filter { $0.argv.last == "tell" }
+            #expect(try told.map { try NoticeSupport.document($0).reason } == ["failed"])
+            test.runner.holds = nil
+            test.runner.end()
+            try await test.settle()
+        }
+    }
+
     @Test("A success after a failure is told, and no other unless the job wants it")
     func recovered() async throws {
         try await TestScheduler.with { test in
