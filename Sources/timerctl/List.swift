@@ -63,7 +63,9 @@ struct List: AsyncParsableCommand {
             atMost: number ?? .max,
             json: common.json ? { try Output.write($0) } : nil
         )
-        if jobs.isEmpty { return Output.tell(filter.emptySentence) }
+        if jobs.isEmpty {
+            return try NothingFound.tell(filter.emptySentence, owner: filter.owner)
+        }
         if !common.json {
             let dates = LocalDate(now: .now, zone: .local)
             let table = Self.table(of: jobs, columns: columns, dates: dates)

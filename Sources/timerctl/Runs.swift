@@ -98,7 +98,10 @@ struct Runs: AsyncParsableCommand {
             request.cursor = page.value.cursor
         } while request.cursor != nil && left > 0
         if left == number {
-            return Output.tell(request.isNarrowed ? "no such runs" : "no fires yet")
+            return try NothingFound.tell(
+                request.isNarrowed ? "no such runs" : "no fires yet",
+                owner: owner
+            )
         }
         if common.json { return }
         let table = Self.table(

@@ -41,7 +41,8 @@ class Timerd:
 
     @staticmethod
     def job(queue, schedule=None):
-        return {"schedule": schedule or {"in": "1ms"}, "queue": queue, "userInfo": PAYLOAD}
+        # Due at once, as the clients say it that are given no date.
+        return {"schedule": schedule or {"in": "0s"}, "queue": queue, "userInfo": PAYLOAD}
 
     def add(self, queue):
         self.ask("job.add", **self.job(queue))

@@ -61,7 +61,7 @@ struct Agenda: AsyncParsableCommand {
         let jobs = try await daemon.jobs(request(), until: end)
         let lines = AgendaLine.lines(of: jobs, dates, until: end, each: each)
         if lines.isEmpty {
-            return Output.tell("nothing fires up to \(dates.full(end))")
+            return try NothingFound.tell("nothing fires up to \(dates.full(end))", owner: owner)
         }
         if common.json {
             return try Output.write(lines.map { $0.json.jsonText + "\n" }.joined())

@@ -61,7 +61,9 @@ struct TimelineCommand: AsyncParsableCommand {
         let daemon = try await Daemon.connect(common)
         let dates = LocalDate(now: .now, zone: .local)
         let jobs = try await daemon.jobs(filter.request(), atMost: number + 1)
-        if jobs.isEmpty { return Output.tell(filter.emptySentence) }
+        if jobs.isEmpty {
+            return try NothingFound.tell(filter.emptySentence, owner: filter.owner)
+        }
         var rows: [TimelinePicture.Row] = []
         for job in jobs.prefix(number) {
             var request = ListRuns()

@@ -47,6 +47,24 @@ struct ForUserTests {
     }
 
     @Test(
+        "Nothing of an owner who is no user here is an error, of any other an empty list",
+        arguments: [["runs", "--failed"], ["list"], ["agenda"], ["timeline"]]
+    )
+    func misspeltOwner(words: [String]) async throws {
+        try await DaemonProcess.with { daemon in
+            let misspelt = try await daemon.timerctl(words + ["--owner", "rooot"])
+            #expect(misspelt.status == 1 && misspelt.output == "")
+            #expect(
+                misspelt.errors.hasSuffix("and no user is called 'rooot' here\n"),
+                "\(misspelt.errors)"
+            )
+            let idle = try await daemon.timerctl(words + ["--owner", "daemon"])
+            #expect(idle.status == 0 && idle.output == "", "\(idle.errors)")
+            #expect(try await daemon.timerctl(words + ["--owner", "54321"]).status == 0)
+        }
+    }
+
+    @Test(
         "Anybody else is refused with 77, as is a user whom the daemon does not serve; one who is not there with 65"
     )
     func refused() async throws {
