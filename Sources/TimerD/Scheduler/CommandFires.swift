@@ -58,6 +58,8 @@ struct CommandFires: Sendable {
     private var words = BusyIndex()
     /// How many have a process, or are about to.
     private(set) var running = 0
+    /// The runs that were asked for and of which no process is known yet.
+    private var starting: Set<RunID> = []
 
     subscript(fire: FireID) -> Entry? { entries[fire] }
 
@@ -70,6 +72,8 @@ struct CommandFires: Sendable {
     }
 
     var all: some Collection<Entry> { entries.values }
+    /// How many have a process, as far as is known.
+    var withProcess: Int { running - starting.count }
     /// How many have not begun to run.
     var waiting: Int { entries.count - running }
 
@@ -145,6 +149,9 @@ struct CommandFires: Sendable {
         entries[fire]?.timer = timer
     }
 
+    /// Notes that a run has its process.
+    mutating func noteStarted(_ run: RunID) { starting.remove(run) }
+
     /// Notes whether a run in progress was told to end.
     ///
     /// - Returns: whether that changed anything; nil if the run is not in progress.
@@ -179,6 +186,8 @@ struct CommandFires: Sendable {
         case .running(let command):
             running += change
             byRun[command.run] = change > 0 ? command.fire.id : nil
+            starting.remove(command.run)
+            if change > 0, !command.isTakenUp { starting.insert(command.run) }
         }
     }
 }

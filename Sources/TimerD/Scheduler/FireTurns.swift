@@ -16,6 +16,11 @@ struct FireTurns: Sendable {
     /// The same for fires that have had their turn and only have to start: else they would wait until all that
     /// are due with them are in their queues.
     static let readySlice = TimeSpan.milliseconds(5)
+    /// How long the thread rests between two slices while commands are being started.
+    ///
+    /// It goes before the threads and the program that store and start them; without rest, a thousand fires that only
+    /// have to wait for a place would keep the processor from the first that have one.
+    static let restForStarts = TimeSpan(microseconds: 500)
     /// Two fires further apart than this belong to different passes of the run loop.
     static let gap = TimeSpan(microseconds: 100)
     /// The most begun fires of one user whose record is not on disk yet: another user's record waits behind
@@ -178,7 +183,14 @@ struct FireTurns: Sendable {
     }
 
     /// When to call `next`: `now` if a fire may begin at once; nil if none waits.
-    func nextTurn(at now: Timestamp) -> Timestamp? {
+    ///
+    /// `isStarting`: commands that have a place have no process yet, and the thread rests for their sake.
+    func nextTurn(at now: Timestamp, isStarting: Bool = false) -> Timestamp? {
+        let rested = isStarting ? now + Self.restForStarts : now
+        return soonestTurn(at: now).map { max($0, rested) }
+    }
+
+    private func soonestTurn(at now: Timestamp) -> Timestamp? {
         order.compactMap { owner -> Timestamp? in
             guard let user = users[owner] else { return nil }
             if !user.ready.isEmpty || !isLimited(owner) { return now }

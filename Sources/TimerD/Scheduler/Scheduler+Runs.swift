@@ -69,6 +69,7 @@ extension Scheduler {
     }
 
     private func started(_ command: RunningCommand, _ pid: Int32, _ date: Timestamp) {
+        fires.noteStarted(command.run)
         noteLimits(of: command)
         record(of: command.job, within: SharedCommit.startDelay) {
             try $0.recordStarted(command.run, of: command.fire, pid, at: date)

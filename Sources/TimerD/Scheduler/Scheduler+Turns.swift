@@ -40,7 +40,9 @@ extension Scheduler {
     /// Schedules `takeTurns` for when the next turn may be taken.
     func scheduleTurn() {
         let moment = clock.now()
-        guard let date = turns.nextTurn(at: moment.elapsed), !isStopping else { return }
+        let isStarting = places.taken > fires.withProcess
+        guard let date = turns.nextTurn(at: moment.elapsed, isStarting: isStarting), !isStopping
+        else { return }
         // A call that is scheduled no later schedules this one.
         if let turnDate, turnDate <= date { return }
         turnTimer?.invalidate()

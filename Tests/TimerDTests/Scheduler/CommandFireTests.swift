@@ -36,6 +36,24 @@ import TimerControl
         }
     }
 
+    @Test("A run has a process once that was reported, one that was taken up at once; until it is over")
+    func withProcess() throws {
+        var fires = CommandFires()
+        let (new, old) = (try Self.fire(1), try Self.fire(2))
+        fires.insert(new, Self.state("running", new))
+        var taken = RunningCommand(run: RunID(rawValue: 2), fire: old, command: ["x"])
+        taken.isTakenUp = true
+        fires.insert(old, .running(taken))
+        #expect((fires.running, fires.withProcess) == (2, 1))
+        fires.noteStarted(RunID(rawValue: 1))
+        #expect(fires.withProcess == 2)
+        fires.insert(new, .waiting(.place))
+        #expect((fires.running, fires.withProcess) == (1, 1))
+        fires.insert(new, Self.state("running", new))
+        fires.remove(new.id)
+        #expect(fires.withProcess == 1, "it ended before it had one")
+    }
+
     /// What a fire in a state says of its job.
     struct Row: Sendable {
         var state: String

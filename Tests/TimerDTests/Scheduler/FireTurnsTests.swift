@@ -47,6 +47,20 @@ struct FireTurnsTests {
         }
     }
 
+    @Test("While commands are on their way to a process the thread rests between two slices")
+    func rest() {
+        let turns = Turns()
+        #expect(turns.value.nextTurn(at: Self.at(0), isStarting: true) == nil, "nobody waits")
+        turns.wait(1, of: Self.ann, at: Self.at(0))
+        let rested = Self.at(FireTurns.restForStarts.microseconds)
+        #expect(turns.value.nextTurn(at: Self.at(0), isStarting: true) == rested)
+        #expect(turns.value.nextTurn(at: Self.at(0)) == Self.at(0))
+        turns.value.spend(Self.ann, at: Self.at(0))
+        for _ in 1..<FireTurns.unstoredLimit { turns.value.spend(Self.ann, at: Self.at(0)) }
+        let patient = Self.at(FireTurns.patience.microseconds)
+        #expect(turns.value.nextTurn(at: Self.at(0), isStarting: true) == patient, "later anyway")
+    }
+
     @Test("A fire that only has to start goes before those of its user that wait for their turn")
     func paidGoesFirst() {
         let turns = Turns()
