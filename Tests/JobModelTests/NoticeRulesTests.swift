@@ -128,7 +128,9 @@ import Testing
         #expect(minutes == [1, 2, 4, 8, 16, 32, 60, 60, 60])
     }
 
-    @Test("Nobody has more than two notices and two pings on their way, and who was last is last again")
+    @Test(
+        "Nobody has more than two notices and two pings on their way, and who was last is last again"
+    )
     func turns() {
         var turns = NoticeTurns()
         let owners = [1, 2, 3].map { OwnerID(rawValue: $0) }

@@ -36,7 +36,9 @@ import TimerControl
         }
     }
 
-    @Test("A run has a process once that was reported, one that was taken up at once; until it is over")
+    @Test(
+        "A run has a process once that was reported, one that was taken up at once; until it is over"
+    )
     func withProcess() throws {
         var fires = CommandFires()
         let (new, old) = (try Self.fire(1), try Self.fire(2))

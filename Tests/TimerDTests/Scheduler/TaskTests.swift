@@ -94,7 +94,9 @@ struct TaskTests {
         }
     }
 
-    @Test("A worker that waits is given the task by the write that makes it, not by one that follows")
+    @Test(
+        "A worker that waits is given the task by the write that makes it, not by one that follows"
+    )
     func inOneCommit() async throws {
         try await TestScheduler.with { test in
             let job = try await test.add(ScheduleWords(in: "5s")) { $0.queue = "mails" }
