@@ -38,7 +38,14 @@ extension Scheduler {
     }
 
     /// Asks the store for tasks for these waiters; whoever gets none goes on waiting.
-    private func ask(for numbers: [Int], sharing: Int, of key: QueueKey? = nil) {
+    ///
+    /// `isAhead`: what they may get is not stored yet. Where the store takes nothing, they go on waiting for that.
+    private func ask(
+        for numbers: [Int],
+        sharing: Int,
+        of key: QueueKey? = nil,
+        isAhead: Bool = false
+    ) {
         let orders = numbers.compactMap { taskWaits[$0]?.order }
         for number in numbers { taskWaits.beginAsking(number) }
         // On the daemon's threads, where it is not on the scheduler's.
@@ -54,12 +61,20 @@ extension Scheduler {
                     }
                 }
             } catch {
-                for number in numbers {
+                for number in numbers where !(isAhead && goesOnWaiting(number)) {
                     taskWaits.remove(number)?.continuation.resume(throwing: error)
                 }
                 if let key { asked(key, gaveAll: false) }
             }
         }
+    }
+
+    /// Has a waiter for whom nothing was found go on waiting; false where it does not.
+    private func goesOnWaiting(_ number: Int) -> Bool {
+        guard let waiter = taskWaits[number], !waiter.isGone, !waiter.isLast, !isStopping
+        else { return false }
+        if taskWaits.endAsking(number, of: waiter.keys) { ask(for: [number], sharing: 1) }
+        return true
     }
 
     private func hand(_ given: [GivenTasks], to numbers: [Int]) {
@@ -102,11 +117,15 @@ extension Scheduler {
     /// not, or where more tasks come, the outcome of that write has the queue served again.
     func serveAhead(_ key: QueueKey) {
         guard taskWaits.asking[key] == nil else { return }
-        serve(key, limit: 1)
+        serve(key, limit: 1, isAhead: true)
     }
 
     /// A queue may have something for those who wait for it.
-    private func serve(_ key: QueueKey, limit: Int = Scheduler.askedAtOnce) {
+    private func serve(
+        _ key: QueueKey,
+        limit: Int = Scheduler.askedAtOnce,
+        isAhead: Bool = false
+    ) {
         taskWaits.noteReason(key)
         guard !isStopping, taskWaits.asking[key] == nil else {
             if taskWaits.asking[key] != nil { taskWaits.asking[key] = true }
@@ -115,7 +134,7 @@ extension Scheduler {
         let numbers = taskWaits.idle(key, limit: limit)
         guard !numbers.isEmpty else { return }
         taskWaits.asking[key] = false
-        ask(for: numbers, sharing: taskWaits.count(key), of: key)
+        ask(for: numbers, sharing: taskWaits.count(key), of: key, isAhead: isAhead)
     }
 
     private func asked(_ key: QueueKey, gaveAll: Bool) {
