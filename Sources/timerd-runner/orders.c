@@ -12,7 +12,8 @@ bool is_hello(const uint8_t *bytes) { return bytes[0] == order_hello; }
 
 static int hello(struct reader *frame, struct buffer *answers) {
     uint32_t version = take_u32(frame);
-    // A daemon of any version reads this answer, and leaves if it does not speak this one.
+    // A newer daemon reads this answer, and says what this version has. Nothing was added yet that an older one would not
+    // understand.
     if (version == 0 || frame->failed) return EPROTO;
     return put_greeting(answers) ? 0 : ENOMEM;
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/// The version that this runner speaks, and all before it. A version adds to the one before, and changes nothing of it: what
+/// it adds is said only to a daemon whose `hello` has that version or a higher one.
 enum { PROTOCOL_VERSION = 1 };
 
 /// The release that this is part of: `timerdVersion` of TimerControl, which a test compares.

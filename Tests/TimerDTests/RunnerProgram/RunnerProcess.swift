@@ -57,7 +57,7 @@ final class RunnerProcess {
     }
 
     /// A daemon that has said hello.
-    func connect(version: UInt32 = RunnerReport.version) throws -> RunnerPeer {
+    func connect(version: UInt32 = RunnerProtocol.current.version) throws -> RunnerPeer {
         let peer = try RunnerPeer(path: path)
         try peer.send(.hello(version: version))
         return peer
@@ -133,7 +133,7 @@ final class RunnerPeer {
 
     /// Ends all runs with SIGKILL, and with the last one the runner.
     func endAll() throws {
-        try send(.hello(version: RunnerReport.version))
+        try send(.hello(version: RunnerProtocol.current.version))
         var open: Set<Int64> = []
         _ = try next { report in
             if case .known(let run, _) = report { open.insert(run) }

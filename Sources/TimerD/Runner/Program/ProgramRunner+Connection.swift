@@ -30,7 +30,7 @@ extension ProgramRunner {
                 ended: { [weak self] in self?.lost($0) }
             )
             connection = .greeting(link, RunnerGreeting())
-            link.send(.hello(version: RunnerReport.version))
+            link.send(.hello(version: language.version))
             later(Self.patience) { runner in
                 guard case .greeting(let current, _) = runner.connection, current === link else {
                     return
@@ -97,12 +97,7 @@ extension ProgramRunner {
 
     private func take(_ report: RunnerReport) {
         switch (connection, report) {
-        case (.greeting(let link, var greeting), .welcome(let version, let welcome)):
-            guard let welcome else {
-                return link.close(
-                    "it speaks version \(version), and this timerd version \(RunnerReport.version)"
-                )
-            }
+        case (.greeting(let link, var greeting), .welcome(let welcome)):
             greeting.welcome = welcome
             connection = .greeting(link, greeting)
         case (.greeting, .groups(let groups)): state.withLock { $0.groups = groups }

@@ -33,6 +33,8 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     }
 
     let loop: any RunnerLoop
+    /// What this daemon speaks; the runner may speak less.
+    let language: RunnerProtocol
     let state = Locked(State())
     let now: @Sendable () -> Int64
     var connection = Place.none
@@ -45,18 +47,24 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     var left: RunnerReport.Welcome?
 
     /// `now` is the wall clock, in µs since 1970.
-    init(on loop: any RunnerLoop, now: @escaping @Sendable () -> Int64) {
+    init(
+        on loop: any RunnerLoop,
+        speaking language: RunnerProtocol = .current,
+        now: @escaping @Sendable () -> Int64
+    ) {
         self.loop = loop
+        self.language = language
         self.now = now
     }
 
     /// `connect` opens a connection with the runner, and starts one where there is none.
     convenience init(
         on loop: EpollLoop,
+        speaking language: RunnerProtocol = .current,
         now: @escaping @Sendable () -> Int64,
         connect: @escaping @Sendable () throws(RunnerUnreachable) -> FileDescriptor
     ) {
-        self.init(on: SocketRunnerLoop(loop: loop, connect: connect), now: now)
+        self.init(on: SocketRunnerLoop(loop: loop, connect: connect), speaking: language, now: now)
     }
 
     // MARK: - From any thread
@@ -168,7 +176,10 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     /// So much of what these runs wrote was passed on: a later daemon goes on behind it.
     func passed(_ runs: [Int64: OutputPosition]) {
         loop.perform {
-            guard case .linked(let link) = self.connection else { return }
+            // To a runner that cannot keep it nothing is said: a later daemon passes on once more what it has.
+            guard case .linked(let link) = self.connection, let runner = self.current,
+                self.language.has(.passed, at: runner.version)
+            else { return }
             for (run, end) in runs {
                 link.send(.passed(run: run, stdout: end.stdout, stderr: end.stderr))
             }
@@ -186,14 +197,20 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
 
     // MARK: - On the loop's thread
 
+    /// Who the runner is, or was before it was lost.
+    var current: RunnerReport.Welcome? { state.withLock { $0.runner } }
+
     private func begin(_ request: RunRequest) {
         guard request.start.begin() else { return refuse(request.run, .withdrawn) }
         guard case .linked(let link) = connection else {
             return settle(request.run, .failure(.notBegun("timerd-runner does not answer")))
         }
         // The next daemon would call it interrupted, if this one died before the order is read.
-        if let epoch = request.epoch, state.withLock({ $0.runner?.epoch }) != epoch {
+        if let epoch = request.epoch, current?.epoch != epoch {
             return settle(request.run, .failure(.notBegun("it is another timerd-runner by now")))
+        }
+        if let runner = current, let part = language.lack(of: request, at: runner.version) {
+            return refuse(request.run, .lacks(part, runner))
         }
         let entry = state.withLock { state in
             state.entries[request.run]?.isOrdered = true
