@@ -68,6 +68,7 @@ int carry_out(const uint8_t *bytes, size_t size, struct buffer *answers) {
     case order_leave: is_to_leave = true; return 0;
     case order_end_all: end_all(); return 0;
     case order_passed: return passed(&frame);
+    case order_ping: return put_pong(answers) ? 0 : ENOMEM;
     // A newer daemon has been told this version, and says nothing that it does not know.
     default: return EPROTO;
     }

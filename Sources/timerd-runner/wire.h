@@ -26,6 +26,7 @@ enum order {
     order_leave = 5,
     order_end_all = 6,
     order_passed = 7,
+    order_ping = 8,
 };
 
 /// What the runner says.
@@ -40,6 +41,7 @@ enum report {
     report_outlasted = 136,
     report_ended = 137,
     report_groups = 138,
+    report_pong = 139,
 };
 
 /// What is left of a frame. What is not there reads as zero, and the frame as failed from there on.

@@ -99,6 +99,7 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
             if let process { simulation.processes.end(process.pid, at: simulation.soon()) }
             say(.signalled(run: number, answer: process != nil ? .sent : .gone))
         case .stored(let number): if runs[number]?.isEndTold == true { runs[number] = nil }
+        case .ping: say(.pong)
         case .leave, .endAll, .passed: break
         }
     }

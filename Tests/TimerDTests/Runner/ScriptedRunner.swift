@@ -95,14 +95,14 @@ final class ScriptedLink: RunnerLink {
 
     private let state = Locked(State())
     private let take: @Sendable (RunnerReport) -> Void
-    private let ended: @Sendable (_ reason: String) -> Void
+    private let closed: @Sendable (_ reason: String) -> Void
 
     init(
         take: @escaping @Sendable (RunnerReport) -> Void,
         ended: @escaping @Sendable (_ reason: String) -> Void
     ) {
         self.take = take
-        self.ended = ended
+        closed = ended
     }
 
     @discardableResult
@@ -116,7 +116,7 @@ final class ScriptedLink: RunnerLink {
             defer { state.hasEnded = true }
             return !state.hasEnded
         }
-        if isFirst { ended(reason) }
+        if isFirst { closed(reason) }
     }
 
     // MARK: - The runner's end
@@ -139,6 +139,18 @@ final class ScriptedLink: RunnerLink {
     var greetings: [UInt32] {
         state.withLock { state in
             state.orders.compactMap { if case .hello(let version) = $0 { version } else { nil } }
+        }
+    }
+    /// Those that it wanted ended.
+    var ended: [Int64] {
+        state.withLock { state in
+            state.orders.compactMap { if case .end(let run, _, _) = $0 { run } else { nil } }
+        }
+    }
+    /// How often it asked whether somebody is there.
+    var pings: Int {
+        state.withLock { state in
+            state.orders.count { if case .ping = $0 { true } else { false } }
         }
     }
     /// Those of which it told how much it has passed on.

@@ -62,6 +62,23 @@ import Testing
         try await eventually("it has ended") { access(folder.file("s-epoch"), F_OK) == 0 }
     }
 
+    @Test("Where a runner hangs, and no more connections may wait for it, that is told at once")
+    func hangs() throws {
+        let path = folder.file("socket")
+        let listener = try RunnerProcess.socket(path) { bind($0, $1, $2) }
+        defer { close(listener) }
+        listen(listener, 0)
+        let program = RunnerProgram(socket: path)
+        // Its connection waits for the other end, and blocks as any.
+        let first = try program.connect()
+        defer { close(first.rawValue) }
+        #expect(fcntl(first.rawValue, F_GETFL) & O_NONBLOCK == 0)
+        #expect(
+            refusal(of: program)
+                == "cannot connect to '\(path)': resource temporarily unavailable"
+        )
+    }
+
     @Test("Another user's program listens there", .enabled(if: geteuid() == 0))
     func stranger() async throws {
         let path = folder.file("socket")

@@ -43,6 +43,11 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     var changed: @Sendable (RunnerChange) -> Void = { _ in }
     /// How often in a row there was no runner.
     var failures = 0
+    /// How many reports this connection has brought, and how many it had as the last order was sent that is answered.
+    var heard = 0
+    var heardBefore = 0
+    /// Whether it is going to be looked at whether the runner hangs.
+    var isQuestioned = false
     /// The runner that was told to leave last.
     var left: RunnerReport.Welcome?
 
@@ -221,6 +226,7 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
         guard link.send(.start(request, files: command.files)) else {
             return refuse(request.run, command.refusal(.argListTooLong))
         }
+        expectAnswer(over: link)
         if let wish = entry?.wish { end(request.run, by: wish.teardown, asRunner: wish.asRunner) }
     }
 
@@ -242,11 +248,23 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
         }
         guard isOrdered else { return }
         if case .linked(let link) = connection {
-            link.send(.end(run: run, teardown, asRunner: asRunner))
+            sendEnd(of: run, by: teardown, asRunner: asRunner, over: link)
         } else {
             // Said as soon as somebody hears it, if the run goes on then.
             state.withLock { $0.entries[run]?.wish = (teardown, asRunner) }
+            answerNobody()
         }
+    }
+
+    func sendEnd(
+        of run: Int64,
+        by teardown: Teardown,
+        asRunner: Bool,
+        over link: any RunnerLink
+    ) {
+        state.withLock { $0.entries[run]?.asked = (teardown, asRunner) }
+        link.send(.end(run: run, teardown, asRunner: asRunner))
+        expectAnswer(over: link)
     }
 
     private func forget(_ run: Int64) {

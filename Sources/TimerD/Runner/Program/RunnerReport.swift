@@ -23,6 +23,8 @@ enum RunnerReport: Sendable {
     case ended(run: Int64, End)
     /// Follows `welcome`.
     case groups(ControlGroups)
+    /// Answers `ping`.
+    case pong
 
     /// Who the runner is.
     struct Welcome: Hashable, Sendable {
@@ -102,6 +104,7 @@ private struct FrameReader {
         case 129: return welcome()
         case 131: return .synced
         case 138: return groups().map { .groups($0) }
+        case 139: return .pong
         case 130, 132...137: break
         default: return nil
         }
