@@ -236,4 +236,27 @@ struct LostConnectionTests {
         #expect(second.ended.sorted() == [7, 9])
         await runner.detach()
     }
+
+    @Test(
+        "Connections that end again and again, each soon, are not made again at once; one that stays is forgiven all"
+    )
+    func endAgain() async throws {
+        let (runner, changes) = try await script.attached()
+        for number in 0..<3 {
+            try await script.connection(number).lose("why")
+            try await script.connection(number + 1).greet(epoch: 1)
+        }
+        try await script.connection(3).lose("why")
+        #expect(changes.all.last == #"away("why")"#)
+        await script.flush()
+        #expect(script.connections == 4)
+        // Time passes until the next try, and until that has been there for long.
+        await script.pass()
+        try await script.connection(4).greet(epoch: 1)
+        await script.pass()
+        try await script.connection(4).lose("why")
+        try await script.connection(5).greet(epoch: 1)
+        #expect(changes.all.last == "back(epoch: 1)")
+        await runner.detach()
+    }
 }

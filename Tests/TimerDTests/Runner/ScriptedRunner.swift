@@ -43,6 +43,9 @@ final class ScriptedRunner: RunnerLoop {
         return state.withLock { $0.links[number] }
     }
 
+    /// How many connections were opened.
+    var connections: Int { state.withLock { $0.links.count } }
+
     /// Lets all pass that was to happen later.
     func pass() async {
         let later = state.withLock { state in

@@ -19,7 +19,7 @@ extension ProgramRunner {
     static let patience = Duration.seconds(10)
     /// Why a connection is closed over which nothing comes.
     private static let silence = "it has not answered within \(patience.components.seconds) s"
-    /// How often in a row a connection may end at once before there is some waiting.
+    /// How often in a row a connection may end at once, or within `patience`, before there is some waiting.
     private static let hastyFailures = 3
 
     // MARK: - Its beginning
@@ -53,7 +53,9 @@ extension ProgramRunner {
             connection = .away
             answerNobody()
             changed(.away(reason))
-            failures = 0
+            // Another daemon that is told the same socket, or a runner that dies of what it is asked, ends each connection.
+            guard failures < Self.hastyFailures else { return failed(reason) }
+            failures += 1
             look()
         case .greeting(_, let greeting):
             connection = .away
@@ -116,7 +118,11 @@ extension ProgramRunner {
             }
             connection = .linked(link)
             isQuestioned = false
-            failures = 0
+            later(Self.patience) { runner in
+                if case .linked(let current) = runner.connection, current === link {
+                    runner.failures = 0
+                }
+            }
             // Before anybody hears of it.
             if attaching != nil, greeting.known.isEmpty, isToLeave(welcome) {
                 return replace(link, welcome)

@@ -41,7 +41,7 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     /// Who waits for the first greeting.
     var attaching: CheckedContinuation<KnownRuns, any Error>?
     var changed: @Sendable (RunnerChange) -> Void = { _ in }
-    /// How often in a row there was no runner.
+    /// How often in a row there was no runner, or not for long.
     var failures = 0
     /// How many reports this connection has brought, and how many it had as the last order was sent that is answered.
     var heard = 0
