@@ -75,6 +75,25 @@ final class RunnerProcess {
         }
     }
 
+    /// The memory that it has now, without that of the libraries of Swift: a build for tests alone has these.
+    var residentKilobytes: Int {
+        get throws {
+            let maps = try String(contentsOfFile: "/proc/\(pid)/smaps", encoding: .utf8)
+            var isCounted = true
+            var sum = 0
+            for line in maps.split(separator: "\n") {
+                let words = line.split(separator: " ")
+                // The first line of a mapping has its addresses, others a name with a colon.
+                guard words[0].hasSuffix(":") else {
+                    isCounted = !["/libswift", "/libstdc++"].contains { line.contains($0) }
+                    continue
+                }
+                if isCounted, words[0] == "Rss:" { sum += Int(words[1]) ?? 0 }
+            }
+            return sum
+        }
+    }
+
     /// The exit status, once it has ended; nil if it was killed.
     func wait() -> Int32? {
         var status: CInt = 0
