@@ -76,6 +76,19 @@ import TimerControl
         #expect(!versions.contains("\n| \(version + 1) | "))
     }
 
+    @Test("The documents have the kinds of frames that the program has, by the same numbers")
+    func kinds() throws {
+        let page = try Repository.text(of: "docs/runner-protocol.md")
+        let header = try Repository.text(of: "Sources/timerd-runner/wire.h")
+        let documented = page.matches(of: #/\n\| ([0-9]+) ([a-z ]+?) \| (?!all)/#).map {
+            "\($0.output.1) \($0.output.2)"
+        }
+        let programmed = header.matches(of: #/(?:order|report)_([a-z_]+) = ([0-9]+)/#).map {
+            "\($0.output.2) \($0.output.1.replacing("_", with: " "))"
+        }
+        #expect(documented == programmed && !programmed.isEmpty)
+    }
+
     @Test("A newer daemon goes on with an older runner for what that knows, and then replaces it")
     func newerDaemon() async throws {
         let folder = try TemporaryFolder()
