@@ -12,7 +12,8 @@ bool is_hello(const uint8_t *bytes) { return bytes[0] == order_hello; }
 
 static int hello(struct reader *frame, struct buffer *answers) {
     uint32_t version = take_u32(frame);
-    // A daemon of any version reads this answer, and leaves if it does not speak this one.
+    // A newer daemon reads this answer, and says what this version has. Nothing was added yet that an older one would not
+    // understand.
     if (version == 0 || frame->failed) return EPROTO;
     return put_greeting(answers) ? 0 : ENOMEM;
 }
@@ -67,6 +68,7 @@ int carry_out(const uint8_t *bytes, size_t size, struct buffer *answers) {
     case order_leave: is_to_leave = true; return 0;
     case order_end_all: end_all(); return 0;
     case order_passed: return passed(&frame);
+    case order_ping: return put_pong(answers) ? 0 : ENOMEM;
     // A newer daemon has been told this version, and says nothing that it does not know.
     default: return EPROTO;
     }

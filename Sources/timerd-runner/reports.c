@@ -131,6 +131,13 @@ bool put_gone(struct buffer *to, uint64_t run) {
     return true;
 }
 
+bool put_pong(struct buffer *to) {
+    size_t start = begin_frame(to, report_pong, 0);
+    if (start == SIZE_MAX) return false;
+    end_frame(to, start);
+    return true;
+}
+
 // MARK: - The greeting
 
 static bool put_welcome(struct buffer *to) {

@@ -17,5 +17,8 @@ bool put_refusal(struct buffer *to, uint64_t run, int error);
 /// That there is no such run that could be signalled.
 bool put_gone(struct buffer *to, uint64_t run);
 
+/// The answer to `ping`.
+bool put_pong(struct buffer *to);
+
 /// Puts what is to be told of a run, one piece of each stream at most; the rest is news still.
 void put_news(struct buffer *to, struct run *run);

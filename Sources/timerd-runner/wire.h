@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/// The version that this runner speaks, and all before it. A version adds to the one before, and changes nothing of it: what
+/// it adds is said only to a daemon whose `hello` has that version or a higher one.
 enum { PROTOCOL_VERSION = 1 };
 
 /// The release that this is part of: `timerdVersion` of TimerControl, which a test compares.
@@ -24,6 +26,7 @@ enum order {
     order_leave = 5,
     order_end_all = 6,
     order_passed = 7,
+    order_ping = 8,
 };
 
 /// What the runner says.
@@ -38,6 +41,7 @@ enum report {
     report_outlasted = 136,
     report_ended = 137,
     report_groups = 138,
+    report_pong = 139,
 };
 
 /// What is left of a frame. What is not there reads as zero, and the frame as failed from there on.

@@ -77,13 +77,14 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
         switch order {
         case .hello:
             let welcome = RunnerReport.Welcome(
+                version: RunnerProtocol.current.version,
                 epoch: epoch,
                 pid: 99,
                 runs: 16_384,
                 bytes: 2 << 30,
                 release: timerdVersion
             )
-            say(.welcome(version: RunnerReport.version, welcome))
+            say(.welcome(welcome))
             for (number, run) in runs.sorted(by: { $0.key < $1.key }) {
                 say(.known(run: number, run.known))
             }
@@ -98,6 +99,7 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
             if let process { simulation.processes.end(process.pid, at: simulation.soon()) }
             say(.signalled(run: number, answer: process != nil ? .sent : .gone))
         case .stored(let number): if runs[number]?.isEndTold == true { runs[number] = nil }
+        case .ping: say(.pong)
         case .leave, .endAll, .passed: break
         }
     }

@@ -141,4 +141,122 @@ struct LostConnectionTests {
         #expect(try await result.outcome == .exited(4))
         await runner.detach()
     }
+
+    @Test(
+        "One that hangs with what it was asked for does not answer, and what it did not read is begun later"
+    )
+    func hangs() async throws {
+        let (runner, changes) = try await script.attached(epoch: 1)
+        let first = try await script.connection(0)
+        let why = Locked<String?>(nil)
+        let asked = Task {
+            let refusal = await refusal(runner, request(7))
+            why.withLock { $0 = refusal }
+        }
+        try await eventually("it is ordered") { first.started == [7] }
+        await script.pass()
+        #expect(first.pings == 1)
+        #expect(changes.all.isEmpty)
+        await script.pass()
+        #expect(changes.all == [#"away("it has not answered within 10 s")"#])
+        try await script.connection(1).greet(epoch: 1)
+        await asked.value
+        #expect(why.withLock { $0 } == "timerd-runner did not get the order")
+        await runner.detach()
+    }
+
+    @Test(
+        "One whose command is long on its way says that it is there, and is asked again for what comes later"
+    )
+    func slowCommand() async throws {
+        let (runner, changes) = try await script.attached()
+        let first = try await script.connection(0)
+        async let result = runner.run(request(7)) { _ in }
+        try await eventually("it is ordered") { first.started == [7] }
+        await script.pass()
+        await first.say(.pong)
+        await script.pass()
+        // It has answered, and was asked for nothing since.
+        await script.pass()
+        #expect(first.pings == 1)
+        await first.say(.started(run: 7, .scripted()))
+        // What it answers in time is no reason to ask.
+        async let answer = runner.kill(7, by: .standard, asDaemon: false)
+        try await eventually("its end is ordered") { first.ended == [7] }
+        await first.say(.signalled(run: 7, answer: .sent), .scriptedEnd(of: 7, status: 4))
+        #expect(await answer == .sent)
+        #expect(try await result.outcome == .exited(4))
+        await script.pass()
+        await script.pass()
+        #expect(first.pings == 1 && changes.all.isEmpty)
+        await runner.detach()
+    }
+
+    @Test("A first runner that says nothing is told as the reason, once it had its time")
+    func silent() async throws {
+        let runner = ProgramRunner(on: script) { 1 }
+        let why = Locked<String?>(nil)
+        let attaching = Task {
+            do {
+                _ = try await runner.attach { _ in }
+            } catch {
+                why.withLock { $0 = "\(error)" }
+            }
+        }
+        _ = try await script.connection(0)
+        await script.pass()
+        await attaching.value
+        #expect(
+            why.withLock { $0 } == "cannot reach timerd-runner: it has not answered within 10 s"
+        )
+    }
+
+    @Test(
+        "Who has a run ended while nobody answers does not wait, and the next connection says it again"
+    )
+    func endedMeanwhile() async throws {
+        let (runner, _) = try await script.attached(knowing: [
+            7: .scripted(), 8: .scripted(), 9: .scripted(),
+        ])
+        let first = try await script.connection(0)
+        // The answer to the first is lost, that to the second was heard; the third is asked for meanwhile.
+        async let lost = runner.kill(7, by: .standard, asDaemon: false)
+        async let heard = runner.kill(8, by: .standard, asDaemon: false)
+        try await eventually("both are ordered") { first.ended.sorted() == [7, 8] }
+        await first.say(.signalled(run: 8, answer: .sent))
+        #expect(await heard == .sent)
+        await first.lose()
+        #expect(await lost == .unknown)
+        #expect(await runner.kill(9, by: .standard, asDaemon: false) == .unknown)
+        let second = try await script.connection(1)
+        await second.greet(
+            epoch: 1,
+            knowing: [7: .scripted(), 8: .scripted(), 9: .scripted()]
+        )
+        #expect(second.ended.sorted() == [7, 9])
+        await runner.detach()
+    }
+
+    @Test(
+        "Connections that end again and again, each soon, are not made again at once; one that stays is forgiven all"
+    )
+    func endAgain() async throws {
+        let (runner, changes) = try await script.attached()
+        for number in 0..<3 {
+            try await script.connection(number).lose("why")
+            try await script.connection(number + 1).greet(epoch: 1)
+        }
+        try await script.connection(3).lose("why")
+        #expect(changes.all.last == #"away("why")"#)
+        await script.flush()
+        #expect(script.connections == 4)
+        // Time passes until the next try, and until that has been there for long.
+        await script.pass()
+        try await script.connection(4).greet(epoch: 1)
+        await script.pass()
+        try await script.connection(4).lose("why")
+        try await script.connection(5).greet(epoch: 1)
+        #expect(changes.all.last == "back(epoch: 1)")
+        await runner.detach()
+    }
 }

@@ -43,6 +43,9 @@ final class ScriptedRunner: RunnerLoop {
         return state.withLock { $0.links[number] }
     }
 
+    /// How many connections were opened.
+    var connections: Int { state.withLock { $0.links.count } }
+
     /// Lets all pass that was to happen later.
     func pass() async {
         let later = state.withLock { state in
@@ -62,12 +65,15 @@ final class ScriptedRunner: RunnerLoop {
     func attached(
         epoch: Int64 = 1,
         knowing known: [Int64: KnownRun] = [:],
-        release: String = timerdVersion
+        release: String = timerdVersion,
+        version: UInt32 = RunnerProtocol.current.version,
+        by language: RunnerProtocol = .current
     ) async throws -> (ProgramRunner, changes: Changes) {
         let changes = Changes()
-        let runner = ProgramRunner(on: self) { 5_000_000 }
+        let runner = ProgramRunner(on: self, speaking: language) { 5_000_000 }
         async let attached = runner.attach { changes.note($0) }
-        try await connection(0).greet(epoch: epoch, knowing: known, release: release)
+        let link = try await connection(0)
+        await link.greet(epoch: epoch, knowing: known, release: release, version: version)
         _ = try await attached
         return (runner, changes)
     }
@@ -92,14 +98,14 @@ final class ScriptedLink: RunnerLink {
 
     private let state = Locked(State())
     private let take: @Sendable (RunnerReport) -> Void
-    private let ended: @Sendable (_ reason: String) -> Void
+    private let closed: @Sendable (_ reason: String) -> Void
 
     init(
         take: @escaping @Sendable (RunnerReport) -> Void,
         ended: @escaping @Sendable (_ reason: String) -> Void
     ) {
         self.take = take
-        self.ended = ended
+        closed = ended
     }
 
     @discardableResult
@@ -113,7 +119,7 @@ final class ScriptedLink: RunnerLink {
             defer { state.hasEnded = true }
             return !state.hasEnded
         }
-        if isFirst { ended(reason) }
+        if isFirst { closed(reason) }
     }
 
     // MARK: - The runner's end
@@ -132,6 +138,31 @@ final class ScriptedLink: RunnerLink {
         }
     }
 
+    /// The versions of the protocol that it said hello in.
+    var greetings: [UInt32] {
+        state.withLock { state in
+            state.orders.compactMap { if case .hello(let version) = $0 { version } else { nil } }
+        }
+    }
+    /// Those that it wanted ended.
+    var ended: [Int64] {
+        state.withLock { state in
+            state.orders.compactMap { if case .end(let run, _, _) = $0 { run } else { nil } }
+        }
+    }
+    /// How often it asked whether somebody is there.
+    var pings: Int {
+        state.withLock { state in
+            state.orders.count { if case .ping = $0 { true } else { false } }
+        }
+    }
+    /// Those of which it told how much it has passed on.
+    var passed: [Int64] {
+        state.withLock { state in
+            state.orders.compactMap { if case .passed(let run, _, _) = $0 { run } else { nil } }
+        }
+    }
+
     /// Returns once the daemon has read it.
     func say(_ reports: RunnerReport...) async {
         for report in reports { EpollLoop.test.perform { self.take(report) } }
@@ -141,16 +172,18 @@ final class ScriptedLink: RunnerLink {
     func greet(
         epoch: Int64,
         knowing known: [Int64: KnownRun] = [:],
-        release: String = timerdVersion
+        release: String = timerdVersion,
+        version: UInt32 = RunnerProtocol.current.version
     ) async {
         let welcome = RunnerReport.Welcome(
+            version: version,
             epoch: epoch,
             pid: Int32(epoch),
             runs: 10,
             bytes: 1 << 20,
             release: release
         )
-        await say(.welcome(version: RunnerReport.version, welcome))
+        await say(.welcome(welcome))
         for (run, known) in known { await say(.known(run: run, known)) }
         await say(.synced)
     }

@@ -64,6 +64,42 @@ import Testing
     }
 
     @Test(
+        "What is told of a run of which the kernel has ended a process for lack of memory",
+        arguments: [
+            (
+                RunnerReport.End.Outcome.signalled, SIGKILL, true,
+                RunOutcome.outOfMemory("killed for lack of memory: memory-max=32M")
+            ),
+            (.signalled, SIGKILL, false, .signalled(SIGKILL)),
+            // Its own process had the memory, and made the best of it, or was ended for another reason.
+            (.exited, 1, true, .exited(1)),
+            (.signalled, SIGTERM, true, .signalled(SIGTERM)),
+            (.timedOut, SIGKILL, true, .timedOut),
+        ]
+    )
+    func told(
+        _ outcome: RunnerReport.End.Outcome,
+        _ code: Int32,
+        _ lackedMemory: Bool,
+        _ told: RunOutcome
+    ) async throws {
+        let script = ScriptedRunner()
+        let (daemon, _) = try await script.attached()
+        let runner = try await script.connection(0)
+        var request = ScriptedRun.request(7, "true")
+        request.limits.memoryMax = 32 << 20
+        async let result = daemon.run(request) { _ in }
+        try await eventually("it is ordered") { runner.started == [7] }
+        guard case .ended(_, var end) = RunnerReport.scriptedEnd(of: 7, status: code) else {
+            return
+        }
+        (end.outcome, end.lackedMemory) = (outcome, lackedMemory)
+        await runner.say(.started(run: 7, .scripted()), .ended(run: 7, end))
+        #expect(try await result.outcome == told)
+        await daemon.detach()
+    }
+
+    @Test(
         "Who wants more threads than there may be gets none",
         .enabled(if: MachineGroups.limit(.tasks), MachineGroups.has)
     )

@@ -62,6 +62,54 @@ import Testing
         try await eventually("it has ended") { access(folder.file("s-epoch"), F_OK) == 0 }
     }
 
+    @Test("Where a runner hangs, and no more connections may wait for it, that is told at once")
+    func hangs() throws {
+        let path = folder.file("socket")
+        let listener = try RunnerProcess.socket(path) { bind($0, $1, $2) }
+        defer { close(listener) }
+        listen(listener, 0)
+        let program = RunnerProgram(socket: path)
+        // Its connection waits for the other end, and blocks as any.
+        let first = try program.connect()
+        defer { close(first.rawValue) }
+        #expect(fcntl(first.rawValue, F_GETFL) & O_NONBLOCK == 0)
+        #expect(
+            refusal(of: program)
+                == "cannot connect to '\(path)': resource temporarily unavailable"
+        )
+    }
+
+    @Test(
+        "Another user who connects with a runner is told nothing, and does not part the daemon from it",
+        .enabled(if: geteuid() == 0)
+    )
+    func strangersConnection() async throws {
+        let runner = try RunnerProcess()
+        let daemon = try runner.connect()
+        _ = try daemon.next { if case .synced = $0 { true } else { nil } }
+        chmod(runner.folder.path, 0o755)
+        chmod(runner.path, 0o666)
+        // A whole hello, and whatever comes back before the end of the connection.
+        let script = """
+            use Socket; $SIG{PIPE} = 'IGNORE'; socket(S, AF_UNIX, SOCK_STREAM, 0) or die $!;
+            connect(S, pack_sockaddr_un('\(runner.path)')) or die "connect: $!";
+            syswrite(S, pack('VCV', 5, 1, 1)); $n = sysread(S, $b, 100); print defined $n ? "$n bytes" : "0 bytes";
+            """
+        let words = DaemonProcess.words(as: 65_534, ["perl", "-e", script])
+        let result = try await run(
+            .name(words[0]),
+            arguments: Arguments(Array(words.dropFirst())),
+            output: .string(limit: 4096),
+            error: .string(limit: 4096)
+        )
+        #expect(result.standardOutput == "0 bytes", "\(result.standardError)")
+        try daemon.send(.ping)
+        guard case .pong = try daemon.next() else {
+            Issue.record("the daemon is not answered")
+            return
+        }
+    }
+
     @Test("Another user's program listens there", .enabled(if: geteuid() == 0))
     func stranger() async throws {
         let path = folder.file("socket")

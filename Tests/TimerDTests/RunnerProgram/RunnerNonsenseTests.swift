@@ -50,7 +50,7 @@ import Testing
         _ = try sound?.next { if case .started(1, _) = $0 { true } else { nil } }
         sound = nil
         let orders: [RunnerOrder] = [
-            .hello(version: RunnerReport.version), start(99, "exit 1"), .stored(run: 98),
+            .hello(version: RunnerProtocol.current.version), start(99, "exit 1"), .stored(run: 98),
             .end(run: 97, .standard, asRunner: false),
         ]
         for _ in 0..<60 {

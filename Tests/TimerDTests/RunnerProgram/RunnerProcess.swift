@@ -57,7 +57,7 @@ final class RunnerProcess {
     }
 
     /// A daemon that has said hello.
-    func connect(version: UInt32 = RunnerReport.version) throws -> RunnerPeer {
+    func connect(version: UInt32 = RunnerProtocol.current.version) throws -> RunnerPeer {
         let peer = try RunnerPeer(path: path)
         try peer.send(.hello(version: version))
         return peer
@@ -72,6 +72,25 @@ final class RunnerProcess {
             let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
             let peak = status.split(separator: "\n").first { $0.hasPrefix("VmHWM") }
             return peak.flatMap { Int($0.filter(\.isNumber)) } ?? .max
+        }
+    }
+
+    /// The memory that it has now, without that of the libraries of Swift: a build for tests alone has these.
+    var residentKilobytes: Int {
+        get throws {
+            let maps = try String(contentsOfFile: "/proc/\(pid)/smaps", encoding: .utf8)
+            var isCounted = true
+            var sum = 0
+            for line in maps.split(separator: "\n") {
+                let words = line.split(separator: " ")
+                // The first line of a mapping has its addresses, others a name with a colon.
+                guard words[0].hasSuffix(":") else {
+                    isCounted = !["/libswift", "/libstdc++"].contains { line.contains($0) }
+                    continue
+                }
+                if isCounted, words[0] == "Rss:" { sum += Int(words[1]) ?? 0 }
+            }
+            return sum
         }
     }
 
@@ -133,7 +152,7 @@ final class RunnerPeer {
 
     /// Ends all runs with SIGKILL, and with the last one the runner.
     func endAll() throws {
-        try send(.hello(version: RunnerReport.version))
+        try send(.hello(version: RunnerProtocol.current.version))
         var open: Set<Int64> = []
         _ = try next { report in
             if case .known(let run, _) = report { open.insert(run) }

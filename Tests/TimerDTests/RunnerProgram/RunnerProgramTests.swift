@@ -28,9 +28,10 @@ import TimerControl
             let runner = try RunnerProcess()
             defer { withExtendedLifetime(runner) {} }
             let peer = try runner.connect()
-            guard case .welcome(RunnerReport.version, let welcome?) = try peer.next() else {
+            guard case .welcome(let welcome) = try peer.next() else {
                 return 0
             }
+            #expect(welcome.version == RunnerProtocol.current.version)
             #expect(welcome.pid == runner.pid)
             // More than `maxRuns` can be, with their output.
             #expect(welcome.runs == 16_384 && welcome.bytes == 2 << 30)
@@ -45,9 +46,45 @@ import TimerControl
     func newer() throws {
         let runner = try RunnerProcess()
         let peer = try runner.connect(version: 7)
-        guard case .welcome(RunnerReport.version, .some) = try peer.next() else {
-            Issue.record("no welcome in this version")
+        guard case .welcome(let welcome) = try peer.next() else {
+            Issue.record("no welcome")
             return
+        }
+        #expect(welcome.version == RunnerProtocol.current.version)
+    }
+
+    @Test(
+        "It has less than 3 MB as a program, one thread, and less than 5 MB resident with 100 runs"
+    )
+    func size() throws {
+        let program = DaemonProcess.programs + "/timerd-runner"
+        var status = stat()
+        #expect(stat(program, &status) == 0)
+        #expect(Machine.isSlow || status.st_size < 3_000_000, "\(status.st_size)")
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        for run in 1...100 as ClosedRange<Int64> {
+            try peer.send(start(run, "echo \(run); exec sleep 60"))
+        }
+        var open = Set(1...100 as ClosedRange<Int64>)
+        while !open.isEmpty {
+            let run = try peer.next {
+                if case .output(let run, _, _, _, _) = $0 { run } else { nil }
+            }
+            open.remove(run)
+        }
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/\(runner.pid)/task").count
+                == 1
+        )
+        let resident = try runner.residentKilobytes
+        #expect(Machine.isSlow || resident < 5000, "\(resident)")
+        for run in 1...100 as ClosedRange<Int64> {
+            try peer.send(.end(run: run, .kill, asRunner: true))
+        }
+        open = Set(1...100 as ClosedRange<Int64>)
+        while !open.isEmpty {
+            open.remove(try peer.next { if case .ended(let run, _) = $0 { run } else { nil } })
         }
     }
 
@@ -275,8 +312,8 @@ import TimerControl
             let runner = try RunnerProcess("--until-idle", in: folder)
             var peer: RunnerPeer? = try runner.connect()
             let epoch = try peer?.next { report in
-                if case .welcome(RunnerReport.version, let welcome) = report {
-                    welcome?.epoch
+                if case .welcome(let welcome) = report {
+                    welcome.epoch
                 } else {
                     nil
                 }

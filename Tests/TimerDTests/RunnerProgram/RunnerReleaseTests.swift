@@ -69,10 +69,10 @@ import TimerControl
         let old: Int32
         do {
             let peer = RunnerPeer(try place.other.connect())
-            try peer.send(.hello(version: RunnerReport.version))
+            try peer.send(.hello(version: RunnerProtocol.current.version))
             try peer.send(.start(request, files: ["/bin/sh"]))
             old = try peer.next { report in
-                if case .welcome(_, let welcome) = report { welcome?.pid } else { nil }
+                if case .welcome(let welcome) = report { welcome.pid } else { nil }
             }
             _ = try peer.next { if case .started(7, _) = $0 { true } else { nil } }
         }
@@ -136,25 +136,5 @@ import TimerControl
         let known = try await runner.attach { _ in }
         #expect(known.release == timerdVersion)
         await runner.detach()
-    }
-
-    @Test("One that speaks another version is told as the reason")
-    func otherVersion() async throws {
-        let runner = ProgramRunner(on: .test, now: RunnerReleaseTests.now) {
-            () throws(RunnerUnreachable) in
-            var ends: [CInt] = [-1, -1]
-            socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends)
-            // welcome in version 9, with a field that nobody knows.
-            let frame: [UInt8] = [6, 0, 0, 0, 129, 9, 0, 0, 0, 1]
-            write(ends[1], frame, frame.count)
-            return FileDescriptor(rawValue: ends[0])
-        }
-        let error = await #expect(throws: RunnerUnreachable.self) {
-            try await runner.attach { _ in }
-        }
-        #expect(
-            error?.description
-                == "cannot reach timerd-runner: it speaks version 9, and this timerd version 1"
-        )
     }
 }

@@ -17,7 +17,9 @@ struct RunnerGreeting {
 extension ProgramRunner {
     /// How long a runner may take to say what it knows.
     static let patience = Duration.seconds(10)
-    /// How often in a row a connection may end at once before there is some waiting.
+    /// Why a connection is closed over which nothing comes.
+    private static let silence = "it has not answered within \(patience.components.seconds) s"
+    /// How often in a row a connection may end at once, or within `patience`, before there is some waiting.
     private static let hastyFailures = 3
 
     // MARK: - Its beginning
@@ -30,12 +32,14 @@ extension ProgramRunner {
                 ended: { [weak self] in self?.lost($0) }
             )
             connection = .greeting(link, RunnerGreeting())
-            link.send(.hello(version: RunnerReport.version))
+            link.send(.hello(version: language.version))
             later(Self.patience) { runner in
                 guard case .greeting(let current, _) = runner.connection, current === link else {
                     return
                 }
-                link.close("it has not answered within \(Self.patience)")
+                // That was not in haste.
+                runner.failures = max(runner.failures, Self.hastyFailures)
+                link.close(Self.silence)
             }
         } catch {
             lost(error.description)
@@ -47,8 +51,11 @@ extension ProgramRunner {
         switch connection {
         case .linked:
             connection = .away
+            answerNobody()
             changed(.away(reason))
-            failures = 0
+            // Another daemon that is told the same socket, or a runner that dies of what it is asked, ends each connection.
+            guard failures < Self.hastyFailures else { return failed(reason) }
+            failures += 1
             look()
         case .greeting(_, let greeting):
             connection = .away
@@ -96,13 +103,9 @@ extension ProgramRunner {
     // MARK: - What it says
 
     private func take(_ report: RunnerReport) {
+        heard += 1
         switch (connection, report) {
-        case (.greeting(let link, var greeting), .welcome(let version, let welcome)):
-            guard let welcome else {
-                return link.close(
-                    "it speaks version \(version), and this timerd version \(RunnerReport.version)"
-                )
-            }
+        case (.greeting(let link, var greeting), .welcome(let welcome)):
             greeting.welcome = welcome
             connection = .greeting(link, greeting)
         case (.greeting, .groups(let groups)): state.withLock { $0.groups = groups }
@@ -114,7 +117,12 @@ extension ProgramRunner {
                 return link.close("it did not say who it is")
             }
             connection = .linked(link)
-            failures = 0
+            isQuestioned = false
+            later(Self.patience) { runner in
+                if case .linked(let current) = runner.connection, current === link {
+                    runner.failures = 0
+                }
+            }
             // Before anybody hears of it.
             if attaching != nil, greeting.known.isEmpty, isToLeave(welcome) {
                 return replace(link, welcome)
@@ -165,16 +173,57 @@ extension ProgramRunner {
     private func resume(_ greeting: RunnerGreeting) {
         guard case .linked(let link) = connection else { return }
         for run in greeting.known.keys.sorted() {
-            let (wish, answers) = state.withLock { state in
-                defer {
-                    state.entries[run]?.wish = nil
-                    state.entries[run]?.answers = []
-                }
-                return (state.entries[run]?.wish, state.entries[run]?.answers ?? [])
+            let wish = state.withLock { state in
+                defer { state.entries[run]?.wish = nil }
+                return state.entries[run]?.wish
             }
-            // What came of a signal was told to nobody, if it was sent.
-            for answer in answers { answer.resume(returning: .unknown) }
-            if let wish { link.send(.end(run: run, wish.teardown, asRunner: wish.asRunner)) }
+            guard let wish else { continue }
+            sendEnd(of: run, by: wish.teardown, asRunner: wish.asRunner, over: link)
+        }
+    }
+
+    /// Nobody is there who could say what came of a signal: who waits for that is told so, and the next connection says
+    /// again what was not answered.
+    func answerNobody() {
+        let answers = state.withLock { state in
+            state.entries.keys.flatMap { run in
+                defer {
+                    state.entries[run]?.answers = []
+                    state.entries[run]?.asked = nil
+                }
+                if let asked = state.entries[run]?.asked { state.entries[run]?.wish = asked }
+                return state.entries[run]?.answers ?? []
+            }
+        }
+        for answer in answers { answer.resume(returning: .unknown) }
+    }
+
+    // MARK: - One that hangs
+
+    /// The runner has been asked for something that it answers.
+    ///
+    /// The kernel takes orders also for one that hangs. Nothing is asked of one that has nothing to do.
+    func expectAnswer(over link: any RunnerLink) {
+        heardBefore = heard
+        guard !isQuestioned else { return }
+        isQuestioned = true
+        later(Self.patience) { $0.question(link) }
+    }
+
+    /// Asks whether it is there, if it has said nothing since it was asked for something: a command may be long on its
+    /// way, but that is answered at once.
+    private func question(_ link: any RunnerLink) {
+        guard case .linked(let current) = connection, current === link else { return }
+        guard heard == heardBefore else {
+            isQuestioned = false
+            return
+        }
+        link.send(.ping)
+        let before = heard
+        later(Self.patience) { runner in
+            guard case .linked(let current) = runner.connection, current === link else { return }
+            guard runner.heard == before else { return runner.question(link) }
+            link.close(Self.silence)
         }
     }
 
@@ -194,6 +243,7 @@ extension ProgramRunner {
     private func take(_ report: RunnerReport, over link: any RunnerLink) {
         switch report {
         case .welcome, .groups, .known, .synced: link.close("it speaks out of turn")
+        case .pong: break
         case .refused(let run, let errno): refused(run, Errno(rawValue: errno))
         case .started(let run, let known):
             let started = state.withLock { state in
@@ -206,7 +256,10 @@ extension ProgramRunner {
             output?.append(bytes, from: position, at: date, to: stream)
         case .signalled(let run, let answer):
             let waiting = state.withLock { state in
-                defer { state.entries[run]?.answers = [] }
+                defer {
+                    state.entries[run]?.answers = []
+                    state.entries[run]?.asked = nil
+                }
                 return state.entries[run]?.answers ?? []
             }
             for next in waiting { next.resume(returning: answer) }

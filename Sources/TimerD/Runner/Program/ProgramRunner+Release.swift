@@ -3,20 +3,25 @@
 import Locks
 import TimerControl
 
-/// A runner of another release goes on for as long as it has runs; then one of this daemon's release follows.
+/// A runner of another release, or that speaks another version, goes on for as long as it has runs; then one of this
+/// daemon's release follows.
 /// All of it on the loop's thread.
 extension ProgramRunner {
     /// Whether a runner is to make room once it has nothing left.
     ///
     /// Not where another one of its release has just made room: whoever starts them has no newer program.
     func isToLeave(_ runner: RunnerReport.Welcome) -> Bool {
-        guard runner.release != timerdVersion else { return false }
-        return left.map { $0.release != runner.release || $0.pid == runner.pid } ?? true
+        let isOwn = runner.release == timerdVersion && runner.version == language.version
+        guard !isOwn else { return false }
+        return left.map { left in
+            (left.release, left.version) != (runner.release, runner.version)
+                || left.pid == runner.pid
+        } ?? true
     }
 
     /// Replaces the runner if it is to leave and minds nothing.
     func replaceIfIdle() {
-        guard case .linked(let link) = connection, let runner = state.withLock({ $0.runner }),
+        guard case .linked(let link) = connection, let runner = current,
             isToLeave(runner), state.withLock({ $0.entries.isEmpty })
         else { return }
         replace(link, runner)

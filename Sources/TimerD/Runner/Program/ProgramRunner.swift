@@ -33,30 +33,43 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     }
 
     let loop: any RunnerLoop
+    /// What this daemon speaks; the runner may speak less.
+    let language: RunnerProtocol
     let state = Locked(State())
     let now: @Sendable () -> Int64
     var connection = Place.none
     /// Who waits for the first greeting.
     var attaching: CheckedContinuation<KnownRuns, any Error>?
     var changed: @Sendable (RunnerChange) -> Void = { _ in }
-    /// How often in a row there was no runner.
+    /// How often in a row there was no runner, or not for long.
     var failures = 0
+    /// How many reports this connection has brought, and how many it had as the last order was sent that is answered.
+    var heard = 0
+    var heardBefore = 0
+    /// Whether it is going to be looked at whether the runner hangs.
+    var isQuestioned = false
     /// The runner that was told to leave last.
     var left: RunnerReport.Welcome?
 
     /// `now` is the wall clock, in µs since 1970.
-    init(on loop: any RunnerLoop, now: @escaping @Sendable () -> Int64) {
+    init(
+        on loop: any RunnerLoop,
+        speaking language: RunnerProtocol = .current,
+        now: @escaping @Sendable () -> Int64
+    ) {
         self.loop = loop
+        self.language = language
         self.now = now
     }
 
     /// `connect` opens a connection with the runner, and starts one where there is none.
     convenience init(
         on loop: EpollLoop,
+        speaking language: RunnerProtocol = .current,
         now: @escaping @Sendable () -> Int64,
         connect: @escaping @Sendable () throws(RunnerUnreachable) -> FileDescriptor
     ) {
-        self.init(on: SocketRunnerLoop(loop: loop, connect: connect), now: now)
+        self.init(on: SocketRunnerLoop(loop: loop, connect: connect), speaking: language, now: now)
     }
 
     // MARK: - From any thread
@@ -168,7 +181,10 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     /// So much of what these runs wrote was passed on: a later daemon goes on behind it.
     func passed(_ runs: [Int64: OutputPosition]) {
         loop.perform {
-            guard case .linked(let link) = self.connection else { return }
+            // To a runner that cannot keep it nothing is said: a later daemon passes on once more what it has.
+            guard case .linked(let link) = self.connection, let runner = self.current,
+                self.language.has(.passed, at: runner.version)
+            else { return }
             for (run, end) in runs {
                 link.send(.passed(run: run, stdout: end.stdout, stderr: end.stderr))
             }
@@ -186,14 +202,20 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
 
     // MARK: - On the loop's thread
 
+    /// Who the runner is, or was before it was lost.
+    var current: RunnerReport.Welcome? { state.withLock { $0.runner } }
+
     private func begin(_ request: RunRequest) {
         guard request.start.begin() else { return refuse(request.run, .withdrawn) }
         guard case .linked(let link) = connection else {
             return settle(request.run, .failure(.notBegun("timerd-runner does not answer")))
         }
         // The next daemon would call it interrupted, if this one died before the order is read.
-        if let epoch = request.epoch, state.withLock({ $0.runner?.epoch }) != epoch {
+        if let epoch = request.epoch, current?.epoch != epoch {
             return settle(request.run, .failure(.notBegun("it is another timerd-runner by now")))
+        }
+        if let runner = current, let part = language.lack(of: request, at: runner.version) {
+            return refuse(request.run, .lacks(part, runner))
         }
         let entry = state.withLock { state in
             state.entries[request.run]?.isOrdered = true
@@ -204,6 +226,7 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
         guard link.send(.start(request, files: command.files)) else {
             return refuse(request.run, command.refusal(.argListTooLong))
         }
+        expectAnswer(over: link)
         if let wish = entry?.wish { end(request.run, by: wish.teardown, asRunner: wish.asRunner) }
     }
 
@@ -225,11 +248,23 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
         }
         guard isOrdered else { return }
         if case .linked(let link) = connection {
-            link.send(.end(run: run, teardown, asRunner: asRunner))
+            sendEnd(of: run, by: teardown, asRunner: asRunner, over: link)
         } else {
             // Said as soon as somebody hears it, if the run goes on then.
             state.withLock { $0.entries[run]?.wish = (teardown, asRunner) }
+            answerNobody()
         }
+    }
+
+    func sendEnd(
+        of run: Int64,
+        by teardown: Teardown,
+        asRunner: Bool,
+        over link: any RunnerLink
+    ) {
+        state.withLock { $0.entries[run]?.asked = (teardown, asRunner) }
+        link.send(.end(run: run, teardown, asRunner: asRunner))
+        expectAnswer(over: link)
     }
 
     private func forget(_ run: Int64) {

@@ -16,6 +16,8 @@ struct RunEntry: Sendable {
     /// Whether the runner has been asked to start it; how to end it then, if somebody wanted that before.
     var isOrdered = false
     var wish: (teardown: Teardown, asRunner: Bool)?
+    /// How the runner was asked to end it, until it says what came of that.
+    var asked: (teardown: Teardown, asRunner: Bool)?
     /// Who waits for what came of a signal.
     var answers: [CheckedContinuation<SignalAnswer?, Never>] = []
     /// What the runner has said of it.

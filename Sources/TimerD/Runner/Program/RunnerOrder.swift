@@ -17,6 +17,8 @@ enum RunnerOrder {
     case endAll
     /// So much of both streams was passed on: the next daemon goes on behind it.
     case passed(run: Int64, stdout: Int64, stderr: Int64)
+    /// Is answered at once by a runner that does not hang.
+    case ping
 
     /// The frame, complete.
     var frame: [UInt8] {
@@ -29,7 +31,7 @@ enum RunnerOrder {
             frame.put(asRunner ? 1 : 0 as UInt8)
             frame.put(teardown)
         case .stored(let run): frame.put(run)
-        case .leave, .endAll: break
+        case .leave, .endAll, .ping: break
         case .passed(let run, let stdout, let stderr):
             for value in [run, stdout, stderr] { frame.put(value) }
         }
@@ -45,6 +47,7 @@ enum RunnerOrder {
         case .leave: 5
         case .endAll: 6
         case .passed: 7
+        case .ping: 8
         }
     }
 }

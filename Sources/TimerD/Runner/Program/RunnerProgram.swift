@@ -44,17 +44,30 @@ struct RunnerProgram: Sendable {
 
     private func connected() throws(RunnerUnreachable) -> FileDescriptor {
         do throws(Errno) {
-            return try attached { Glibc.connect($0, $1, $2) }
+            return try attached { Self.connect($0, $1, $2) }
         } catch  where error == .connectionRefused || error == .noSuchFileOrDirectory {
             try start()
         } catch {
             throw unreachable("connect to", error)
         }
         do throws(Errno) {
-            return try attached { Glibc.connect($0, $1, $2) }
+            return try attached { Self.connect($0, $1, $2) }
         } catch {
             throw unreachable("connect to", error)
         }
+    }
+
+    /// Where a runner hangs, and as many connections wait for it as may, this is an error: connect(2) would wait for good,
+    /// and the loop's thread with it.
+    private static func connect(
+        _ descriptor: CInt,
+        _ address: UnsafePointer<sockaddr>,
+        _ size: socklen_t
+    ) -> CInt {
+        let flags = fcntl(descriptor, F_GETFL)
+        guard fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) != -1 else { return -1 }
+        guard Glibc.connect(descriptor, address, size) == 0 else { return -1 }
+        return fcntl(descriptor, F_SETFL, flags)
     }
 
     /// Another user's program would be told every command, and could say what it likes of its end.

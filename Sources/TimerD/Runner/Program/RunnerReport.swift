@@ -5,8 +5,7 @@ import JobModel
 
 /// What the runner says to the daemon: docs/runner-protocol.md.
 enum RunnerReport: Sendable {
-    /// Nil in another version, whose fields are not known.
-    case welcome(version: UInt32, Welcome?)
+    case welcome(Welcome)
     case known(run: Int64, KnownRun)
     case synced
     case refused(run: Int64, errno: Int32)
@@ -24,9 +23,13 @@ enum RunnerReport: Sendable {
     case ended(run: Int64, End)
     /// Follows `welcome`.
     case groups(ControlGroups)
+    /// Answers `ping`.
+    case pong
 
     /// Who the runner is.
     struct Welcome: Hashable, Sendable {
+        /// The version of the protocol that it speaks, and all before it.
+        var version: UInt32
         /// Another one for each runner.
         var epoch: Int64
         var pid: Int32
@@ -36,9 +39,6 @@ enum RunnerReport: Sendable {
         /// The release of timerd that it is part of.
         var release: String
     }
-
-    /// The version that this daemon speaks: docs/runner-protocol.md.
-    static let version: UInt32 = 1
 
     /// How a run ended.
     struct End: Sendable {
@@ -104,6 +104,7 @@ private struct FrameReader {
         case 129: return welcome()
         case 131: return .synced
         case 138: return groups().map { .groups($0) }
+        case 139: return .pong
         case 130, 132...137: break
         default: return nil
         }
@@ -120,23 +121,22 @@ private struct FrameReader {
     }
 
     private mutating func welcome() -> RunnerReport? {
-        guard let version = take(UInt32.self) else { return nil }
-        guard version == RunnerReport.version else {
-            rest = []
-            return .welcome(version: version, nil)
-        }
-        guard let epoch = take(Int64.self), let pid = take(Int32.self),
+        guard let version = take(UInt32.self), version > 0,
+            let epoch = take(Int64.self), let pid = take(Int32.self),
             let runs = take(UInt32.self), let bytes = take(UInt64.self),
             let release = takeBytes(), release.last == 0
         else { return nil }
+        // A newer one may say more of itself.
+        if version > RunnerProtocol.current.version { rest = [] }
         let welcome = RunnerReport.Welcome(
+            version: version,
             epoch: epoch,
             pid: pid,
             runs: runs,
             bytes: bytes,
             release: String(decoding: release.dropLast(), as: UTF8.self)
         )
-        return .welcome(version: version, welcome)
+        return .welcome(welcome)
     }
 
     private mutating func known(_ run: Int64) -> RunnerReport? {
