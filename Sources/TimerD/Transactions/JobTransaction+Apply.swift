@@ -59,6 +59,7 @@ extension JobTransaction {
         let id = change.id
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: change.to, caller: caller)
+        try requireQueue(change.to.policy.queue, of: job, hadOne: job.policy.queue != nil)
         if let revision = change.ifRevision, revision != job.definitionRevision {
             throw ControlError.changedMeanwhile(job, since: revision)
         }

@@ -31,17 +31,33 @@ extension JobTransaction {
             try ensure(QueueKey(owner: owner, name: name))
         }
         guard !fresh.isEmpty, new[0].owner.uid != 0 else { return }
-        let count = try queues.tasks(of: owner)
         let atOnce = fresh.count { new in
             guard new.isTaskOnceDue, new.definition.paused != true, !isInMaintenance,
                 let first = new.firstFireDate(at: moment)
             else { return false }
             return first <= moment.reading(of: new.clock)
         }
-        guard count + max(1, atOnce) > maxTasks else { return }
+        try requireTaskRoom(for: new[0].owner, owner, max(1, atOnce))
+    }
+
+    /// Makes the queue that a job has from now on, as one that was changed or restored.
+    ///
+    /// `hadOne`: it was accepted with a queue.
+    /// - Throws: `ControlError` as `requireQueues`.
+    func requireQueue(_ policy: QueuePolicy?, of job: StoredJob, hadOne: Bool) throws {
+        guard let policy else { return }
+        try ensure(QueueKey(owner: job.ownerID, name: policy.queue))
+        if !hadOne { try requireTaskRoom(for: job.owner, job.ownerID) }
+    }
+
+    /// - Throws: `ControlError` `limitReached` where the owner may not have so many tasks more.
+    func requireTaskRoom(for owner: Owner, _ id: OwnerID, _ more: Int = 1) throws {
+        guard owner.uid != 0 else { return }
+        let count = try queues.tasks(of: id)
+        guard count + more > maxTasks else { return }
         throw ControlError(
             .limitReached,
-            "you have \(count) tasks that are not over, with \(max(1, atOnce)) more it would be above "
+            "uid \(owner.uid) has \(count) tasks that are not over, with \(more) more it would be above "
                 + "maxTasksPerUser, which is \(maxTasks); 'timerctl queue list' shows where they wait"
         )
     }

@@ -72,6 +72,8 @@ extension JobTransaction {
                     + "'timerctl rename \(holder) NAME' or 'timerctl invalidate \(holder)' makes room"
             )
         }
+        // It was none of those that are counted, and may become a task.
+        try requireQueue(job.policy.queue, of: job, hadOne: false)
         let isInMaintenance = try owners.maintenance(of: job.ownerID) != nil && !standing.isPaused
         let state: Job.State = standing.isPaused || isInMaintenance ? .paused : .scheduled
         count(leaving: nil, entering: state)

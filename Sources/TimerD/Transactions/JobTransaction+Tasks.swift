@@ -42,7 +42,8 @@ extension JobTransaction {
 
     /// Makes a task of a fire by hand.
     ///
-    /// - Throws: `ControlError` `conflict` where the job's overlap refuses it.
+    /// - Throws: `ControlError` `conflict` where the job's overlap refuses it, `limitReached` where a job that repeats
+    ///   would give its owner too many.
     mutating func beginByHand(_ fire: FireID, of job: StoredJob, date: Timestamp) throws {
         guard let queue = job.policy.queue else { return }
         if job.policy.run.overlap == .skip, try tasks.isBusy(job.id) {
@@ -52,6 +53,8 @@ extension JobTransaction {
                     + "'timerctl queue tasks \(queue.queue)' shows it"
             )
         }
+        // As with its dates: one that fires once was accepted, and becomes a task in any case.
+        if !job.isOneShot { try requireTaskRoom(for: job.owner, job.ownerID) }
         try makeRoom(for: job)
         try begin(fire, of: job, queue, fireDate: date, missed: 0, isByHand: true)
     }

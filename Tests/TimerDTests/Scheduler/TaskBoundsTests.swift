@@ -54,6 +54,82 @@ struct TaskBoundsTests {
         }
     }
 
+    @Test(
+        "Beyond maxTasksPerUser no job is fired by hand, changed into one with a queue, or restored"
+    )
+    func quotaOtherwise() async throws {
+        try await TestScheduler.with { test in
+            var settings = await test.scheduler.settings
+            settings.maxTasksPerUser = 2
+            await test.scheduler.reload(settings)
+            let caller = Caller(uid: 1000, isAdministrator: false)
+            func job(_ change: (inout JobDefinition) -> Void) throws -> NewJob {
+                var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+                change(&definition)
+                return try NewJob(definition, owner: 1000, at: test.clock.now(), zone: .utc)
+            }
+            func add(_ change: (inout JobDefinition) -> Void) async throws -> StoredJob {
+                try await test.scheduler.add([job(change)], replace: false, caller: caller)[0]
+            }
+            func isRefused(_ body: () async throws -> Void) async throws -> Bool {
+                do { try await body() } catch let error as ControlError {
+                    #expect(error.reason == .limitReached, "\(error.message)")
+                    return true
+                }
+                return false
+            }
+            let gone = try await add { $0.queue = "mails" }
+            _ = try await test.scheduler.change(.ids([gone.id]), .invalidate, caller: caller)
+            let event = try await add { $0.name = "event" }
+            let once = try await add { ($0.queue, $0.schedule) = ("mails", .init(in: "1h")) }
+            let often = try await add { ($0.queue, $0.overlap) = ("mails", .allow) }
+            for _ in 0..<2 { _ = try await test.scheduler.fire(.id(often.id), caller: caller) }
+            let refused = try await [
+                isRefused { _ = try await test.scheduler.fire(.id(often.id), caller: caller) },
+                isRefused {
+                    let change = JobChanges.Change(
+                        id: event.id,
+                        to: try job { $0.queue = "mails" }
+                    )
+                    let changes = JobChanges(invalidate: [], change: [change], add: [])
+                    _ = try await test.scheduler.apply(changes, caller: caller)
+                },
+                isRefused {
+                    _ = try await test.scheduler.restore(.ids([gone.id]), caller: caller)
+                },
+                // That one was accepted before, and fires once.
+                isRefused { _ = try await test.scheduler.fire(.id(once.id), caller: caller) },
+            ]
+            #expect(refused == [true, true, true, false])
+            #expect(try await test.queue("mails")?.ready == 3)
+        }
+    }
+
+    @Test("A job is changed to no queue beyond the thousand that its owner may have")
+    func queuesByChange() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1h")) { $0.queue = "a" }
+            try await test.store.writer.write { database in
+                let owner = try Owners(database).row(of: .root)
+                for number in 1..<1000 {
+                    let key = QueueKey(owner: owner, name: "\(number)")
+                    try QueueStore(database).add(key)
+                    guard var queue = try QueueStore(database).queue(key) else { continue }
+                    queue.maxReserved = 1
+                    try QueueStore(database).set(queue)
+                }
+            }
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            var definition = job.definition
+            definition.queue = "b"
+            let new = try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+            let changes = JobChanges(invalidate: [], change: [.init(id: job.id, to: new)], add: [])
+            await #expect(throws: ControlError.self) {
+                try await test.scheduler.apply(changes, caller: TestScheduler.root)
+            }
+        }
+    }
+
     @Test("A list of queues ends at its limit and at 256 KiB, and goes on behind that")
     func pages() async throws {
         try await TestScheduler.with { test in
