@@ -184,7 +184,9 @@ struct Ledger {
     }
 
     private var lastFire: Timestamp {
-        rows.filter { $0.state != .skipped }.max { $0.id < $1.id }?.first ?? now
+        // A task that no worker took in time, or that was dropped, had its fire before.
+        rows.filter { $0.state != .skipped || [.expired, .dropped].contains($0.reason) }
+            .max { $0.id < $1.id }?.first ?? now
     }
 
     /// Whether a date that has no row is the next, and waits: for its jitter.
