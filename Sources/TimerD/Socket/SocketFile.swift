@@ -73,21 +73,17 @@ struct SocketFile: Sendable {
         unlink(path)
     }
 
-    /// The file is at its path once it has its mode and is listened on: whoever connects while a daemon starts finds
-    /// none, but never one that refuses other users, as bind(2) makes it.
     private static func bind(_ path: String, _ audience: Audience) throws(SocketError) -> SocketFile
     {
-        // A path that is too long for it is bound as it is.
-        let made = path.utf8.count < SocketError.longestPath ? path + "~" : path
-        if made != path { try removeStaleFile(made) }
         let descriptor = try makeSocket(path)
-        let isBound = withAddress(of: made) { Glibc.bind(descriptor, $0, $1) } == 0
-        guard isBound, chmod(made, audience.socketMode) == 0, let file = status(of: made),
-            Glibc.listen(descriptor, 512) == 0, made == path || rename(made, path) == 0
+        // Nobody can connect before listen(2), and by then the mode is set.
+        let isBound = withAddress(of: path) { Glibc.bind(descriptor, $0, $1) } == 0
+        guard isBound, chmod(path, audience.socketMode) == 0, let file = status(of: path),
+            Glibc.listen(descriptor, 512) == 0
         else {
             defer {
                 close(descriptor)
-                if isBound { unlink(made) }
+                if isBound { unlink(path) }
             }
             throw .failed(path, "bind")
         }

@@ -50,47 +50,6 @@ import Testing
         #expect(file(folder.file("a/b")) == .directory)
     }
 
-    @Test("The file is there once everyone may connect, and not before")
-    func modeFromTheBeginning() throws {
-        let path = folder.file("timerd.sock")
-        let watch = inotify_init1(Int32(IN_NONBLOCK))
-        defer { close(watch) }
-        let mask = UInt32(IN_CREATE | IN_ATTRIB | IN_MOVED_TO)
-        try #require(inotify_add_watch(watch, folder.path, mask) >= 0)
-        let made = try SocketFile.listen(at: path, for: .everyone)
-        defer { close(made.descriptor) }
-        #expect(file(path)?.mode == 0o666)
-        var bytes = [UInt8](repeating: 0, count: 4096)
-        let count = read(watch, &bytes, bytes.count)
-        var (masks, offset): ([UInt32], Int) = ([], 0)
-        // An event: four numbers of 32 bits, the last one the length of the name behind them.
-        while offset + 16 <= count {
-            let (mask, length) = bytes.withUnsafeBytes {
-                (
-                    $0.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self),
-                    Int($0.loadUnaligned(fromByteOffset: offset + 12, as: UInt32.self))
-                )
-            }
-            let name = bytes[(offset + 16)..<(offset + 16 + length)].prefix { $0 != 0 }
-            if String(decoding: name, as: UTF8.self) == "timerd.sock" { masks.append(mask) }
-            offset += 16 + length
-        }
-        #expect(masks == [UInt32(IN_MOVED_TO)])
-    }
-
-    @Test("What a daemon left that was killed as it began is replaced, also at the longest path")
-    func leftHalfway() throws {
-        let longest = SocketError.longestPath - folder.file("").utf8.count
-        for name in ["timerd.sock", String(repeating: "s", count: longest)] {
-            let path = folder.file(name)
-            if name == "timerd.sock" { close(try SocketFile.listen(at: path + "~").descriptor) }
-            let made = try SocketFile.listen(at: path)
-            #expect(file(path) == .socket)
-            #expect(file(path + "~") == nil)
-            close(made.descriptor)
-        }
-    }
-
     @Test("The file goes when it is removed, unless another has taken its place")
     func remove() throws {
         let path = folder.file("timerd.sock")
