@@ -30,12 +30,15 @@ struct Ledger {
         var state: Run.State
         var reason: FireReason?
         var dates: Int
+        /// Whether a fire of it was told, whatever became of that.
+        var hasFired: Bool
 
         /// Whether it is of no date of the schedule, but of a user's.
         var isByHand: Bool { reason == .manual || reason == .withdrawn }
 
         static let query = """
-            SELECT id, fire_date_us, wall_date_us, last_date_us, state, reason, dates
+            SELECT id, fire_date_us, wall_date_us, last_date_us, state, reason, dates,
+                fired_at_us IS NOT NULL
             FROM fires WHERE job_id = ?1 AND state <> 'forgotten' ORDER BY fire_date_us
             """
 
@@ -50,7 +53,8 @@ struct Ledger {
                     last: wallLast.map { first + ($0 - wallFirst) } ?? first,
                     state: try row.get(4),
                     reason: try row.get(5),
-                    dates: try row.get(6)
+                    dates: try row.get(6),
+                    hasFired: try row.get(7)
                 )
             }
         }
@@ -184,8 +188,8 @@ struct Ledger {
     }
 
     private var lastFire: Timestamp {
-        // A task that no worker took in time, or that was dropped, had its fire before.
-        rows.filter { $0.state != .skipped || [.expired, .dropped].contains($0.reason) }
+        // A task that was dropped, or that no worker took in time, had its fire before.
+        rows.filter { $0.state != .skipped || $0.hasFired }
             .max { $0.id < $1.id }?.first ?? now
     }
 
