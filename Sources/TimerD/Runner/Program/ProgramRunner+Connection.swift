@@ -17,8 +17,6 @@ struct RunnerGreeting {
 extension ProgramRunner {
     /// How long a runner may take to say what it knows.
     static let patience = Duration.seconds(10)
-    /// Why a connection is closed over which nothing comes.
-    private static let silence = "it has not answered within \(patience.components.seconds) s"
     /// How often in a row a connection may end at once, or within `patience`, before there is some waiting.
     private static let hastyFailures = 3
 
@@ -196,35 +194,6 @@ extension ProgramRunner {
             }
         }
         for answer in answers { answer.resume(returning: .unknown) }
-    }
-
-    // MARK: - One that hangs
-
-    /// The runner has been asked for something that it answers.
-    ///
-    /// The kernel takes orders also for one that hangs. Nothing is asked of one that has nothing to do.
-    func expectAnswer(over link: any RunnerLink) {
-        heardBefore = heard
-        guard !isQuestioned else { return }
-        isQuestioned = true
-        later(Self.patience) { $0.question(link) }
-    }
-
-    /// Asks whether it is there, if it has said nothing since it was asked for something: a command may be long on its
-    /// way, but that is answered at once.
-    private func question(_ link: any RunnerLink) {
-        guard case .linked(let current) = connection, current === link else { return }
-        guard heard == heardBefore else {
-            isQuestioned = false
-            return
-        }
-        link.send(.ping)
-        let before = heard
-        later(Self.patience) { runner in
-            guard case .linked(let current) = runner.connection, current === link else { return }
-            guard runner.heard == before else { return runner.question(link) }
-            link.close(Self.silence)
-        }
     }
 
     /// The runner that had it is gone, and its processes with it.

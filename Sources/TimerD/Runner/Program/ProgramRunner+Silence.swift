@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A runner that hangs: it is found by its silence after an order; all of it on the loop's thread.
+extension ProgramRunner {
+    /// Why a connection is closed over which nothing comes.
+    static let silence = "it has not answered within \(patience.components.seconds) s"
+
+    /// The runner has been asked for something that it answers.
+    ///
+    /// The kernel takes orders also for one that hangs. Nothing is asked of one that has nothing to do.
+    func expectAnswer(over link: any RunnerLink) {
+        heardBefore = heard
+        guard !isQuestioned else { return }
+        isQuestioned = true
+        later(Self.patience) { $0.question(link) }
+    }
+
+    /// Asks whether it is there, if it has said nothing since it was asked for something: a command may be long on its
+    /// way, but that is answered at once.
+    private func question(_ link: any RunnerLink) {
+        guard case .linked(let current) = connection, current === link else { return }
+        guard heard == heardBefore else {
+            isQuestioned = false
+            return
+        }
+        link.send(.ping)
+        let before = heard
+        later(Self.patience) { runner in
+            guard case .linked(let current) = runner.connection, current === link else { return }
+            guard runner.heard == before else { return runner.question(link) }
+            link.close(Self.silence)
+        }
+    }
+}
