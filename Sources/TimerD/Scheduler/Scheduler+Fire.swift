@@ -167,10 +167,12 @@ extension Scheduler {
 
     /// Asks the user database and PAM about a job's owner while there is time: at the date the answers are there.
     private func askAhead(about job: StoredJob) {
-        let (settings, accounts) = (settings, accounts)
+        // A user's own daemon runs all as itself, and asks nobody.
+        guard settings.account.uid == 0 else { return }
+        let (settings, accounts, owner, id) = (settings, accounts, job.owner, job.id)
         Task.detached(executorPreference: pool) {
             // try?: the start of the run asks too, and tells what is wrong.
-            _ = try? await settings.account(of: job.owner, job: job.id, accounts)
+            _ = try? await settings.account(of: owner, job: id, accounts)
         }
     }
 

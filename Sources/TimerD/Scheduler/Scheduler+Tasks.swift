@@ -61,7 +61,7 @@ extension Scheduler {
                     }
                 }
             } catch {
-                for number in numbers where !(isAhead && goesOnWaiting(number)) {
+                for number in numbers where !(isAhead && isLeftWithoutTask(number)) {
                     taskWaits.remove(number)?.continuation.resume(throwing: error)
                 }
                 if let key { asked(key, gaveAll: false) }
@@ -69,10 +69,15 @@ extension Scheduler {
         }
     }
 
-    /// Has a waiter for whom nothing was found go on waiting; false where it does not.
-    private func goesOnWaiting(_ number: Int) -> Bool {
-        guard let waiter = taskWaits[number], !waiter.isGone, !waiter.isLast, !isStopping
-        else { return false }
+    /// Has a waiter that was asked for ahead of a task go on waiting, or answers it that there is none if its time is over.
+    ///
+    /// - Returns: false for one that is gone, or where the daemon stops.
+    private func isLeftWithoutTask(_ number: Int) -> Bool {
+        guard let waiter = taskWaits[number], !waiter.isGone, !isStopping else { return false }
+        if waiter.isLast {
+            taskWaits.remove(number)?.continuation.resume(returning: [])
+            return true
+        }
         if taskWaits.endAsking(number, of: waiter.keys) { ask(for: [number], sharing: 1) }
         return true
     }
@@ -111,10 +116,10 @@ extension Scheduler {
     /// How many waiters the store is asked for at once.
     private static let askedAtOnce = 16
 
-    /// The store is about to put a task into the queue: whoever waits longest gets it in the same commit.
+    /// Asks the store for whoever waits longest for a queue, right behind the write that puts a task into it.
     ///
-    /// What is asked now comes after that write in the store's order, and mostly shares its transaction. Where it does
-    /// not, or where more tasks come, the outcome of that write has the queue served again.
+    /// Both mostly share a commit. Where they do not, or where more tasks come, the outcome of that write has the queue
+    /// served again.
     func serveAhead(_ key: QueueKey) {
         guard taskWaits.asking[key] == nil else { return }
         serve(key, limit: 1, isAhead: true)
