@@ -53,41 +53,6 @@ import TimerControl
         #expect(welcome.version == RunnerProtocol.current.version)
     }
 
-    @Test(
-        "It has less than 3 MB as a program, one thread, and less than 5 MB resident with 100 runs"
-    )
-    func size() throws {
-        let program = DaemonProcess.programs + "/timerd-runner"
-        var status = stat()
-        #expect(stat(program, &status) == 0)
-        #expect(Machine.isSlow || status.st_size < 3_000_000, "\(status.st_size)")
-        let runner = try RunnerProcess()
-        let peer = try runner.connect()
-        for run in 1...100 as ClosedRange<Int64> {
-            try peer.send(start(run, "echo \(run); exec sleep 60"))
-        }
-        var open = Set(1...100 as ClosedRange<Int64>)
-        while !open.isEmpty {
-            let run = try peer.next {
-                if case .output(let run, _, _, _, _) = $0 { run } else { nil }
-            }
-            open.remove(run)
-        }
-        #expect(
-            try FileManager.default.contentsOfDirectory(atPath: "/proc/\(runner.pid)/task").count
-                == 1
-        )
-        let resident = try runner.residentKilobytes
-        #expect(Machine.isSlow || resident < 5000, "\(resident)")
-        for run in 1...100 as ClosedRange<Int64> {
-            try peer.send(.end(run: run, .kill, asRunner: true))
-        }
-        open = Set(1...100 as ClosedRange<Int64>)
-        while !open.isEmpty {
-            open.remove(try peer.next { if case .ended(let run, _) = $0 { run } else { nil } })
-        }
-    }
-
     @Test("A run is told as it begins, as it writes and as it ends")
     func life() throws {
         let runner = try RunnerProcess()
