@@ -99,6 +99,21 @@ let package = Package(
             dependencies: [.product(name: "SystemPackage", package: "swift-system")],
             swiftSettings: settings
         ),
+        // A connection with PostgreSQL, by the libpq of the machine.
+        .target(
+            name: "Postgres",
+            dependencies: ["Platform", .product(name: "SystemPackage", package: "swift-system")],
+            swiftSettings: settings
+        ),
+        // Which of several nodes leads, and how the others reach it.
+        .target(
+            name: "Cluster",
+            dependencies: [
+                "Locks", "Platform", "Postgres",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings
+        ),
         .target(
             name: "RunLoopTimers",
             dependencies: [
@@ -152,8 +167,8 @@ let package = Package(
         .target(
             name: "TimerD",
             dependencies: [
-                "CGatheredLog", "CLinux", "CPAM", "CSQLite", "CSpawn", "JobModel", "Locks",
-                "Migrations", "Platform",
+                "CGatheredLog", "CLinux", "CPAM", "CSQLite", "CSpawn", "Cluster", "JobModel", "Locks",
+                "Migrations", "Platform", "Postgres",
                 "RunLoopTimers", "Schedules", "TimerControl",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -207,6 +222,23 @@ let package = Package(
         .testTarget(
             name: "RunLoopTimersTests",
             dependencies: ["Locks", "RunLoopTimers"],
+            swiftSettings: testSettings
+        ),
+        // A PostgreSQL server of a test's own.
+        .target(
+            name: "TestPostgres",
+            dependencies: ["Locks", "Platform"],
+            path: "Tests/TestPostgres",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PostgresTests",
+            dependencies: ["Locks", "Postgres", "TestPostgres"],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
+            name: "ClusterTests",
+            dependencies: ["Cluster", "Locks", "Postgres", "TestPostgres", "TestRandom"],
             swiftSettings: testSettings
         ),
         // Random numbers that are the same in each run.
@@ -265,8 +297,8 @@ let package = Package(
             name: "TimerDTests",
             dependencies: [
                 "CCrashDisk", "CSpawn", "CSQLite", "JobModel", "Locks", "Migrations", "Platform",
-                "RunLoopTimers", "Schedules", "TestRandom", "TimerControl", "TimerD",
-                "TimerService",
+                "Cluster", "Postgres", "RunLoopTimers", "Schedules", "TestPostgres", "TestRandom",
+                "TimerControl", "TimerD", "TimerService",
                 // The end-to-end tests run these; naming them here has them built first.
                 "TimerDMain", "timerctl", "timerd-runner",
                 .product(name: "Logging", package: "swift-log"),
