@@ -44,11 +44,14 @@ package struct ClockAnchor: Hashable, Sendable {
     /// last known date (no battery: 1970) it tells nothing: elapsed time then goes on from where it was last
     /// stored.
     ///
+    /// `ahead`: by how much the wall clock that was stored is ahead of this one, where that was another host's.
+    ///
     /// - Returns: the anchor, and the size of the step that was found; zero for none.
     package func resumed(
         bootID: String,
         sinceBoot: Timestamp,
-        wall: Timestamp
+        wall: Timestamp,
+        before ahead: TimeSpan = .zero
     ) -> (anchor: ClockAnchor, step: TimeSpan) {
         var anchor = self
         anchor.bootID = bootID
@@ -57,7 +60,7 @@ package struct ClockAnchor: Hashable, Sendable {
             // The stored wall clock was unset: its difference to now is its error, not the time the machine
             // was off.
             let wasLost = elapsed + wallOffset < .earliestOfClocks
-            let since = wasLost ? elapsed : wall - wallOffset
+            let since = wasLost ? elapsed : wall + ahead - wallOffset
             let resumed = max(self.bootID.isEmpty ? wall : since, elapsed)
             anchor.elapsedBase = resumed - sinceBoot
         }

@@ -17,19 +17,22 @@ struct ClockResumption: Sendable {
     private let hasStarted: Bool
     private let state: DaemonState
 
-    /// `bootID`: the kernel's name of this boot.
+    /// `bootID`: the kernel's name of this boot. `othersClock`: of a node of several, by how much the clock of the one
+    /// that led before is ahead of this one's; another host's boot makes nothing due. Nil for a daemon alone.
     init(
         _ state: DaemonState,
         bootID: String,
+        othersClock: TimeSpan? = nil,
         read: @escaping @Sendable () -> SystemClock.Reading = SystemClock.read
     ) {
         let reading = read()
         (anchor, step) = state.anchor.resumed(
             bootID: bootID,
             sinceBoot: reading.sinceBoot,
-            wall: reading.wall
+            wall: reading.wall,
+            before: othersClock ?? .zero
         )
-        hasStarted = state.anchor.hasStarted(bootID)
+        hasStarted = othersClock == nil && state.anchor.hasStarted(bootID)
         clock = SystemClock(anchor: anchor, read: read)
         self.state = state
     }

@@ -39,6 +39,7 @@ public struct Daemon: Service {
     ///   is not ours, a socket that another daemon answers on; and if a file of its database was taken away
     ///   while it ran.
     public func run() async throws {
+        //NODE
         let parts: DaemonParts
         let loss = Loss(reloads: reloads.continuation)
         do {

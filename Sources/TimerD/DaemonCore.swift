@@ -45,6 +45,8 @@ struct DaemonCore {
     let scheduler: Scheduler
     let watch: ClockWatch
     let log: Logger
+    /// Whether other hosts share the jobs.
+    let isShared: Bool
     /// The user that the daemon runs as.
     let own: Owner
 
@@ -53,31 +55,33 @@ struct DaemonCore {
     /// Makes every part, in order.
     init(
         _ configuration: Configuration,
+        lead: Lead? = nil,
         _ log: Logger,
         _ onLost: @escaping @Sendable (DatabaseError) -> Void,
         _ started: inout StartedParts
     ) async throws {
         self.log = log
-        try TrustedPath.checkDatabase(configuration.database)
-        let lock = try await started.start {
-            try DatabaseLock(database: configuration.database)
-        } stop: {
-            $0.release()
-        }
+        isShared = lead != nil
+        // A node holds the lock of its copy for as long as it runs.
+        let lock = lead == nil ? try await Self.lock(configuration.database, &started) : nil
         loops = try await Loops(&started)
         store = try await started.start {
-            try Store(
-                configuration.database,
-                log: log,
-                now: SystemClock.read().wall,
-                onLost: onLost
-            )
+            let now = SystemClock.read().wall
+            guard let lead else {
+                return try Store(configuration.database, log: log, now: now, onLost: onLost)
+            }
+            let copy = try lead.copy(at: configuration.database)
+            return try Store(copy, log: log, now: now, onLost: onLost)
         } stop: {
             try await $0.close()
         }
         // One that was not there before.
-        try lock.holdFile()
-        resumption = try ClockResumption(store.state, bootID: SystemClock.bootID())
+        try lock?.holdFile()
+        resumption = try ClockResumption(
+            store.state,
+            bootID: SystemClock.bootID(),
+            othersClock: lead.map { TimeSpan(microseconds: $0.clockDifference) }
+        )
         let clock = resumption.clock
         bus = EventBus(newest: store.state.eventSequenceEnd - 1, loop: loops.sockets.any())
         accounts = Accounts(permission: AccountManagement.check)
@@ -85,7 +89,7 @@ struct DaemonCore {
         own = Owner(uid: account.uid, name: account.name)
         let epoll = loops.epoll
         let program = RunnerProgram(socket: configuration.runner)
-        runner = ProgramRunner(on: epoll) {
+        runner = ProgramRunner(on: epoll, fence: lead?.fence) {
             clock.now().wall.microseconds
         } connect: { () throws(RunnerUnreachable) in
             try program.connect()
@@ -112,6 +116,7 @@ struct DaemonCore {
             events: bus,
             eventSequenceEnd: store.state.eventSequenceEnd,
             epochBefore: store.state.runnerEpoch,
+            fence: lead?.fence,
             settings: SchedulerSettings(configuration, account: account),
             echo: echo,
             journal: journal,
@@ -129,11 +134,23 @@ struct DaemonCore {
         await scheduler.onLoadDateChange { watch.set($0) }
     }
 
+    private static func lock(_ path: String, _ started: inout StartedParts) async throws
+        -> DatabaseLock
+    {
+        try TrustedPath.checkDatabase(path)
+        return try await started.start {
+            try DatabaseLock(database: path)
+        } stop: {
+            $0.release()
+        }
+    }
+
     /// Takes over from the daemon before this one; `beginsNothing`: as of a daemon that stops at once.
     ///
     /// - Throws: why what the daemon before left could not be settled; then nothing has been run.
     func takeOver(beginsNothing: Bool = false) async throws -> Recovered {
         try await store.writer.write { [own] in try Owners($0).rename(own) }
+        if isShared { try await store.adoptOwners() }
         try await resumption.write(to: store.writer, log: log)
         return try await scheduler.recover(beginsNothing: beginsNothing)
     }

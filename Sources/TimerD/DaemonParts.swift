@@ -28,14 +28,22 @@ struct DaemonParts {
     static func start(
         _ configuration: Configuration,
         _ manager: ServiceManager,
+        lead: Lead? = nil,
         log: Logger,
         onLost: @escaping @Sendable (DatabaseError) -> Void
     ) async throws -> DaemonParts {
         DescriptorLimit.raise()
         var started = StartedParts()
         do {
-            let core = try await DaemonCore(configuration, log, onLost, &started)
-            var parts = try await DaemonParts(core, configuration, manager, &started)
+            let core = try await DaemonCore(
+                configuration,
+                lead: lead,
+                log,
+                onLost,
+                &started
+            )
+            let listener = try lead?.listener ?? manager.socket(for: configuration.socket)
+            var parts = try await DaemonParts(core, configuration, listener, &started)
             try await parts.takeOver()
             await parts.serveMetrics(at: configuration.listen)
             return parts
@@ -46,11 +54,11 @@ struct DaemonParts {
         }
     }
 
-    /// Makes what clients come to, last of all.
+    /// Makes what clients come to, last of all; `listener`: the control socket, if it is there already.
     private init(
         _ core: DaemonCore,
         _ configuration: Configuration,
-        _ manager: ServiceManager,
+        _ listener: Int32?,
         _ started: inout StartedParts
     ) async throws {
         self.core = core
@@ -79,7 +87,7 @@ struct DaemonParts {
         let owner = { @Sendable (peer: Peer) in peer.uid == own.uid ? own : peer.owner }
         let socket = try await started.start {
             var settings = ControlSocket.Settings(configuration, uid: geteuid())
-            settings.inherited = try manager.socket(for: configuration.socket)
+            settings.inherited = listener
             settings.admission.warnOfUnknownNames(core.log)
             return try await ControlSocket.bind(
                 settings,

@@ -133,6 +133,13 @@ private func target(
         throw ControlError(.invalidParams, "parameter 'whileConnected' needs a connection")
     }
     guard let pid = definition.whilePid else { return nil }
+    if let host = caller.life?.host {
+        throw ControlError(
+            .invalidParams,
+            "parameter 'whilePid' is \(pid), a process of '\(host)': accepted are processes of the host"
+                + " that leads (timerctl nodes); 'whileConnected' is accepted from every host"
+        )
+    }
     guard definition.whileConnected != true else {
         throw ControlError(
             .invalidParams,

@@ -40,6 +40,9 @@ extension Configuration {
             providers.append(try await provider(file: path, uid: uid))
         }
         let configuration = Configuration(ConfigReader(providers: providers), paths: paths)
+        if let problem = configuration.shared?.problem(onCommandLine: commandLine["database"]) {
+            throw SettingError(description: problem)
+        }
         guard uid == 0 || (configuration.allow.isEmpty && configuration.deny.isEmpty) else {
             let setting: Setting = configuration.allow.isEmpty ? .deny : .allow
             throw SettingError(
@@ -72,6 +75,14 @@ extension Configuration {
             database: text(.database, paths.database),
             socket: text(.socket, paths.socket)
         )
+        let node = text(.node, HostName.current)
+        var lease = SharedJobs.standardLease
+        span(.lease, &lease)
+        shared = SharedJobs(database, node: node, lease: lease)
+        if shared != nil {
+            database = text(.copy, SharedJobs.copy(beside: paths.database, node: node))
+            runner = Self.runner(of: database)
+        }
         runner = text(.runner, runner)
         logLevel = Logger.Level(rawValue: text(.logLevel, logLevel.rawValue)) ?? logLevel
         span(.drainTime, &drainTime)
@@ -115,6 +126,9 @@ extension Configuration {
         }
     }
 
+    /// The database as it may be shown: without a password.
+    public var databaseShown: String { shared?.redacted ?? database }
+
     /// All settings as the file would have them, one a line.
     public var jsonText: String {
         let lines = values.map { "    \"\($0.rawValue)\": \($1.jsonText)" }
@@ -135,7 +149,7 @@ extension Configuration {
                 ? .string("\(days)d") : .string("\(TimeSpan(duration))")
         }
         return [
-            (.database, .string(database)), (.socket, .string(socket)),
+            (.database, .string(databaseShown)), (.socket, .string(socket)),
             (.runner, .string(runner)),
             (.logLevel, .string(logLevel.rawValue)), (.drainTime, span(drainTime)),
             (.maxRuns, .integer(Int64(maxRuns))),

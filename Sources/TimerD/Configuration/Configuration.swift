@@ -6,8 +6,10 @@ import Schedules
 
 /// The settings of a daemon; docs/configuration.md describes each.
 public struct Configuration: Hashable, Sendable {
-    /// The path of the database; created, with its folder, if there is none.
+    /// The path of the database; created, with its folder, if there is none. Of a node of several: of its copy.
     public var database: String
+    /// Where the jobs are, if several hosts share them.
+    public var shared: SharedJobs?
     /// The path of the control socket.
     public var socket: String
     /// The path of the socket at which `timerd-runner` listens.

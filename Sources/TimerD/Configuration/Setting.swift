@@ -3,12 +3,14 @@
 import Configuration
 import JobModel
 import Logging
+import Postgres
 import Schedules
 import TimerControl
 
 /// The settings, by their names in the configuration file.
 enum Setting: String, CaseIterable {
-    case database, socket, runner, logLevel, drainTime
+    case database, node, lease, copy
+    case socket, runner, logLevel, drainTime
     case maxRuns, maxRunsPerUser, maxJobsPerUser, maxTasksPerUser, maxFiresPerSecondPerUser
     case maxBytesPerUser
     case runLimits, pamSessions, outputOnStdout
@@ -23,6 +25,10 @@ enum Setting: String, CaseIterable {
     /// The kind of value that a setting takes.
     enum Kind: Hashable {
         case path
+        /// A path, or an address of PostgreSQL.
+        case database
+        /// The name of a node.
+        case node
         case level
         /// A time span in words.
         case span(ClosedRange<TimeSpan>)
@@ -41,7 +47,10 @@ enum Setting: String, CaseIterable {
 
     var kind: Kind {
         switch self {
-        case .database, .socket, .runner: .path
+        case .database: .database
+        case .node: .node
+        case .lease: .span(.seconds(1) ... .seconds(3600))
+        case .socket, .runner, .copy: .path
         case .logLevel: .level
         case .drainTime: .span(.zero ... .seconds(86_400))
         case .historyMaxAge, .endedJobsMaxAge, .eventsMaxAge:
@@ -81,6 +90,8 @@ enum Setting: String, CaseIterable {
     var accepted: String {
         switch kind {
         case .path: isAbsolute ? "an absolute path" : "a path"
+        case .database: "a path, or PostgreSQL's postgresql://HOST/DATABASE"
+        case .node: "a name of up to 63 letters, digits, '.', '_' and '-'"
         case .level: Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
         case .span(let range):
             "a time span in quotes from \(range.lowerBound == .zero ? "0s" : "\(range.lowerBound)")"
@@ -121,7 +132,8 @@ enum Setting: String, CaseIterable {
                 ? .stringArray(texts) : nil
         case (.number(let range), .integer(let number)):
             return Int(exactly: number).flatMap { range ~= $0 ? .int($0) : nil }
-        case (.path, .string(let text)), (.level, .string(let text)), (.span, .string(let text)),
+        case (.path, .string(let text)), (.database, .string(let text)),
+            (.node, .string(let text)), (.level, .string(let text)), (.span, .string(let text)),
             (.address, .string(let text)):
             return content(ofWords: text)
         default: return nil
@@ -149,6 +161,12 @@ enum Setting: String, CaseIterable {
         switch kind {
         case .path where isAbsolute && !text.hasPrefix("/"): nil
         case .path: text.isEmpty || text.utf8.contains(0) ? nil : .string(text)
+        case .database:
+            // try?: the caller reports what is refused, without it: it may hold a password.
+            text.isEmpty || text.utf8.contains(0)
+                || SharedJobs.isShared(text) && (try? PostgresAddress(text)) == nil
+                ? nil : .string(text)
+        case .node: SharedJobs.isName(text) ? .string(text) : nil
         case .level: Logger.Level(rawValue: text).map { .string($0.rawValue) }
         case .span(let range):
             // try?: the caller reports text that cannot be read, with what is accepted.

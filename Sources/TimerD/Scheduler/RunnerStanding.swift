@@ -22,11 +22,20 @@ struct RunnerStanding {
     private var fullSince: Timestamp?
     private var hadRoomAt: Timestamp?
 
+    /// Whether no command is to begin any more, as another node is to lead once those in progress have ended.
+    private(set) var drains = false
+
     /// Why no command begins now; nil if one may.
     var trouble: String? {
+        if drains { return "this node drains: commands begin on the node that leads next" }
         if let away { return away }
         if latest != nil, latest != epoch { return "another timerd-runner answers" }
         return isFull ? "timerd-runner has no room for more runs" : nil
+    }
+
+    mutating func drain(at now: Timestamp) {
+        drains = true
+        since = since ?? now
     }
 
     /// Whether it is news: the same want of room is news once.

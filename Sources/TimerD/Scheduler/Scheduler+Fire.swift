@@ -10,6 +10,8 @@ extension Scheduler {
     func timerFired(_ id: JobID, isItsTurn: Bool = false) {
         if endIfUntiedAndGone(id) { return }
         guard let entry = armed[id], !fireLocks.covers(entry.job), !isStopping else { return }
+        // It stays claimed: whoever leads by now finds it.
+        guard mayBegin else { return }
         // Without a number at hand the fire could not be told and recorded before whatever else happens to
         // the job.
         guard canNumber else { return awaitNumbers(for: id) }

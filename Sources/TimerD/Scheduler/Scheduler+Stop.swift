@@ -57,6 +57,15 @@ extension Scheduler {
         }
     }
 
+    /// Has no command begin any more, and returns once none is in progress; all else goes on.
+    func drainRuns() async {
+        standing.drain(at: clock.now().wall)
+        await withCheckedContinuation { waiter in
+            idleWaiters.append(waiter)
+            resumeIfIdle()
+        }
+    }
+
     /// Lets a stop go on, once no run is in progress.
     func resumeIfIdle() {
         guard fires.running == 0 else { return }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import DequeModule
 import Locks
 import Logging
@@ -70,6 +71,8 @@ actor Scheduler {
     var runnerTrouble: String? { standing.trouble }
     /// The epoch of the runner that the daemon before this one asked for its runs.
     let epochBefore: Int64?
+    /// Until when this node may begin anything; nil for a daemon alone, which always may.
+    nonisolated let fence: Fence?
     /// Whether runs are being ended because the daemon stops.
     var isEndingRuns = false
     /// Whether what the daemon before left has been settled: before that, nothing is claimed.
@@ -99,6 +102,7 @@ actor Scheduler {
         events: any EventPublisher,
         eventSequenceEnd: Int64,
         epochBefore: Int64? = nil,
+        fence: Fence? = nil,
         settings: SchedulerSettings,
         echo: OutputEcho? = nil,
         journal: RunJournal? = nil,
@@ -111,6 +115,7 @@ actor Scheduler {
         dryRuns = DryRuns(path: store.path)
         self.runner = runner
         self.epochBefore = epochBefore
+        self.fence = fence
         self.accounts = accounts
         outputs = LiveOutputs(echo: echo, journal: journal)
         self.targets = targets
@@ -150,6 +155,9 @@ actor Scheduler {
         lookAtZones()
         lookAtHeld(all: true)
     }
+
+    /// Whether a fire may begin here and now: not once another node may have taken over.
+    var mayBegin: Bool { fence?.isOpen ?? true }
 
     // MARK: - The store
 

@@ -55,7 +55,19 @@ final class Clients: Sendable {
 
     /// Asks the kernel for the peer of a new connection, and admits it or refuses it with one line.
     func admit(_ channel: any Channel) -> EventLoopFuture<Void> {
-        PeerCredentials.peer(of: channel).flatMap { peer in
+        PeerCredentials.peer(of: channel).flatMap { self.admit(channel, of: $0) }
+    }
+
+    /// Refuses a new connection with one line.
+    func refuse(_ channel: any Channel, _ refusal: ControlError) -> EventLoopFuture<Void> {
+        channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(RefusalHandler(refusal))
+        }
+    }
+
+    /// Admits a new connection of `peer`, or refuses it with one line.
+    func admit(_ channel: any Channel, of peer: Peer) -> EventLoopFuture<Void> {
+        loop.makeSucceededFuture(peer).flatMap { peer in
             let before = self.reloads.value
             return self.decide(on: peer).flatMap { decision in
                 // Decides again if the settings have changed: `reload` dismisses only clients that have been

@@ -71,7 +71,7 @@ final class Connection: ChannelDuplexHandler {
 
     init(peer: Peer, environment: Environment) {
         var peer = peer
-        peer.life = ConnectionLife()
+        peer.life = ConnectionLife(from: peer.host)
         self.peer = peer
         self.environment = environment
         let caller = Caller(peer.owner, daemon: environment.ownUID)

@@ -109,6 +109,26 @@ final class ControlSocket: Sendable {
         _ = channel.setOption(.autoRead, value: true)
     }
 
+    /// Takes over a connected socket at whose other end another node relays for `peer`, or refuses that one with one
+    /// line.
+    func adopt(_ descriptor: Int32, of peer: Result<Peer, ControlError>) {
+        let clients = clients
+        // A socket that cannot be taken over is closed, and its client sees that.
+        _ = ClientBootstrap(group: channel.eventLoop)
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelOption(
+                .writeBufferWaterMark,
+                value: .init(low: Watcher.unsentLimit / 4, high: Watcher.unsentLimit)
+            )
+            .channelInitializer { channel in
+                switch peer {
+                case .success(let peer): clients.admit(channel, of: peer)
+                case .failure(let refusal): clients.refuse(channel, refusal)
+                }
+            }
+            .withConnectedSocket(descriptor)
+    }
+
     /// How many clients are connected.
     var connectionCount: Int { clients.count }
 

@@ -14,6 +14,8 @@ struct Peer: Hashable, Sendable {
     var life: ConnectionLife?
     /// The user name of the uid; nil if it was not looked up, or there is none.
     var name: String?
+    /// The host that it is on, where another node relays its connection; nil for this one.
+    var host: String?
     /// Of a request: nothing else that the connection asks for is in progress, or begins, before its answer.
     var isAlone = false
 

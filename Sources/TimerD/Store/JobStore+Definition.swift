@@ -26,7 +26,7 @@ extension JobStore {
             $0.add(number)
         }
         let id = JobID(rawValue: database.lastInsertRowID)
-        if case .reboot = new.schedule { try database.prepare(SQL.insertBoot).run(id) }
+        if case .reboot = new.schedule { try awaitBoot(id) }
         return id
     }
 
@@ -73,7 +73,7 @@ extension JobStore {
     func updateSchedule(of job: StoredJob, to new: NewJob) throws {
         try database.prepare(SQL.updateSchedule).run(job.id, new.clock, new.rules?.id)
         if case .reboot = job.schedule { try database.prepare(SQL.deleteBoot).run(job.id) }
-        if case .reboot = new.schedule { try database.prepare(SQL.insertBoot).run(job.id) }
+        if case .reboot = new.schedule { try awaitBoot(job.id) }
     }
 
     /// The text of its definition.
@@ -119,6 +119,20 @@ extension JobStore {
             }
             return tied
         }
+    }
+
+    /// Has the next start of the machine make the job due.
+    ///
+    /// - Throws: `ControlError` where several hosts share the jobs: none of them is "the machine".
+    private func awaitBoot(_ id: JobID) throws {
+        guard database.home == nil else {
+            throw ControlError(
+                .badSchedule,
+                "'@reboot' is about one machine, and several hosts share these jobs; accepted are dates,"
+                    + " intervals and calendars. A unit of systemd may run 'timerctl add --in 0s' at its start"
+            )
+        }
+        try database.prepare(SQL.insertBoot).run(id)
     }
 
     func deleteTarget(of id: JobID) throws { try database.prepare(SQL.deleteTarget).run(id) }

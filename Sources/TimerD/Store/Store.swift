@@ -31,6 +31,19 @@ struct Store: Sendable {
     ) throws {
         let database = try Database(path: path, mode: .readWriteCreate, on: disk)
         try Migrator(.released).migrate(database)
+        try self.init(database, on: disk, log: log, now: now, makeThread: makeThread, onLost: onLost)
+    }
+
+    /// Serves an open database whose schema is up to date.
+    init(
+        _ database: sending Database,
+        on disk: any Disk = SystemDisk(),
+        log: Logger,
+        now: Timestamp,
+        makeThread: @Sendable (String) -> any StoreLoop = { StoreThread(name: $0) },
+        onLost: @escaping @Sendable (DatabaseError) -> Void
+    ) throws {
+        let path = database.path
         state = try DaemonState.read(database, now: now)
         try KnownZoneRules.read(database)
         // The last that may fail: no thread is left behind by a store that cannot be opened.

@@ -194,6 +194,7 @@ actor WriteQueue {
             try database.begin()
             return true
         } catch {
+            database.rollback()
             batch = .failed(error)
             throw error
         }
@@ -251,6 +252,7 @@ actor WriteQueue {
             return database.loggedCommits > before ? ContinuousClock.now - start : nil
         } catch {
             database.rollback()
+            lost = database.home?.loss
             batch = .failed(asDatabaseError(error))
             return nil
         }

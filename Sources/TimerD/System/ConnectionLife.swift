@@ -12,6 +12,10 @@ final class ConnectionLife: Sendable, Hashable {
     }
 
     private let state = Locked(State())
+    /// The host of the client, where another node relays its connection; nil for a client of this host.
+    let host: String?
+
+    init(from host: String? = nil) { self.host = host }
 
     /// Calls `body` when the connection is over; at once if it is.
     func onEnd(_ body: @escaping @Sendable () -> Void) {

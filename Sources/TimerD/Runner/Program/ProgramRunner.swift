@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import JobModel
 import Locks
 import SystemPackage
@@ -37,6 +38,8 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     let language: RunnerProtocol
     let state = Locked(State())
     let now: @Sendable () -> Int64
+    /// Until when this node may begin anything; nil for a daemon alone.
+    let fence: Fence?
     var connection = Place.none
     /// Who waits for the first greeting.
     var attaching: CheckedContinuation<KnownRuns, any Error>?
@@ -55,9 +58,11 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     init(
         on loop: any RunnerLoop,
         speaking language: RunnerProtocol = .current,
+        fence: Fence? = nil,
         now: @escaping @Sendable () -> Int64
     ) {
         self.loop = loop
+        self.fence = fence
         self.language = language
         self.now = now
     }
@@ -66,10 +71,16 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     convenience init(
         on loop: EpollLoop,
         speaking language: RunnerProtocol = .current,
+        fence: Fence? = nil,
         now: @escaping @Sendable () -> Int64,
         connect: @escaping @Sendable () throws(RunnerUnreachable) -> FileDescriptor
     ) {
-        self.init(on: SocketRunnerLoop(loop: loop, connect: connect), speaking: language, now: now)
+        self.init(
+            on: SocketRunnerLoop(loop: loop, connect: connect),
+            speaking: language,
+            fence: fence,
+            now: now
+        )
     }
 
     // MARK: - From any thread
@@ -206,6 +217,10 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     var current: RunnerReport.Welcome? { state.withLock { $0.runner } }
 
     private func begin(_ request: RunRequest) {
+        // The last look: what begins here while another node leads could begin there, too.
+        guard fence?.isOpen ?? true else {
+            return settle(request.run, .failure(.notBegun("this node leads no more")))
+        }
         guard request.start.begin() else { return refuse(request.run, .withdrawn) }
         guard case .linked(let link) = connection else {
             return settle(request.run, .failure(.notBegun("timerd-runner does not answer")))

@@ -13,6 +13,8 @@ struct RunnerProgram: Sendable {
     var socket: String
     /// It ends once no daemon is connected and nothing is left: who has started it may not come back.
     var arguments = ["--until-idle"]
+    /// Whether one is started where none listens.
+    var starts = true
     /// Gets the pid of one that was started: a child, for whose end nobody waits here.
     ///
     /// The daemon has the kernel remove its children (`ProcessSignals`).
@@ -45,7 +47,7 @@ struct RunnerProgram: Sendable {
     private func connected() throws(RunnerUnreachable) -> FileDescriptor {
         do throws(Errno) {
             return try attached { Self.connect($0, $1, $2) }
-        } catch  where error == .connectionRefused || error == .noSuchFileOrDirectory {
+        } catch  where starts && (error == .connectionRefused || error == .noSuchFileOrDirectory) {
             try start()
         } catch {
             throw unreachable("connect to", error)

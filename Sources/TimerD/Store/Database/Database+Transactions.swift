@@ -4,6 +4,7 @@ extension Database {
     /// Begins a transaction that may write, and is refused now rather than later if it may not.
     func begin() throws(DatabaseError) {
         try prepare("BEGIN IMMEDIATE").run()
+        try home?.begin(self)
         noteTransaction(isCommitted: false)
     }
 
@@ -13,7 +14,10 @@ extension Database {
     }
 
     /// Makes the transaction durable; after an error it may still be open.
+    ///
+    /// Where the jobs are shared, they are stored there first: what is there counts.
     func commit() throws(DatabaseError) {
+        try home?.commit(self)
         try prepare("COMMIT").run()
         noteTransaction(isCommitted: true)
     }

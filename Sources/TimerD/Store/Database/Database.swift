@@ -20,7 +20,7 @@ final class Database {
 
     let path: String
     private let mode: Mode
-    private let handle: OpaquePointer
+    let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
     /// The statements by the address of their text: to hash the text costs as much as to run it.
     ///
@@ -37,6 +37,8 @@ final class Database {
     ///
     /// Nil outside of such a group.
     var groupTally: JobTally?
+    /// Where a transaction is stored as well, before it counts as committed; nil for a database of one host.
+    var home: (any SharedHome)?
     /// Whether records are postponed: see `WriteQueue.postpone`.
     var hasPostponed = false
     /// The files of a connection that writes; nil for others.
@@ -220,6 +222,7 @@ final class Database {
     /// Undoes the transaction, if there is one.
     func rollback() {
         undone += 1
+        home?.abandon()
         guard isInTransaction else { return }
         // ROLLBACK cannot fail in a transaction: SQLite drops its pages and reports trouble that
         // the statement before it met, which has been thrown by now.

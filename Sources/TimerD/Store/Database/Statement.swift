@@ -107,6 +107,13 @@ final class Statement {
         }
     }
 
+    /// Runs `body` with the statement as SQLite has it, for values of any type; it is reset afterwards.
+    func withRaw<T>(_ body: (OpaquePointer) throws(DatabaseError) -> T) throws(DatabaseError) -> T {
+        _ = begin()
+        defer { reset() }
+        return try body(handle)
+    }
+
     /// How many steps of SQLite's virtual machine it has taken since the last call of this.
     func takeSteps() -> Int32 { sqlite3_stmt_status(handle, SQLITE_STMTSTATUS_VM_STEP, 1) }
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Platform
+import Postgres
+
+/// Where the jobs of several hosts are, and what this daemon is called among them.
+public struct SharedJobs: Hashable, Sendable {
+    /// The address of PostgreSQL as it was set; with the password, if that is in it.
+    let text: String
+    /// The name of this daemon among those that share the jobs.
+    public var node: String
+    /// How long a node that is not heard of goes on leading.
+    public var lease: Duration
+
+    static let standardLease = Duration.seconds(10)
+
+    /// Nil for an address that is a path.
+    init?(_ text: String, node: String, lease: Duration) {
+        guard Self.isShared(text) else { return nil }
+        self.text = text
+        self.node = node
+        self.lease = lease
+    }
+
+    /// Whether the setting `database` means PostgreSQL: a URI, or keywords of libpq.
+    static func isShared(_ text: String) -> Bool {
+        text.hasPrefix("postgresql://") || text.hasPrefix("postgres://")
+            || text.starts(with: /(host|hostaddr|port|dbname|user|service|passfile)\s*=/)
+    }
+
+    /// The address without its password.
+    public var redacted: String {
+        // try?: it was accepted when it was read.
+        (try? PostgresAddress(text).redacted) ?? "postgresql"
+    }
+
+    /// Where the copy of the jobs is that a node has, in the folder of the default database.
+    static func copy(beside database: String, node: String) -> String {
+        "\(database.parentFolder)/copy-\(node).db"
+    }
+
+    /// Whether a node can have that name.
+    static func isName(_ name: String) -> Bool {
+        name.wholeMatch(of: /[A-Za-z0-9][A-Za-z0-9._-]{0,62}/) != nil
+    }
+}
+
+extension SharedJobs {
+    /// Why it is refused, in a sentence; nil if it is not. `words`: the address, if the command line has it.
+    func problem(onCommandLine words: String?) -> String? {
+        guard Self.isName(node) else {
+            return "this host is called '\(node)', which no node can be; set 'node', accepted is "
+                + Setting.node.accepted
+        }
+        // try?: it was accepted when it was read.
+        guard words != nil, (try? PostgresAddress(text))?.hasPassword == true else { return nil }
+        return "--database has a password, which everybody on this host can read in the list of processes; accepted"
+            + " is one in the configuration file, in TIMERD_DATABASE, or in ~/.pgpass"
+    }
+}

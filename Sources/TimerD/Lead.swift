@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Postgres
+
+/// What a node leads with: the right to, for one epoch, and where the jobs are.
+struct Lead: Sendable {
+    var address: PostgresAddress
+    var epoch: Int64
+    var fence: Fence
+    /// The control socket, which the node listens on whether it leads or not; taken over by whoever gets it.
+    var listener: Int32
+    /// By how much dates of the node that led before lie ahead of this one's, by their clocks.
+    var clockDifference: Int64 = 0
+    /// Is told which process of PostgreSQL serves this node's writes.
+    var onConnect: @Sendable (_ backend: Int32) -> Void
+
+    /// Makes the copy of the jobs at `path`, whose writes go to PostgreSQL from then on.
+    ///
+    /// - Throws: `DatabaseError`, or `PostgresError`.
+    func copy(at path: String) throws -> Database {
+        let connection = try PostgresHome.connect(address)
+        let copy = try SharedCopy(at: path).make(connection, epoch: epoch)
+        copy.database.home = PostgresHome(
+            address,
+            connection: connection,
+            tables: copy.tables,
+            epoch: epoch,
+            number: copy.number,
+            fence: fence,
+            onConnect: onConnect
+        )
+        return copy.database
+    }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import Cluster
+import Glibc
+import Postgres
+
+/// Makes the copy from which a node leads: all tables, as they are in PostgreSQL.
+///
+/// The first node finds none there, and makes them. A newer timerd makes them anew, with what its migrations make of the
+/// rows; from then on an older one is refused.
+struct SharedCopy {
+    /// Where the copy is; what is there already is one of before, and is removed.
+    let path: String
+    let migrations: [Migration]
+
+    init(at path: String, _ migrations: [Migration] = .released) {
+        self.path = path
+        self.migrations = migrations
+    }
+
+    /// How many rows are read or written at a time.
+    private static let portion = 10_000
+    /// How long the server may be silent.
+    private static let limit = Duration.seconds(60)
+
+    /// Makes the copy, and returns it with the number of the last transaction in it.
+    ///
+    /// This node leads: nobody else writes meanwhile. `disk`: where files are.
+    func make(_ connection: PostgresConnection, epoch: Int64, on disk: any Disk = SystemDisk()) throws
+        -> (database: Database, tables: [SharedTable], number: Int64)
+    {
+        guard csqlite_has_sessions() != 0 else {
+            throw refusal("this SQLite was built without its session extension, SQLITE_ENABLE_SESSION")
+        }
+        for ending in ["", "-wal", "-shm", ".new"] { unlink(path + ending) }
+        let database = try Database(path: path, mode: .readWriteCreate, on: disk)
+        do {
+            // What counts is in PostgreSQL; a copy that a crash leaves half written is made anew.
+            try database.execute("PRAGMA synchronous = OFF")
+            let (number, version) = try stored(connection)
+            guard version <= migrations.count else {
+                throw refusal(
+                    "the jobs in PostgreSQL have schema version \(version), and this timerd knows"
+                        + " versions up to \(migrations.count); run a newer timerd"
+                )
+            }
+            if version > 0 {
+                try Migrator(Array(migrations.prefix(version))).migrate(database)
+                try load(SharedTable.all(of: database), into: database, connection, epoch: epoch)
+            }
+            try Migrator(migrations).migrate(database)
+            let tables = try SharedTable.all(of: database)
+            if version < migrations.count {
+                try publish(tables, of: database, connection, epoch: epoch, after: number, version)
+                return (database, tables, number + 1)
+            }
+            return (database, tables, number)
+        } catch {
+            database.close()
+            throw error
+        }
+    }
+
+    private func stored(_ connection: PostgresConnection) throws -> (number: Int64, version: Int) {
+        let rows = try connection.execute(
+            "SELECT number, version FROM timerd.store",
+            within: Self.limit
+        )
+        guard rows.count == 1, let number = rows.integer(0, 0), let version = rows.integer(0, 1) else {
+            throw refusal("timerd.store in PostgreSQL has \(rows.count) rows, and should have one")
+        }
+        return (number, Int(clamping: version))
+    }
+
+    private func refusal(_ reason: String) -> DatabaseError {
+        DatabaseError(code: SQLITE_SCHEMA, message: reason, path: path)
+    }
+
+    // MARK: - From PostgreSQL
+
+    private func load(
+        _ tables: [SharedTable],
+        into database: Database,
+        _ connection: PostgresConnection,
+        epoch: Int64
+    ) throws {
+        csqlite_keep_rules(database.handle, 0)
+        defer { csqlite_keep_rules(database.handle, 1) }
+        for table in tables {
+            try database.execute("DELETE FROM \"\(table.name)\"")
+            let insertion = try database.prepare(table.localInsertion)
+            var count = 0
+            try database.begin()
+            try connection.readRows(table.reading, within: Self.limit) { row in
+                try insertion.withRaw { (handle) throws(DatabaseError) in
+                    bind(row, table, to: handle)
+                    guard sqlite3_step(handle) == SQLITE_DONE else {
+                        throw DatabaseError(
+                            of: database.handle,
+                            sql: table.localInsertion,
+                            path: path
+                        )
+                    }
+                }
+                count += 1
+                if count % Self.portion == 0 {
+                    try database.commit()
+                    try database.begin()
+                }
+            }
+            try database.commit()
+        }
+        // Numbers that were given out and whose rows are gone are in the tables, but for what SQLite counts itself.
+        try database.execute("UPDATE sqlite_sequence SET seq = max(seq, \(epoch << 32))")
+    }
+
+    private func bind(_ row: borrowing PostgresRow, _ table: SharedTable, to statement: OpaquePointer) {
+        for (column, shape) in table.columns.enumerated() {
+            let place = Int32(column + 1)
+            switch shape.kind {
+            case .integer:
+                if let value = row.integer(column) { _ = value.bind(to: statement, at: place) }
+            case .text:
+                if let value = row.text(column) {
+                    _ = SharedText.decode(value).bind(to: statement, at: place)
+                }
+            case .bytes:
+                if let value = row.bytes(column) { _ = value.bind(to: statement, at: place) }
+            }
+        }
+    }
+
+    // MARK: - To PostgreSQL
+
+    /// Makes the tables there, with all rows of the copy, in one transaction.
+    private func publish(
+        _ tables: [SharedTable],
+        of database: Database,
+        _ connection: PostgresConnection,
+        epoch: Int64,
+        after number: Int64,
+        _ version: Int
+    ) throws {
+        func run(_ sql: String, _ parameters: [PostgresValue] = []) throws(PostgresError) {
+            _ = try connection.execute(sql, parameters, within: Self.limit)
+        }
+        try run("BEGIN")
+        try run(PostgresHome.SQL.fence, [.integer(epoch)])
+        try run(PostgresHome.SQL.count, [.integer(number + 1)])
+        if version > 0 {
+            let before = try connection.execute(SQL.tables, within: Self.limit)
+            for row in 0..<before.count {
+                guard let name = before.text(row, 0) else { continue }
+                try run(SharedTable(name: name, columns: []).removal)
+            }
+        }
+        for table in tables {
+            try run(table.creation)
+            try database.readRows(of: table, limit: Self.portion) { values throws(DatabaseError) in
+                do throws(PostgresError) {
+                    try run(table.writing, values)
+                } catch {
+                    throw refusal(error.message)
+                }
+            }
+        }
+        try run("UPDATE timerd.store SET version = $1", [.integer(Int64(migrations.count))])
+        try run("COMMIT")
+    }
+
+    enum SQL {
+        /// The tables of jobs, without those of the cluster itself.
+        static let tables = """
+            SELECT tablename::text FROM pg_tables WHERE schemaname = 'timerd'
+                AND tablename NOT IN ('cluster', 'lease', 'nodes', 'store')
+            """
+    }
+}
