@@ -36,9 +36,8 @@ final class ChangedRows {
         session = nil
     }
 
-    /// The statements that have PostgreSQL store what was changed; in the order of the tables' names, of which each
-    /// comes twice at most.
-    func statements(in database: Database) throws(DatabaseError) -> [PostgresStatement] {
+    /// What was changed, in the order of the tables' names.
+    func tables(in database: Database) throws(DatabaseError) -> [ChangedTable] {
         guard let session else { return [] }
         var size: Int32 = 0
         var bytes: UnsafeMutableRawPointer?
@@ -49,7 +48,7 @@ final class ChangedRows {
         var cursor: OpaquePointer?
         result = sqlite3changeset_start(&cursor, size, bytes)
         guard result == SQLITE_OK, let cursor else { throw Self.failure(result, database) }
-        var changes: [String: TableChanges] = [:]
+        var changes: [String: ChangedTable] = [:]
         while true {
             result = sqlite3changeset_next(cursor)
             guard result == SQLITE_ROW else { break }
@@ -62,12 +61,12 @@ final class ChangedRows {
         }
         sqlite3changeset_finalize(cursor)
         guard result == SQLITE_DONE else { throw Self.failure(result, database) }
-        return changes.sorted { $0.key < $1.key }.flatMap(\.value.statements)
+        return changes.sorted { $0.key < $1.key }.map(\.value)
     }
 
     private func add(
         _ cursor: OpaquePointer,
-        to changes: inout [String: TableChanges],
+        to changes: inout [String: ChangedTable],
         _ database: Database
     ) throws(DatabaseError) {
         var name: UnsafePointer<CChar>?
@@ -77,7 +76,7 @@ final class ChangedRows {
         let table = String(cString: name)
         guard let shape = tables[table] else { return }
         // Removed from its place while it grows: else each row would copy all of them.
-        var change = changes.removeValue(forKey: table) ?? TableChanges(shape)
+        var change = changes.removeValue(forKey: table) ?? ChangedTable(shape)
         defer { changes[table] = change }
         switch operation {
         case SQLITE_DELETE:
@@ -110,17 +109,19 @@ final class ChangedRows {
     }
 }
 
-/// What a transaction has done to one table.
-private struct TableChanges {
+/// What a transaction has done to one table: what PostgreSQL is to store.
+struct ChangedTable {
     let table: SharedTable
     /// The columns of the primary key.
     let key: [Int]
     /// Reads a row by its key.
-    let selection: String
-    var written: SharedColumns
-    var removed: SharedColumns
+    fileprivate let selection: String
+    /// Rows as they are now, all columns.
+    fileprivate(set) var written: SharedColumns
+    /// The primary keys of rows that are gone.
+    fileprivate(set) var removed: SharedColumns
 
-    init(_ table: SharedTable) {
+    fileprivate init(_ table: SharedTable) {
         self.table = table
         key = table.key
         selection = table.local(byKey: true)
@@ -128,7 +129,7 @@ private struct TableChanges {
         removed = SharedColumns(key.map { table.columns[$0].kind })
     }
 
-    /// Removals first: a row whose key has changed is one removed and another written.
+    /// Have PostgreSQL store it. Removals first: a row whose key has changed is one removed and another written.
     var statements: [PostgresStatement] {
         var statements: [PostgresStatement] = []
         if removed.count > 0 {

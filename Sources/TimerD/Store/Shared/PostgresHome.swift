@@ -63,7 +63,7 @@ final class PostgresHome: SharedHome {
 
     func commit(_ database: Database) throws(DatabaseError) {
         if let loss { throw loss }
-        let changes = try rows.statements(in: database)
+        let changes = try rows.tables(in: database).flatMap(\.statements)
         rows.forget()
         guard !changes.isEmpty else { return }
         let statements =
