@@ -7,6 +7,8 @@ extension PostgresConnection {
     ///   - sql: One statement, with `$1` and so on for the parameters.
     ///   - parameters: Of the types `bigint`, `text`, `bytea`, `boolean` or arrays of the first three.
     ///   - limit: When it is over, the connection is closed.
+    /// - Returns: Its rows, and how many it changed.
+    /// - Throws: `PostgresError`; see `mayBeDone` of one that `isLost`.
     package func execute(
         _ sql: String,
         _ parameters: [PostgresValue] = [],
@@ -143,32 +145,9 @@ extension PostgresConnection {
                 outcome.rows.append(PostgresRows(result))
             }
         }
-        try takeSync(connection, deadline, &outcome)
+        let error = try takeSync(connection, deadline)
+        outcome.error = outcome.error ?? error
         return outcome
-    }
-
-    /// Takes the sync's result, which has no nil behind it, and before it the error of what is checked only at the end.
-    private func takeSync(
-        _ connection: LibPQ.Connection,
-        _ deadline: Deadline,
-        _ outcome: inout Outcome
-    ) throws(PostgresError) {
-        while true {
-            // Nil is the end of the error's results.
-            guard let result = try nextResult(connection, deadline) else {
-                guard isUsable else { throw broken() }
-                continue
-            }
-            defer { library.clear(result) }
-            switch library.resultStatus(result) {
-            case LibPQ.ResultStatus.pipelineSync: return
-            case LibPQ.ResultStatus.fatalError:
-                let error = failure(result)
-                if error.isLost { throw error }
-                outcome.error = outcome.error ?? error
-            default: throw broken()
-            }
-        }
     }
 
     /// Takes the result of one message and the nil behind it; nil where it failed or was left out.
@@ -180,29 +159,55 @@ extension PostgresConnection {
     ) throws(PostgresError) -> OwnedResult? {
         guard let pointer = try nextResult(connection, deadline) else { throw broken() }
         let result = OwnedResult(pointer, of: library)
-        switch library.resultStatus(pointer) {
+        let error = try failed(pointer, index: index)
+        outcome.error = outcome.error ?? error
+        let isDone =
+            error == nil && library.resultStatus(pointer) != LibPQ.ResultStatus.pipelineAborted
+        _ = try nextResult(connection, deadline)
+        return isDone ? result : nil
+    }
+
+    /// Takes the sync's result, which has no nil behind it; answers the error of what is checked only at the end.
+    func takeSync(
+        _ connection: LibPQ.Connection,
+        _ deadline: Deadline
+    ) throws(PostgresError) -> PostgresError? {
+        var error: PostgresError?
+        while true {
+            // Nil is the end of the error's results.
+            guard let result = try nextResult(connection, deadline) else {
+                guard error != nil else { throw broken() }
+                continue
+            }
+            defer { library.clear(result) }
+            if library.resultStatus(result) == LibPQ.ResultStatus.pipelineSync { return error }
+            guard error == nil, let failure = try failed(result) else { throw broken() }
+            error = failure
+        }
+    }
+
+    /// The error that a result is, if it is one.
+    ///
+    /// - Throws: It, where nothing more is to come, as the connection is closed.
+    func failed(
+        _ result: LibPQ.Result,
+        index: Int? = nil
+    ) throws(PostgresError) -> PostgresError? {
+        switch library.resultStatus(result) {
         case LibPQ.ResultStatus.commandOK, LibPQ.ResultStatus.tuplesOK,
-            LibPQ.ResultStatus.emptyQuery:
-            break
-        case LibPQ.ResultStatus.pipelineAborted:
-            _ = try nextResult(connection, deadline)
+            LibPQ.ResultStatus.emptyQuery, LibPQ.ResultStatus.pipelineAborted:
             return nil
         case LibPQ.ResultStatus.copyIn, LibPQ.ResultStatus.copyOut, LibPQ.ResultStatus.copyBoth:
             throw noCopy()
         default:
-            let error = failure(pointer, index: index)
-            // The connection is closed: nothing more is to come.
+            let error = failure(result, index: index)
             if error.isLost { throw error }
-            outcome.error = outcome.error ?? error
-            _ = try nextResult(connection, deadline)
-            return nil
+            return error
         }
-        _ = try nextResult(connection, deadline)
-        return result
     }
 
     /// COPY would wait for data that nobody sends.
-    func noCopy() -> PostgresError {
+    private func noCopy() -> PostgresError {
         close()
         return PostgresError(.unexpected, "COPY is not for this connection, which is closed")
     }

@@ -100,6 +100,7 @@ package final class PostgresConnection {
         guard library.consumeInput(open) != 0 else { throw broken() }
         // It only reads what has arrived: a farewell or notifications.
         _ = library.isBusy(open)
+        guard notices.farewell == nil else { throw broken() }
         return open
     }
 

@@ -78,7 +78,7 @@ package final class PostgresServer {
     package var address: String { address(user: "postgres", database: "postgres") }
 
     package func address(user: String, database: String) -> String {
-        "postgresql://\(user)@/\(database)?host=\(folder)"
+        "postgresql://\(user)@/\(database)?host=\(folder)&port=\(port ?? 5432)"
     }
 
     /// As a URI, through TCP, where it listens there.
@@ -169,8 +169,6 @@ package final class PostgresServer {
             "shared_buffers": "16MB",
             "max_connections": "50",
         ]
-        // The socket is looked for by the port that is the default.
-        if port != nil { settings["port"] = "\(port ?? 0)" }
         settings.merge(options.settings) { $1 }
         return settings.sorted { $0.key < $1.key }
             .map { "\($0.key) = '\($0.value)'" }
