@@ -41,14 +41,15 @@ extension PostgresConnection {
         let preparations = try send(statements, connection, deadline)
         let outcome = try takeResults(of: statements, preparations, connection, deadline)
         guard library.exitPipelineMode(connection) != 0 else { throw broken() }
+        try checkReplication()
         if let error = outcome.error {
-            // The server has dropped it, or its tables have changed: the next time it is prepared anew.
-            if error.sqlState == "26000" || error.sqlState == "0A000" { prepared.removeAll() }
             if !isInTransaction { try rollBack(connection, deadline) }
+            // The server has dropped what was prepared, or its tables have changed: all is prepared anew.
+            if error.sqlState == "26000" || error.sqlState == "0A000" {
+                prepared.removeAll()
+                if !isInTransaction { try run("DEALLOCATE ALL", connection, deadline) }
+            }
             throw error
-        }
-        guard !notices.isReplicationUnsure else {
-            throw lost("a commit was answered before the standbys had it: its wait was cancelled")
         }
         return outcome.rows
     }
@@ -115,9 +116,10 @@ extension PostgresConnection {
 
     /// What cannot be sent, behind statements that are: there is no way back for those but the connection's end.
     private func giveUp(_ error: PostgresError, _ index: Int) -> PostgresError {
-        // Without a sync the server undoes what it has begun.
+        // Without a sync the server undoes what it has begun, but for what was committed in between.
         close()
         var error = error
+        error.mayBeDone = hasSent
         error.statementIndex = index
         return error
     }
@@ -142,12 +144,30 @@ extension PostgresConnection {
                 if !isPrepared { prepared.remove(name, of: statement.sql) }
             }
             if let result = try takeResult(index, connection, deadline, &outcome) {
+                if outcome.error == nil, isRolledBack(result, statement.sql) {
+                    outcome.error = Self.rolledBack(index)
+                }
                 outcome.rows.append(PostgresRows(result))
             }
         }
         let error = try takeSync(connection, deadline)
         outcome.error = outcome.error ?? error
         return outcome
+    }
+
+    /// Whether a COMMIT was answered by ROLLBACK: without an error, where a statement before it had one.
+    private func isRolledBack(_ result: OwnedResult, _ sql: String) -> Bool {
+        guard let first = sql.utf8.first, "CcEe".utf8.contains(first) else { return false }
+        return library.cmdStatus(result.pointer).map { String(cString: $0) } == "ROLLBACK"
+    }
+
+    private static func rolledBack(_ index: Int) -> PostgresError {
+        var error = PostgresError(
+            .refused(sqlState: "25P02"),
+            "the transaction was undone instead of committed: a statement in it had failed"
+        )
+        error.statementIndex = index
+        return error
     }
 
     /// Takes the result of one message and the nil behind it; nil where it failed or was left out.

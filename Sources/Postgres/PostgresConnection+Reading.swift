@@ -60,6 +60,7 @@ extension PostgresConnection {
             defer { library.clear(result) }
             if let error = try failed(result) { thrown = thrown ?? error }
         }
+        try checkReplication()
         guard let thrown else { return }
         if !isInTransaction { try rollBack(connection, deadline) }
         throw thrown

@@ -46,7 +46,7 @@ struct PostgresAddressTests {
         arguments: [
             "postgresql://ann@db/jobs", "postgresql:///jobs?host=/run/postgresql",
             "postgresql://db/a@b", "host=db passfile=/etc/pass", "", "postgresql://ann:@db",
-            "host=db password=''", "dbname='password=x'",
+            "host=db password=''",
         ]
     )
     func showsAll(_ text: String) throws {
@@ -69,6 +69,8 @@ struct PostgresAddressTests {
             ("jobs.sqlite", "missing \"=\" after \"jobs.sqlite\""),
             ("password='s3cret", "unterminated quoted string"),
             ("host=a\0b", "byte 0"),
+            ("postgresql://db/jobs&password=s3cret", "its dbname has 'password=' in it"),
+            ("postgresql://db?user=a@b&password=s3cret", "its host has 'password=' in it"),
         ]
     )
     func names(_ text: String, _ reason: String) {
