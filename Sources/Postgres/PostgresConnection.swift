@@ -100,6 +100,7 @@ package final class PostgresConnection {
         guard library.consumeInput(open) != 0 else { throw broken() }
         // It only reads what has arrived: a farewell or notifications.
         _ = library.isBusy(open)
+<<<<<<< HEAD
         return open
     }
 
@@ -112,12 +113,46 @@ package final class PostgresConnection {
         )
     }
 
+=======
+        guard notices.farewell == nil else { throw broken() }
+        return open
+    }
+
+    /// What libpq says of its last trouble.
+    func reason() -> String {
+        PostgresError.line(
+            open.flatMap { library.errorMessage($0) }.map { String(cString: $0) } ?? ""
+        )
+    }
+
+    /// Closes the connection because it has broken; the error says why, as the server or libpq does.
+    func broken(_ reason: String? = nil) -> PostgresError {
+        let reason = notices.farewell ?? reason ?? self.reason()
+        return lost("the connection with PostgreSQL at \(place) is lost: \(reason)")
+    }
+
+>>>>>>> h1
     /// Closes the connection because its time is over.
     func timedOut() -> PostgresError {
         lost("no answer in time from PostgreSQL at \(place)")
     }
 
+<<<<<<< HEAD
     func lost(_ message: String) -> PostgresError {
+=======
+    /// Closes the connection if a commit was answered that may be undone by the loss of the server's disk.
+    ///
+    /// Whoever is told so looks on another connection whether it is there, and waits for the standbys by that.
+    func checkReplication() throws(PostgresError) {
+        guard notices.isReplicationUnsure else { return }
+        throw lost(
+            "a commit was answered by PostgreSQL at \(place) before its standbys had it: "
+                + "its wait was cancelled"
+        )
+    }
+
+    private func lost(_ message: String) -> PostgresError {
+>>>>>>> h1
         close()
         var error = PostgresError(.lost, message)
         error.mayBeDone = hasSent
