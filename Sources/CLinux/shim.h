@@ -8,6 +8,10 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/vfs.h>
 #include <sys/timex.h>
+
+// Declared for _GNU_SOURCE alone, which Swift does not define.
+int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
