@@ -238,7 +238,9 @@ let package = Package(
         ),
         .testTarget(
             name: "ClusterTests",
-            dependencies: ["Cluster", "Locks", "Postgres", "TestPostgres", "TestRandom"],
+            dependencies: [
+                "Cluster", "Locks", "Platform", "Postgres", "TestPostgres", "TestRandom",
+            ],
             swiftSettings: testSettings
         ),
         // Random numbers that are the same in each run.

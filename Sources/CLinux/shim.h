@@ -8,10 +8,10 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/vfs.h>
 #include <sys/timex.h>
 
-// Declared for _GNU_SOURCE alone, which Swift does not define.
-int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
+// Declared for _GNU_SOURCE alone, which Swift does not define. Its addresses are of no type here: with sys/socket.h this module would have
+// taken the constants of sockets from Glibc's.
+int accept4(int socket, void *address, void *length, int flags);

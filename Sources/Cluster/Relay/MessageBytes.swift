@@ -54,7 +54,8 @@ struct MessageReader {
     mutating func bytes(of what: String) throws(MalformedMessage) -> [UInt8] {
         let count = try number(of: "the length of \(what)")
         guard count <= UInt64(bytes.count - place) else {
-            throw MalformedMessage("\(what) has \(count) bytes, of which \(bytes.count - place) are there")
+            let left = bytes.count - place
+            throw MalformedMessage("\(what) has \(count) bytes, of which \(left) are there")
         }
         defer { place += Int(count) }
         return Array(bytes[place..<place + Int(count)])

@@ -5,7 +5,7 @@ import SystemPackage
 
 /// Asks the user database for names on a thread of its own, as that may be a network away.
 final class NameThread: Sendable {
-    /// How a user is looked up; answers nil where there is none. It may block.
+    /// How a user is looked up, which may block; answers nil where there is none.
     typealias LookUp = @Sendable (_ uid: UInt32) throws -> String?
 
     private struct State {

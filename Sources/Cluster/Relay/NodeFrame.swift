@@ -20,7 +20,14 @@ package enum NodeFrame: Equatable, Sendable {
     /// What a name may have, so that each frame but `data` fits into any payload.
     static let mostNameBytes = 255
 
-    private enum Kind: UInt8 { case open = 1, data, taken, finished, close, reset }
+    private enum Kind: UInt8 {
+        case open = 1
+        case data
+        case taken
+        case finished
+        case close
+        case reset
+    }
 
     /// What a frame of data has besides its data, at most.
     static let dataOverhead = 1 + 5 + 3

@@ -5,7 +5,7 @@
 /// Messages belong to a link, which the node that follows begins, with a number that nobody else has. They are
 /// numbered in each direction, from 1: so each side sees that one was lost, and closes what was relayed.
 package struct NodeMessage: Equatable, Sendable {
-    /// Of the payload's form. A node ignores what it does not know.
+    /// Of the payload's form: a node ignores those of others.
     static let version: UInt8 = 1
 
     package var sender: String

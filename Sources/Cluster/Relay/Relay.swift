@@ -16,7 +16,9 @@ package final class Relay: Sendable {
         /// The line is without its end; it is empty where the client has sent none, and cut where it is long.
         package var refuse: @Sendable (_ line: [UInt8], RelayRefusal) -> [UInt8]
         package var report: @Sendable (RelayNews) -> Void
-        /// The name of a user of this host; nil where there is none. On a thread of its own: it may block.
+        /// The name of a user of this host; nil where there is none.
+        ///
+        /// Called on a thread of its own: it may block.
         package var userName: @Sendable (_ uid: UInt32) throws -> String?
 
         package init(
@@ -38,7 +40,12 @@ package final class Relay: Sendable {
 
     /// Starts the thread and the carrier, which is the relay's from here on.
     ///
-    /// - Parameter node: the name of this node, of 1 to 255 bytes.
+    /// - Parameters:
+    ///   - node: The name of this node, of 1 to 255 bytes.
+    ///   - carrier: Listens under that name.
+    ///   - limits: What it takes, and how long it waits.
+    ///   - surroundings: What it asks of, and tells to, the rest of the daemon.
+    /// - Throws: `Errno` where there is no thread or descriptor for it, and what the carrier throws.
     package init(
         node: String,
         carrier: any NodeCarrier,

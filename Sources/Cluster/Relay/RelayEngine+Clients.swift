@@ -94,7 +94,8 @@ extension RelayEngine {
             }
             switch name {
             case .success(let name?) where name.utf8.count > NodeFrame.mostNameBytes:
-                let reason = "its name has \(name.utf8.count) bytes, of \(NodeFrame.mostNameBytes) at most"
+                let most = NodeFrame.mostNameBytes
+                let reason = "its name has \(name.utf8.count) bytes, of \(most) at most"
                 refuse(connection, .unknownUser(uid: uid, reason: reason))
             case .success(let name):
                 connection.userName = name
@@ -144,7 +145,8 @@ extension RelayEngine {
     func waitedLongEnough(_ connection: RelayedConnection) {
         switch connection.phase {
         case .naming:
-            refuse(connection, .unknownUser(uid: connection.uid, reason: "the user database is slow"))
+            let reason = "the user database does not answer"
+            refuse(connection, .unknownUser(uid: connection.uid, reason: reason))
         case .opening(let link, let number):
             link.connections[number] = nil
             link.state.add(.close(connection: number, reason: "the client has waited long enough"))

@@ -75,7 +75,9 @@ extension RelayEngine {
         carrier.send(message.payload, to: other)
     }
 
-    /// Acts on a frame; false where it breaks the rules. One of a connection that is over changes nothing.
+    /// Acts on a frame; false where it breaks the rules.
+    ///
+    /// One of a connection that is over changes nothing.
     private func take(_ frame: NodeFrame, of link: Link) -> Bool {
         switch frame {
         case .open(let number, let uid, let user): return opened(number, uid, user, link)
@@ -148,14 +150,14 @@ extension RelayEngine {
         _ link: Link
     ) throws(RelayRefused) -> (RelayedConnection, Int32) {
         guard connections.count - clientCount < limits.maxRelayedHere else {
-            throw RelayRefused(
-                reason: "node '\(node)' has \(limits.maxRelayedHere) connections of other nodes, its most"
-            )
+            let most = limits.maxRelayedHere
+            throw RelayRefused(reason: "node '\(node)' has its most connections of others, \(most)")
         }
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
-            throw RelayRefused(reason: "node '\(node)' has no descriptor for it: \(Errno.last.text)")
+            let error = Errno.last
+            throw RelayRefused(reason: "node '\(node)' has no descriptors for it: \(error.text)")
         }
         let connection = RelayedConnection(
             key: nextKey(),

@@ -130,7 +130,7 @@ final class RelayEngine {
     private func follow(_ leader: String?, _ listener: Int32) {
         // Nobody follows himself.
         let leader = leader == node ? nil : leader
-        if case .following(leader) = mode {} else {
+        if !isFollowing(leader) {
             closeLinks("node '\(node)' follows \(leader.map { "node '\($0)'" } ?? "nobody")")
             mode = .following(leader: leader)
             (leaderTrouble, retryTime) = (nil, .min)
@@ -143,10 +143,15 @@ final class RelayEngine {
         openWaiting()
     }
 
+    private func isFollowing(_ leader: String?) -> Bool {
+        if case .following(leader) = mode { return true }
+        return false
+    }
+
     private func lead(_ adopt: @escaping @Sendable (Int32, RelayedPeer) -> Void) {
         stopAccepting()
         listener = nil
-        if case .leading = mode {} else { closeLinks("node '\(node)' leads") }
+        closeLinks("node '\(node)' leads")
         mode = .leading(adopt: adopt)
         openWaiting()
     }
@@ -177,8 +182,9 @@ final class RelayEngine {
         case .received(let payload): received(payload)
         case .drained: releaseHeld()
         case .broken(let reason):
+            // It tries again and again, with the same outcome.
+            if carrierTrouble != reason { surroundings.report(.carrierBroken(reason: reason)) }
             carrierTrouble = reason
-            surroundings.report(.carrierBroken(reason: reason))
             for link in Array(links.values) { drop(link, reason, tellsOther: false) }
             releaseHeld()
         }
