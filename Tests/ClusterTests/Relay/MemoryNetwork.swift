@@ -82,7 +82,8 @@ final class MemoryNetwork: Sendable {
     }
 
     private static func deliver(_ payload: String, _ node: String, _ state: inout State) {
-        guard let carrier = state.carriers[node], carrier.isConnected.withLock({ $0 }) else { return }
+        guard let carrier = state.carriers[node], carrier.isConnected.withLock({ $0 })
+        else { return }
         carrier.tell(.received(payload))
     }
 

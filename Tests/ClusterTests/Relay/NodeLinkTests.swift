@@ -21,7 +21,8 @@ struct NodeLinkTests {
         link.add(data: [1, 2], of: 2)
         link.add(.close(connection: 3, reason: ""))
         let frames: [NodeFrame] = [
-            .finished(connection: 1), .data(connection: 2, [1, 2]), .close(connection: 3, reason: ""),
+            .finished(connection: 1), .data(connection: 2, [1, 2]),
+            .close(connection: 3, reason: ""),
         ]
         let expected = NodeMessage(sender: "a", link: 9, number: 1, frames: frames)
         #expect(try Self.messages(&link) == [expected])
@@ -92,41 +93,42 @@ struct NodeLinkTests {
 struct RelayedStreamTests {
     @Test("No more is sent than the other node has room for")
     func room() {
+        let window = RelayedStream.window
         var stream = RelayedStream(mayBegin: false)
         #expect(stream.room == 0)
-        let answer1 = stream.taken(UInt32(RelayedStream.window))
-        #expect(answer1)
-        #expect(stream.room == RelayedStream.window)
-        stream.send(RelayedStream.window)
+        let isGranted = stream.taken(UInt32(window))
+        #expect(isGranted)
+        #expect(stream.room == window)
+        stream.send(window)
         #expect(stream.room == 0)
-        let answer2 = stream.taken(10)
-        #expect(answer2)
+        let isTaken = stream.taken(10)
+        #expect(isTaken)
         #expect(stream.room == 10)
-        let answer3 = stream.taken(UInt32(RelayedStream.window))
-        #expect(!answer3)
+        let isTakenTwice = stream.taken(UInt32(window))
+        #expect(!isTakenTwice)
         stream.finish()
         #expect(stream.room == 0)
     }
 
     @Test("More than there is room for is not taken, and nothing after the end")
     func receive() {
+        let window = RelayedStream.window
         var stream = RelayedStream(mayBegin: true)
-        let answer4 = stream.receive([UInt8](repeating: 1, count: RelayedStream.window))
-        #expect(answer4)
-        let answer5 = stream.receive([1])
-        #expect(!answer5)
-        let answer6 = stream.wrote(1000)
-        #expect(answer6 == nil)
-        // It was not told that there is room.
-        let answer7 = stream.receive([1])
-        #expect(!answer7)
-        let answer8 = stream.wrote(RelayedStream.window / 4)
-        #expect(answer8 == UInt32(1000 + RelayedStream.window / 4))
-        let answer9 = stream.receive([1])
-        #expect(answer9)
+        let fills = stream.receive([UInt8](repeating: 1, count: window))
+        #expect(fills)
+        let isTooMuch = !stream.receive([1])
+        #expect(isTooMuch)
+        let few = stream.wrote(1000)
+        #expect(few == nil)
+        let isTooMuchUntilTold = !stream.receive([1])
+        #expect(isTooMuchUntilTold)
+        let told = stream.wrote(window / 4)
+        #expect(told == UInt32(1000 + window / 4))
+        let fitsOnceTold = stream.receive([1])
+        #expect(fitsOnceTold)
         stream.otherFinished()
-        let answer10 = stream.receive([1])
-        #expect(!answer10)
+        let isAfterTheEnd = !stream.receive([1])
+        #expect(isAfterTheEnd)
     }
 
     @Test("Bytes come out of the queue as they went in")
@@ -135,7 +137,9 @@ struct RelayedStreamTests {
         var next: UInt8 = 0
         var expected: UInt8 = 0
         for step in 1..<400 {
-            queue.append((0..<step * 3).map { _ in defer { next &+= 1 }; return next })
+            let more = (0..<step * 3).map { next &+ UInt8(truncatingIfNeeded: $0) }
+            next &+= UInt8(truncatingIfNeeded: more.count)
+            queue.append(more)
             let count = min(queue.count, step * 5 % 1200)
             queue.withBytes { bytes in
                 #expect(bytes.count == queue.count)

@@ -7,13 +7,14 @@ import Testing
 
 @Suite("Messages between nodes")
 struct NodeMessageTests {
+    static let large = NodeFrame.data(connection: 2, [UInt8](repeating: 7, count: 5000))
     static let frames: [NodeFrame] = [
         .open(connection: 1, uid: 0, user: "root"),
         .open(connection: .max, uid: .max, user: nil),
         .open(connection: 7, uid: 1000, user: "jürgen"),
         .data(connection: 1, []),
         .data(connection: 300, [0, 10, 255]),
-        .data(connection: 2, [UInt8](repeating: 7, count: 5000)),
+        large,
         .taken(connection: 1, count: 0),
         .taken(connection: 1, count: .max),
         .finished(connection: 128),
@@ -35,7 +36,7 @@ struct NodeMessageTests {
             sender: "node-1.example",
             link: .max,
             number: .max,
-            frames: Array(Self.frames.filter { if case .data = $0 { false } else { true } }.prefix(count))
+            frames: Self.frames.filter { $0 != Self.large }.prefix(count).map(\.self)
         )
         #expect(try NodeMessage(payload: message.payload) == message)
     }
@@ -74,9 +75,12 @@ struct NodeMessageTests {
     /// Of a message of node 'a', up to its frames.
     static let start: [UInt8] = [1, 1, 97, 0, 0, 0, 0, 0, 0, 0, 1, 1]
 
-    @Test("Base64 that no node writes is refused", arguments: ["A", "AB=", "A A", "é", "AB", "AAB"])
+    @Test(
+        "Text that no node writes is refused",
+        arguments: ["A", "AB=", "A A", "é", "AB", "AAB", "AA-A"]
+    )
     func text(_ text: String) {
-        #expect(PayloadText.decode(text) == nil || PayloadText.encode(PayloadText.decode(text) ?? []) == text)
+        #expect(PayloadText.decode(text) == nil)
         #expect(throws: MalformedMessage.self) { try NodeMessage(payload: text) }
     }
 
@@ -91,7 +95,7 @@ struct NodeMessageTests {
         #expect(PayloadText.encode(most).utf8.count == 7996)
     }
 
-    @Test("Of random bytes, and of each start of a message, it makes a message or says what is wrong")
+    @Test("Random bytes are a message, or it is said what is wrong with them")
     func noise() {
         var random = SplitMix(seed: 2)
         var refused = 0

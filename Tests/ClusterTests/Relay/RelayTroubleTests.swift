@@ -85,8 +85,8 @@ struct RelayTroubleTests {
         cluster.network.lose { _, _ in true }
         #expect(client.readAll() == [])
         #expect(waits { cluster.daemon.served == 1 })
-        let report = RelayNews.linkClosed(
-            node: "b", reason: "node 'b' has been silent", connections: 1)
+        let reason = "node 'b' has been silent"
+        let report = RelayNews.linkClosed(node: "b", reason: reason, connections: 1)
         #expect(waits { cluster.follower.reports.contains(report) })
     }
 
@@ -275,8 +275,13 @@ struct RelayTroubleTests {
         for (index, frames) in frames.enumerated() {
             for number: UInt64 in 0...2 {
                 for node in ["a", "b"] {
+                    let link = UInt64(index)
                     let message = NodeMessage(
-                        sender: "x", link: UInt64(index), number: number, frames: frames)
+                        sender: "x",
+                        link: link,
+                        number: number,
+                        frames: frames
+                    )
                     cluster.network.send(message.payload, to: node)
                 }
             }
@@ -344,8 +349,8 @@ struct RelayTroubleTests {
         #expect(failed.readAllText()?.hasSuffix("\(refusal)\n") == true)
         gate.withLock { $0 = false }
         let slow = try node.client()
-        let silence = RelayRefusal.unknownUser(
-            uid: uid, reason: "the user database does not answer")
+        let reason = "the user database does not answer"
+        let silence = RelayRefusal.unknownUser(uid: uid, reason: reason)
         #expect(slow.readAllText()?.hasSuffix("\(silence)\n") == true)
         gate.withLock { $0 = true }
     }
