@@ -109,7 +109,7 @@ let package = Package(
         .target(
             name: "Cluster",
             dependencies: [
-                "Locks", "Platform", "Postgres",
+                "CLinux", "Locks", "Platform", "Postgres",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings
@@ -238,7 +238,9 @@ let package = Package(
         ),
         .testTarget(
             name: "ClusterTests",
-            dependencies: ["Cluster", "Locks", "Postgres", "TestPostgres", "TestRandom"],
+            dependencies: [
+                "Cluster", "Locks", "Platform", "Postgres", "TestPostgres", "TestRandom",
+            ],
             swiftSettings: testSettings
         ),
         // Random numbers that are the same in each run.

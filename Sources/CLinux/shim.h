@@ -11,3 +11,7 @@
 #include <sys/timerfd.h>
 #include <sys/vfs.h>
 #include <sys/timex.h>
+
+// Declared for _GNU_SOURCE alone, which Swift does not define. Its addresses are of no type here: with sys/socket.h this module would have
+// taken the constants of sockets from Glibc's.
+int accept4(int socket, void *address, void *length, int flags);

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Locks
+import Platform
+package import Postgres
+import SystemPackage
+
+/// Carries messages by LISTEN and NOTIFY, with one connection on a thread of its own.
+///
+/// What is sent while a statement is under way goes together in the next one.
+package final class NotifyCarrier: NodeCarrier {
+    private struct Queued {
+        var channel: String
+        var payload: String
+    }
+
+    private struct State {
+        var isConnected = false
+        var isOver = false
+        var queue: [Queued] = []
+        /// Characters in the queue, and in the statement that is under way.
+        var unsent = 0
+    }
+
+    /// From so many characters on it is told when they are sent.
+    private static let much = 1 << 16
+    /// How many characters go in one statement.
+    private static let mostAtOnce = 1 << 20
+    private static let patience = Duration.seconds(5)
+    private static let firstPause = Duration.milliseconds(50)
+    private static let longestPause = Duration.seconds(3)
+
+    private let channel: String
+    private let secret: String
+    private let address: PostgresAddress
+    private let bell: Bell
+    private let state = Locked(State())
+
+    /// Connects with nobody before `start`.
+    ///
+    /// - Parameters:
+    ///   - node: The name of this node.
+    ///   - secret: The same for all nodes of these jobs, and known to nobody else: it is part of the channels' names.
+    ///   - address: The server; its name must reach one server alone, as a replica takes no notifications.
+    /// - Throws: `Errno` where there is no descriptor for it.
+    package init(node: String, secret: String, address: PostgresAddress) throws {
+        channel = NodeChannel.name(of: node, secret: secret)
+        self.secret = secret
+        self.address = address
+        bell = try Bell()
+    }
+
+    package func start(_ tell: @escaping @Sendable (CarrierEvent) -> Void) throws {
+        try SystemThread.start(named: "timerd-notify") { self.run(tell) }
+    }
+
+    package func send(_ payload: String, to node: String) {
+        let queued = Queued(
+            channel: NodeChannel.name(of: node, secret: secret),
+            payload: payload
+        )
+        let isFirst = state.withLock { state in
+            guard state.isConnected else { return false }
+            state.queue.append(queued)
+            state.unsent += payload.utf8.count
+            return state.queue.count == 1
+        }
+        if isFirst { bell.ring() }
+    }
+
+    package var unsent: Int { state.withLock { $0.unsent } }
+
+    package func stop() {
+        state.withLock { $0.isOver = true }
+        bell.ring()
+    }
+
+    // MARK: - On the thread
+
+    private func run(_ tell: (CarrierEvent) -> Void) {
+        SystemThread.blockBrokenPipeSignal()
+        var pause = Self.firstPause
+        while !isOver {
+            do throws(PostgresError) {
+                let connection = try connect()
+                defer { connection.close() }
+                pause = Self.firstPause
+                state.withLock { $0.isConnected = true }
+                tell(.connected)
+                try serve(connection, tell)
+            } catch {
+                state.withLock { state in
+                    state.isConnected = false
+                    state.queue = []
+                    state.unsent = 0
+                }
+                tell(.broken(reason: error.message))
+                rest(pause)
+                pause = min(pause * 2, Self.longestPause)
+            }
+        }
+        state.withLock { $0.isConnected = false }
+    }
+
+    private var isOver: Bool { state.withLock { $0.isOver } }
+
+    private func connect() throws(PostgresError) -> PostgresConnection {
+        let connection = try PostgresConnection(
+            address,
+            application: "timerd relay",
+            within: Self.patience
+        )
+        // Nothing here is worth a wait for the disk: who notifies holds up all others who do until its commit.
+        _ = try connection.execute("SET synchronous_commit = off", [], within: Self.patience)
+        _ = try connection.execute("LISTEN \(channel)", [], within: Self.patience)
+        return connection
+    }
+
+    /// Sends and receives until it is over, or until the connection breaks.
+    private func serve(
+        _ connection: PostgresConnection,
+        _ tell: (CarrierEvent) -> Void
+    ) throws(PostgresError) {
+        while true {
+            // Those that have arrived with the answer to a statement are not shown by the socket any more.
+            for notification in try connection.takeNotifications() {
+                tell(.received(notification.payload))
+            }
+            let queue = takeQueue()
+            if queue.isEmpty {
+                if isOver { return }
+                wait(for: connection.socket, nil)
+                bell.silence()
+                continue
+            }
+            try send(queue, connection)
+            let count = queue.reduce(0) { $0 + $1.payload.utf8.count }
+            let unsent = state.withLock { state in
+                state.unsent -= count
+                return state.unsent
+            }
+            if unsent + count >= Self.much { tell(.drained) }
+        }
+    }
+
+    private func takeQueue() -> [Queued] {
+        state.withLock { state in
+            var count = 0
+            let end = state.queue.firstIndex { queued in
+                count += queued.payload.utf8.count
+                return count > Self.mostAtOnce
+            }
+            // One payload is shorter than that.
+            let queue = Array(state.queue[..<(end ?? state.queue.endIndex)])
+            state.queue.removeFirst(queue.count)
+            return queue
+        }
+    }
+
+    private func send(
+        _ queue: [Queued],
+        _ connection: PostgresConnection
+    ) throws(PostgresError) {
+        // In the order of the arrays; payloads that are equal, which would go once, have different numbers.
+        _ = try connection.execute(
+            "SELECT count(pg_notify(c, p)) FROM unnest($1::text[], $2::text[]) AS t (c, p)",
+            [.texts(queue.map(\.channel)), .texts(queue.map(\.payload))],
+            within: Self.patience
+        )
+    }
+
+    /// Sleeps until the bell rings, or until the socket is readable.
+    private func wait(for socket: Int32, _ limit: Duration?) {
+        var descriptors = [
+            pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0),
+            // A negative one is not looked at.
+            pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
+        ]
+        let milliseconds = limit.map { Int32(clamping: $0.inMicroseconds / 1000) } ?? -1
+        poll(&descriptors, 2, milliseconds)
+    }
+
+    /// Waits before it connects again; not where it is over.
+    private func rest(_ pause: Duration) {
+        guard !isOver else { return }
+        bell.silence()
+        guard !isOver else { return }
+        wait(for: -1, pause)
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A connection on one of the two nodes that relay it; of the relay's thread.
+final class RelayedConnection {
+    enum Phase {
+        /// A client whose name is looked up.
+        case naming
+        /// A client that nobody has taken yet.
+        case waiting
+        /// A client of which the node that leads was told; nothing was read from it.
+        case opening(Link, UInt32)
+        /// Bytes go in both directions.
+        case relayed(Link, UInt32)
+        /// It is over, but for what is still to be written here.
+        case flushing
+    }
+
+    let key: UInt64
+    let descriptor: Int32
+    let uid: UInt32
+    /// Accepted here, not another node's.
+    let isClient: Bool
+    var userName: String?
+    var phase: Phase
+    var stream: RelayedStream
+    /// Its other end is closed altogether.
+    var hasHungUp = false
+    /// Not read until the carrier has sent what it has.
+    var isHeld = false
+    /// What the poller watches it for; nil where it does not.
+    var watched: (reads: Bool, writes: Bool)?
+
+    init(key: UInt64, descriptor: Int32, uid: UInt32, isClient: Bool, phase: Phase) {
+        self.key = key
+        self.descriptor = descriptor
+        self.uid = uid
+        self.isClient = isClient
+        self.phase = phase
+        stream = RelayedStream(mayBegin: !isClient)
+    }
+
+    /// Whether what it sends is to be read now.
+    var reads: Bool {
+        guard case .relayed = phase else { return false }
+        return stream.room > 0 && !isHeld
+    }
+}
+
+/// A link with the connections that it carries; of the relay's thread.
+final class Link {
+    var state: NodeLink
+    var connections: [UInt32: RelayedConnection] = [:]
+    /// Of the connection that was opened last on this side.
+    var lastNumber: UInt32 = 0
+
+    init(_ state: NodeLink) { self.state = state }
+}
+
+/// What is to happen at times that come in the order in which they were added.
+struct DeadlineQueue {
+    private var deadlines: [(time: Int64, key: UInt64)] = []
+    private var head = 0
+
+    var first: Int64? { head < deadlines.count ? deadlines[head].time : nil }
+
+    mutating func add(_ key: UInt64, at time: Int64) { deadlines.append((time, key)) }
+
+    /// Takes what is due.
+    mutating func take(until now: Int64) -> [UInt64] {
+        var keys: [UInt64] = []
+        while let first, first <= now {
+            keys.append(deadlines[head].key)
+            head += 1
+        }
+        if head > deadlines.count / 2 {
+            deadlines.removeFirst(head)
+            head = 0
+        }
+        return keys
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Locks
+import Postgres
+import TestPostgres
+import Testing
+
+@testable import Cluster
+
+/// Two nodes, of which 'b' leads, on a PostgreSQL of their own.
+private struct PostgresCluster {
+    let server: PostgresServer
+    let follower: TestNode
+    let leader: TestNode
+    let daemon = TestDaemon.echo()
+
+    init() throws {
+        server = try PostgresServer()
+        var limits = RelayLimits()
+        limits.pingInterval = .milliseconds(200)
+        limits.silence = .seconds(2)
+        let address = try PostgresAddress(server.address)
+        func node(_ name: String) throws -> TestNode {
+            let carrier = try NotifyCarrier(node: name, secret: "secret", address: address)
+            return try TestNode(name, carrier: carrier, limits: limits)
+        }
+        follower = try node("a")
+        leader = try node("b")
+        leader.relay.lead(adopt: daemon.adopt)
+        follower.follow("b")
+    }
+}
+
+@Suite(
+    "The relay through PostgreSQL",
+    .enabled(if: PostgresServer.isInstalled),
+    .timeLimit(.minutes(3))
+)
+struct NotifyCarrierTests {
+    @Test("A channel's name is one that PostgreSQL takes, and another with another node or secret")
+    func channels() {
+        let names = [("a", ""), ("b", ""), ("a", "x"), ("b", "x"), ("a", "y"), ("é", "'\"; x")]
+            .map { NodeChannel.name(of: $0.0, secret: $0.1) }
+        #expect(Set(names).count == names.count)
+        for name in names {
+            #expect(name.utf8.count <= 63)
+            #expect(name.allSatisfy { $0.isLowercase || $0.isNumber || $0 == "_" })
+        }
+        #expect(names[0] == "timerd_af63dc4c8601ec8c")
+    }
+
+    @Test("Clients are relayed, each with its own bytes, large ones too")
+    func clients() throws {
+        let cluster = try PostgresCluster()
+        let clients = try (0..<50).map { _ in try cluster.follower.client() }
+        for (index, client) in clients.enumerated() {
+            client.write(pattern(1000, seed: UInt64(index)))
+        }
+        for (index, client) in clients.enumerated() {
+            #expect(client.read(exactly: 1000) == pattern(1000, seed: UInt64(index)))
+        }
+        let bytes = pattern(3_000_000)
+        let writer = try TestThread {
+            defer { clients[0].finish() }
+            return clients[0].write(bytes)
+        }
+        #expect(clients[0].readAll() == bytes)
+        #expect(writer.wait())
+        for client in clients { client.end() }
+        #expect(waits { cluster.daemon.served == 50 })
+        #expect(waits { cluster.leader.relay.connectionCounts == (0, 0) })
+    }
+
+    @Test("With the server killed all is closed, and who comes is served once it is back")
+    func killed() throws {
+        let cluster = try PostgresCluster()
+        let client = try cluster.follower.client()
+        client.write([1])
+        #expect(client.read(exactly: 1) == [1])
+        cluster.server.kill()
+        #expect(client.readAll() == [])
+        #expect(waits { cluster.daemon.served == 1 })
+        let waiting = try cluster.follower.client()
+        waiting.write([2])
+        try cluster.server.start()
+        #expect(waiting.read(exactly: 1) == [2])
+        #expect(cluster.daemon.peers.count >= 2)
+        // Once at first, and once again.
+        #expect(cluster.follower.reports.filter { $0 == .carrierConnected }.count == 2)
+    }
+
+    @Test("With one node's session ended in the middle nobody gets a wrong byte, and all goes on")
+    func sessionEnded() throws {
+        let cluster = try PostgresCluster()
+        let client = try cluster.follower.client()
+        let bytes = pattern(20_000_000)
+        let writer = try TestThread { client.write(bytes) }
+        let start = try #require(client.read(exactly: 100_000))
+        let address = try PostgresAddress(cluster.server.address)
+        let other = try PostgresConnection(address, application: "test", within: .seconds(10))
+        _ = try other.execute(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE application_name = 'timerd relay' ORDER BY pid LIMIT 1
+            """,
+            [],
+            within: .seconds(10)
+        )
+        let echoed = try start + #require(client.readAll())
+        #expect(echoed.count < bytes.count)
+        #expect(echoed.elementsEqual(bytes.prefix(echoed.count)))
+        #expect(!writer.wait())
+        let next = try cluster.follower.client()
+        next.write([2])
+        #expect(next.read(exactly: 1) == [2])
+    }
+
+    @Test("A server that stands still is given up in time, and used again when it goes on")
+    func paused() throws {
+        let cluster = try PostgresCluster()
+        let client = try cluster.follower.client()
+        client.write([1])
+        #expect(client.read(exactly: 1) == [1])
+        cluster.server.pause()
+        #expect(client.readAll() == [])
+        cluster.server.resume()
+        let next = try cluster.follower.client()
+        next.write([2])
+        #expect(next.read(exactly: 1) == [2])
+    }
+}

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Locks
+import TestRandom
+import Testing
+
+@testable import Cluster
+
+@Suite("The relay where something is lost, away or full", .timeLimit(.minutes(3)))
+struct RelayTroubleTests {
+    private static func limits(_ change: (inout RelayLimits) -> Void = { _ in }) -> RelayLimits {
+        var limits = RelayLimits()
+        limits.pingInterval = .milliseconds(100)
+        limits.silence = .milliseconds(400)
+        limits.retryPause = .milliseconds(10)
+        change(&limits)
+        return limits
+    }
+
+    @Test(
+        "After a lost message all is closed on both sides, and what had arrived has no gap",
+        arguments: 1...12
+    )
+    func lost(at place: Int) throws {
+        let cluster = try MemoryCluster(limits: Self.limits())
+        let clients = try (0..<5).map { _ in try cluster.follower.client() }
+        for client in clients {
+            client.write([7])
+            #expect(client.read(exactly: 1) == [7])
+        }
+        let seen = Locked(0)
+        // Of one direction or the other.
+        let direction = place % 2 == 0 ? "a" : "b"
+        cluster.network.lose { _, node in
+            guard node == direction else { return false }
+            return seen.withLock { seen in
+                seen += 1
+                return seen == place * 3
+            }
+        }
+        let bytes = pattern(2_000_000)
+        let writers = try clients.map { client in try TestThread { client.write(bytes) } }
+        let readers = try clients.map { client in try TestThread { client.readAll() } }
+        for reader in readers {
+            let echoed = try #require(reader.wait())
+            #expect(echoed.count < bytes.count)
+            #expect(echoed.elementsEqual(bytes.prefix(echoed.count)))
+        }
+        for writer in writers { #expect(!writer.wait()) }
+        #expect(cluster.network.lost == 1)
+        #expect(waits { cluster.daemon.served == 5 })
+        #expect(waits { cluster.leader.relay.connectionCounts == (0, 0) })
+        // A new connection goes over a new link.
+        let client = try cluster.follower.client()
+        client.write([8])
+        #expect(client.read(exactly: 1) == [8])
+    }
+
+    @Test("A loss that nothing follows is found by the next sign of life", arguments: ["a", "b"])
+    func lostTail(receiver: String) throws {
+        let cluster = try MemoryCluster(limits: Self.limits())
+        let client = try cluster.follower.client()
+        client.write([1])
+        #expect(client.read(exactly: 1) == [1])
+        let hasLost = Locked(false)
+        cluster.network.lose { message, node in
+            hasLost.withLock { hasLost in
+                guard !hasLost, node == receiver, !message.frames.isEmpty else { return false }
+                hasLost = true
+                return true
+            }
+        }
+        client.write([2])
+        #expect(client.readAll() == [])
+        #expect(waits { cluster.daemon.served == 1 })
+    }
+
+    @Test("A node that is silent is given up, by both sides")
+    func silence() throws {
+        let cluster = try MemoryCluster(limits: Self.limits())
+        let client = try cluster.follower.client()
+        client.write([1])
+        #expect(client.read(exactly: 1) == [1])
+        cluster.network.lose { _, _ in true }
+        #expect(client.readAll() == [])
+        #expect(waits { cluster.daemon.served == 1 })
+        let reason = "node 'b' has been silent"
+        let report = RelayNews.linkClosed(node: "b", reason: reason, connections: 1)
+        #expect(waits { cluster.follower.reports.contains(report) })
+    }
+
+    @Test("Idle connections stay as long as both nodes are there")
+    func idle() throws {
+        let cluster = try MemoryCluster(limits: Self.limits())
+        let client = try cluster.follower.client()
+        client.write([1])
+        #expect(client.read(exactly: 1) == [1])
+        let pings = Locked(0)
+        cluster.network.lose { message, _ in
+            if message.frames.isEmpty { pings.withLock { $0 += 1 } }
+            return false
+        }
+        // More than twice the time after which silence ends it.
+        #expect(waits { pings.withLock { $0 } >= 20 })
+        client.write([2])
+        #expect(client.read(exactly: 1) == [2])
+    }
+
+    @Test("Another node that leads: what was relayed is closed, what is new goes there")
+    func leaderChanges() throws {
+        let cluster = try MemoryCluster(limits: Self.limits())
+        let third = try TestNode("c", carrier: cluster.network.carrier("c"), limits: Self.limits())
+        cluster.network.connect("c")
+        let daemon = TestDaemon.echo()
+        let client = try cluster.follower.client()
+        let bytes = pattern(4_000_000)
+        let writer = try TestThread { client.write(bytes) }
+        let start = try #require(client.read(exactly: 200_000))
+        // The node that follows knows it before the one that leads does.
+        cluster.follower.follow("c")
+        let rest = try #require(client.readAll())
+        let echoed = start + rest
+        #expect(echoed.count < bytes.count)
+        #expect(echoed.elementsEqual(bytes.prefix(echoed.count)))
+        #expect(!writer.wait())
+        let early = try cluster.follower.client()
+        early.write("early")
+        third.relay.lead(adopt: daemon.adopt)
+        cluster.leader.follow("c")
+        #expect(early.read(exactly: 5) == Array("early".utf8))
+        #expect(waits { cluster.daemon.served == 1 })
+        let other = try cluster.leader.client()
+        other.write("other")
+        #expect(other.read(exactly: 5) == Array("other".utf8))
+        #expect(Set(daemon.peers.map(\.node)) == ["a", "b"])
+    }
+
+    @Test("A client that waits for a leader is served by its own node where that begins to lead")
+    func ownNode() throws {
+        let network = MemoryNetwork()
+        let node = try TestNode("a", carrier: network.carrier("a"))
+        node.follow(nil)
+        let client = try node.client()
+        client.write("mine")
+        #expect(waits { node.relay.connectionCounts.clients == 1 })
+        let daemon = TestDaemon.echo()
+        node.relay.lead(adopt: daemon.adopt)
+        #expect(client.read(exactly: 4) == Array("mine".utf8))
+        #expect(daemon.peers.map(\.node) == ["a"])
+        #expect(waits { node.relay.connectionCounts == (0, 0) })
+    }
+
+    @Test("Where nobody leads in time each line is answered, and the connection closed")
+    func leaderless() throws {
+        let network = MemoryNetwork()
+        let limits = Self.limits { $0.leaderWait = .milliseconds(200) }
+        let node = try TestNode("a", carrier: network.carrier("a"), limits: limits)
+        network.connect("a")
+        node.follow(nil)
+        let clients = try (0..<3).map { _ in try node.client() }
+        clients[0].write("one\ntwo\n")
+        clients[1].write("part")
+        #expect(clients[0].readAllText() == "refused 'one': noLeader\nrefused 'two': noLeader\n")
+        #expect(clients[1].readAllText() == "refused 'part': noLeader\n")
+        #expect(clients[2].readAllText() == "refused '': noLeader\n")
+        #expect(waits { node.relay.connectionCounts == (0, 0) })
+    }
+
+    @Test("A client that waits is relayed as soon as somebody leads")
+    func leaderComes() throws {
+        let cluster = try MemoryCluster()
+        cluster.follower.follow(nil)
+        let client = try cluster.follower.client()
+        client.write("x")
+        #expect(waits { cluster.follower.relay.connectionCounts.clients == 1 })
+        cluster.follower.follow("b")
+        #expect(client.read(exactly: 1) == Array("x".utf8))
+    }
+
+    @Test("A node that does not take connections is named to who has waited for it")
+    func notLeading() throws {
+        let network = MemoryNetwork()
+        let limits = Self.limits { $0.leaderWait = .milliseconds(200) }
+        let node = try TestNode("a", carrier: network.carrier("a"), limits: limits)
+        let other = try TestNode("b", carrier: network.carrier("b"), limits: limits)
+        network.connect("a")
+        network.connect("b")
+        other.follow("a")
+        node.follow("b")
+        let client = try node.client()
+        client.write("x\n")
+        let reason = "node 'b' does not know this link"
+        #expect(
+            client.readAllText()
+                == "refused 'x': \(RelayRefusal.leaderAway(node: "b", reason: reason))\n"
+        )
+    }
+
+    @Test("With PostgreSQL away what was relayed is closed, and who comes waits, then hears why")
+    func carrierAway() throws {
+        let limits = Self.limits { $0.leaderWait = .milliseconds(300) }
+        let cluster = try MemoryCluster(limits: limits)
+        let client = try cluster.follower.client()
+        client.write([1])
+        #expect(client.read(exactly: 1) == [1])
+        cluster.network.breakSession(of: "a")
+        #expect(client.readAll() == [])
+        let second = try cluster.follower.client()
+        second.write("x\n")
+        #expect(
+            second.readAllText()
+                == "refused 'x': \(RelayRefusal.carrierAway("the server has gone"))\n"
+        )
+        let third = try cluster.follower.client()
+        third.write("y\n")
+        #expect(waits { cluster.follower.relay.connectionCounts.clients == 1 })
+        cluster.network.connect("a")
+        #expect(third.read(exactly: 2) == Array("y\n".utf8))
+        #expect(waits { cluster.daemon.served == 1 })
+    }
+
+    @Test("Where the session of the node that leads breaks, all its connections are closed")
+    func leaderCarrierBreaks() throws {
+        let cluster = try MemoryCluster(limits: Self.limits())
+        let client = try cluster.follower.client()
+        client.write([1])
+        #expect(client.read(exactly: 1) == [1])
+        cluster.network.breakSession(of: "b")
+        cluster.network.connect("b")
+        #expect(waits { cluster.daemon.served == 1 })
+        // It hears at its next sign of life that the link is not known any more.
+        #expect(client.readAll() == [])
+        let next = try cluster.follower.client()
+        next.write([2])
+        #expect(next.read(exactly: 1) == [2])
+    }
+
+    @Test("Messages of a link that is over change nothing")
+    func lateMessages() throws {
+        let cluster = try MemoryCluster(limits: Self.limits())
+        let client = try cluster.follower.client()
+        client.write([1])
+        #expect(client.read(exactly: 1) == [1])
+        let old = cluster.network.state.withLock { $0.messages }
+        cluster.follower.follow(nil)
+        #expect(client.readAll() == [])
+        cluster.follower.follow("b")
+        let next = try cluster.follower.client()
+        next.write([2])
+        #expect(next.read(exactly: 1) == [2])
+        for message in old {
+            cluster.network.send(message.payload, to: message.sender == "a" ? "b" : "a")
+        }
+        next.write([3])
+        #expect(next.read(exactly: 1) == [3])
+        #expect(cluster.daemon.peers.count == 2)
+    }
+
+    @Test("What is no message, or breaks the rules, ends at most the link that it names")
+    func nonsense() throws {
+        let cluster = try MemoryCluster(limits: Self.limits())
+        let client = try cluster.follower.client()
+        client.write([1])
+        #expect(client.read(exactly: 1) == [1])
+        let frames: [[NodeFrame]] = [
+            [.data(connection: 1, [1])], [.reset(reason: "x")],
+            [.open(connection: 1, uid: 0, user: nil), .open(connection: 1, uid: 0, user: nil)],
+            [.open(connection: 1, uid: 0, user: nil), .taken(connection: 1, count: 9)],
+            [
+                .open(connection: 1, uid: 0, user: nil), .finished(connection: 1),
+                .data(connection: 1, [1]),
+            ],
+        ]
+        for (index, frames) in frames.enumerated() {
+            for number: UInt64 in 0...2 {
+                for node in ["a", "b"] {
+                    let link = UInt64(index)
+                    let message = NodeMessage(
+                        sender: "x",
+                        link: link,
+                        number: number,
+                        frames: frames
+                    )
+                    cluster.network.send(message.payload, to: node)
+                }
+            }
+        }
+        cluster.network.send("no message", to: "b")
+        cluster.network.send("", to: "a")
+        client.write([2])
+        #expect(client.read(exactly: 1) == [2])
+        let report = RelayNews.payloadIgnored(reason: "it is not base64 as nodes write it")
+        #expect(waits { cluster.leader.reports.contains(report) })
+    }
+
+    @Test("More clients than there may be are told so, and the others stay")
+    func limits() throws {
+        let limits = Self.limits {
+            $0.maxConnections = 3
+            $0.maxConnectionsPerUser = 3
+        }
+        let cluster = try MemoryCluster(limits: limits)
+        let clients = try (0..<3).map { _ in try cluster.follower.client() }
+        for client in clients {
+            client.write([1])
+            #expect(client.read(exactly: 1) == [1])
+        }
+        let refused = try cluster.follower.client()
+        let refusal = "\(RelayRefusal.tooManyConnections(limit: 3))"
+        #expect(refused.readAllText()?.hasSuffix("\(refusal)\n") == true)
+        clients[0].end()
+        #expect(waits { cluster.follower.relay.connectionCounts.clients == 2 })
+        let next = try cluster.follower.client()
+        next.write([4])
+        #expect(next.read(exactly: 1) == [4])
+    }
+
+    @Test("The node that leads takes no more of other nodes than it may")
+    func limitHere() throws {
+        let cluster = try MemoryCluster(limits: Self.limits { $0.maxRelayedHere = 1 })
+        let first = try cluster.follower.client()
+        first.write([1])
+        #expect(first.read(exactly: 1) == [1])
+        let second = try cluster.follower.client()
+        second.write("x\n")
+        let reason = "node 'b' has its most connections of others, 1"
+        #expect(
+            second.readAllText()
+                == "refused 'x': \(RelayRefusal.leaderAway(node: "b", reason: reason))\n"
+        )
+    }
+
+    @Test("A user database that fails, or does not answer, is told")
+    func names() throws {
+        let network = MemoryNetwork()
+        let limits = Self.limits { $0.leaderWait = .milliseconds(200) }
+        let gate = Locked(true)
+        let node = try TestNode("a", carrier: network.carrier("a"), limits: limits) { _ in
+            if gate.withLock({ $0 }) { throw TestFailure("no network") }
+            _ = waits { gate.withLock { $0 } }
+            return nil
+        }
+        node.follow(nil)
+        let uid = getuid()
+        let failed = try node.client()
+        failed.write("x\n")
+        let refusal = RelayRefusal.unknownUser(uid: uid, reason: "no network")
+        #expect(failed.readAllText()?.hasSuffix("\(refusal)\n") == true)
+        gate.withLock { $0 = false }
+        let slow = try node.client()
+        let reason = "the user database does not answer"
+        let silence = RelayRefusal.unknownUser(uid: uid, reason: reason)
+        #expect(slow.readAllText()?.hasSuffix("\(silence)\n") == true)
+        gate.withLock { $0 = true }
+    }
+
+    @Test("Stopping closes all, and answers who waits")
+    func stop() throws {
+        let cluster = try MemoryCluster()
+        let client = try cluster.follower.client()
+        client.write([1])
+        #expect(client.read(exactly: 1) == [1])
+        cluster.network.keep()
+        let waiting = try cluster.follower.client()
+        waiting.write("x\n")
+        #expect(waits { cluster.follower.relay.connectionCounts.clients == 2 })
+        cluster.network.release()
+        cluster.follower.relay.stop()
+        #expect(client.readAll() == [])
+        #expect(waiting.readAllText() != nil)
+        #expect(waits { cluster.daemon.served >= 1 })
+        cluster.follower.relay.stop()
+    }
+
+    @Test("Under random losses and breaks nobody hangs, and nobody gets a wrong byte")
+    func random() throws {
+        let cluster = try MemoryCluster(limits: Self.limits())
+        let random = Locked(SplitMix(seed: 7))
+        cluster.network.lose { _, _ in random.withLock { $0.isTrue(0.002) } }
+        let bytes = pattern(400_000)
+        let threads = try (0..<8).map { _ in
+            try TestThread {
+                var whole = 0
+                for _ in 0..<6 {
+                    guard let client = try? cluster.follower.client() else { return -1 }
+                    // try?: without a thread nothing is written, and the echo is short.
+                    _ = try? TestThread {
+                        client.write(bytes)
+                        client.finish()
+                        return true
+                    }
+                    guard let echoed = client.readAll() else { return -1 }
+                    guard echoed.elementsEqual(bytes.prefix(echoed.count)) else { return -2 }
+                    if echoed.count == bytes.count { whole += 1 }
+                }
+                return whole
+            }
+        }
+        for round in 0..<5 {
+            usleep(50_000)
+            cluster.network.breakSession(of: round % 2 == 0 ? "a" : "b")
+            cluster.network.connect(round % 2 == 0 ? "a" : "b")
+        }
+        for thread in threads { #expect(thread.wait() >= 0) }
+        cluster.network.lose(nil)
+        let client = try cluster.follower.client()
+        client.write([5])
+        #expect(client.read(exactly: 1) == [5])
+        #expect(waits { cluster.follower.relay.connectionCounts.clients == 1 })
+        #expect(waits { cluster.leader.relay.connectionCounts == (0, 1) })
+    }
+}
