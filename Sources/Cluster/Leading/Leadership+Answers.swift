@@ -56,9 +56,10 @@ extension Leadership {
             lease?.lease = seen
             // Where it should be over and is not, the clock of one of both was set. Before that, the first sight of it
             // counts: a database's clock that jumps ahead ends no lease.
-            if now >= known.end { lease?.end = sent + seen.remaining }
+            if now >= known.end { lease?.end = now + seen.remaining }
         } else {
-            lease = SeenLease(lease: seen, end: sent + max(seen.remaining, 0), seenAt: now)
+            // The answer was under way for a while: rather too late by that than too early.
+            lease = SeenLease(lease: seen, end: now + max(seen.remaining, 0), seenAt: now)
             // It was renewed since the last look, so that it cannot be over this soon: the database's clock has
             // jumped ahead.
             if let last, seen.remaining < seen.length - (now - last) - terms.margin / 2 {
