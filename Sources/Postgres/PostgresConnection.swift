@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// One connection with a server; it belongs to one thread, which it blocks.
+///
+/// Each call ends within the time that it is given. Where that is over, or the connection breaks, the connection is
+/// closed and the call throws an error that `isLost`: whoever wants to go on makes another.
+package final class PostgresConnection {
+    let library: LibPQ
+    /// Nil once it is closed.
+    private(set) var open: LibPQ.Connection?
+    /// For messages.
+    private let place: String
+    /// The server's version, such as 150004 of 15.4.
+    package let serverVersion: Int
+    /// Of the process of the server that serves this connection.
+    package let backendPID: Int32
+    let notices: Notices
+    var prepared = PreparedStatements()
+    var parameters = EncodedParameters()
+    /// Whether something of the present call was sent, so that it may be done.
+    var hasSent = false
+
+    /// Connects with the first of the address's hosts that takes it.
+    ///
+    /// Host names are looked up by libpq, which blocks for as long as the machine's resolver does.
+    ///
+    /// - Parameters:
+    ///   - address: Where to; what it does not say is said by libpq's environment variables.
+    ///   - application: Shown by the server in pg_stat_activity, unless the address says another.
+    ///   - limit: The time for all hosts together; each has an even part of what is left.
+    /// - Throws: `PostgresError` of the kind `unreachable` or `refused` with each host's reason.
+    package init(
+        _ address: PostgresAddress,
+        application: String,
+        within limit: Duration
+    ) throws(PostgresError) {
+        library = try LibPQ.loaded()
+        let attempt = try ConnectAttempt.first(
+            of: address,
+            application: application,
+            library: library,
+            deadline: Deadline(in: limit)
+        )
+        open = attempt.connection
+        notices = attempt.notices
+        place = attempt.place
+        serverVersion = Int(library.serverVersion(attempt.connection))
+        backendPID = library.backendPID(attempt.connection)
+    }
+
+    deinit { close() }
+
+    /// Ends the connection; called again, it does nothing.
+    package func close() {
+        if let open { library.finish(open) }
+        open = nil
+    }
+
+    /// Whether it has neither been closed nor found broken.
+    package var isUsable: Bool { open.map { library.status($0) == LibPQ.Status.ok } ?? false }
+
+    /// For poll(2) of who waits for notifications: readable when there may be some; -1 once it is closed.
+    package var socket: Int32 { open.map { library.socket($0) } ?? -1 }
+
+    /// What others have told since the last time, on channels that this connection listens on.
+    ///
+    /// Some may have arrived with the answer of a statement: after each, look here before polling the socket.
+    ///
+    /// - Throws: `PostgresError` that `isLost` if the connection has broken.
+    package func takeNotifications() throws(PostgresError) -> [PostgresNotification] {
+        let connection = try begin()
+        var notifications: [PostgresNotification] = []
+        while let pointer = library.notifies(connection) {
+            let notification = pointer.assumingMemoryBound(to: LibPQ.Notify.self)
+            notifications.append(
+                PostgresNotification(
+                    channel: notification.pointee.channel.map { String(cString: $0) } ?? "",
+                    payload: notification.pointee.payload.map { String(cString: $0) } ?? "",
+                    backendPID: notification.pointee.backendPID
+                )
+            )
+            library.freemem(pointer)
+        }
+        return notifications
+    }
+
+    // MARK: - For all calls
+
+    /// The connection, for a call that begins now.
+    ///
+    /// Finds here that the server has ended it in the meantime, while nothing is sent yet.
+    func begin() throws(PostgresError) -> LibPQ.Connection {
+        hasSent = false
+        notices.clear()
+        guard let open else {
+            throw PostgresError(.lost, "the connection with PostgreSQL at \(place) is closed")
+        }
+        guard library.consumeInput(open) != 0 else { throw broken() }
+        // It only reads what has arrived: a farewell or notifications.
+        _ = library.isBusy(open)
+        guard notices.farewell == nil else { throw broken() }
+        return open
+    }
+
+    /// Closes the connection because it has broken; the error says why, as libpq does.
+    func broken() -> PostgresError {
+        let reason = open.flatMap { library.errorMessage($0) }.map { String(cString: $0) } ?? ""
+        return lost(
+            "the connection with PostgreSQL at \(place) is lost: "
+                + (notices.farewell ?? PostgresError.line(reason))
+        )
+    }
+
+    /// Closes the connection because its time is over.
+    func timedOut() -> PostgresError {
+        lost("no answer in time from PostgreSQL at \(place)")
+    }
+
+    func lost(_ message: String) -> PostgresError {
+        close()
+        var error = PostgresError(.lost, message)
+        error.mayBeDone = hasSent
+        return error
+    }
+
+    /// Of a result that is an error; closes the connection if it does not outlive that.
+    func failure(_ result: LibPQ.Result, index: Int? = nil) -> PostgresError {
+        var error = PostgresError(result, of: library, index: index)
+        if error.isLost || !isUsable {
+            error.kind = .lost
+            error.mayBeDone = true
+            error.message = "the connection with PostgreSQL at \(place) is lost: \(error.message)"
+            close()
+        }
+        return error
+    }
+}

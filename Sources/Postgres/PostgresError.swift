@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why PostgreSQL did not do what it was asked.
+package struct PostgresError: Error, Sendable, CustomStringConvertible {
+    package enum Kind: Sendable, Equatable {
+        /// libpq is not installed, or too old.
+        case noLibrary
+        /// The address cannot be used.
+        case address
+        /// No server could be reached that takes connections now; trying again may help.
+        case unreachable
+        /// The server has answered that it will not.
+        case refused(sqlState: String)
+        /// The connection has broken, or the time was over; it is closed.
+        case lost
+        /// What is asked here does not fit what libpq or the server can do.
+        case unexpected
+    }
+
+    package var kind: Kind
+    /// One line, without a password: what failed, where, and what PostgreSQL says of it.
+    package var message: String
+    /// The server's code of five letters, where it has said one; a lost connection may have one, too.
+    package var sqlState: String?
+    /// Which statement of a pipeline failed, from 0.
+    package var statementIndex: Int?
+    /// Whether what was asked may have been done all the same: the connection was lost after it was sent.
+    package var mayBeDone = false
+
+    package init(_ kind: Kind, _ message: String) {
+        self.kind = kind
+        self.message = message
+        if case .refused(let sqlState) = kind { self.sqlState = sqlState }
+    }
+
+    /// Whether the connection is of no use any more.
+    package var isLost: Bool { kind == .lost }
+
+    package var description: String { message }
+}
+
+extension PostgresError {
+    /// Of a result that is an error.
+    init(_ result: LibPQ.Result, of library: LibPQ, index: Int?) {
+        func field(_ code: CInt) -> String? {
+            library.resultErrorField(result, code).map { String(cString: $0) }
+        }
+        let sqlState = field(LibPQ.Field.sqlState)
+        let severity = field(LibPQ.Field.severity)
+        var message =
+            field(LibPQ.Field.message)
+            ?? library.resultErrorMessage(result).map { String(cString: $0) } ?? "no message"
+        if let detail = field(LibPQ.Field.detail) { message += ": \(detail)" }
+        // libpq makes results of its own, without a code, where the connection breaks.
+        let isFatal = severity == "FATAL" || severity == "PANIC"
+        if let sqlState, !isFatal, !Self.endsConnection(sqlState) {
+            self.init(.refused(sqlState: sqlState), Self.line(message))
+        } else {
+            self.init(.lost, Self.line(message))
+            mayBeDone = true
+        }
+        self.sqlState = sqlState
+        statementIndex = index
+    }
+
+    /// Whether a server that answers with this ends the connection: the class 08, and its own shutdown.
+    ///
+    /// https://www.postgresql.org/docs/current/errcodes-appendix.html
+    private static func endsConnection(_ sqlState: String) -> Bool {
+        sqlState.hasPrefix("08")
+            || ["57P01", "57P02", "57P03", "57P04", "57P05"].contains(sqlState)
+    }
+
+    /// A message of several lines in one, without what libpq only adds for who programs the server.
+    static func line(_ text: String) -> String {
+        text.split(whereSeparator: \.isNewline)
+            .filter { !$0.hasPrefix("LOCATION:") }
+            .map { String($0.drop(while: \.isWhitespace)) }
+            .joined(separator: " ")
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One statement of a pipeline.
+package struct PostgresStatement: Sendable {
+    package var sql: String
+    package var parameters: [PostgresValue]
+    /// Whether the server keeps its plan for the next time that this text is sent on the connection: for statements
+    /// that are sent again and again.
+    package var isPrepared: Bool
+
+    package init(_ sql: String, _ parameters: [PostgresValue] = [], isPrepared: Bool = false) {
+        self.sql = sql
+        self.parameters = parameters
+        self.isPrepared = isPrepared
+    }
+}
+
+/// What another connection told with NOTIFY.
+package struct PostgresNotification: Sendable, Equatable {
+    package var channel: String
+    package var payload: String
+    /// Of the server's process that serves who told it: one's own are among them.
+    package var backendPID: Int32
+}
