@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The lease as this node has seen it, by its own clock.
+struct SeenLease: Sendable, Equatable {
+    var lease: Lease
+    /// When it is over, by what the database said of it.
+    var end: Int64
+    /// When the answer had come that first showed this renewal of it.
+    let seenAt: Int64
+
+    /// When it is over whatever the database's clock does.
+    var surelyOver: Int64 { seenAt + lease.length }
+
+    func seen(at now: Int64) -> Leadership.Seen {
+        Leadership.Seen(
+            epoch: lease.epoch,
+            until: lease.until,
+            isSurelyOver: now >= surelyOver
+        )
+    }
+}
+
+extension Leadership {
+    mutating func take(
+        in answer: LeaseAnswer,
+        to request: Request,
+        sent: Int64,
+        _ now: Int64,
+        _ effects: inout [Effect]
+    ) {
+        failures = 0
+        notBefore = .min
+        renewAt = sent + terms.renewal
+        rank = answer.rank
+        drains = answer.drains
+        note(answer.lease, sent: sent, now)
+        switch (request, answer.outcome) {
+        case (.take, .taken(let epoch)): begin(epoch, sent: sent, now, &effects)
+        case (.take, .blocked): takeAt = now + terms.retry(afterFailures: 1)
+        case (.renew(let epoch?), .renewed): extend(epoch, sent: sent, &effects)
+        case (.renew(let epoch?), _): lost(epoch, answer.lease, now, &effects)
+        case (.release, _): givenBack(now)
+        case (.renew(nil), _), (.take, _): break
+        }
+        if role == .standsBy {
+            tell(leader: answer.lease.remaining > 0 ? answer.lease.holder : nil, &effects)
+        }
+        if drains { handOver(.drains, &effects) }
+    }
+
+    /// Remembers the lease, and when it may be taken.
+    private mutating func note(_ seen: Lease, sent: Int64, _ now: Int64) {
+        let last = lookedAt
+        lookedAt = sent
+        if let known = lease, known.lease.epoch == seen.epoch, known.lease.until == seen.until {
+            lease?.lease = seen
+            // Where it should be over and is not, the clock of one of both was set. Before that, the first sight of it
+            // counts: a database's clock that jumps ahead ends no lease.
+            if now >= known.end { lease?.end = now + seen.remaining }
+        } else {
+            // The answer was under way for a while: rather too late by that than too early.
+            lease = SeenLease(lease: seen, end: now + max(seen.remaining, 0), seenAt: now)
+            // It was renewed since the last look, so that it cannot be over this soon: the database's clock has
+            // jumped ahead.
+            if let last, seen.remaining < seen.length - (now - last) - terms.margin / 2 {
+                lease?.end = now + seen.length
+            }
+        }
+        guard let lease else { return }
+        if seen.isOwn {
+            takeAt = now
+        } else if seen.holder == nil {
+            takeAt = max(now, min(takeAt ?? .max, now + terms.spread(ofRank: rank)))
+        } else {
+            // A try that came too early by a hair is not repeated within the same hair.
+            let end = max(min(lease.end, lease.surelyOver), now + 1000)
+            takeAt = end + terms.spread(ofRank: rank)
+        }
+    }
+
+    private mutating func begin(
+        _ epoch: Int64,
+        sent: Int64,
+        _ now: Int64,
+        _ effects: inout [Effect]
+    ) {
+        let end = sent + terms.length - terms.margin
+        // An answer that came this late is good for nothing but to take the lease again.
+        guard now < end, role == .standsBy else { return }
+        guard !leaves, !drains else {
+            role = .givesBack(epoch: epoch, end: end)
+            return
+        }
+        role = .leads(epoch: epoch, end: end)
+        effects += [.openFence(until: end), .lead(epoch: epoch)]
+        tell(leader: name, &effects)
+    }
+
+    private mutating func extend(_ epoch: Int64, sent: Int64, _ effects: inout [Effect]) {
+        let end = sent + terms.length - terms.margin
+        switch role {
+        case .leads(epoch, _): role = .leads(epoch: epoch, end: end)
+        case .handsOver(epoch, _): role = .handsOver(epoch: epoch, end: end)
+        // It came too late: the core was told to stop.
+        default: return
+        }
+        effects.append(.openFence(until: end))
+    }
+
+    private mutating func lost(
+        _ epoch: Int64,
+        _ lease: Lease,
+        _ now: Int64,
+        _ effects: inout [Effect]
+    ) {
+        switch role {
+        case .leads(epoch, _):
+            // Where it was lost within this very statement, the lease is still shown as it was.
+            let isCurrent = lease.epoch != epoch
+            stop(.leaseLost(to: isCurrent ? lease.holder : nil), &effects)
+            if !isCurrent { renewAt = now }
+        case .handsOver(epoch, _):
+            role = .waitsForCore
+            effects.append(.closeFence)
+        default: break
+        }
+    }
+
+    private mutating func givenBack(_ now: Int64) {
+        guard case .givesBack = role else { return }
+        role = .standsBy
+        // The others first.
+        takeAt = now + terms.renewal
+    }
+}

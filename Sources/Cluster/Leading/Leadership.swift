@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Whether this node leads, and what it does next for that: decisions alone, no I/O and no clock.
+///
+/// All times are µs of this node's CLOCK_BOOTTIME. One request is under way at a time: whoever carries this out asks
+/// `next`, does what it says, tells what came of it, and does the effects in their order.
+package struct Leadership: Sendable {
+    /// What to ask of the database.
+    package enum Request: Sendable, Equatable {
+        /// Renews the node's own row, and the lease of that epoch if there is one.
+        case renew(epoch: Int64?)
+        /// Takes the lease if it is free or this node's own.
+        case take(Seen)
+        case release(epoch: Int64)
+    }
+
+    /// The lease that is to be taken: what has become another since is left alone.
+    ///
+    /// A statement whose answer never came may be done much later, and must not take what was taken, or renewed, since.
+    package struct Seen: Sendable, Equatable {
+        package var epoch: Int64
+        /// As the database has it.
+        package var until: Int64
+        /// Whether this node has seen it unchanged for its whole length, so that it is over whatever the database's
+        /// clock says: that may have been set back.
+        package var isSurelyOver: Bool
+    }
+
+    package enum Step: Sendable, Equatable {
+        /// Ask that, and give up after `within` µs.
+        case send(Request, within: Int64)
+        /// Nothing is due before.
+        case wait(until: Int64)
+        /// The node has left: it holds nothing.
+        case done
+    }
+
+    package enum Event: Sendable, Equatable {
+        /// `sent`: a time before the request left.
+        case answered(Request, LeaseAnswer, sent: Int64)
+        /// Nobody knows whether it was done.
+        case failed(Request)
+        /// The lease was taken or given back, or a node is to drain: look.
+        case notified
+        /// The node is to end: it gives back what it holds, and takes nothing.
+        case leave
+        /// The core has stopped, as it was told, or by itself.
+        case coreStopped
+        case time
+    }
+
+    package enum Effect: Sendable, Equatable {
+        case openFence(until: Int64)
+        case closeFence
+        case lead(epoch: Int64)
+        case stopLeading(StopReason)
+        /// Who leads, as far as is known.
+        case leader(String?)
+    }
+
+    /// Where the node stands; `end`: when its fence closes.
+    enum Role: Sendable, Equatable {
+        case standsBy
+        case leads(epoch: Int64, end: Int64)
+        /// The core was told to stop, and may commit until it has.
+        case handsOver(epoch: Int64, end: Int64)
+        /// The core has stopped, the lease is to be given back.
+        case givesBack(epoch: Int64, end: Int64)
+        /// The lease is over or lost, the core was told to stop and has not yet.
+        case waitsForCore
+    }
+
+    let name: String
+    let terms: LeaseTerms
+    var role = Role.standsBy
+    var lease: SeenLease?
+    /// When the last question was sent that was answered.
+    var lookedAt: Int64?
+    var rank = 0
+    var drains = false
+    var leaves = false
+    var failures = 0
+    /// When the node's row is due.
+    var renewAt: Int64
+    /// When the lease may be taken, were it not for `failures`; nil before it was seen.
+    var takeAt: Int64?
+    /// No request before: the last has failed.
+    var notBefore = Int64.min
+    /// What was last said of who leads.
+    private var toldLeader: String?
+
+    package init(name: String, terms: LeaseTerms, now: Int64) {
+        self.name = name
+        self.terms = terms
+        renewAt = now
+    }
+
+    /// The epoch in which this node leads, if it does.
+    package var epoch: Int64? {
+        if case .leads(let epoch, _) = role { epoch } else { nil }
+    }
+
+    /// Whether the lease was seen by now.
+    package var hasLooked: Bool { lookedAt != nil }
+
+    /// What to do at `now`.
+    package func next(at now: Int64) -> Step {
+        var within = terms.statement
+        var wake = Int64.max
+        var request = Request.renew(epoch: nil)
+        var due = renewAt
+        switch role {
+        case .standsBy:
+            if leaves { return .done }
+            if !drains, let lease, let takeAt, takeAt < due {
+                due = takeAt
+                request = .take(lease.seen(at: now))
+            }
+        case .leads(let epoch, let end), .handsOver(let epoch, let end):
+            request = .renew(epoch: epoch)
+            wake = end
+            // Awake when the fence closes, to tell the core.
+            within = min(within, max(end - now, 1000))
+        case .givesBack(let epoch, let end):
+            request = .release(epoch: epoch)
+            due = now
+            wake = end + terms.margin
+        case .waitsForCore: break
+        }
+        due = max(due, notBefore)
+        return due <= now ? .send(request, within: within) : .wait(until: min(due, wake))
+    }
+
+    /// Takes in what has happened; what is to be done at once.
+    package mutating func receive(_ event: Event, at now: Int64) -> [Effect] {
+        var effects: [Effect] = []
+        endWhatIsOver(now, &effects)
+        switch event {
+        case .answered(let request, let answer, let sent):
+            take(in: answer, to: request, sent: sent, now, &effects)
+        case .failed:
+            failures += 1
+            notBefore = now + terms.retry(afterFailures: failures)
+        case .notified: renewAt = min(renewAt, now)
+        case .leave:
+            leaves = true
+            handOver(.leaves, &effects)
+        case .coreStopped: coreStopped(now, &effects)
+        case .time: break
+        }
+        return effects
+    }
+
+    /// Closes the fence and stops leading where the lease may be over.
+    private mutating func endWhatIsOver(_ now: Int64, _ effects: inout [Effect]) {
+        switch role {
+        case .leads(_, let end) where now >= end: stop(.leaseOver, &effects)
+        case .handsOver(_, let end) where now >= end:
+            effects.append(.closeFence)
+            role = .waitsForCore
+        // Nothing is left to give back.
+        case .givesBack(_, let end) where now >= end + terms.margin: role = .standsBy
+        default: break
+        }
+    }
+
+    /// Stops leading without the lease.
+    mutating func stop(_ reason: StopReason, _ effects: inout [Effect]) {
+        role = .waitsForCore
+        effects += [.closeFence, .stopLeading(reason)]
+        if case .leaseLost(let holder) = reason, holder != name {
+            tell(leader: holder, &effects)
+        } else {
+            tell(leader: nil, &effects)
+        }
+    }
+
+    /// Stops leading, and keeps the lease while the core needs it for that.
+    mutating func handOver(_ reason: StopReason, _ effects: inout [Effect]) {
+        guard case .leads(let epoch, let end) = role else { return }
+        role = .handsOver(epoch: epoch, end: end)
+        effects.append(.stopLeading(reason))
+        tell(leader: nil, &effects)
+    }
+
+    private mutating func coreStopped(_ now: Int64, _ effects: inout [Effect]) {
+        switch role {
+        case .leads(let epoch, let end), .handsOver(let epoch, let end):
+            role = .givesBack(epoch: epoch, end: end)
+            effects.append(.closeFence)
+            tell(leader: nil, &effects)
+        case .waitsForCore:
+            role = .standsBy
+            // Whose lease is it by now?
+            renewAt = min(renewAt, now)
+        case .givesBack, .standsBy: break
+        }
+    }
+
+    mutating func tell(leader: String?, _ effects: inout [Effect]) {
+        guard leader != toldLeader else { return }
+        toldLeader = leader
+        effects.append(.leader(leader))
+    }
+}
