@@ -86,21 +86,13 @@ extension [UInt8] {
     fileprivate mutating func append(_ value: PostgresValue) {
         switch value {
         case .null: break
-<<<<<<< HEAD
-        case .integer(let number): append(number)
-=======
         case .integer(let number): appendNumber(number)
->>>>>>> h1
         case .text(let text): append(contentsOf: text.utf8)
         case .bytes(let bytes): append(contentsOf: bytes)
         case .boolean(let isTrue): append(isTrue ? 1 : 0)
         case .integers(let numbers):
-<<<<<<< HEAD
-            appendArray(numbers, of: TypeNumber.int8) { bytes, number in bytes.append(number) }
-=======
             appendArray(numbers, of: TypeNumber.int8) { bytes, number in bytes.appendNumber(number)
             }
->>>>>>> h1
         case .texts(let texts):
             appendArray(texts, of: TypeNumber.text) { bytes, text in
                 bytes.append(contentsOf: text.utf8)
@@ -112,11 +104,7 @@ extension [UInt8] {
         }
     }
 
-<<<<<<< HEAD
-    private mutating func append(_ number: some FixedWidthInteger) {
-=======
     private mutating func appendNumber(_ number: some FixedWidthInteger) {
->>>>>>> h1
         Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
     }
 
@@ -127,18 +115,6 @@ extension [UInt8] {
         of type: UInt32,
         _ append: (inout Self, Item) -> Void
     ) {
-<<<<<<< HEAD
-        self.append(Int32(elements.isEmpty ? 0 : 1))
-        self.append(Int32(elements.contains { $0 == nil } ? 1 : 0))
-        self.append(type)
-        // An empty array has no dimension.
-        if elements.isEmpty { return }
-        self.append(Int32(truncatingIfNeeded: elements.count))
-        self.append(Int32(1))
-        for element in elements {
-            let start = count
-            self.append(Int32(-1))
-=======
         appendNumber(Int32(elements.isEmpty ? 0 : 1))
         appendNumber(Int32(elements.contains { $0 == nil } ? 1 : 0))
         appendNumber(type)
@@ -149,7 +125,6 @@ extension [UInt8] {
         for element in elements {
             let start = count
             appendNumber(Int32(-1))
->>>>>>> h1
             guard let element else { continue }
             append(&self, element)
             let length = UInt32(truncatingIfNeeded: count - start - 4)

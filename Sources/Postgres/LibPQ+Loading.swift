@@ -64,10 +64,7 @@ extension LibPQ {
         getvalue = try symbols.find("PQgetvalue")
         getlength = try symbols.find("PQgetlength")
         getisnull = try symbols.find("PQgetisnull")
-<<<<<<< HEAD
-=======
         cmdStatus = try symbols.find("PQcmdStatus")
->>>>>>> h1
         cmdTuples = try symbols.find("PQcmdTuples")
     }
 

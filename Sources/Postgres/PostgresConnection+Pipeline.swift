@@ -7,11 +7,8 @@ extension PostgresConnection {
     ///   - sql: One statement, with `$1` and so on for the parameters.
     ///   - parameters: Of the types `bigint`, `text`, `bytea`, `boolean` or arrays of the first three.
     ///   - limit: When it is over, the connection is closed.
-<<<<<<< HEAD
-=======
     /// - Returns: Its rows, and how many it changed.
     /// - Throws: `PostgresError`; see `mayBeDone` of one that `isLost`.
->>>>>>> h1
     package func execute(
         _ sql: String,
         _ parameters: [PostgresValue] = [],
@@ -44,17 +41,6 @@ extension PostgresConnection {
         let preparations = try send(statements, connection, deadline)
         let outcome = try takeResults(of: statements, preparations, connection, deadline)
         guard library.exitPipelineMode(connection) != 0 else { throw broken() }
-<<<<<<< HEAD
-        if let error = outcome.error {
-            // The server has dropped it, or its tables have changed: the next time it is prepared anew.
-            if error.sqlState == "26000" || error.sqlState == "0A000" { prepared.removeAll() }
-            if !isInTransaction { try rollBack(connection, deadline) }
-            throw error
-        }
-        guard !notices.isReplicationUnsure else {
-            throw lost("a commit was answered before the standbys had it: its wait was cancelled")
-        }
-=======
         try checkReplication()
         if let error = outcome.error {
             if !isInTransaction { try rollBack(connection, deadline) }
@@ -65,7 +51,6 @@ extension PostgresConnection {
             }
             throw error
         }
->>>>>>> h1
         return outcome.rows
     }
 
@@ -131,16 +116,10 @@ extension PostgresConnection {
 
     /// What cannot be sent, behind statements that are: there is no way back for those but the connection's end.
     private func giveUp(_ error: PostgresError, _ index: Int) -> PostgresError {
-<<<<<<< HEAD
-        // Without a sync the server undoes what it has begun.
-        close()
-        var error = error
-=======
         // Without a sync the server undoes what it has begun, but for what was committed in between.
         close()
         var error = error
         error.mayBeDone = hasSent
->>>>>>> h1
         error.statementIndex = index
         return error
     }
@@ -165,37 +144,6 @@ extension PostgresConnection {
                 if !isPrepared { prepared.remove(name, of: statement.sql) }
             }
             if let result = try takeResult(index, connection, deadline, &outcome) {
-<<<<<<< HEAD
-                outcome.rows.append(PostgresRows(result))
-            }
-        }
-        try takeSync(connection, deadline, &outcome)
-        return outcome
-    }
-
-    /// Takes the sync's result, which has no nil behind it, and before it the error of what is checked only at the end.
-    private func takeSync(
-        _ connection: LibPQ.Connection,
-        _ deadline: Deadline,
-        _ outcome: inout Outcome
-    ) throws(PostgresError) {
-        while true {
-            // Nil is the end of the error's results.
-            guard let result = try nextResult(connection, deadline) else {
-                guard isUsable else { throw broken() }
-                continue
-            }
-            defer { library.clear(result) }
-            switch library.resultStatus(result) {
-            case LibPQ.ResultStatus.pipelineSync: return
-            case LibPQ.ResultStatus.fatalError:
-                let error = failure(result)
-                if error.isLost { throw error }
-                outcome.error = outcome.error ?? error
-            default: throw broken()
-            }
-        }
-=======
                 if outcome.error == nil, isRolledBack(result, statement.sql) {
                     outcome.error = Self.rolledBack(index)
                 }
@@ -220,7 +168,6 @@ extension PostgresConnection {
         )
         error.statementIndex = index
         return error
->>>>>>> h1
     }
 
     /// Takes the result of one message and the nil behind it; nil where it failed or was left out.
@@ -232,14 +179,6 @@ extension PostgresConnection {
     ) throws(PostgresError) -> OwnedResult? {
         guard let pointer = try nextResult(connection, deadline) else { throw broken() }
         let result = OwnedResult(pointer, of: library)
-<<<<<<< HEAD
-        switch library.resultStatus(pointer) {
-        case LibPQ.ResultStatus.commandOK, LibPQ.ResultStatus.tuplesOK,
-            LibPQ.ResultStatus.emptyQuery:
-            break
-        case LibPQ.ResultStatus.pipelineAborted:
-            _ = try nextResult(connection, deadline)
-=======
         let error = try failed(pointer, index: index)
         outcome.error = outcome.error ?? error
         let isDone =
@@ -277,26 +216,10 @@ extension PostgresConnection {
         switch library.resultStatus(result) {
         case LibPQ.ResultStatus.commandOK, LibPQ.ResultStatus.tuplesOK,
             LibPQ.ResultStatus.emptyQuery, LibPQ.ResultStatus.pipelineAborted:
->>>>>>> h1
             return nil
         case LibPQ.ResultStatus.copyIn, LibPQ.ResultStatus.copyOut, LibPQ.ResultStatus.copyBoth:
             throw noCopy()
         default:
-<<<<<<< HEAD
-            let error = failure(pointer, index: index)
-            // The connection is closed: nothing more is to come.
-            if error.isLost { throw error }
-            outcome.error = outcome.error ?? error
-            _ = try nextResult(connection, deadline)
-            return nil
-        }
-        _ = try nextResult(connection, deadline)
-        return result
-    }
-
-    /// COPY would wait for data that nobody sends.
-    func noCopy() -> PostgresError {
-=======
             let error = failure(result, index: index)
             if error.isLost { throw error }
             return error
@@ -305,7 +228,6 @@ extension PostgresConnection {
 
     /// COPY would wait for data that nobody sends.
     private func noCopy() -> PostgresError {
->>>>>>> h1
         close()
         return PostgresError(.unexpected, "COPY is not for this connection, which is closed")
     }

@@ -9,12 +9,8 @@ extension PostgresConnection {
     ///   - sql: One statement, with `$1` and so on for the parameters.
     ///   - parameters: Of the types `bigint`, `text`, `bytea`, `boolean` or arrays of the first three.
     ///   - limit: The time without any row; when it is over, the connection is closed.
-<<<<<<< HEAD
-    ///   - row: Called for each row.
-=======
     ///   - row: Called for each row; must not use the connection.
     /// - Throws: `PostgresError`, or what `row` throws.
->>>>>>> h1
     package func readRows(
         _ sql: String,
         _ parameters: [PostgresValue] = [],
@@ -23,19 +19,12 @@ extension PostgresConnection {
     ) throws {
         let connection = try begin()
         try self.parameters.encode(parameters)
-<<<<<<< HEAD
-        hasSent = true
-        guard sendOne(sql, nil, connection), library.setSingleRowMode(connection) != 0 else {
-            throw broken()
-        }
-=======
         // In a pipeline of one: only that ends the mode of single rows, which would be the next statement's as well.
         guard library.enterPipelineMode(connection) != 0 else { throw broken() }
         hasSent = true
         guard sendOne(sql, nil, connection), library.pipelineSync(connection) != 0,
             library.setSingleRowMode(connection) != 0
         else { throw broken() }
->>>>>>> h1
         var thrown: (any Error)?
         while let result = try nextResult(connection, Deadline(in: limit)) {
             defer { library.clear(result) }
@@ -47,19 +36,6 @@ extension PostgresConnection {
                 } catch {
                     thrown = error
                 }
-<<<<<<< HEAD
-            case LibPQ.ResultStatus.copyIn, LibPQ.ResultStatus.copyOut,
-                LibPQ.ResultStatus.copyBoth:
-                throw noCopy()
-            case LibPQ.ResultStatus.fatalError:
-                let error = failure(result)
-                if error.isLost { throw error }
-                thrown = thrown ?? error
-            default: break
-            }
-        }
-        if let thrown { throw thrown }
-=======
             default:
                 if let error = try failed(result) { thrown = thrown ?? error }
             }
@@ -67,7 +43,6 @@ extension PostgresConnection {
         let error = try takeSync(connection, Deadline(in: limit))
         guard library.exitPipelineMode(connection) != 0 else { throw broken() }
         if let thrown = thrown ?? error { throw thrown }
->>>>>>> h1
     }
 
     /// Runs several statements, separated by semicolons, as psql would: without parameters or rows.
@@ -83,23 +58,9 @@ extension PostgresConnection {
         var thrown: PostgresError?
         while let result = try nextResult(connection, deadline) {
             defer { library.clear(result) }
-<<<<<<< HEAD
-            switch library.resultStatus(result) {
-            case LibPQ.ResultStatus.copyIn, LibPQ.ResultStatus.copyOut,
-                LibPQ.ResultStatus.copyBoth:
-                throw noCopy()
-            case LibPQ.ResultStatus.fatalError:
-                let error = failure(result)
-                if error.isLost { throw error }
-                thrown = thrown ?? error
-            default: break
-            }
-        }
-=======
             if let error = try failed(result) { thrown = thrown ?? error }
         }
         try checkReplication()
->>>>>>> h1
         guard let thrown else { return }
         if !isInTransaction { try rollBack(connection, deadline) }
         throw thrown

@@ -14,11 +14,6 @@ extension PostgresConnection {
     }
 
     /// The next result, nil at the end of a statement's; to be cleared by who takes it.
-<<<<<<< HEAD
-    ///
-    /// `arrived`: called each time that something has arrived.
-=======
->>>>>>> h1
     func nextResult(
         _ connection: LibPQ.Connection,
         _ deadline: Deadline
@@ -45,12 +40,6 @@ extension PostgresConnection {
 
     /// The server's own words for the end of the connection, where they have arrived, else libpq's.
     private func whyBroken(_ connection: LibPQ.Connection) -> PostgresError {
-<<<<<<< HEAD
-        // It does not block where the connection is broken.
-        guard !isUsable, let result = library.getResult(connection) else { return broken() }
-        defer { library.clear(result) }
-        guard library.resultStatus(result) == LibPQ.ResultStatus.fatalError else { return broken() }
-=======
         let reason = reason()
         // It does not block where the connection is broken.
         guard !isUsable, let result = library.getResult(connection) else { return broken(reason) }
@@ -58,16 +47,12 @@ extension PostgresConnection {
         guard library.resultErrorField(result, LibPQ.Field.sqlState) != nil else {
             return broken(reason)
         }
->>>>>>> h1
         return failure(result)
     }
 
     /// Ends a transaction that a call began and did not end, so that the next begins as this one did.
     func rollBack(_ connection: LibPQ.Connection, _ deadline: Deadline) throws(PostgresError) {
         guard library.transactionStatus(connection) != LibPQ.Transaction.idle else { return }
-<<<<<<< HEAD
-        guard library.sendQuery(connection, "ROLLBACK") != 0 else { throw broken() }
-=======
         try run("ROLLBACK", connection, deadline)
     }
 
@@ -78,7 +63,6 @@ extension PostgresConnection {
         _ deadline: Deadline
     ) throws(PostgresError) {
         guard library.sendQuery(connection, sql) != 0 else { throw broken() }
->>>>>>> h1
         while let result = try nextResult(connection, deadline) { library.clear(result) }
     }
 }

@@ -100,20 +100,6 @@ package final class PostgresConnection {
         guard library.consumeInput(open) != 0 else { throw broken() }
         // It only reads what has arrived: a farewell or notifications.
         _ = library.isBusy(open)
-<<<<<<< HEAD
-        return open
-    }
-
-    /// Closes the connection because it has broken; the error says why, as libpq does.
-    func broken() -> PostgresError {
-        let reason = open.flatMap { library.errorMessage($0) }.map { String(cString: $0) } ?? ""
-        return lost(
-            "the connection with PostgreSQL at \(place) is lost: "
-                + (notices.farewell ?? PostgresError.line(reason))
-        )
-    }
-
-=======
         guard notices.farewell == nil else { throw broken() }
         return open
     }
@@ -131,15 +117,11 @@ package final class PostgresConnection {
         return lost("the connection with PostgreSQL at \(place) is lost: \(reason)")
     }
 
->>>>>>> h1
     /// Closes the connection because its time is over.
     func timedOut() -> PostgresError {
         lost("no answer in time from PostgreSQL at \(place)")
     }
 
-<<<<<<< HEAD
-    func lost(_ message: String) -> PostgresError {
-=======
     /// Closes the connection if a commit was answered that may be undone by the loss of the server's disk.
     ///
     /// Whoever is told so looks on another connection whether it is there, and waits for the standbys by that.
@@ -152,7 +134,6 @@ package final class PostgresConnection {
     }
 
     private func lost(_ message: String) -> PostgresError {
->>>>>>> h1
         close()
         var error = PostgresError(.lost, message)
         error.mayBeDone = hasSent

@@ -24,12 +24,8 @@ package struct PostgresError: Error, Sendable, CustomStringConvertible {
     package var sqlState: String?
     /// Which statement of a pipeline failed, from 0.
     package var statementIndex: Int?
-<<<<<<< HEAD
-    /// Whether what was asked may have been done all the same: the connection was lost after it was sent.
-=======
     /// Whether what was asked may have been done all the same, or may be yet: the connection was lost after it was sent,
     /// and the server goes on with it until it sees that.
->>>>>>> h1
     package var mayBeDone = false
 
     package init(_ kind: Kind, _ message: String) {

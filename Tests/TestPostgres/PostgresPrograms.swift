@@ -35,21 +35,12 @@ enum PostgresPrograms {
         return folder
     }
 
-<<<<<<< HEAD
-    /// Runs a program to its end.
-    static func run(_ words: [String]) throws {
-        let process = try start(words, log: "/dev/null")
-        guard Processes.exitCode(of: process) == 0 else {
-            throw PostgresServer.Failure(
-                "'\(words.joined(separator: " "))' has failed"
-=======
     /// Runs a program to its end; what it says goes to the file `log`.
     static func run(_ words: [String], log: String) throws {
         let process = try start(words, log: log)
         guard Processes.exitCode(of: process) == 0 else {
             throw PostgresServer.Failure(
                 "'\(words.joined(separator: " "))' has failed: \(contents(of: log))"
->>>>>>> h1
             )
         }
     }
@@ -103,18 +94,11 @@ enum ClusterTemplate {
         // For the life of the process, whose end closes its pipe.
         _ = Unmanaged.passRetained(try FolderCleaner(folder))
         let data = folder + "/data"
-<<<<<<< HEAD
-        try PostgresPrograms.run([
-            "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
-            "--no-sync", "--no-instructions", "--wal-segsize=1",
-        ])
-=======
         let words = [
             "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
             "--no-sync", "--no-instructions", "--wal-segsize=1",
         ]
         try PostgresPrograms.run(words, log: folder + "/log")
->>>>>>> h1
         return data
     }
 }

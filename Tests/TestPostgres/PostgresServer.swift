@@ -56,11 +56,7 @@ package final class PostgresServer {
         self.folder = folder
         cleaner = try FolderCleaner(folder)
         port = options.listensOnTCP ? try Self.freePort() : nil
-<<<<<<< HEAD
-        try PostgresPrograms.run(["cp", "-a", template, folder + "/data"])
-=======
         try PostgresPrograms.run(["cp", "-a", template, folder + "/data"], log: folder + "/log")
->>>>>>> h1
         try append(Self.lines(options, folder: folder, port: port), to: "data/postgresql.conf")
         if options.asksPasswords {
             try append(
@@ -76,9 +72,6 @@ package final class PostgresServer {
         try start()
     }
 
-<<<<<<< HEAD
-    deinit { kill() }
-=======
     deinit {
         // In order, so that it frees what it has of the system's shared memory; at once.
         guard let server = postmaster else { return }
@@ -87,17 +80,12 @@ package final class PostgresServer {
         _ = Limit.wait(seconds: 10) { Processes.hasEnded(server) }
         kill()
     }
->>>>>>> h1
 
     /// As a URI, through the socket, as its superuser.
     package var address: String { address(user: "postgres", database: "postgres") }
 
     package func address(user: String, database: String) -> String {
-<<<<<<< HEAD
-        "postgresql://\(user)@/\(database)?host=\(folder)"
-=======
         "postgresql://\(user)@/\(database)?host=\(folder)&port=\(port ?? 5432)"
->>>>>>> h1
     }
 
     /// As a URI, through TCP, where it listens there.
@@ -147,25 +135,14 @@ package final class PostgresServer {
         let children = Processes.children(of: server)
         for process in [server] + children { Glibc.kill(process, SIGKILL) }
         // They hold the shared memory, which the next start needs for itself.
-<<<<<<< HEAD
-        _ = Limit.wait(seconds: 30) {
-            // Reaped each time, whatever the others do.
-            [Processes.hasEnded(server)] + children.map(Processes.hasEnded) == [true]
-                + children.map { _ in true }
-        }
-        Processes.reap(server)
-=======
         _ = Limit.wait(seconds: 30) { ([server] + children).allSatisfy(Processes.hasEnded) }
         Processes.reap(server)
         removeSharedMemory()
->>>>>>> h1
         // Its number may be another's by the time that somebody reads it there.
         unlink(folder + "/data/postmaster.pid")
         postmaster = nil
     }
 
-<<<<<<< HEAD
-=======
     /// What a server that was killed leaves with the kernel, up to the next start: line 7 of its file has the number.
     private func removeSharedMemory() {
         let lines = PostgresPrograms.contents(of: folder + "/data/postmaster.pid")
@@ -176,7 +153,6 @@ package final class PostgresServer {
         shmctl(number, IPC_RMID, nil)
     }
 
->>>>>>> h1
     /// Ends it in order, and starts it again.
     package func restart() throws {
         stop()
@@ -206,15 +182,9 @@ package final class PostgresServer {
             "fsync": "off",
             "shared_buffers": "16MB",
             "max_connections": "50",
-<<<<<<< HEAD
-        ]
-        // The socket is looked for by the port that is the default.
-        if port != nil { settings["port"] = "\(port ?? 0)" }
-=======
             // In files of its folder, which is removed, however the server ends.
             "dynamic_shared_memory_type": "mmap",
         ]
->>>>>>> h1
         settings.merge(options.settings) { $1 }
         return settings.sorted { $0.key < $1.key }
             .map { "\($0.key) = '\($0.value)'" }
