@@ -17,6 +17,8 @@ package final class NotifyCarrier: NodeCarrier {
 
     private struct State {
         var isConnected = false
+        /// The same for all nodes of these jobs, and known to nobody else: it is part of the channels' names.
+        var secret = ""
         var isOver = false
         var queue: [Queued] = []
         /// Characters in the queue, and in the statement that is under way.
@@ -31,8 +33,8 @@ package final class NotifyCarrier: NodeCarrier {
     private static let firstPause = Duration.milliseconds(50)
     private static let longestPause = Duration.seconds(3)
 
-    private let channel: String
-    private let secret: String
+    private let node: String
+    private let secret: String?
     private let address: PostgresAddress
     private let bell: Bell
     private let state = Locked(State())
@@ -41,11 +43,11 @@ package final class NotifyCarrier: NodeCarrier {
     ///
     /// - Parameters:
     ///   - node: The name of this node.
-    ///   - secret: The same for all nodes of these jobs, and known to nobody else: it is part of the channels' names.
+    ///   - secret: What is part of the channels' names; nil for what the tables of the nodes have.
     ///   - address: The server; its name must reach one server alone, as a replica takes no notifications.
     /// - Throws: `Errno` where there is no descriptor for it.
-    package init(node: String, secret: String, address: PostgresAddress) throws {
-        channel = NodeChannel.name(of: node, secret: secret)
+    package init(node: String, secret: String? = nil, address: PostgresAddress) throws {
+        self.node = node
         self.secret = secret
         self.address = address
         bell = try Bell()
@@ -56,12 +58,10 @@ package final class NotifyCarrier: NodeCarrier {
     }
 
     package func send(_ payload: String, to node: String) {
-        let queued = Queued(
-            channel: NodeChannel.name(of: node, secret: secret),
-            payload: payload
-        )
         let isFirst = state.withLock { state in
             guard state.isConnected else { return false }
+            let channel = NodeChannel.name(of: node, secret: state.secret)
+            let queued = Queued(channel: channel, payload: payload)
             state.queue.append(queued)
             state.unsent += payload.utf8.count
             return state.queue.count == 1
@@ -113,8 +113,20 @@ package final class NotifyCarrier: NodeCarrier {
         )
         // Nothing here is worth a wait for the disk: who notifies holds up all others who do until its commit.
         _ = try connection.execute("SET synchronous_commit = off", [], within: Self.patience)
+        let secret = try secret ?? readSecret(connection)
+        state.withLock { $0.secret = secret }
+        let channel = NodeChannel.name(of: node, secret: secret)
         _ = try connection.execute("LISTEN \(channel)", [], within: Self.patience)
         return connection
+    }
+
+    /// A random number that was drawn when the tables were made; only the role that owns them may read it.
+    private func readSecret(_ connection: PostgresConnection) throws(PostgresError) -> String {
+        let rows = try connection.execute(
+            "SELECT id::text FROM timerd.cluster WHERE one = 1",
+            within: Self.patience
+        )
+        return rows.text(0, 0) ?? ""
     }
 
     /// Sends and receives until it is over, or until the connection breaks.

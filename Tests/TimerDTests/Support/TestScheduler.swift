@@ -59,6 +59,7 @@ final class TestScheduler: Sendable {
         accounts: Accounts = .nobody,
         zones: TestZones = TestZones(),
         known: KnownRuns? = nil,
+        isShared: Bool = SharedTestStore.isWanted,
         publisher: (@Sendable (DaemonState) -> any EventPublisher)? = nil
     ) async throws {
         self.folder = folder
@@ -66,11 +67,7 @@ final class TestScheduler: Sendable {
         self.accounts = accounts
         self.zones = zones
         loop = VirtualTimerLoop()
-        store = try Store(
-            folder + "/timerd.db",
-            log: Logger(label: "test"),
-            now: machine.wall
-        )
+        store = try Store.test(folder, isShared: isShared, now: machine.wall)
         clock = try await VirtualClock(machine, store, log: log)
         runner = RecordingRunner(clock: clock, known: known)
         let settings = SchedulerSettings(
