@@ -113,7 +113,8 @@ package final class NotifyCarrier: NodeCarrier {
         )
         // Nothing here is worth a wait for the disk: who notifies holds up all others who do until its commit.
         _ = try connection.execute("SET synchronous_commit = off", [], within: Self.patience)
-        let secret = try secret ?? readSecret(connection)
+        let secret: String
+        if let own = self.secret { secret = own } else { secret = try readSecret(connection) }
         state.withLock { $0.secret = secret }
         let channel = NodeChannel.name(of: node, secret: secret)
         _ = try connection.execute("LISTEN \(channel)", [], within: Self.patience)
