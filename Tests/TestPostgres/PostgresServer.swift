@@ -187,10 +187,12 @@ package final class PostgresServer {
         ]
         settings.merge(options.settings) { $1 }
         return settings.sorted { $0.key < $1.key }
-            .map {
-                "\($0.key) = '\($0.value.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'"
-            }
+            .map { "\($0.key) = '\(quoted($0.value))'" }
             .joined(separator: "\n")
+    }
+
+    private static func quoted(_ value: String) -> String {
+        value.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
     }
 
     private func append(_ text: String, to name: String, inPlace: Bool = false) throws {
