@@ -76,7 +76,10 @@ extension PostgresError {
     static func line(_ text: String) -> String {
         text.split(whereSeparator: \.isNewline)
             .filter { !$0.hasPrefix("LOCATION:") }
-            .map { String($0.drop(while: \.isWhitespace)) }
-            .joined(separator: " ")
+            .map { $0.drop(while: \.isWhitespace) }
+            .reduce("") { line, next in
+                guard let last = line.last else { return String(next) }
+                return line + (last.isPunctuation ? " " : ". ") + next
+            }
     }
 }

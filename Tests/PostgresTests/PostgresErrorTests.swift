@@ -13,6 +13,7 @@ struct PostgresErrorTests {
         let socket = PostgresError.thrown { _ = try PostgresConnection(to: server.address) }
         #expect(socket?.kind == .unreachable)
         #expect(socket?.message.contains("\(server.folder)/.s.PGSQL") == true)
+        #expect(socket?.message.contains("No such file or directory. Is the server") == true)
         let tcp = PostgresError.thrown { _ = try PostgresConnection(to: server.tcpAddress) }
         #expect(tcp?.kind == .unreachable)
         #expect(tcp?.message.contains("127.0.0.1") == true)

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import Postgres
 import TestPostgres
 import Testing
 
 /// A server for all tests that leave it as it was.
 enum SharedServer {
-    private static let address = Result<String, any Error> {
-        let server = try PostgresServer()
-        // For the life of the process, whose end ends the server.
-        _ = Unmanaged.passRetained(server)
-        return server.address
-    }
+    /// For the life of the process, whose end ends it.
+    private static let server = Locked(Result { try PostgresServer() })
 
     /// A new connection with it.
-    static func connect() throws -> PostgresConnection { try PostgresConnection(to: address.get()) }
+    static func connect() throws -> PostgresConnection {
+        try PostgresConnection(to: server.withLock { try $0.get().address })
+    }
 }
 
 extension PostgresConnection {

@@ -88,17 +88,16 @@ enum PostgresPrograms {
 
 /// A cluster as initdb makes it, which takes a second: made once in a process, and copied.
 enum ClusterTemplate {
-    /// Its folder.
-    static let shared = Result<String, any Error> {
+    /// Its folder, and what removes that at the end of the process.
+    static let shared = Result<(data: String, cleaner: FolderCleaner), any Error> {
         let folder = try PostgresPrograms.makeFolder()
-        // For the life of the process, whose end closes its pipe.
-        _ = Unmanaged.passRetained(try FolderCleaner(folder))
+        let cleaner = try FolderCleaner(folder)
         let data = folder + "/data"
         let words = [
             "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
             "--no-sync", "--no-instructions", "--wal-segsize=1",
         ]
         try PostgresPrograms.run(words, log: folder + "/log")
-        return data
+        return (data, cleaner)
     }
 }

@@ -51,7 +51,7 @@ package final class PostgresServer {
 
     /// Makes a cluster, and starts it; returns once it takes connections.
     package init(_ options: Options = Options()) throws {
-        let template = try ClusterTemplate.shared.get()
+        let template = try ClusterTemplate.shared.get().data
         let folder = try PostgresPrograms.makeFolder()
         self.folder = folder
         cleaner = try FolderCleaner(folder)
@@ -187,8 +187,12 @@ package final class PostgresServer {
         ]
         settings.merge(options.settings) { $1 }
         return settings.sorted { $0.key < $1.key }
-            .map { "\($0.key) = '\($0.value)'" }
+            .map { "\($0.key) = '\(quoted($0.value))'" }
             .joined(separator: "\n")
+    }
+
+    private static func quoted(_ value: String) -> String {
+        value.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
     }
 
     private func append(_ text: String, to name: String, inPlace: Bool = false) throws {
