@@ -86,12 +86,13 @@ extension [UInt8] {
     fileprivate mutating func append(_ value: PostgresValue) {
         switch value {
         case .null: break
-        case .integer(let number): append(number)
+        case .integer(let number): appendNumber(number)
         case .text(let text): append(contentsOf: text.utf8)
         case .bytes(let bytes): append(contentsOf: bytes)
         case .boolean(let isTrue): append(isTrue ? 1 : 0)
         case .integers(let numbers):
-            appendArray(numbers, of: TypeNumber.int8) { bytes, number in bytes.append(number) }
+            appendArray(numbers, of: TypeNumber.int8) { bytes, number in bytes.appendNumber(number)
+            }
         case .texts(let texts):
             appendArray(texts, of: TypeNumber.text) { bytes, text in
                 bytes.append(contentsOf: text.utf8)
@@ -103,7 +104,7 @@ extension [UInt8] {
         }
     }
 
-    private mutating func append(_ number: some FixedWidthInteger) {
+    private mutating func appendNumber(_ number: some FixedWidthInteger) {
         Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
     }
 
@@ -114,16 +115,16 @@ extension [UInt8] {
         of type: UInt32,
         _ append: (inout Self, Item) -> Void
     ) {
-        self.append(Int32(elements.isEmpty ? 0 : 1))
-        self.append(Int32(elements.contains { $0 == nil } ? 1 : 0))
-        self.append(type)
+        appendNumber(Int32(elements.isEmpty ? 0 : 1))
+        appendNumber(Int32(elements.contains { $0 == nil } ? 1 : 0))
+        appendNumber(type)
         // An empty array has no dimension.
         if elements.isEmpty { return }
-        self.append(Int32(truncatingIfNeeded: elements.count))
-        self.append(Int32(1))
+        appendNumber(Int32(truncatingIfNeeded: elements.count))
+        appendNumber(Int32(1))
         for element in elements {
             let start = count
-            self.append(Int32(-1))
+            appendNumber(Int32(-1))
             guard let element else { continue }
             append(&self, element)
             let length = UInt32(truncatingIfNeeded: count - start - 4)

@@ -64,6 +64,7 @@ extension LibPQ {
         getvalue = try symbols.find("PQgetvalue")
         getlength = try symbols.find("PQgetlength")
         getisnull = try symbols.find("PQgetisnull")
+        cmdStatus = try symbols.find("PQcmdStatus")
         cmdTuples = try symbols.find("PQcmdTuples")
     }
 

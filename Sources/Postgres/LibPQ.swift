@@ -78,6 +78,7 @@ struct LibPQ: Sendable {
     let getvalue: @Sendable @convention(c) (Result, CInt, CInt) -> Text?
     let getlength: @Sendable @convention(c) (Result, CInt, CInt) -> CInt
     let getisnull: @Sendable @convention(c) (Result, CInt, CInt) -> CInt
+    let cmdStatus: @Sendable @convention(c) (Result) -> Text?
     let cmdTuples: @Sendable @convention(c) (Result) -> Text?
 
     /// PQconninfoOption.

@@ -56,6 +56,12 @@ package struct PostgresAddress: Sendable {
         if let host = value(of: "host"), host.contains("@"), !host.hasPrefix("@") {
             throw Self.mistake("its host has an '@': of a password or user it is written '%40'")
         }
+        // Behind a '?' that is missing, it would be taken for one of these, and shown.
+        for keyword in ["host", "user", "dbname"] {
+            guard value(of: keyword)?.contains("password=") == true else { continue }
+            let advice = "parameters of a URI stand behind a '?', and between them a '&'"
+            throw Self.mistake("its \(keyword) has 'password=' in it: \(advice)")
+        }
         for port in (value(of: "port") ?? "").split(separator: ",") {
             guard let number = Int(port), (1...65_535).contains(number) else {
                 let advice = "a ':' or '/' in a password or user is written '%3A' or '%2F'"

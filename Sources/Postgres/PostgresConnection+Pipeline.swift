@@ -7,6 +7,8 @@ extension PostgresConnection {
     ///   - sql: One statement, with `$1` and so on for the parameters.
     ///   - parameters: Of the types `bigint`, `text`, `bytea`, `boolean` or arrays of the first three.
     ///   - limit: When it is over, the connection is closed.
+    /// - Returns: Its rows, and how many it changed.
+    /// - Throws: `PostgresError`; see `mayBeDone` of one that `isLost`.
     package func execute(
         _ sql: String,
         _ parameters: [PostgresValue] = [],
@@ -39,14 +41,15 @@ extension PostgresConnection {
         let preparations = try send(statements, connection, deadline)
         let outcome = try takeResults(of: statements, preparations, connection, deadline)
         guard library.exitPipelineMode(connection) != 0 else { throw broken() }
+        try checkReplication()
         if let error = outcome.error {
-            // The server has dropped it, or its tables have changed: the next time it is prepared anew.
-            if error.sqlState == "26000" || error.sqlState == "0A000" { prepared.removeAll() }
             if !isInTransaction { try rollBack(connection, deadline) }
+            // The server has dropped what was prepared, or its tables have changed: all is prepared anew.
+            if error.sqlState == "26000" || error.sqlState == "0A000" {
+                prepared.removeAll()
+                if !isInTransaction { try run("DEALLOCATE ALL", connection, deadline) }
+            }
             throw error
-        }
-        guard !notices.isReplicationUnsure else {
-            throw lost("a commit was answered before the standbys had it: its wait was cancelled")
         }
         return outcome.rows
     }
@@ -113,9 +116,10 @@ extension PostgresConnection {
 
     /// What cannot be sent, behind statements that are: there is no way back for those but the connection's end.
     private func giveUp(_ error: PostgresError, _ index: Int) -> PostgresError {
-        // Without a sync the server undoes what it has begun.
+        // Without a sync the server undoes what it has begun, but for what was committed in between.
         close()
         var error = error
+        error.mayBeDone = hasSent
         error.statementIndex = index
         return error
     }
@@ -140,35 +144,30 @@ extension PostgresConnection {
                 if !isPrepared { prepared.remove(name, of: statement.sql) }
             }
             if let result = try takeResult(index, connection, deadline, &outcome) {
+                if outcome.error == nil, isRolledBack(result, statement.sql) {
+                    outcome.error = Self.rolledBack(index)
+                }
                 outcome.rows.append(PostgresRows(result))
             }
         }
-        try takeSync(connection, deadline, &outcome)
+        let error = try takeSync(connection, deadline)
+        outcome.error = outcome.error ?? error
         return outcome
     }
 
-    /// Takes the sync's result, which has no nil behind it, and before it the error of what is checked only at the end.
-    private func takeSync(
-        _ connection: LibPQ.Connection,
-        _ deadline: Deadline,
-        _ outcome: inout Outcome
-    ) throws(PostgresError) {
-        while true {
-            // Nil is the end of the error's results.
-            guard let result = try nextResult(connection, deadline) else {
-                guard isUsable else { throw broken() }
-                continue
-            }
-            defer { library.clear(result) }
-            switch library.resultStatus(result) {
-            case LibPQ.ResultStatus.pipelineSync: return
-            case LibPQ.ResultStatus.fatalError:
-                let error = failure(result)
-                if error.isLost { throw error }
-                outcome.error = outcome.error ?? error
-            default: throw broken()
-            }
-        }
+    /// Whether a COMMIT was answered by ROLLBACK: without an error, where a statement before it had one.
+    private func isRolledBack(_ result: OwnedResult, _ sql: String) -> Bool {
+        guard let first = sql.utf8.first, "CcEe".utf8.contains(first) else { return false }
+        return library.cmdStatus(result.pointer).map { String(cString: $0) } == "ROLLBACK"
+    }
+
+    private static func rolledBack(_ index: Int) -> PostgresError {
+        var error = PostgresError(
+            .refused(sqlState: "25P02"),
+            "the transaction was undone instead of committed: a statement in it had failed"
+        )
+        error.statementIndex = index
+        return error
     }
 
     /// Takes the result of one message and the nil behind it; nil where it failed or was left out.
@@ -180,29 +179,55 @@ extension PostgresConnection {
     ) throws(PostgresError) -> OwnedResult? {
         guard let pointer = try nextResult(connection, deadline) else { throw broken() }
         let result = OwnedResult(pointer, of: library)
-        switch library.resultStatus(pointer) {
+        let error = try failed(pointer, index: index)
+        outcome.error = outcome.error ?? error
+        let isDone =
+            error == nil && library.resultStatus(pointer) != LibPQ.ResultStatus.pipelineAborted
+        _ = try nextResult(connection, deadline)
+        return isDone ? result : nil
+    }
+
+    /// Takes the sync's result, which has no nil behind it; answers the error of what is checked only at the end.
+    func takeSync(
+        _ connection: LibPQ.Connection,
+        _ deadline: Deadline
+    ) throws(PostgresError) -> PostgresError? {
+        var error: PostgresError?
+        while true {
+            // Nil is the end of the error's results.
+            guard let result = try nextResult(connection, deadline) else {
+                guard error != nil else { throw broken() }
+                continue
+            }
+            defer { library.clear(result) }
+            if library.resultStatus(result) == LibPQ.ResultStatus.pipelineSync { return error }
+            guard error == nil, let failure = try failed(result) else { throw broken() }
+            error = failure
+        }
+    }
+
+    /// The error that a result is, if it is one.
+    ///
+    /// - Throws: It, where nothing more is to come, as the connection is closed.
+    func failed(
+        _ result: LibPQ.Result,
+        index: Int? = nil
+    ) throws(PostgresError) -> PostgresError? {
+        switch library.resultStatus(result) {
         case LibPQ.ResultStatus.commandOK, LibPQ.ResultStatus.tuplesOK,
-            LibPQ.ResultStatus.emptyQuery:
-            break
-        case LibPQ.ResultStatus.pipelineAborted:
-            _ = try nextResult(connection, deadline)
+            LibPQ.ResultStatus.emptyQuery, LibPQ.ResultStatus.pipelineAborted:
             return nil
         case LibPQ.ResultStatus.copyIn, LibPQ.ResultStatus.copyOut, LibPQ.ResultStatus.copyBoth:
             throw noCopy()
         default:
-            let error = failure(pointer, index: index)
-            // The connection is closed: nothing more is to come.
+            let error = failure(result, index: index)
             if error.isLost { throw error }
-            outcome.error = outcome.error ?? error
-            _ = try nextResult(connection, deadline)
-            return nil
+            return error
         }
-        _ = try nextResult(connection, deadline)
-        return result
     }
 
     /// COPY would wait for data that nobody sends.
-    func noCopy() -> PostgresError {
+    private func noCopy() -> PostgresError {
         close()
         return PostgresError(.unexpected, "COPY is not for this connection, which is closed")
     }

@@ -9,7 +9,8 @@ extension PostgresConnection {
     ///   - sql: One statement, with `$1` and so on for the parameters.
     ///   - parameters: Of the types `bigint`, `text`, `bytea`, `boolean` or arrays of the first three.
     ///   - limit: The time without any row; when it is over, the connection is closed.
-    ///   - row: Called for each row.
+    ///   - row: Called for each row; must not use the connection.
+    /// - Throws: `PostgresError`, or what `row` throws.
     package func readRows(
         _ sql: String,
         _ parameters: [PostgresValue] = [],
@@ -18,10 +19,12 @@ extension PostgresConnection {
     ) throws {
         let connection = try begin()
         try self.parameters.encode(parameters)
+        // In a pipeline of one: only that ends the mode of single rows, which would be the next statement's as well.
+        guard library.enterPipelineMode(connection) != 0 else { throw broken() }
         hasSent = true
-        guard sendOne(sql, nil, connection), library.setSingleRowMode(connection) != 0 else {
-            throw broken()
-        }
+        guard sendOne(sql, nil, connection), library.pipelineSync(connection) != 0,
+            library.setSingleRowMode(connection) != 0
+        else { throw broken() }
         var thrown: (any Error)?
         while let result = try nextResult(connection, Deadline(in: limit)) {
             defer { library.clear(result) }
@@ -33,17 +36,13 @@ extension PostgresConnection {
                 } catch {
                     thrown = error
                 }
-            case LibPQ.ResultStatus.copyIn, LibPQ.ResultStatus.copyOut,
-                LibPQ.ResultStatus.copyBoth:
-                throw noCopy()
-            case LibPQ.ResultStatus.fatalError:
-                let error = failure(result)
-                if error.isLost { throw error }
-                thrown = thrown ?? error
-            default: break
+            default:
+                if let error = try failed(result) { thrown = thrown ?? error }
             }
         }
-        if let thrown { throw thrown }
+        let error = try takeSync(connection, Deadline(in: limit))
+        guard library.exitPipelineMode(connection) != 0 else { throw broken() }
+        if let thrown = thrown ?? error { throw thrown }
     }
 
     /// Runs several statements, separated by semicolons, as psql would: without parameters or rows.
@@ -59,17 +58,9 @@ extension PostgresConnection {
         var thrown: PostgresError?
         while let result = try nextResult(connection, deadline) {
             defer { library.clear(result) }
-            switch library.resultStatus(result) {
-            case LibPQ.ResultStatus.copyIn, LibPQ.ResultStatus.copyOut,
-                LibPQ.ResultStatus.copyBoth:
-                throw noCopy()
-            case LibPQ.ResultStatus.fatalError:
-                let error = failure(result)
-                if error.isLost { throw error }
-                thrown = thrown ?? error
-            default: break
-            }
+            if let error = try failed(result) { thrown = thrown ?? error }
         }
+        try checkReplication()
         guard let thrown else { return }
         if !isInTransaction { try rollBack(connection, deadline) }
         throw thrown

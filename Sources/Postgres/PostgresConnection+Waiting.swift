@@ -14,8 +14,6 @@ extension PostgresConnection {
     }
 
     /// The next result, nil at the end of a statement's; to be cleared by who takes it.
-    ///
-    /// `arrived`: called each time that something has arrived.
     func nextResult(
         _ connection: LibPQ.Connection,
         _ deadline: Deadline
@@ -42,17 +40,29 @@ extension PostgresConnection {
 
     /// The server's own words for the end of the connection, where they have arrived, else libpq's.
     private func whyBroken(_ connection: LibPQ.Connection) -> PostgresError {
+        let reason = reason()
         // It does not block where the connection is broken.
-        guard !isUsable, let result = library.getResult(connection) else { return broken() }
+        guard !isUsable, let result = library.getResult(connection) else { return broken(reason) }
         defer { library.clear(result) }
-        guard library.resultStatus(result) == LibPQ.ResultStatus.fatalError else { return broken() }
+        guard library.resultErrorField(result, LibPQ.Field.sqlState) != nil else {
+            return broken(reason)
+        }
         return failure(result)
     }
 
     /// Ends a transaction that a call began and did not end, so that the next begins as this one did.
     func rollBack(_ connection: LibPQ.Connection, _ deadline: Deadline) throws(PostgresError) {
         guard library.transactionStatus(connection) != LibPQ.Transaction.idle else { return }
-        guard library.sendQuery(connection, "ROLLBACK") != 0 else { throw broken() }
+        try run("ROLLBACK", connection, deadline)
+    }
+
+    /// Runs a statement that answers nothing and does not fail.
+    func run(
+        _ sql: String,
+        _ connection: LibPQ.Connection,
+        _ deadline: Deadline
+    ) throws(PostgresError) {
+        guard library.sendQuery(connection, sql) != 0 else { throw broken() }
         while let result = try nextResult(connection, deadline) { library.clear(result) }
     }
 }

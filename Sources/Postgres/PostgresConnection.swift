@@ -100,16 +100,21 @@ package final class PostgresConnection {
         guard library.consumeInput(open) != 0 else { throw broken() }
         // It only reads what has arrived: a farewell or notifications.
         _ = library.isBusy(open)
+        guard notices.farewell == nil else { throw broken() }
         return open
     }
 
-    /// Closes the connection because it has broken; the error says why, as libpq does.
-    func broken() -> PostgresError {
-        let reason = open.flatMap { library.errorMessage($0) }.map { String(cString: $0) } ?? ""
-        return lost(
-            "the connection with PostgreSQL at \(place) is lost: "
-                + (notices.farewell ?? PostgresError.line(reason))
+    /// What libpq says of its last trouble.
+    func reason() -> String {
+        PostgresError.line(
+            open.flatMap { library.errorMessage($0) }.map { String(cString: $0) } ?? ""
         )
+    }
+
+    /// Closes the connection because it has broken; the error says why, as the server or libpq does.
+    func broken(_ reason: String? = nil) -> PostgresError {
+        let reason = notices.farewell ?? reason ?? self.reason()
+        return lost("the connection with PostgreSQL at \(place) is lost: \(reason)")
     }
 
     /// Closes the connection because its time is over.
@@ -117,7 +122,18 @@ package final class PostgresConnection {
         lost("no answer in time from PostgreSQL at \(place)")
     }
 
-    func lost(_ message: String) -> PostgresError {
+    /// Closes the connection if a commit was answered that may be undone by the loss of the server's disk.
+    ///
+    /// Whoever is told so looks on another connection whether it is there, and waits for the standbys by that.
+    func checkReplication() throws(PostgresError) {
+        guard notices.isReplicationUnsure else { return }
+        throw lost(
+            "a commit was answered by PostgreSQL at \(place) before its standbys had it: "
+                + "its wait was cancelled"
+        )
+    }
+
+    private func lost(_ message: String) -> PostgresError {
         close()
         var error = PostgresError(.lost, message)
         error.mayBeDone = hasSent

@@ -24,7 +24,8 @@ package struct PostgresError: Error, Sendable, CustomStringConvertible {
     package var sqlState: String?
     /// Which statement of a pipeline failed, from 0.
     package var statementIndex: Int?
-    /// Whether what was asked may have been done all the same: the connection was lost after it was sent.
+    /// Whether what was asked may have been done all the same, or may be yet: the connection was lost after it was sent,
+    /// and the server goes on with it until it sees that.
     package var mayBeDone = false
 
     package init(_ kind: Kind, _ message: String) {
@@ -75,7 +76,10 @@ extension PostgresError {
     static func line(_ text: String) -> String {
         text.split(whereSeparator: \.isNewline)
             .filter { !$0.hasPrefix("LOCATION:") }
-            .map { String($0.drop(while: \.isWhitespace)) }
-            .joined(separator: " ")
+            .map { $0.drop(while: \.isWhitespace) }
+            .reduce("") { line, next in
+                guard let last = line.last else { return String(next) }
+                return line + (last.isPunctuation ? " " : ". ") + next
+            }
     }
 }

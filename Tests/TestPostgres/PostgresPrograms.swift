@@ -35,12 +35,12 @@ enum PostgresPrograms {
         return folder
     }
 
-    /// Runs a program to its end.
-    static func run(_ words: [String]) throws {
-        let process = try start(words, log: "/dev/null")
+    /// Runs a program to its end; what it says goes to the file `log`.
+    static func run(_ words: [String], log: String) throws {
+        let process = try start(words, log: log)
         guard Processes.exitCode(of: process) == 0 else {
             throw PostgresServer.Failure(
-                "'\(words.joined(separator: " "))' has failed"
+                "'\(words.joined(separator: " "))' has failed: \(contents(of: log))"
             )
         }
     }
@@ -88,16 +88,16 @@ enum PostgresPrograms {
 
 /// A cluster as initdb makes it, which takes a second: made once in a process, and copied.
 enum ClusterTemplate {
-    /// Its folder.
-    static let shared = Result<String, any Error> {
+    /// Its folder, and what removes that at the end of the process.
+    static let shared = Result<(data: String, cleaner: FolderCleaner), any Error> {
         let folder = try PostgresPrograms.makeFolder()
-        // For the life of the process, whose end closes its pipe.
-        _ = Unmanaged.passRetained(try FolderCleaner(folder))
+        let cleaner = try FolderCleaner(folder)
         let data = folder + "/data"
-        try PostgresPrograms.run([
+        let words = [
             "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
             "--no-sync", "--no-instructions", "--wal-segsize=1",
-        ])
-        return data
+        ]
+        try PostgresPrograms.run(words, log: folder + "/log")
+        return (data, cleaner)
     }
 }

@@ -51,12 +51,12 @@ package final class PostgresServer {
 
     /// Makes a cluster, and starts it; returns once it takes connections.
     package init(_ options: Options = Options()) throws {
-        let template = try ClusterTemplate.shared.get()
+        let template = try ClusterTemplate.shared.get().data
         let folder = try PostgresPrograms.makeFolder()
         self.folder = folder
         cleaner = try FolderCleaner(folder)
         port = options.listensOnTCP ? try Self.freePort() : nil
-        try PostgresPrograms.run(["cp", "-a", template, folder + "/data"])
+        try PostgresPrograms.run(["cp", "-a", template, folder + "/data"], log: folder + "/log")
         try append(Self.lines(options, folder: folder, port: port), to: "data/postgresql.conf")
         if options.asksPasswords {
             try append(
@@ -72,13 +72,20 @@ package final class PostgresServer {
         try start()
     }
 
-    deinit { kill() }
+    deinit {
+        // In order, so that it frees what it has of the system's shared memory; at once.
+        guard let server = postmaster else { return }
+        resume()
+        Glibc.kill(server, SIGQUIT)
+        _ = Limit.wait(seconds: 10) { Processes.hasEnded(server) }
+        kill()
+    }
 
     /// As a URI, through the socket, as its superuser.
     package var address: String { address(user: "postgres", database: "postgres") }
 
     package func address(user: String, database: String) -> String {
-        "postgresql://\(user)@/\(database)?host=\(folder)"
+        "postgresql://\(user)@/\(database)?host=\(folder)&port=\(port ?? 5432)"
     }
 
     /// As a URI, through TCP, where it listens there.
@@ -128,15 +135,22 @@ package final class PostgresServer {
         let children = Processes.children(of: server)
         for process in [server] + children { Glibc.kill(process, SIGKILL) }
         // They hold the shared memory, which the next start needs for itself.
-        _ = Limit.wait(seconds: 30) {
-            // Reaped each time, whatever the others do.
-            [Processes.hasEnded(server)] + children.map(Processes.hasEnded) == [true]
-                + children.map { _ in true }
-        }
+        _ = Limit.wait(seconds: 30) { ([server] + children).allSatisfy(Processes.hasEnded) }
         Processes.reap(server)
+        removeSharedMemory()
         // Its number may be another's by the time that somebody reads it there.
         unlink(folder + "/data/postmaster.pid")
         postmaster = nil
+    }
+
+    /// What a server that was killed leaves with the kernel, up to the next start: line 7 of its file has the number.
+    private func removeSharedMemory() {
+        let lines = PostgresPrograms.contents(of: folder + "/data/postmaster.pid")
+            .split(separator: "\n", omittingEmptySubsequences: false)
+        guard lines.count > 6,
+            let number = lines[6].split(separator: " ").last.flatMap({ CInt($0) })
+        else { return }
+        shmctl(number, IPC_RMID, nil)
     }
 
     /// Ends it in order, and starts it again.
@@ -168,12 +182,14 @@ package final class PostgresServer {
             "fsync": "off",
             "shared_buffers": "16MB",
             "max_connections": "50",
+            // In files of its folder, which is removed, however the server ends.
+            "dynamic_shared_memory_type": "mmap",
         ]
-        // The socket is looked for by the port that is the default.
-        if port != nil { settings["port"] = "\(port ?? 0)" }
         settings.merge(options.settings) { $1 }
         return settings.sorted { $0.key < $1.key }
-            .map { "\($0.key) = '\($0.value)'" }
+            .map {
+                "\($0.key) = '\($0.value.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'"
+            }
             .joined(separator: "\n")
     }
 

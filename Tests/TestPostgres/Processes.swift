@@ -10,6 +10,8 @@ enum Processes {
     ///   - words: Its name and arguments.
     ///   - input: Its standard input; /dev/null where nil.
     ///   - output: The file for its standard output and error.
+    /// - Returns: Its number; it is to be reaped.
+    /// - Throws: `PostgresServer.Failure` with the system's reason.
     static func start(_ words: [String], input: CInt? = nil, output: String) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
