@@ -103,7 +103,7 @@ package final class Relay: Sendable {
         inbox.add(.follow(leader: leader, listener: listener))
     }
 
-    /// Stops accepting, and takes what other nodes relay.
+    /// Stops accepting, closes what was relayed before, and takes what other nodes relay.
     ///
     /// `adopt` is given the descriptor of a connected Unix socket that does not block, which is its own from then on,
     /// and who is behind it: a client of another node, or one that has waited at this node for a leader and from

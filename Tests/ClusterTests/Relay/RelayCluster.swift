@@ -71,3 +71,15 @@ struct MemoryCluster {
         follower.follow("b")
     }
 }
+
+extension RelayLimits {
+    /// With times that a test can wait for.
+    static func short(_ change: (inout Self) -> Void = { _ in }) -> Self {
+        var limits = Self()
+        limits.pingInterval = .milliseconds(100)
+        limits.silence = .milliseconds(400)
+        limits.retryPause = .milliseconds(10)
+        change(&limits)
+        return limits
+    }
+}
