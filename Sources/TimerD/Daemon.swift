@@ -39,7 +39,7 @@ public struct Daemon: Service {
     ///   is not ours, a socket that another daemon answers on; and if a file of its database was taken away
     ///   while it ran.
     public func run() async throws {
-        //NODE
+        if let shared = configuration.shared { return try await runNode(shared) }
         let parts: DaemonParts
         let loss = Loss(reloads: reloads.continuation)
         do {
@@ -85,6 +85,20 @@ public struct Daemon: Service {
         withExtendedLifetime(watchdog) {}
         if let error = loss.error { throw DaemonError(error.sentence, .inputOutput) }
         log.info("stopped")
+    }
+
+    /// Runs as one node of several.
+    private func runNode(_ shared: SharedJobs) async throws {
+        let node: NodeDaemon
+        do {
+            node = try NodeDaemon(configuration, shared, manager: manager, log: log)
+        } catch {
+            throw DaemonError(starting: error)
+        }
+        let (changes, reloads) = (node.reloads, reloads.stream)
+        let reloading = Task { for await new in reloads { changes.yield(.reload(new)) } }
+        defer { reloading.cancel() }
+        try await node.run { [ending] in ending.endsRuns.withLock { $0 } }
     }
 }
 

@@ -15,12 +15,12 @@ struct Lead: Sendable {
     /// Is told which process of PostgreSQL serves this node's writes.
     var onConnect: @Sendable (_ backend: Int32) -> Void
 
-    /// Makes the copy of the jobs at `path`, whose writes go to PostgreSQL from then on.
+    /// Makes the copy of the jobs at `path`, whose writes go to PostgreSQL from then on; `adopting`: see `SharedCopy`.
     ///
     /// - Throws: `DatabaseError`, or `PostgresError`.
-    func copy(at path: String) throws -> Database {
+    func copy(at path: String, adopting: Bool = false) throws -> Database {
         let connection = try PostgresHome.connect(address)
-        let copy = try SharedCopy(at: path).make(connection, epoch: epoch)
+        let copy = try SharedCopy(at: path).make(connection, epoch: epoch, adopting: adopting)
         copy.database.home = PostgresHome(
             address,
             connection: connection,

@@ -55,7 +55,7 @@ struct Store: Sendable {
             onTrouble: { log.error("the database takes no writes", metadata: ["error": "\($0)"]) },
             onRecovered: { log.notice("the database takes writes again") },
             onLost: { error in
-                log.critical("the database was taken away", metadata: ["error": "\(error)"])
+                log.critical("nothing can be stored any more", metadata: ["error": "\(error)"])
                 onLost(error)
             }
         )

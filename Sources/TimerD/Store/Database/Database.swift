@@ -12,6 +12,8 @@ final class Database {
     enum Mode {
         /// The one connection that writes; makes the file, mode 0600, if it is missing.
         case readWriteCreate
+        /// The same for a copy that counts for nothing once its process has ended: no commit waits for the disk.
+        case copy
         /// Sees what is committed, changes nothing and never checkpoints.
         case readOnly
         /// Is gone when it is closed.
@@ -61,10 +63,11 @@ final class Database {
         handle = try DatabaseFile(path: path, disk: disk).open(mode)
         do {
             switch mode {
-            case .readWriteCreate:
+            case .readWriteCreate, .copy:
                 try configureWriter()
                 try settleLog()
-                try gatherLog()
+                // It writes what it has gathered when it is told to sync.
+                if mode == .copy { try execute("PRAGMA synchronous = OFF") } else { try gatherLog() }
                 try takeOverCheckpoints()
                 let real = String(cString: sqlite3_db_filename(handle, "main"))
                 files = OpenedFiles(path: path, real: real, on: disk)
@@ -129,7 +132,7 @@ final class Database {
         finishStatements()
         let loss = loss
         if loss != nil { csqlite_keep_log_on_close(handle) }
-        if mode == .readWriteCreate, loss?.isMain != true {
+        if mode == .readWriteCreate || mode == .copy, loss?.isMain != true {
             sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
         }
         sqlite3_close(handle)

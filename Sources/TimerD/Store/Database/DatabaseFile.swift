@@ -27,7 +27,7 @@ struct DatabaseFile {
     /// A connection to the file, in a state where SQL may be run on it.
     func open(_ mode: Database.Mode) throws(DatabaseError) -> OpaquePointer {
         if try disk.size(of: path) == nil {
-            guard mode == .readWriteCreate else {
+            guard mode == .readWriteCreate || mode == .copy else {
                 throw refusal(SQLITE_CANTOPEN, "cannot open", because: Glibc.ENOENT)
             }
             try refuseLog(path + "-wal")
@@ -39,7 +39,7 @@ struct DatabaseFile {
             // Before the reader runs any SQL: if the database cannot be written, the files that the reader
             // may make beside it cannot be written either, and would stay so once the database's mode was put
             // right.
-            if mode == .readWriteCreate { writer = try connectForWriting() }
+            if mode == .readWriteCreate || mode == .copy { writer = try connectForWriting() }
             try verify(reader)
         } catch {
             sqlite3_close(reader)

@@ -26,25 +26,29 @@ struct SharedCopy {
 
     /// Makes the copy, and returns it with the number of the last transaction in it.
     ///
-    /// This node leads: nobody else writes meanwhile. `disk`: where files are.
-    func make(_ connection: PostgresConnection, epoch: Int64, on disk: any Disk = SystemDisk()) throws
-        -> (database: Database, tables: [SharedTable], number: Int64)
-    {
+    /// This node leads: nobody else writes meanwhile. `disk`: where files are. `adopting`: if PostgreSQL has no jobs yet, those
+    /// of a database that is in the place of the copy become its first.
+    func make(
+        _ connection: PostgresConnection,
+        epoch: Int64,
+        on disk: any Disk = SystemDisk(),
+        adopting: Bool = false
+    ) throws -> (database: Database, tables: [SharedTable], number: Int64) {
         guard csqlite_has_sessions() != 0 else {
             throw refusal("this SQLite was built without its session extension, SQLITE_ENABLE_SESSION")
         }
-        for ending in ["", "-wal", "-shm", ".new"] { unlink(path + ending) }
-        let database = try Database(path: path, mode: .readWriteCreate, on: disk)
+        let (number, version) = try stored(connection)
+        guard version <= migrations.count else {
+            throw refusal(
+                "the jobs in PostgreSQL have schema version \(version), and this timerd knows"
+                    + " versions up to \(migrations.count); run a newer timerd"
+            )
+        }
+        if version > 0 || !adopting {
+            for ending in ["", "-wal", "-shm", ".new"] { unlink(path + ending) }
+        }
+        let database = try Database(path: path, mode: .copy, on: disk)
         do {
-            // What counts is in PostgreSQL; a copy that a crash leaves half written is made anew.
-            try database.execute("PRAGMA synchronous = OFF")
-            let (number, version) = try stored(connection)
-            guard version <= migrations.count else {
-                throw refusal(
-                    "the jobs in PostgreSQL have schema version \(version), and this timerd knows"
-                        + " versions up to \(migrations.count); run a newer timerd"
-                )
-            }
             if version > 0 {
                 try Migrator(Array(migrations.prefix(version))).migrate(database)
                 try load(SharedTable.all(of: database), into: database, connection, epoch: epoch)
@@ -111,8 +115,11 @@ struct SharedCopy {
             }
             try database.commit()
         }
-        // Numbers that were given out and whose rows are gone are in the tables, but for what SQLite counts itself.
-        try database.execute("UPDATE sqlite_sequence SET seq = max(seq, \(epoch << 32))")
+        // Numbers that were given out and whose rows are gone are in the tables, but for those that SQLite counts itself.
+        try database.execute(
+            "DELETE FROM sqlite_sequence;"
+                + "INSERT INTO sqlite_sequence VALUES ('upload_parts', \(epoch << 32))"
+        )
     }
 
     private func bind(_ row: borrowing PostgresRow, _ table: SharedTable, to statement: OpaquePointer) {

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Glibc
+import Locks
+import Logging
+import Platform
+import Postgres
+import TimerControl
+
+/// A daemon that shares its jobs with others: it stands by, and relays its clients to the node that leads; it leads, as a
+/// daemon alone does, while it has the lease.
+final class NodeDaemon {
+    /// What happens to a node, in the order in which it does.
+    enum Change: Sendable {
+        case lead(epoch: Int64)
+        case stopLeading(StopReason)
+        case leader(String?)
+        /// No run is in progress any more on a node that drains.
+        case drained(epoch: Int64)
+        /// Nothing can be stored any more in that epoch.
+        case lost(epoch: Int64, DatabaseError)
+        case reload(Configuration)
+        /// It cannot take part, for that reason.
+        case refused(DaemonError)
+    }
+
+    private var configuration: Configuration
+    private let shared: SharedJobs
+    private let address: PostgresAddress
+    private let manager: ServiceManager
+    private let log: Logger
+    private let changes = AsyncStream<Change>.makeStream()
+    private let socket: SocketFile
+    private let lock: DatabaseLock
+    private let keeper: NodeKeeper
+    private let relay: Relay
+    /// The daemon's core, while this node leads; and its epoch.
+    private var leading: (parts: DaemonParts, epoch: Int64)?
+    /// Who led last, of what this node was told.
+    private var leader: String?
+
+    /// Begins to listen and to take part.
+    ///
+    /// - Throws: `DaemonError` for what keeps it from that.
+    init(
+        _ configuration: Configuration,
+        _ shared: SharedJobs,
+        manager: ServiceManager,
+        log: Logger
+    ) throws {
+        self.configuration = configuration
+        self.shared = shared
+        self.manager = manager
+        self.log = log
+        address = try PostgresAddress(shared.text)
+        try TrustedPath.checkDatabase(configuration.database)
+        lock = try DatabaseLock(database: configuration.database)
+        let settings = ControlSocket.Settings(configuration, uid: geteuid())
+        if let inherited = try manager.socket(for: configuration.socket) {
+            socket = try SocketFile.adopt(inherited, at: configuration.socket)
+        } else {
+            socket = try SocketFile.listen(
+                at: configuration.socket,
+                for: settings.admission.isShared ? .everyone : .owner
+            )
+        }
+        do {
+            let changes = changes.continuation
+            keeper = try Self.keeper(shared, address, log, changes)
+            relay = try Self.relay(shared, address, configuration, log)
+        } catch {
+            socket.remove()
+            throw error
+        }
+    }
+
+    /// Gives the node another configuration, as `Daemon.reload` does.
+    var reloads: AsyncStream<Change>.Continuation { changes.continuation }
+
+    /// Runs until it is told to stop.
+    ///
+    /// - Throws: `DaemonError` if it cannot go on.
+    func run(endsRuns: @Sendable () -> Bool) async throws {
+        relay.follow(leader: nil, listener: socket.descriptor)
+        keeper.start()
+        manager.tell(.ready, .status("standing by at '\(configuration.socket)'"))
+        log.info(
+            "ready",
+            metadata: [
+                "version": "\(timerdVersion)", "pid": "\(getpid())", "node": "\(shared.node)",
+                "database": "\(shared.redacted)", "socket": "\(configuration.socket)",
+            ]
+        )
+        var failure: (any Error)?
+        do {
+            for await change in changes.stream.cancelOnGracefulShutdown() { try await take(change) }
+        } catch {
+            failure = error
+        }
+        await stop(endsRuns: endsRuns())
+        if let failure { throw failure }
+    }
+
+    private func take(_ change: Change) async throws {
+        switch change {
+        case .lead(let epoch): try await lead(epoch)
+        case .stopLeading(.drains): drain()
+        case .stopLeading(let reason): await stopLeading("\(reason.words)")
+        case .drained(let epoch) where epoch == leading?.epoch: await stopLeading("it drains")
+        case .lost(let epoch, let error) where epoch == leading?.epoch:
+            await stopLeading(error.sentence)
+        case .drained, .lost: break
+        case .leader(let name): follow(name)
+        case .reload(let new): await reload(new)
+        case .refused(let error): throw error
+        }
+    }
+
+    // MARK: - Leading
+
+    private func lead(_ epoch: Int64) async throws {
+        log.notice("this node leads", metadata: ["node": "\(shared.node)", "epoch": "\(epoch)"])
+        let changes = changes.continuation
+        let relayed = RelayedClients(node: shared.node)
+        // From here on nobody else accepts clients: they wait for the daemon's own socket.
+        relay.lead { relayed.take($0, of: $1) }
+        let listener = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 3)
+        let lead = Lead(
+            address: address,
+            epoch: epoch,
+            fence: keeper.fence,
+            listener: listener,
+            clockDifference: keeper.clockLead,
+            onConnect: { [keeper] in keeper.setStoreBackend($0) }
+        )
+        do {
+            let parts = try await DaemonParts.start(configuration, manager, lead: lead, log: log) {
+                changes.yield(.lost(epoch: epoch, $0))
+            }
+            leading = (parts, epoch)
+            relayed.serve(parts.socket, parts.core.own)
+            manager.tell(.status("leading, at '\(configuration.socket)'"))
+        } catch {
+            close(listener)
+            relayed.refuseAll()
+            keeper.coreStopped()
+            // The lease ended meanwhile: another node leads by now.
+            if !keeper.fence.isOpen { return log.error("this node could not lead", metadata: ["error": "\(error)"]) }
+            throw DaemonError(starting: error)
+        }
+    }
+
+    /// Has nothing begin here any more; the node leads until its runs have ended.
+    private func drain() {
+        guard let leading else { return keeper.coreStopped() }
+        log.notice("this node drains", metadata: ["node": "\(shared.node)"])
+        let (scheduler, epoch, changes) = (
+            leading.parts.core.scheduler, leading.epoch, changes.continuation
+        )
+        Task {
+            await scheduler.drainRuns()
+            changes.yield(.drained(epoch: epoch))
+        }
+    }
+
+    /// Stops the core; what could not be stored is settled by the node that leads next, as after a crash.
+    private func stopLeading(_ reason: String, _ runs: RunsAtStop = .goOn) async {
+        guard let ended = leading else { return }
+        leading = nil
+        log.notice("this node leads no more", metadata: ["node": "\(shared.node)", "reason": "\(reason)"])
+        manager.tell(.status("standing by at '\(configuration.socket)'"))
+        do {
+            try await ended.parts.stop(runs)
+        } catch {
+            log.debug("the core has stopped", metadata: ["error": "\(error)"])
+        }
+        keeper.coreStopped()
+        relay.follow(leader: leader, listener: socket.descriptor)
+    }
+
+    private func follow(_ name: String?) {
+        leader = name == shared.node ? nil : name
+        guard leading == nil else { return }
+        relay.follow(leader: leader, listener: socket.descriptor)
+        guard let leader else { return }
+        log.info("another node leads", metadata: ["node": "\(leader)"])
+        // What this node has begun was told as interrupted, and may have been begun anew.
+        let left = LeftRuns(socket: configuration.runner, log: log)
+        Task { await left.end() }
+    }
+
+    private func reload(_ new: Configuration) async {
+        manager.tell(.reloading)
+        if let leading {
+            configuration = await leading.parts.reload(new, over: configuration)
+        } else {
+            configuration = new.keeping(placesOf: configuration)
+            log.notice("reloaded")
+        }
+        manager.tell(.ready)
+    }
+
+    // MARK: - The end
+
+    private func stop(endsRuns: Bool) async {
+        let time = endsRuns ? configuration.drainTime : .zero
+        manager.tell(.stopping, .status("stopping"), .needs(time + .seconds(20)))
+        log.info("stopping", metadata: ["runs": endsRuns ? "end within \(time)" : "go on"])
+        changes.continuation.finish()
+        var runsAreLeft = false
+        if let leading {
+            await stopLeading("it stops", endsRuns ? .end(after: configuration.drainTime) : .goOn)
+            runsAreLeft = await leading.parts.core.scheduler.hasRuns
+        }
+        // With runs that go on the lease ends by itself: a daemon that is back before takes them up again.
+        keeper.stop(releasing: !runsAreLeft)
+        relay.stop()
+        socket.remove()
+        close(socket.descriptor)
+        lock.release()
+        log.info("stopped")
+    }
+}
+
+extension Scheduler {
+    /// Whether runs of this daemon go on.
+    var hasRuns: Bool { fires.all.contains { $0.command != nil } }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Glibc
+import Locks
+import NIOPosix
+import Platform
+import SystemPackage
+import TimerControl
+
+/// The clients whose connections other nodes relay to this one, which leads.
+///
+/// Those that come before the daemon serves wait. An owner is a name: on this host it may have another number.
+final class RelayedClients: Sendable {
+    private enum State {
+        case waiting([(descriptor: Int32, peer: RelayedPeer)])
+        case serving(ControlSocket, own: Owner)
+        case refusing
+    }
+
+    /// The name of this node.
+    private let node: String
+    private let state = Locked(State.waiting([]))
+
+    init(node: String) { self.node = node }
+
+    /// Takes over a descriptor, at whose other end `peer` is.
+    func take(_ descriptor: Int32, of peer: RelayedPeer) {
+        let serving = state.withLock { state -> (ControlSocket, Owner)? in
+            switch state {
+            case .waiting(var clients):
+                state = .refusing
+                clients.append((descriptor, peer))
+                state = .waiting(clients)
+                return nil
+            case .serving(let socket, let own): return (socket, own)
+            case .refusing:
+                close(descriptor)
+                return nil
+            }
+        }
+        if let (socket, own) = serving { admit(descriptor, peer, socket, own) }
+    }
+
+    /// Hands over those that have waited, and all that come from here on.
+    func serve(_ socket: ControlSocket, _ own: Owner) {
+        let waiting = state.withLock { state in
+            defer { state = .serving(socket, own: own) }
+            if case .waiting(let clients) = state { return clients } else { return [] }
+        }
+        for (descriptor, peer) in waiting { admit(descriptor, peer, socket, own) }
+    }
+
+    /// Closes those that have waited, and all that come from here on.
+    func refuseAll() {
+        let waiting = state.withLock { state in
+            defer { state = .refusing }
+            if case .waiting(let clients) = state { return clients } else { return [] }
+        }
+        for (descriptor, _) in waiting { close(descriptor) }
+    }
+
+    private func admit(_ descriptor: Int32, _ peer: RelayedPeer, _ socket: ControlSocket, _ own: Owner) {
+        // The user database may block; this is the relay's thread.
+        NIOThreadPool.singleton.submit { _ in
+            socket.adopt(descriptor, of: self.known(peer, own))
+        }
+    }
+
+    /// Who the client is on this host, or why nobody.
+    private func known(_ peer: RelayedPeer, _ own: Owner) -> Result<Peer, ControlError> {
+        // One who has waited here until this node leads is no stranger.
+        let host = peer.node == node ? nil : peer.node
+        func here(_ uid: UInt32, _ gid: UInt32, _ name: String?) -> Result<Peer, ControlError> {
+            .success(Peer(uid: uid, gid: gid, pid: 0, name: name, host: host))
+        }
+        if host == nil, peer.userName == nil { return here(peer.uid, .max, nil) }
+        if peer.isRoot { return here(0, 0, "root") }
+        guard let name = peer.userName else {
+            return .failure(
+                ControlError(
+                    .notPermitted,
+                    "uid \(peer.uid) has no name on '\(peer.node)', and is nobody on other hosts"
+                )
+            )
+        }
+        if name == own.name { return here(own.uid, getegid(), name) }
+        do throws(Errno) {
+            if let user = try UserDatabase.user(named: name) { return here(user.uid, user.gid, name) }
+        } catch {
+            return .failure(
+                ControlError(.internalError, "cannot look up '\(name)' on '\(node)': \(error.text)")
+            )
+        }
+        return .failure(
+            ControlError(
+                .notPermitted,
+                "there is no user '\(name)' on '\(node)', which leads; users are known by name on all hosts"
+            )
+        )
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import Cluster
+import Foundation
+import Locks
+import Logging
+import Postgres
+import Schedules
+import TestPostgres
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// A node's copy of the jobs, and what PostgreSQL has of it.
+@Suite("Jobs in PostgreSQL", .enabled(if: PostgresServer.isInstalled))
+struct SharedStoreTests {
+    /// All rows of all tables of a database, each as its columns in words.
+    private func rows(of database: Database) throws -> [String: Set<String>] {
+        var rows: [String: Set<String>] = [:]
+        for table in try SharedTable.all(of: database) {
+            let columns = table.columns.map { "quote(\"\($0.name)\")" }
+            let text = "SELECT \(columns.joined(separator: " || ',' || ")) FROM \"\(table.name)\""
+            rows[table.name] = try Set(database.prepare(text).all { try $0.get(0, as: String.self) })
+        }
+        return rows
+    }
+
+    /// What PostgreSQL has of a folder, as another node would find it.
+    private func stored(_ folder: String) throws -> [String: Set<String>] {
+        let other = try SharedTestStore.current().database(in: folder, name: "other.db")
+        defer { other.close() }
+        return try rows(of: other)
+    }
+
+    @Test("What is stored is there, row by row, after additions, changes, fires and ends")
+    func mirror() async throws {
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, isShared: true)
+        var added: [JobID] = []
+        for number in 0..<20 {
+            let job = try await test.add(ScheduleWords(every: "5s")) {
+                $0.name = "job \(number)"
+                $0.tags = ["a", "b\(number % 3)"]
+                $0.userInfo = JSONText(stored: "{\"text\": \"\(number) \\u0000 é\"}")
+            }
+            added.append(job.id)
+        }
+        try await test.advance(by: .seconds(30))
+        try await test.change(added[3], .pause)
+        try await test.advance(by: .seconds(7))
+        let mine = try await test.store.writer.write { try self.rows(of: $0) }
+        try await test.close()
+        // The last writes of the stop are in both as well.
+        #expect(mine["jobs"]?.count == 20)
+        let reader = try Database(path: folder.path + "/timerd.db", mode: .readOnly)
+        let closed = try rows(of: reader)
+        reader.close()
+        #expect(try stored(folder.path) == closed)
+    }
+
+    @Test("A node that leads no more stores nothing, and says so")
+    func superseded() async throws {
+        let folder = try TemporaryFolder()
+        let lost = Locked<String?>(nil)
+        let first = try Store(
+            SharedTestStore.current().database(in: folder.path),
+            log: Logger(label: "test"),
+            now: TestScheduler.start,
+            onLost: { error in lost.withLock { $0 = error.sentence } }
+        )
+        try await first.writer.write { try $0.execute("UPDATE daemon_state SET paused = 1") }
+        let second = try SharedTestStore.current().database(in: folder.path, name: "other.db")
+        await #expect(throws: DatabaseError.self) {
+            try await first.writer.write { try $0.execute("UPDATE daemon_state SET paused = 2") }
+        }
+        // It is told behind the commit's answer.
+        try? await first.close()
+        #expect(lost.withLock { $0 }?.contains("another node leads") == true)
+        #expect(try second.prepare("SELECT paused FROM daemon_state").value(as: Int.self) == 1)
+        second.close()
+    }
+
+    @Test("A connection that is lost is opened again, and a write that was not stored is told as such")
+    func lostConnection() async throws {
+        let folder = try TemporaryFolder()
+        let store = try Store.test(folder.path, isShared: true, now: TestScheduler.start)
+        let other = try PostgresConnection(
+            SharedTestStore.current().address(of: folder.path),
+            application: "test",
+            within: .seconds(30)
+        )
+        func endConnections() throws {
+            _ = try other.execute(
+                """
+                SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+                WHERE datname = current_database() AND pid <> pg_backend_pid()
+                """,
+                within: .seconds(30)
+            )
+        }
+        try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = 1") }
+        try endConnections()
+        await #expect(throws: DatabaseError.self) {
+            try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = 2") }
+        }
+        // Nothing of it is in the copy either.
+        let paused = try await store.writer.write {
+            try $0.prepare("SELECT paused FROM daemon_state").value(as: Int.self)
+        }
+        #expect(paused == 1)
+        // One whose answer is lost, after it was stored: as if the number had gone up by it.
+        try endConnections()
+        _ = try other.execute("UPDATE timerd.store SET number = number + 1", within: .seconds(30))
+        try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = 3") }
+        try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = 4") }
+        try await store.close()
+        let rows = try other.execute("SELECT paused FROM timerd.daemon_state", within: .seconds(30))
+        #expect(rows.integer(0, 0) == 4)
+    }
+
+    @Test("A record is kept, and tried until it is stored")
+    func keptRecord() async throws {
+        let folder = try TemporaryFolder()
+        let store = try Store.test(folder.path, isShared: true, now: TestScheduler.start)
+        let other = try PostgresConnection(
+            SharedTestStore.current().address(of: folder.path),
+            application: "test",
+            within: .seconds(30)
+        )
+        try other.script(
+            "ALTER TABLE timerd.daemon_state ADD CONSTRAINT no CHECK (paused < 5)",
+            within: .seconds(30)
+        )
+        store.writer.record { try $0.execute("UPDATE daemon_state SET paused = 7") }
+        await #expect(throws: DatabaseError.self) { try await store.writer.barrier() }
+        try other.script(
+            "ALTER TABLE timerd.daemon_state DROP CONSTRAINT no",
+            within: .seconds(30)
+        )
+        try await store.close()
+        let rows = try other.execute("SELECT paused FROM timerd.daemon_state", within: .seconds(30))
+        #expect(rows.integer(0, 0) == 7)
+    }
+
+    @Test("Text of any kind, numbers of any size and bytes come back as they were")
+    func values() throws {
+        let folder = try TemporaryFolder()
+        let database = try SharedTestStore.current().database(in: folder.path)
+        try database.begin()
+        let insertion = try database.prepare("INSERT INTO zone_rules VALUES (?1, ?2, ?3)")
+        let texts = ["", "\0", "a\0b\u{10FFFF}\0", "\u{10FFFF}", "'\"\\{}NULL", "\u{1F600}é"]
+        for (number, text) in texts.enumerated() {
+            try insertion.run(Int64(number), text, Array("\0\u{FF}".utf8))
+        }
+        try insertion.run(Int64.min, "least", [UInt8]())
+        try insertion.run(Int64.max, "most", (0...255).map { UInt8($0) })
+        try database.commit()
+        let mine = try rows(of: database)
+        database.close()
+        #expect(mine["zone_rules"]?.count == texts.count + 2)
+        #expect(try stored(folder.path)["zone_rules"] == mine["zone_rules"])
+    }
+
+    @Test("A newer timerd makes the tables anew with what its migrations make of the rows; an older one is refused")
+    func upgrade() throws {
+        let folder = try TemporaryFolder()
+        let address = try SharedTestStore.current().address(of: folder.path)
+        let first = try SharedTestStore.current().database(in: folder.path)
+        try first.begin()
+        try first.execute("INSERT INTO zone_rules VALUES (1, 'Europe/Berlin', x'01')")
+        try first.commit()
+        first.close()
+        let newer =
+            [Migration].released + [
+                Migration(
+                    number: [Migration].released.count + 1,
+                    name: "more",
+                    sql: "ALTER TABLE zone_rules ADD COLUMN more INTEGER; UPDATE zone_rules SET more = 5"
+                )
+            ]
+        let connection = try PostgresHome.connect(address)
+        _ = try connection.execute("UPDATE timerd.lease SET epoch = 7", within: .seconds(30))
+        let made = try SharedCopy(at: folder.path + "/new.db", newer).make(connection, epoch: 7)
+        made.database.close()
+        let rows = try connection.execute("SELECT more FROM timerd.zone_rules", within: .seconds(30))
+        #expect(rows.integer(0, 0) == 5)
+        let error = #expect(throws: DatabaseError.self) {
+            try SharedCopy(at: folder.path + "/old.db").make(connection, epoch: 7)
+        }
+        #expect(error?.sentence.contains("run a newer timerd") == true)
+    }
+}

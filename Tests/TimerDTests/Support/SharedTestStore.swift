@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Foundation
+import Locks
+import Logging
+import Postgres
+import Schedules
+import TestPostgres
+
+@testable import TimerD
+
+/// Stores of tests whose jobs are in PostgreSQL: a database for each folder, and a new epoch for each start there, as of
+/// another host.
+///
+/// With TIMERD_TEST_HOME=postgres in the environment all tests of the scheduler run on such stores.
+final class SharedTestStore: Sendable {
+    static let isWanted = ProcessInfo.processInfo.environment["TIMERD_TEST_HOME"] == "postgres"
+
+    /// One server for all tests of the process.
+    static let shared = Locked<SharedTestStore?>(nil)
+
+    private struct State {
+        var databases: [String: String] = [:]
+    }
+
+    /// Unchecked: it is made once, and asked for its address alone, which does not change.
+    private struct Server: @unchecked Sendable {
+        var server: PostgresServer
+    }
+
+    private let server: Server
+    private let address: String
+    private let state = Locked(State())
+
+    private init() throws {
+        let server = try PostgresServer()
+        address = server.folder
+        self.server = Server(server: server)
+    }
+
+    static func current() throws -> SharedTestStore {
+        try shared.withLock { store in
+            if let store { return store }
+            let new = try SharedTestStore()
+            store = new
+            return new
+        }
+    }
+
+    /// Where the jobs of a folder are.
+    func address(of folder: String) throws -> PostgresAddress {
+        let name = try state.withLock { state in
+            if let name = state.databases[folder] { return name }
+            let name = "jobs\(state.databases.count)"
+            let server = try connection("postgres")
+            _ = try server.execute("CREATE DATABASE \(name)", within: .seconds(30))
+            try connection(name).script(Self.tables, within: .seconds(30))
+            state.databases[folder] = name
+            return name
+        }
+        return try PostgresAddress(uri(name))
+    }
+
+    private func uri(_ database: String) -> String {
+        "postgresql://postgres@/\(database)?host=\(address)"
+    }
+
+    private func connection(_ database: String) throws -> PostgresConnection {
+        try PostgresConnection(
+            PostgresAddress(uri(database)),
+            application: "test",
+            within: .seconds(30)
+        )
+    }
+
+    /// As a node that begins to lead makes it; a folder that is new here may have a database.
+    func database(in folder: String, name: String = "timerd.db") throws -> Database {
+        let address = try address(of: folder)
+        let connection = try PostgresConnection(
+            address,
+            application: "test",
+            within: .seconds(30)
+        )
+        let rows = try connection.execute(
+            "UPDATE timerd.lease SET epoch = epoch + 1 RETURNING epoch",
+            within: .seconds(30)
+        )
+        let fence = Fence()
+        fence.extend(to: .max)
+        return try Lead(
+            address: address,
+            epoch: rows.integer(0, 0) ?? 0,
+            fence: fence,
+            listener: -1,
+            onConnect: { _ in }
+        ).copy(at: folder + "/" + name, adopting: true)
+    }
+
+    private static let tables = """
+        CREATE SCHEMA timerd;
+        CREATE TABLE timerd.lease (one int PRIMARY KEY, epoch bigint NOT NULL, node text,
+            until timestamptz NOT NULL, UNIQUE (one, epoch));
+        INSERT INTO timerd.lease VALUES (1, 0, NULL, now());
+        CREATE TABLE timerd.store (one int PRIMARY KEY, number bigint NOT NULL,
+            version bigint NOT NULL DEFAULT 0, was_stored boolean NOT NULL DEFAULT false);
+        INSERT INTO timerd.store VALUES (1, 0);
+        """
+}
+
+extension Store {
+    /// A test's store: a file's, or one whose jobs are in PostgreSQL where that is wanted.
+    static func test(
+        _ folder: String,
+        isShared: Bool = SharedTestStore.isWanted,
+        log: Logger = Logger(label: "test"),
+        now: Timestamp
+    ) throws -> Store {
+        guard isShared else { return try Store(folder + "/timerd.db", log: log, now: now) }
+        return try Store(
+            SharedTestStore.current().database(in: folder),
+            log: log,
+            now: now,
+            onLost: { _ in }
+        )
+    }
+}
