@@ -102,6 +102,18 @@ extension ControlClient {
         try await call(.previewSchedule(request))
     }
 
+    /// All nodes by name; none of a daemon that shares its jobs with no other.
+    public func listNodes() async throws -> NodesReply {
+        try await call(.listNodes)
+    }
+
+    /// Has a node begin nothing more, or with `drains` false lets it lead again; for administrators.
+    @discardableResult
+    public func drainNode(_ name: String, drains: Bool = true) async throws -> NodeView {
+        let request = DrainNode(name: name, drains: drains)
+        return try await call(.drainNode(request), as: NodeReply.self).node
+    }
+
     public func metrics() async throws -> MetricsReply {
         try await call(.metrics)
     }

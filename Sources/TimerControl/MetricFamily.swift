@@ -69,7 +69,7 @@ extension MetricFamily {
     }
 
     /// With a number for each value of a label.
-    func with(_ label: String, _ values: [(String, Int)]) -> Self {
+    func with(_ label: String, _ values: [(String, some Numeric)]) -> Self {
         with(values.map { (Label(name: label, value: $0.0), $0.1) })
     }
 

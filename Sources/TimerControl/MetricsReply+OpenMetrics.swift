@@ -17,7 +17,7 @@ extension MetricsReply {
     /// with another kind. No name begins with `process_`, as the names of the exporter's own metrics do.
     public var families: [MetricFamily] {
         daemonFamilies + jobFamilies + runFamilies + noticeFamilies + taskFamilies + storeFamilies
-            + clientFamilies
+            + clientFamilies + (nodes.map(nodeFamilies) ?? [])
     }
 
     private var daemonFamilies: [MetricFamily] {
@@ -187,6 +187,28 @@ extension MetricsReply {
                 "timerd_lost_events",
                 "Numbers of events that watchers asked for and that were no longer kept."
             ).with(clients.eventsLost),
+        ]
+    }
+
+    private func nodeFamilies(of nodes: [Node]) -> [MetricFamily] {
+        [
+            MetricFamily(
+                .gauge,
+                "timerd_node_leads",
+                "1 of the node that leads, 0 of the others; of daemons that share their jobs alone."
+            ).with("node", nodes.map { ($0.name, $0.leads ? 1 : 0) }),
+            MetricFamily(
+                .gauge,
+                "timerd_node_clock_difference",
+                unit: "seconds",
+                "How far the node's clock is ahead of the database's; negative where it is behind."
+            ).with("node", nodes.map { ($0.name, $0.clockDifference) }),
+            MetricFamily(
+                .gauge,
+                "timerd_node_lease",
+                unit: "seconds",
+                "How long the node's lease still runs; negative once it is over: the node is gone."
+            ).with("node", nodes.map { ($0.name, $0.lease) }),
         ]
     }
 }

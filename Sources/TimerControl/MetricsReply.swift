@@ -20,6 +20,8 @@ public struct MetricsReply: Codable, Hashable, Sendable {
     public var notices: Notices?
     /// Nil from a daemon that does not count them, and while the database cannot be read.
     public var tasks: Tasks?
+    /// By name; nil of a daemon that shares its jobs with no other, and while the nodes cannot be read.
+    public var nodes: [Node]?
 
     public init(
         version: String,
@@ -81,6 +83,31 @@ public struct MetricsReply: Codable, Hashable, Sendable {
         public init(ready: Int, delayed: Int, reserved: Int, dead: Int, oldestAge: Double) {
             (self.ready, self.delayed, self.reserved) = (ready, delayed, reserved)
             (self.dead, self.oldestAge) = (dead, oldestAge)
+        }
+    }
+
+    /// A daemon among several that share their jobs.
+    public struct Node: Codable, Hashable, Sendable {
+        public var name: String
+        public var leads: Bool
+        /// How far its clock is ahead of the database's, in seconds.
+        public var clockDifference: Double
+        /// How long its lease still runs, in seconds; negative once it is over.
+        public var lease: Double
+
+        public init(name: String, leads: Bool, clockDifference: Double, lease: Double) {
+            (self.name, self.leads) = (name, leads)
+            (self.clockDifference, self.lease) = (clockDifference, lease)
+        }
+
+        /// As `node.list` has it, at `now` by the clock of the daemon that answers.
+        public init(_ node: NodeView, at now: Timestamp) {
+            self.init(
+                name: node.name,
+                leads: node.leads,
+                clockDifference: Double(node.clockDifference) / 1_000_000,
+                lease: Double((node.leaseUntil - now).microseconds) / 1_000_000
+            )
         }
     }
 

@@ -45,6 +45,8 @@ public enum Request: Hashable, Sendable {
     case jobCalendar(ReadCalendar)
     case jobDates(ReadDates)
     case runCalendar(ReadCalendar)
+    case listNodes
+    case drainNode(DrainNode)
 
     /// The name of each request on the wire.
     public enum Method: String, CaseIterable, Sendable {
@@ -89,5 +91,7 @@ public enum Request: Hashable, Sendable {
         case jobCalendar = "job.calendar"
         case jobDates = "job.dates"
         case runCalendar = "run.calendar"
+        case listNodes = "node.list"
+        case drainNode = "node.drain"
     }
 }

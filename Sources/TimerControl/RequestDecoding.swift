@@ -96,6 +96,10 @@ extension Request {
         case .listQueues:
             self = .listQueues(try ListQueues(parameters))
         case .setQueue: self = .setQueue(try SetQueue(parameters))
+        case .listNodes:
+            try parameters.checkNames(among: [])
+            self = .listNodes
+        case .drainNode: self = .drainNode(try DrainNode(parameters))
         }
     }
 }

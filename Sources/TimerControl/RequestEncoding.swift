@@ -47,6 +47,8 @@ extension Request {
         case .jobCalendar: .jobCalendar
         case .jobDates: .jobDates
         case .runCalendar: .runCalendar
+        case .listNodes: .listNodes
+        case .drainNode: .drainNode
         }
     }
 
@@ -108,7 +110,8 @@ extension Request {
         case .jobCalendar(let request), .runCalendar(let request): try JSONValue(encoding: request)
         case .jobDates(let request): try JSONValue(encoding: request)
         case .setQueue(let request): try JSONValue(encoding: request)
-        case .status, .metrics, .checkDatabase, .listUploads: nil
+        case .drainNode(let request): try JSONValue(encoding: request)
+        case .status, .metrics, .checkDatabase, .listUploads, .listNodes: nil
         }
     }
 }

@@ -236,6 +236,25 @@ public struct StatusReply: Codable, Hashable, Sendable {
         }
     }
 
+    /// The node that answers, which leads; nil of a daemon that shares its jobs with no other.
+    public var node: Node?
+
+    /// The node that leads, and who takes over from it.
+    public struct Node: Codable, Hashable, Sendable {
+        public var name: String
+        /// Since when it leads.
+        public var leadsSince: Timestamp
+        /// The number of its lead: each take-over has one more.
+        public var epoch: Int64
+        /// The names of the nodes that stand by.
+        public var standby: [String]
+
+        public init(name: String, leadsSince: Timestamp, epoch: Int64, standby: [String]) {
+            (self.name, self.leadsSince) = (name, leadsSince)
+            (self.epoch, self.standby) = (epoch, standby)
+        }
+    }
+
     public init(
         version: String,
         pid: Int32,

@@ -9,7 +9,7 @@ import TimerWords
 struct Complete: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "complete",
-        abstract: "Print the words that shells complete: jobs, tags, zones or queues.",
+        abstract: "Print the words that shells complete: jobs, tags, zones, queues or nodes.",
         shouldDisplay: false
     )
 
@@ -19,9 +19,10 @@ struct Complete: AsyncParsableCommand {
         case tags
         case zones
         case queues
+        case nodes
     }
 
-    @Argument(help: "jobs, tags, zones or queues.")
+    @Argument(help: "jobs, tags, zones, queues or nodes.")
     var kind: Kind
 
     @OptionGroup var common: CommonOptions
@@ -37,6 +38,9 @@ struct Complete: AsyncParsableCommand {
             let queues = try await Daemon.ask(common, .listQueues(request), for: QueuesReply.self)
                 .value.queues
             words = queues.map(\.queue).filter { !$0.contains(where: \.isWhitespace) }
+        } else if kind == .nodes {
+            let nodes = try await Daemon.ask(common, .listNodes, for: NodesReply.self).value.nodes
+            words = nodes.map(\.name).filter(Self.isPlain)
         } else {
             var request = ListJobs()
             request.all = true
@@ -58,10 +62,12 @@ struct Complete: AsyncParsableCommand {
             : jobs.filter { $0.owner == user }.compactMap(\.definition.name)
                 + jobs.map { "\($0.id)" }
         var seen: Set<String> = []
-        return all.filter { word in
-            ShellWords.joined(["timerctl", word]) == "timerctl \(word)"
-                && seen.insert(word).inserted
-        }
+        return all.filter { isPlain($0) && seen.insert($0).inserted }
+    }
+
+    /// Whether a shell reads it as it is.
+    private static func isPlain(_ word: String) -> Bool {
+        ShellWords.joined(["timerctl", word]) == "timerctl \(word)"
     }
 
     /// The names in the database of zones, which lists them in one file.

@@ -43,6 +43,7 @@ struct Status: AsyncParsableCommand {
             "jobs      \(status.liveJobs), \(status.armed) armed\(next ?? "")",
             "runs      \(status.running) in progress, \(status.waiting) waiting",
         ]
+        lines += status.node.map { ["node      \($0.sentence(dates))"] } ?? []
         lines += status.runner.map { ["runner    \($0.sentence(dates))"] } ?? []
         lines += [
             "clients   \(status.connections) connected, \(status.watchers) watching",
@@ -77,6 +78,20 @@ extension StatusReply.Runner {
             return "commands wait\(since): \(trouble)"
         }
         return [who, wait].compactMap(\.self).joined(separator: "; ")
+    }
+}
+
+extension StatusReply.Node {
+    /// "'a' leads since 2026-12-01 08:55:00, epoch 7; 'b', 'c' stand by".
+    func sentence(_ dates: LocalDate) -> String {
+        let names = standby.map { "'\($0)'" }.joined(separator: ", ")
+        let others =
+            switch standby.count {
+            case 0: "no other stands by"
+            case 1: "\(names) stands by"
+            default: "\(names) stand by"
+            }
+        return "'\(name)' leads since \(dates.dayAndTime(leadsSince)), epoch \(epoch); \(others)"
     }
 }
 

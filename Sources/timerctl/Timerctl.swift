@@ -33,6 +33,7 @@ struct Timerctl: AsyncParsableCommand {
             Watch.self,
             Status.self,
             Metrics.self,
+            Nodes.self, Drain.self,
             Agenda.self, TimelineCommand.self, Top.self,
             Next.self, Apply.self, Export.self, Backup.self, Doctor.self,
             Explain.self,

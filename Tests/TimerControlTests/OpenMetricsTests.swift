@@ -78,6 +78,39 @@ import Testing
         #expect(unknown.contains("# TYPE timerd_jobs gauge") && !unknown.contains("timerd_jobs{"))
     }
 
+    @Test("Daemons that share their jobs have a sample each; a daemon alone has no such family")
+    func nodes() {
+        #expect(!metrics().openMetrics.contains("timerd_node"))
+        let now = Timestamp(microseconds: 1_700_000_000_000_000)
+        let views = [
+            NodeView(
+                name: "alpha",
+                state: .draining,
+                version: "1.2.3",
+                leaseUntil: now + .milliseconds(9500),
+                clockDifference: -2500,
+                epoch: 7
+            ),
+            NodeView(
+                name: "be\"ta",
+                state: .gone,
+                version: "1.2.3",
+                leaseUntil: now - .seconds(90),
+                clockDifference: 1_000_000
+            ),
+        ]
+        let text = metrics { $0.nodes = views.map { .init($0, at: now) } }.openMetrics
+        for line in [
+            #"timerd_node_leads{node="alpha"} 1"#, #"timerd_node_leads{node="be\"ta"} 0"#,
+            #"timerd_node_clock_difference_seconds{node="alpha"} -0.0025"#,
+            #"timerd_node_clock_difference_seconds{node="be\"ta"} 1.0"#,
+            #"timerd_node_lease_seconds{node="alpha"} 9.5"#,
+            #"timerd_node_lease_seconds{node="be\"ta"} -90.0"#,
+        ] {
+            #expect(text.contains("\n\(line)\n"), "\(line)")
+        }
+    }
+
     @Test("The buckets of a histogram count all that is below them")
     func histogram() {
         let text = metrics {

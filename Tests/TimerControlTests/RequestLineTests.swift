@@ -84,7 +84,8 @@ import TimerControl
             .readOutput(ReadOutput(id: run.id)), .readOutput(output),
             .subscribe(subscribe), .subscribe(Subscribe()), .previewSchedule(preview), .status,
             .backUp(BackUp(file: "/tmp/b.db")), .backUp(BackUp(file: "/b", replace: true)),
-            .checkDatabase, .metrics,
+            .checkDatabase, .metrics, .listNodes, .drainNode(DrainNode(name: "alpha")),
+            .drainNode(DrainNode(name: "alpha", drains: false)),
         ] + TaskRequestTests.everyRequest + calendars
     }()
 

@@ -61,6 +61,26 @@ import TimerControl
         #expect(text.hasSuffix("timerctl is \(timerdVersion), another version\n"))
     }
 
+    @Test("Of daemons that share their jobs the one that leads is told, and who stands by")
+    func node() {
+        var node = StatusReply.Node(
+            name: "alpha",
+            leadsSince: testNow - .seconds(300),
+            epoch: 7,
+            standby: ["beta", "gamma"]
+        )
+        let leads = "'alpha' leads since 2026-12-01 08:55:00, epoch 7; "
+        #expect(node.sentence(testDates) == leads + "'beta', 'gamma' stand by")
+        node.standby = ["beta"]
+        #expect(node.sentence(testDates) == leads + "'beta' stands by")
+        node.standby = []
+        #expect(node.sentence(testDates) == leads + "no other stands by")
+        var status = TopTests.status
+        #expect(!Status.text(of: status, zone: berlin).contains("\nnode "))
+        status.node = node
+        #expect(Status.text(of: status, zone: berlin).contains("\nnode      'alpha' leads since "))
+    }
+
     @Test(
         "Notices have a line where some wait, are held back or were given up",
         arguments: [

@@ -21,7 +21,7 @@ extension CommandHandler {
         return CheckReply(problems: try await care.check())
     }
 
-    private func requireAdministrator(_ caller: Caller, _ method: String) throws {
+    func requireAdministrator(_ caller: Caller, _ method: String) throws {
         guard !caller.isAdministrator else { return }
         throw ControlError(
             .notPermitted,

@@ -23,6 +23,8 @@ struct CommandHandler: Sendable {
     let log: Logger
     /// The user that the daemon runs as.
     let own: Owner
+    /// The daemons that share their jobs with this one; nil for a daemon alone.
+    var nodes: (any NodeDesk)? = nil
 
     /// Carries out `request`; what it changes is durable when this returns.
     ///
@@ -149,6 +151,8 @@ struct CommandHandler: Sendable {
         case .jobCalendar(let request): try await jobCalendar(request, caller)
         case .jobDates(let request): try await jobDates(request, caller)
         case .runCalendar(let request): try await runCalendar(request, caller)
+        case .listNodes: try await listNodes()
+        case .drainNode(let request): try await drainNode(request, caller)
         case .subscribe:
             // The connection handles it itself: events go where the request came from.
             throw ControlError(.internalError, "a subscription reached the command handler")

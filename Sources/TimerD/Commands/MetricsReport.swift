@@ -11,6 +11,8 @@ import TimerControl
 struct MetricsReport: Sendable {
     let status: StatusReport
     let eventsLost: @Sendable () -> Int64
+    /// The daemons that share their jobs with this one; nil for a daemon alone.
+    var nodes: (any NodeDesk)?
 
     @Sendable func reply() async -> MetricsReply {
         let measures = await status.scheduler.measures()
@@ -84,6 +86,9 @@ struct MetricsReport: Sendable {
             failedTries: counted.failedTries,
             givenUp: counted.givenUp
         )
+        // try?: until the nodes can be read, their numbers are left out.
+        let views = try? await nodes?.nodes()
+        reply.nodes = views?.sorted { $0.name < $1.name }.map { .init($0, at: now) }
         return reply
     }
 

@@ -41,7 +41,7 @@ extension Request {
             .checkDatabase,
             .putPart, .listUploads, .dropUpload, .beginMaintenance, .endMaintenance,
             .listTasks, .retryTasks, .dropTasks, .kickTasks, .listQueues,
-            .jobCalendar, .jobDates, .runCalendar:
+            .jobCalendar, .jobDates, .runCalendar, .listNodes, .drainNode:
             false
         }
     }

@@ -156,7 +156,9 @@ struct RequestLoad: Hashable, Sendable {
             self.init(kind: .page, bytes: 128 * ReadCalendar.mostBuckets)
         case .jobDates: self.init(kind: .page, bytes: PageRoom.limit)
         case .setQueue: self.init(kind: .write, bytes: Self.row)
-        case .subscribe, .backUp, .checkDatabase: self.init(kind: .light, bytes: Self.row)
+        case .listNodes: self.init(kind: .lookup, bytes: 16 * Self.row)
+        case .subscribe, .backUp, .checkDatabase, .drainNode:
+            self.init(kind: .light, bytes: Self.row)
         }
     }
 
@@ -206,13 +208,13 @@ extension Request {
         switch self {
         case .getJob, .listJobs, .listRuns, .getRun, .readOutput, .previewSchedule, .status,
             .metrics, .listUploads, .listNotices, .listTasks, .listQueues, .jobCalendar,
-            .runCalendar, .jobDates:
+            .runCalendar, .jobDates, .listNodes:
             true
         case .addJobs, .applyJobs, .invalidateJobs, .setFireDate, .fireJob, .pauseJobs, .resumeJobs,
             .restoreJobs, .skipJobs, .killRun, .subscribe, .backUp, .checkDatabase,
             .putPart, .dropUpload, .beginMaintenance, .endMaintenance,
             .reserveTasks, .extendTasks, .finishTasks, .failTasks, .releaseTasks, .retryTasks,
-            .dropTasks, .kickTasks, .setQueue:
+            .dropTasks, .kickTasks, .setQueue, .drainNode:
             false
         }
     }

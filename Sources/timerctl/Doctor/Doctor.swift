@@ -58,9 +58,10 @@ struct Doctor: AsyncParsableCommand {
         let held = try await daemon.ask(.listJobs(heldJobs), for: JobsReply.self).value.jobs
         let waiting = Request.listNotices(ListNotices(limit: Limits.page))
         let notices = try await daemon.ask(waiting, for: NoticesReply.self).value.notices
+        let nodes = status.node == nil ? [] : try await self.nodes(daemon)
         return [
             Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status), Diagnosis.jobs(status),
-        ] + [Diagnosis.held(status, held)].compactMap(\.self) + [
+        ] + nodes + [Diagnosis.held(status, held)].compactMap(\.self) + [
             Diagnosis.runs(runs), Diagnosis.notices(notices),
         ]
             + [
@@ -71,6 +72,16 @@ struct Doctor: AsyncParsableCommand {
                 Diagnosis.writing(status),
                 Diagnosis.database(status.database, problems: try await problems(daemon)),
             ] + host(facts, status)
+    }
+
+    /// What is to be said of the daemons that share their jobs; of a daemon alone it is not asked for.
+    private func nodes(_ daemon: Daemon) async throws(Failure) -> [Finding] {
+        do throws(Failure) {
+            return Diagnosis.nodes(try await daemon.ask(.listNodes, for: NodesReply.self).value)
+        } catch {
+            guard error.isRefusal else { throw error }
+            return [Diagnosis.unknownNodes(error)]
+        }
     }
 
     private func host(_ facts: HostFacts, _ status: StatusReply?) -> [Finding] {

@@ -100,6 +100,7 @@ struct MetricsTests {
         )
         sample.notices = .init(waiting: 0, held: 0, oldestAge: 0)
         sample.tasks = .init(ready: 0, delayed: 0, reserved: 0, dead: 0, oldestAge: 0)
+        sample.nodes = [.init(name: "a", leads: true, clockDifference: 0, lease: 0)]
         return sample
     }()
 
@@ -282,7 +283,7 @@ struct MetricsTests {
     func document() throws {
         let rows = Self.sample.families.map { family in
             let labels = family.label.map { label in
-                let isOpen = label.name == "version"
+                let isOpen = ["version", "node"].contains(label.name)
                 let values = label.values.map { "`\($0)`" }.joined(separator: " ")
                 return "`\(label.name)`" + (isOpen ? "" : ": \(values)")
             }

@@ -50,6 +50,8 @@ import TimerControl
         Row(request: .metrics, kind: .lookup),
         Row(request: .subscribe(Subscribe()), kind: .light),
         Row(request: .checkDatabase, kind: .light),
+        Row(request: .listNodes, kind: .lookup),
+        Row(request: .drainNode(DrainNode(name: "alpha")), kind: .light),
     ]
 
     @Test(

@@ -4,7 +4,7 @@
 
 const reads = new Set([
   'job.get', 'job.list', 'run.get', 'run.list', 'run.output', 'notice.list', 'schedule.preview', 'daemon.status',
-  'daemon.metrics', 'daemon.check', 'task.list', 'queue.list', 'upload.list',
+  'daemon.metrics', 'daemon.check', 'task.list', 'queue.list', 'upload.list', 'node.list',
 ])
 
 /** Whether twice does no more than once: reads; what sets a state; what a token or a key guards. */
@@ -12,6 +12,7 @@ export function isRepeatable(method, params) {
   if (reads.has(method)) return true
   switch (method) {
     case 'queue.set':
+    case 'node.drain':
     case 'task.extend':
     case 'task.finish':
     case 'task.fail':

@@ -11,12 +11,12 @@ from .values import seconds
 Ask = Tuple[str, Mapping[str, Any]]
 
 _READS = frozenset(
-    """daemon.check daemon.metrics daemon.status job.get job.list notice.list queue.list run.get run.list run.output
-    schedule.preview task.list upload.list""".split()
+    """daemon.check daemon.metrics daemon.status job.get job.list node.list notice.list queue.list run.get run.list
+    run.output schedule.preview task.list upload.list""".split()
 )
 
 #: What the token of one attempt guards, and what sets a state.
-_HARMLESS = frozenset("task.extend task.fail task.finish task.release queue.set".split())
+_HARMLESS = frozenset("node.drain task.extend task.fail task.finish task.release queue.set".split())
 
 #: A key that is kept for less may be forgotten by the time of the second request.
 _LEAST_KEPT = 60.0

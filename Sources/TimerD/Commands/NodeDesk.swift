@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// Knows the daemons that share their jobs with this one, itself among them.
+protocol NodeDesk: Sendable {
+    /// All nodes as they stand now, in any order.
+    ///
+    /// - Throws: `storageFailed` while the database that they share does not answer.
+    func nodes() async throws(ControlError) -> [NodeView]
+
+    /// Has the node of that name begin nothing more and not lead, or lets it lead again; either is durable when this
+    /// returns, and harmless where it is so already.
+    ///
+    /// `caller` is an administrator. A node that leads goes on doing so until its runs have ended.
+    ///
+    /// - Throws: `notFound` for a node that has been forgotten meanwhile; `storageFailed`.
+    func drain(_ name: String, _ drains: Bool, by caller: Caller) async throws(ControlError)
+}

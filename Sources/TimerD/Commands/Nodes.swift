@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// The daemons that share their jobs.
+extension CommandHandler {
+    /// `node.list`: by name; none of a daemon alone.
+    func listNodes() async throws -> Answer {
+        NodesReply(nodes: try await nodes?.sorted() ?? [], now: clock.now().wall)
+    }
+
+    /// `node.drain`.
+    ///
+    /// It answers how the node stands by that, without another look: the one that leads may end connections by
+    /// then.
+    func drainNode(_ request: DrainNode, _ caller: Caller) async throws -> Answer {
+        try requireAdministrator(caller, "node.drain")
+        guard let nodes else {
+            throw ControlError(
+                .conflict,
+                "this daemon shares its jobs with no other host (setting 'database')"
+            )
+        }
+        let known = try await nodes.sorted()
+        guard var node = known.first(where: { $0.name == request.name }) else {
+            throw ControlError.noNode(request.name, among: known)
+        }
+        try await nodes.drain(request.name, request.drains, by: caller)
+        if node.state != .gone {
+            let state: NodeView.State = node.leads ? .leading : .standby
+            node.state = request.drains ? .draining : state
+        }
+        node.drainingSince = request.drains ? node.drainingSince ?? clock.now().wall : nil
+        return NodeReply(node: node)
+    }
+}
+
+extension NodeDesk {
+    fileprivate func sorted() async throws(ControlError) -> [NodeView] {
+        try await nodes().sorted { $0.name < $1.name }
+    }
+}
+
+extension ControlError {
+    /// There is no node of that name, but those of `nodes`.
+    static func noNode(_ name: String, among nodes: [NodeView]) -> Self {
+        let known = nodes.map { "'\($0.name)'" }.joined(separator: ", ")
+        let hint = known.isEmpty ? "none has told of itself yet" : "the nodes are \(known)"
+        return Self(.notFound, "there is no node '\(name)'; \(hint)")
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TimerControl
+import TimerWords
+
+/// `timerctl drain`: has a node begin nothing more, so that another leads.
+struct Drain: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "drain",
+        abstract: "Have a node begin nothing more and hand over the lead, or undo that.",
+        discussion: """
+            For root and the user that the daemon runs as, from any of the hosts. A node that leads \
+            does so until its runs have ended; then another leads. It stays so, also over a restart, \
+            until --undo.
+
+            Examples:
+              timerctl drain alpha --wait && ssh alpha reboot
+              timerctl drain alpha --undo
+              timerctl nodes   # has the names
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The node's name.", valueName: "node"), completion: .nodes)
+    var node: String
+
+    @Flag(help: "Let it lead again.")
+    var undo = false
+
+    @Flag(help: "Wait until it does not lead any more.")
+    var wait = false
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        if undo, wait { throw ValidationError("--wait waits for a drain; --undo ends one") }
+    }
+
+    func run() async throws {
+        let daemon = try await Daemon.connect(common)
+        // Before it drains: the connection may be closed once another leads.
+        let nodes = try await daemon.ask(.listNodes, for: NodesReply.self).value.nodes
+        let request = DrainNode(name: node, drains: !undo)
+        let answer = try await daemon.ask(.drainNode(request), for: NodeReply.self)
+        let drained = answer.value.node
+        guard common.json else {
+            let sentence = undo ? Self.undone(drained) : Self.sentence(drained, among: nodes)
+            try Output.write(sentence + "\n")
+            guard wait, drained.leads else { return }
+            let after = try await waitForEnd()
+            return try Output.write(Self.end(of: drained, among: after.value.nodes) + "\n")
+        }
+        try Output.write(answer.jsonLine("node"))
+        guard wait, drained.leads else { return }
+        try Output.write(try await waitForEnd().jsonLines("nodes"))
+    }
+
+    private func waitForEnd() async throws -> Answer<NodesReply> {
+        let common = common
+        return try await DrainWait(node: node) {
+            try await Daemon.ask(common, .listNodes, for: NodesReply.self)
+        }.run()
+    }
+
+    // MARK: - Words
+
+    /// What will happen now that `node` drains.
+    static func sentence(_ node: NodeView, among nodes: [NodeView]) -> String {
+        let undo = ShellWords.joined(["timerctl", "drain", node.name, "--undo"])
+        guard node.leads else {
+            return "\(node.title) will not lead; '\(undo)' lets it again"
+        }
+        let start = "\(node.title) begins nothing more; "
+        guard nodes.contains(where: { $0.name != node.name && $0.state == .standby }) else {
+            return start + "no other node stands by: nothing fires until one does, or '\(undo)'"
+        }
+        switch node.runs {
+        case 0: return start + "it has no runs, and another node leads at once"
+        case 1: return start + "once its run has ended another node leads"
+        case let runs:
+            let count = runs.map { "\($0) " } ?? ""
+            return start + "once its \(count)runs have ended another node leads"
+        }
+    }
+
+    static func undone(_ node: NodeView) -> String {
+        switch node.state {
+        case .leading: "\(node.title) leads on, and begins what is due"
+        case .gone: "\(node.title) may lead again; it is gone, 'timerctl nodes' says since when"
+        case .standby, .draining: "\(node.title) may lead again"
+        }
+    }
+
+    /// How the nodes stand once `node` leads no more.
+    static func end(of node: NodeView, among nodes: [NodeView]) -> String {
+        let leader = nodes.first(where: \.leads).map { "\($0.title) does" }
+        return "\(node.title) leads no more; \(leader ?? "no node does yet")"
+    }
+}
+
+extension CompletionKind {
+    static let nodes = shellCommand("timerctl complete nodes 2>/dev/null")
+}

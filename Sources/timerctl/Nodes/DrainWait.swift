@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+
+/// Waits until a node that drains leads no more.
+///
+/// There is no event for that: the nodes are asked for again and again. While the lead changes hands connections are
+/// closed and requests refused, so that each look has a connection of its own, and may fail.
+struct DrainWait {
+    /// After so many looks in a row that failed, nobody is going to answer: about a minute, in which a lease ends several times.
+    static let mostFailures = 60
+
+    let node: String
+    /// Asks for the nodes, by a new connection.
+    let look: () async throws -> Answer<NodesReply>
+    /// Waits between two looks.
+    var pause: () async throws -> Void = { try await Task.sleep(for: .seconds(1)) }
+
+    init(node: String, look: @escaping () async throws -> Answer<NodesReply>) {
+        (self.node, self.look) = (node, look)
+    }
+
+    /// All nodes, of which this one does not lead.
+    ///
+    /// - Throws: `Failure` where it leads and drains no more: somebody has undone it; the last one where looks
+    ///   went on failing.
+    func run() async throws -> Answer<NodesReply> {
+        var failures = 0
+        while true {
+            let answer: Answer<NodesReply>?
+            do {
+                answer = try await look()
+                failures = 0
+            } catch let error as Failure where [.unavailable, .refused].contains(error.status) {
+                failures += 1
+                guard failures < Self.mostFailures else { throw error }
+                answer = nil
+            }
+            if let answer {
+                let view = answer.value.nodes.first { $0.name == node }
+                guard let view, view.leads else { return answer }
+                guard view.state == .draining else {
+                    throw Failure(.refused, "\(view.title) drains no more, and leads on")
+                }
+            }
+            try await pause()
+        }
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Locks
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Nodes", .timeLimit(.minutes(1))) struct NodesTests {
+    /// Nodes that are said to be there.
+    private final class Desk: NodeDesk {
+        struct Drained: Equatable {
+            var name: String
+            var drains: Bool
+            var uid: UInt32
+        }
+
+        private let views: [NodeView]
+        private let trouble: ControlError?
+        private let log = Locked<[Drained]>([])
+
+        init(_ views: [NodeView], trouble: ControlError? = nil) {
+            (self.views, self.trouble) = (views, trouble)
+        }
+
+        var drained: [Drained] { log.withLock { $0 } }
+
+        func nodes() async throws(ControlError) -> [NodeView] {
+            if let trouble { throw trouble }
+            return views
+        }
+
+        func drain(_ name: String, _ drains: Bool, by caller: Caller) async throws(ControlError) {
+            if let trouble { throw trouble }
+            log.withLock { $0.append(Drained(name: name, drains: drains, uid: caller.uid)) }
+        }
+    }
+
+    private static func node(_ name: String, _ state: NodeView.State) -> NodeView {
+        var node = NodeView(name: name, state: state, version: "1", leaseUntil: .distantPast)
+        if state == .leading { node.epoch = 7 }
+        return node
+    }
+
+    private static let nodes = [
+        node("gamma", .gone), node("alpha", .leading), node("beta", .standby),
+    ]
+
+    private func handler(_ test: TestScheduler, _ desk: Desk?) -> CommandHandler {
+        var handler = test.handler(uid: 900)
+        handler.nodes = desk
+        return handler
+    }
+
+    private func drain(
+        _ handler: CommandHandler,
+        _ name: String,
+        _ drains: Bool = true,
+        as uid: UInt32 = 0
+    ) async -> Result<NodeView, ControlError> {
+        let request = DrainNode(name: name, drains: drains)
+        return await handler.handle(.drainNode(request), from: uid).map { answer in
+            guard let reply = answer as? NodeReply else { fatalError("\(answer) is no node") }
+            return reply.node
+        }
+    }
+
+    @Test("A daemon alone has no nodes, and none to drain")
+    func alone() async throws {
+        try await TestScheduler.with { test in
+            let handler = handler(test, nil)
+            let reply = try await handler.handle(.listNodes, from: 1000).get() as? NodesReply
+            #expect(reply == NodesReply(nodes: [], now: test.clock.now().wall))
+            let error = await drain(handler, "alpha").failure
+            #expect(error?.reason == .conflict)
+            #expect(
+                error?.message
+                    == "this daemon shares its jobs with no other host (setting 'database')"
+            )
+        }
+    }
+
+    @Test("Everybody is told the nodes by name; why they cannot be read is told as well")
+    func list() async throws {
+        try await TestScheduler.with { test in
+            let handler = handler(test, Desk(Self.nodes))
+            let reply = try await handler.handle(.listNodes, from: 1000).get() as? NodesReply
+            #expect(reply?.nodes.map(\.name) == ["alpha", "beta", "gamma"])
+            let away = ControlError(.storageFailed, "the database does not answer")
+            let mute = self.handler(test, Desk([], trouble: away))
+            #expect(await mute.handle(.listNodes, from: 1000).failure == away)
+            #expect(await drain(mute, "alpha").failure == away)
+        }
+    }
+
+    @Test("A drained node is answered as it stands by that, and so is one that may lead again")
+    func drains() async throws {
+        try await TestScheduler.with { test in
+            let desk = Desk(Self.nodes)
+            let handler = handler(test, desk)
+            let leader = try await drain(handler, "alpha").get()
+            #expect(leader.state == .draining && leader.leads)
+            #expect(leader.drainingSince == test.clock.now().wall)
+            #expect(try await drain(handler, "beta", as: 900).get().state == .draining)
+            #expect(try await drain(handler, "gamma").get().state == .gone)
+            let again = try await drain(handler, "alpha", false).get()
+            #expect(again.state == .leading && again.drainingSince == nil)
+            #expect(try await drain(handler, "beta", false).get().state == .standby)
+            #expect(desk.drained.map(\.name) == ["alpha", "beta", "gamma", "alpha", "beta"])
+            #expect(desk.drained.map(\.drains) == [true, true, true, false, false])
+            #expect(desk.drained.map(\.uid) == [0, 900, 0, 0, 0])
+        }
+    }
+
+    @Test("An unknown node is refused with the names there are, and a user with the reason")
+    func refusals() async throws {
+        try await TestScheduler.with { test in
+            let desk = Desk(Self.nodes)
+            let handler = handler(test, desk)
+            #expect(
+                await drain(handler, "delta").failure
+                    == ControlError(
+                        .notFound,
+                        "there is no node 'delta'; the nodes are 'alpha', 'beta', 'gamma'"
+                    )
+            )
+            let user = await drain(handler, "alpha", as: 1000).failure
+            #expect(user?.reason == .notPermitted)
+            #expect(user?.message.hasPrefix("'node.drain' is for root and the user") == true)
+            #expect(await drain(handler, "delta", as: 1000).failure == user, "no name is told by it")
+            #expect(desk.drained.isEmpty)
+        }
+    }
+}

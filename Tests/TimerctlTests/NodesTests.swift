@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Locks
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("timerctl nodes and drain", .timeLimit(.minutes(1))) struct NodesTests {
+    static func node(
+        _ name: String,
+        _ state: NodeView.State = .standby,
+        _ change: (inout NodeView) -> Void = { _ in }
+    ) -> NodeView {
+        var node = NodeView(
+            name: name,
+            state: state,
+            version: "1.2.3",
+            leaseUntil: testNow + .seconds(8)
+        )
+        if state == .leading { node.epoch = 7 }
+        change(&node)
+        return node
+    }
+
+    static let gone = node("gamma", .gone) {
+        $0.leaseUntil = testNow - .seconds(300)
+        $0.clockDifference = 5_000_000
+    }
+
+    private func lines(_ nodes: [NodeView]) -> [String] {
+        Nodes.table(of: NodesReply(nodes: nodes, now: testNow)).text(for: .plain)
+            .split(separator: "\n").map(String.init)
+    }
+
+    // MARK: - The table
+
+    @Test("The table tells which leads, how long each lease runs, and how far each clock is off")
+    func table() {
+        let nodes = [
+            Self.node("alpha", .leading) {
+                ($0.runs, $0.startedAt) = (3, testNow - .seconds(10_800))
+                $0.clockDifference = -2600
+            }, Self.node("be\u{1b}ta") { $0.clockDifference = 1_500_000 }, Self.gone,
+            Self.node("delta", .draining) { ($0.epoch, $0.runs) = (8, 0) },
+        ]
+        #expect(
+            lines(nodes) == [
+                "NODE    STATE            LEASE             CLOCK  RUNS  VERSION  STARTED",
+                "alpha   leading          8.0 s             -3 ms     3  1.2.3    3 h ago",
+                "be^[ta  standby          8.0 s            +1.5 s     -  1.2.3    -",
+                "gamma   gone             ended 5 min ago       -     -  1.2.3    -",
+                "delta   draining, leads  8.0 s              0 ms     0  1.2.3    -",
+            ]
+        )
+    }
+
+    @Test("A machine has a column where a node is not called as it is")
+    func hosts() {
+        let same = Self.node("alpha") { $0.host = "alpha" }
+        #expect(lines([same]).first?.contains("HOST") == false)
+        let other = Self.node("beta") { $0.host = "blade-7" }
+        #expect(lines([same, other]).map { String($0.prefix(14)) }[2] == "beta   blade-7")
+    }
+
+    @Test("A clock is red beyond 100 ms, ahead or behind", arguments: [-1, 1] as [Int64])
+    func clocks(sign: Int64) {
+        #expect(!Self.node("alpha") { $0.clockDifference = sign * 100_000 }.isClockOff)
+        #expect(Self.node("alpha") { $0.clockDifference = sign * 100_001 }.isClockOff)
+        #expect(!Self.gone.isClockOff, "nobody knows that clock")
+        #expect(Self.node("alpha") { $0.clockDifference = .min }.isClockOff)
+    }
+
+    // MARK: - Draining
+
+    @Test("A drain says what will happen, by the node's runs and by who stands by")
+    func sentences() {
+        let others = [Self.node("alpha", .leading), Self.node("beta")]
+        let start = "'alpha' begins nothing more; "
+        for (runs, words) in [
+            (3, "once its 3 runs have ended another node leads"),
+            (1, "once its run has ended another node leads"),
+            (0, "it has no runs, and another node leads at once"),
+            (nil, "once its runs have ended another node leads"),
+        ] as [(Int?, String)] {
+            let node = Self.node("alpha", .draining) { ($0.runs, $0.epoch) = (runs, 7) }
+            #expect(Drain.sentence(node, among: others) == start + words)
+        }
+        let leader = Self.node("alpha", .draining) { $0.epoch = 7 }
+        let alone = "no other node stands by: nothing fires until one does, or 'timerctl drain alpha --undo'"
+        #expect(Drain.sentence(leader, among: [leader, Self.gone]) == start + alone)
+        let standby = Self.node("beta", .draining)
+        #expect(
+            Drain.sentence(standby, among: others)
+                == "'beta' will not lead; 'timerctl drain beta --undo' lets it again"
+        )
+        #expect(Drain.undone(Self.node("beta")) == "'beta' may lead again")
+        #expect(Drain.end(of: leader, among: others) == "'alpha' leads no more; 'alpha' does")
+        #expect(Drain.end(of: leader, among: []) == "'alpha' leads no more; no node does yet")
+    }
+
+    @Test("To wait for the end of a drain is not to undo it")
+    func usage() throws {
+        expectUsageError("--wait waits for a drain; --undo ends one") {
+            try Drain.parse(["alpha", "--undo", "--wait"])
+        }
+        let drain = try Drain.parse(["alpha", "--wait"])
+        #expect(drain.node == "alpha" && drain.wait && !drain.undo)
+    }
+
+    // MARK: - Waiting
+
+    private static let lost = Failure(.unavailable, "the daemon closed the connection")
+    private static let leads = node("alpha", .draining) { $0.epoch = 7 }
+
+    /// What the wait ends with where its looks come to `results`, the last of which again and again; and how many looks that
+    /// took.
+    private func wait(
+        _ results: [Result<[NodeView], Failure>]
+    ) async -> (end: Result<[NodeView], Failure>, looks: Int) {
+        let looks = Locked(0)
+        var wait = DrainWait(node: "alpha") {
+            let index = looks.withLock { count in
+                count += 1
+                return min(count, results.count) - 1
+            }
+            let reply = NodesReply(nodes: try results[index].get(), now: testNow)
+            return Answer(value: reply, json: .null)
+        }
+        wait.pause = {}
+        let end: Result<[NodeView], Failure>
+        do {
+            end = .success(try await wait.run().value.nodes)
+        } catch {
+            end = .failure(Failure(answering: error))
+        }
+        return (end, looks.withLock { $0 })
+    }
+
+    @Test("The wait is over once the node leads no more, over connections that are closed meanwhile")
+    func waiting() async {
+        let after = [Self.node("alpha", .draining), Self.node("beta", .leading)]
+        let refused = Failure(.refused, "the daemon is stopping")
+        let (end, looks) = await wait([
+            .success([Self.leads]), .failure(Self.lost), .failure(refused), .success([Self.leads]),
+            .success(after),
+        ])
+        #expect(end == .success(after) && looks == 5)
+        #expect(await wait([.success([])]).end == .success([]), "a node that is forgotten")
+    }
+
+    @Test("It ends where somebody undoes the drain, where nobody answers for long, and without leave")
+    func givenUp() async {
+        let undone = await wait([.success([Self.leads]), .success([Self.node("alpha", .leading)])])
+        #expect(undone.end == .failure(Failure(.refused, "'alpha' drains no more, and leads on")))
+        #expect(undone.looks == 2)
+        let silent = await wait([.success([Self.leads]), .failure(Self.lost)])
+        #expect(silent.end == .failure(Self.lost) && silent.looks == DrainWait.mostFailures + 1)
+        let broken = Failure(.protocolBroken, "the answer cannot be read")
+        #expect(await wait([.failure(broken)]).looks == 1)
+    }
+
+    // MARK: - Doctor
+
+    private func diagnosis(_ nodes: [NodeView]) -> [Finding] {
+        Diagnosis.nodes(NodesReply(nodes: nodes, now: testNow))
+    }
+
+    @Test("Nodes that are all well have one line")
+    func well() {
+        let nodes = [
+            Self.node("alpha", .leading) { $0.clockDifference = -3000 }, Self.node("beta"),
+            Self.node("delta"),
+            Self.node("epsilon", .draining) { $0.drainingSince = testNow - .seconds(3600) },
+            // It may be on its way up again.
+            Self.node("gamma", .gone) { $0.leaseUntil = testNow - .seconds(60) },
+        ]
+        #expect(
+            diagnosis(nodes) == [
+                .ok(
+                    "nodes",
+                    "'alpha' leads, 'beta', 'delta' stand by, 'epsilon' drains; their clocks are within 3 ms of the database's"
+                )
+            ]
+        )
+    }
+
+    @Test("Each thing that is not well is a warning, with what to do")
+    func unwell() {
+        let nodes = [
+            Self.node("alpha", .leading),
+            Self.node("beta") { ($0.clockDifference, $0.host) = (-2_300_000, "blade-7") },
+            Self.node("delta", .draining) { $0.drainingSince = testNow - .seconds(187_200) },
+            Self.gone,
+        ]
+        let findings = diagnosis(nodes)
+        #expect(findings.allSatisfy { $0.level == .warning && $0.subject == "nodes" })
+        #expect(
+            findings.map(\.text) == [
+                "the clock of 'beta' is 2.3 s behind the database's",
+                "'gamma' is gone: its lease ended 5 min ago",
+                "'delta' has been draining for 2 days 4 h, and takes over nothing",
+            ]
+        )
+        let advice = findings.compactMap(\.advice)
+        #expect(advice.count == 3 && advice[0].contains("on 'blade-7'"))
+        #expect(advice[1].contains("start timerd on 'gamma'"))
+        #expect(advice[2].contains("timerctl drain delta --undo"))
+    }
+
+    @Test("A node that nobody takes over from is a warning")
+    func alone() {
+        let leader = Self.node("alpha", .leading)
+        #expect(
+            diagnosis([leader]).map(\.text) == [
+                "'alpha' is the only one: where it ends, nothing fires until it is back"
+            ]
+        )
+        let drained = ["beta", "delta"].map { Self.node($0, .draining) }
+        #expect(
+            diagnosis([leader] + drained).map(\.text) == [
+                "none stands by for 'alpha': 'beta', 'delta' drain"
+            ]
+        )
+        #expect(
+            diagnosis([leader, drained[0]]).map(\.text) == [
+                "none stands by for 'alpha': 'beta' drains"
+            ]
+        )
+        let refused = Diagnosis.unknownNodes(Failure(.refused, "the database does not answer"))
+        #expect(refused.level == .warning)
+        #expect(refused.text == "they cannot be listed: the database does not answer")
+    }
+}
