@@ -47,6 +47,8 @@ struct DaemonCore {
     let log: Logger
     /// Whether other hosts share the jobs.
     let isShared: Bool
+    /// Knows the other hosts' daemons; nil for a daemon alone.
+    let nodes: (any NodeDesk)?
     /// The user that the daemon runs as.
     let own: Owner
 
@@ -62,6 +64,7 @@ struct DaemonCore {
     ) async throws {
         self.log = log
         isShared = lead != nil
+        nodes = lead?.nodes
         // A node holds the lock of its copy for as long as it runs.
         let lock = lead == nil ? try await Self.lock(configuration.database, &started) : nil
         loops = try await Loops(&started)

@@ -70,9 +70,14 @@ struct DaemonParts {
             scheduler: core.scheduler,
             store: core.store,
             watchers: { bus.watcherCount },
-            newestEvent: { bus.newest }
+            newestEvent: { bus.newest },
+            nodes: core.nodes
         )
-        metrics = MetricsReport(status: status) { bus.lostCount }
+        metrics = MetricsReport(
+            status: status,
+            eventsLost: { bus.lostCount },
+            nodes: core.nodes
+        )
         let handler = CommandHandler(
             scheduler: core.scheduler,
             reader: core.store.reader,
@@ -81,7 +86,8 @@ struct DaemonParts {
             status: { await status.reply(to: $0) },
             metrics: metrics.reply,
             log: core.log,
-            own: own
+            own: own,
+            nodes: core.nodes
         )
         // The daemon's own user is known by its uid alone.
         let owner = { @Sendable (peer: Peer) in peer.uid == own.uid ? own : peer.owner }
@@ -150,13 +156,7 @@ struct DaemonParts {
 
     /// Takes over the settings of `new`, and returns those in force from now on.
     func reload(_ new: Configuration, over old: Configuration) async -> Configuration {
-        var new = new
-        for setting in old.changes(to: new)
-        where [.database, .socket, .runner, .listen].contains(setting) {
-            log.warning("a changed setting needs a restart", metadata: ["setting": "\(setting)"])
-        }
-        (new.database, new.socket, new.listen) = (old.database, old.socket, old.listen)
-        new.runner = old.runner
+        let new = new.keeping(placesOf: old, log)
         await core.scheduler.reload(
             SchedulerSettings(new, account: core.scheduler.settings.account)
         )

@@ -14,6 +14,8 @@ struct Lead: Sendable {
     var clockDifference: Int64 = 0
     /// Is told which process of PostgreSQL serves this node's writes.
     var onConnect: @Sendable (_ backend: Int32) -> Void
+    /// Knows the other nodes.
+    var nodes: (any NodeDesk)?
 
     /// Makes the copy of the jobs at `path`, whose writes go to PostgreSQL from then on; `adopting`: see `SharedCopy`.
     ///

@@ -6,6 +6,8 @@ import Locks
 import Logging
 import Platform
 import Postgres
+import ServiceLifecycle
+import SystemPackage
 import TimerControl
 
 /// A daemon that shares its jobs with others: it stands by, and relays its clients to the node that leads; it leads, as a
@@ -21,8 +23,6 @@ final class NodeDaemon {
         /// Nothing can be stored any more in that epoch.
         case lost(epoch: Int64, DatabaseError)
         case reload(Configuration)
-        /// It cannot take part, for that reason.
-        case refused(DaemonError)
     }
 
     private var configuration: Configuration
@@ -37,8 +37,10 @@ final class NodeDaemon {
     private let relay: Relay
     /// The daemon's core, while this node leads; and its epoch.
     private var leading: (parts: DaemonParts, epoch: Int64)?
-    /// Who led last, of what this node was told.
+    /// Who leads, of what this node was told; nil for nobody, and for itself.
     private var leader: String?
+    /// Who led before this node did.
+    private var leaderBefore: String?
 
     /// Begins to listen and to take part.
     ///
@@ -67,7 +69,7 @@ final class NodeDaemon {
         }
         do {
             let changes = changes.continuation
-            keeper = try Self.keeper(shared, address, log, changes)
+            keeper = try Self.keeper(shared, address, configuration, changes, log)
             relay = try Self.relay(shared, address, configuration, log)
         } catch {
             socket.remove()
@@ -83,7 +85,11 @@ final class NodeDaemon {
     /// - Throws: `DaemonError` if it cannot go on.
     func run(endsRuns: @Sendable () -> Bool) async throws {
         relay.follow(leader: nil, listener: socket.descriptor)
-        keeper.start()
+        do throws(Errno) {
+            try keeper.start()
+        } catch {
+            throw DaemonError("cannot begin to take part: \(error.text)", .unavailable)
+        }
         manager.tell(.ready, .status("standing by at '\(configuration.socket)'"))
         log.info(
             "ready",
@@ -113,7 +119,6 @@ final class NodeDaemon {
         case .drained, .lost: break
         case .leader(let name): follow(name)
         case .reload(let new): await reload(new)
-        case .refused(let error): throw error
         }
     }
 
@@ -131,8 +136,9 @@ final class NodeDaemon {
             epoch: epoch,
             fence: keeper.fence,
             listener: listener,
-            clockDifference: keeper.clockLead,
-            onConnect: { [keeper] in keeper.setStoreBackend($0) }
+            clockDifference: await clockDifference(),
+            onConnect: { [keeper] in keeper.setStoreBackend($0) },
+            nodes: ClusterDesk(keeper: keeper, epoch: epoch)
         )
         do {
             let parts = try await DaemonParts.start(configuration, manager, lead: lead, log: log) {
@@ -149,6 +155,15 @@ final class NodeDaemon {
             if !keeper.fence.isOpen { return log.error("this node could not lead", metadata: ["error": "\(error)"]) }
             throw DaemonError(starting: error)
         }
+    }
+
+    /// By how much the clock of the node that led before is ahead of this one's, in µs; 0 where that is not known.
+    private func clockDifference() async -> Int64 {
+        guard let leaderBefore, let own = keeper.clockDifference else { return 0 }
+        // try?: then only the wall clocks tell how much time has passed.
+        let nodes = try? await keeper.nodes()
+        guard let its = nodes?.first(where: { $0.name == leaderBefore })?.clockDifference else { return 0 }
+        return its - own
     }
 
     /// Has nothing begin here any more; the node leads until its runs have ended.
@@ -181,6 +196,7 @@ final class NodeDaemon {
 
     private func follow(_ name: String?) {
         leader = name == shared.node ? nil : name
+        leaderBefore = leader ?? leaderBefore
         guard leading == nil else { return }
         relay.follow(leader: leader, listener: socket.descriptor)
         guard let leader else { return }
@@ -195,7 +211,7 @@ final class NodeDaemon {
         if let leading {
             configuration = await leading.parts.reload(new, over: configuration)
         } else {
-            configuration = new.keeping(placesOf: configuration)
+            configuration = new.keeping(placesOf: configuration, log)
             log.notice("reloaded")
         }
         manager.tell(.ready)
@@ -214,7 +230,7 @@ final class NodeDaemon {
             runsAreLeft = await leading.parts.core.scheduler.hasRuns
         }
         // With runs that go on the lease ends by itself: a daemon that is back before takes them up again.
-        keeper.stop(releasing: !runsAreLeft)
+        await runsAreLeft ? keeper.stop() : keeper.release()
         relay.stop()
         socket.remove()
         close(socket.descriptor)

@@ -4,6 +4,7 @@ import ArgumentParser
 import Foundation
 import Glibc
 import Logging
+import Platform
 import ServiceLifecycle
 import SystemPackage
 import TimerControl
@@ -33,11 +34,19 @@ struct TimerDMain: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The database; also TIMERD_DATABASE.",
+            "The database: a file, or postgresql://... for the jobs of several hosts; also TIMERD_DATABASE.",
             valueName: "file"
         )
     )
     var database: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The name of this daemon among those that share its jobs: the host's; also TIMERD_NODE.",
+            valueName: "name"
+        )
+    )
+    var node: String?
 
     @Option(help: ArgumentHelp("The control socket; also TIMERD_SOCKET.", valueName: "path"))
     var socket: String?
@@ -120,8 +129,14 @@ struct TimerDMain: AsyncParsableCommand {
             print(configuration.jsonText)
             return
         }
-        if configuration.database == DefaultPaths.current.database {
+        if configuration.database.parentFolder == DefaultPaths.current.database.parentFolder {
             makeFolder(of: configuration.database)
+        }
+        if configuration.shared != nil, restore != nil || endRuns {
+            throw Self.failure(
+                "--restore and --end-runs are for a database of one host; these jobs are in PostgreSQL",
+                badConfiguration
+            )
         }
         if let restore { return try replaceDatabase(configuration.database, with: restore) }
         if endRuns { return try await endRuns(by: configuration) }
@@ -204,6 +219,7 @@ struct TimerDMain: AsyncParsableCommand {
     private func read() async throws(SettingError) -> Configuration {
         var commandLine: [String: String] = [:]
         commandLine["database"] = database
+        commandLine["node"] = node
         commandLine["socket"] = socket
         commandLine["listen"] = listen
         commandLine["drainTime"] = drain.map { "\($0)s" }

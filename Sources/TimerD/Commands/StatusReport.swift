@@ -14,6 +14,8 @@ struct StatusReport: Sendable {
     let store: Store
     let watchers: @Sendable () -> Int
     let newestEvent: @Sendable () -> Int64
+    /// The daemons that share their jobs with this one; nil for a daemon alone.
+    var nodes: (any NodeDesk)?
     /// Set once the socket listens; 0 until then.
     let connections = Source()
 
@@ -68,7 +70,7 @@ struct StatusReport: Sendable {
             pid: getpid(),
             startedAt: startedAt,
             now: clock.now().wall,
-            database: configuration.database,
+            database: configuration.databaseShown,
             socket: configuration.socket,
             scheduled: live?.scheduled,
             paused: live?.paused,
@@ -94,9 +96,26 @@ struct StatusReport: Sendable {
         if case .object(let members) = defaults.jsonValue, !members.isEmpty {
             reply.defaults = members
         }
+        reply.node = await node
         reply.notices = notices
         reply.maintenance = maintenance.isEmpty ? nil : maintenance
         return reply
+    }
+}
+
+extension StatusReport {
+    /// This node among the others; nil for a daemon alone, and while the others are not known.
+    private var node: StatusReply.Node? {
+        get async {
+            // try?: status says of the database what is wrong.
+            guard let shared = configuration.shared, let views = try? await nodes?.nodes() else { return nil }
+            return StatusReply.Node(
+                name: shared.node,
+                leadsSince: startedAt,
+                epoch: views.first { $0.name == shared.node }?.epoch ?? 0,
+                standby: views.filter { $0.state == .standby }.map(\.name).sorted()
+            )
+        }
     }
 }
 

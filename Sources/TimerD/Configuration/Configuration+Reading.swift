@@ -181,6 +181,15 @@ extension Configuration {
             (.listen, .string(listen)),
             (.allow, .array(allow.map { .string($0) })),
             (.deny, .array(deny.map { .string($0) })),
+        ] + nodeValues
+    }
+
+    /// Those that a daemon alone has no use for.
+    private var nodeValues: [(Setting, JSONValue)] {
+        guard let shared else { return [] }
+        return [
+            (.node, .string(shared.node)), (.lease, .string("\(TimeSpan(shared.lease))")),
+            (.copy, .string(database)),
         ]
     }
 

@@ -127,3 +127,17 @@ extension SchedulerSettings {
         maxFiresPerSecondPerUser = configuration.maxFiresPerSecondPerUser
     }
 }
+
+extension Configuration {
+    /// These settings with the places of those in force, which stay as they are until a restart.
+    func keeping(placesOf old: Configuration, _ log: Logger) -> Configuration {
+        let places: Set<Setting> = [.database, .node, .lease, .copy, .socket, .runner, .listen]
+        for setting in old.changes(to: self) where places.contains(setting) {
+            log.warning("a changed setting needs a restart", metadata: ["setting": "\(setting)"])
+        }
+        var new = self
+        (new.database, new.shared, new.socket) = (old.database, old.shared, old.socket)
+        (new.runner, new.listen) = (old.runner, old.listen)
+        return new
+    }
+}
