@@ -109,7 +109,7 @@ let package = Package(
         .target(
             name: "Cluster",
             dependencies: [
-                "Locks", "Platform", "Postgres",
+                "CLinux", "Locks", "Platform", "Postgres",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings

@@ -100,6 +100,14 @@ package struct Leadership: Sendable {
         if case .leads(let epoch, _) = role { epoch } else { nil }
     }
 
+    /// Whether this node holds the lease, or may.
+    package var holdsLease: Bool {
+        switch role {
+        case .leads, .handsOver, .givesBack: true
+        case .standsBy, .waitsForCore: false
+        }
+    }
+
     /// Whether the lease was seen by now.
     package var hasLooked: Bool { lookedAt != nil }
 

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Postgres
+
+/// The tables of the nodes and the lease, in the schema `timerd`.
+package enum ClusterTables {
+    /// Of the tables that this version makes and understands.
+    package static let format: Int64 = 1
+
+    /// Makes the tables where they are missing, and checks that they are this program's.
+    ///
+    /// Nodes that start together make them once: the second waits for the first.
+    package static func prepare(
+        _ connection: PostgresConnection,
+        within limit: Duration
+    ) throws(ClusterError) {
+        guard connection.serverVersion >= 130_000 else {
+            let version = connection.serverVersion
+            let text = version >= 100_000 ? "\(version / 10_000)" : "\(version / 10_000).x"
+            throw refusal(.oldServer, "PostgreSQL is of version \(text), timerd needs 13 or newer")
+        }
+        if try check(connection, limit) { return }
+        do throws(PostgresError) {
+            try connection.script(making, within: limit)
+        } catch {
+            // Read-only only since the check, as at a failover.
+            guard error.sqlState != "25006" else { throw readOnly("it takes no changes") }
+            throw .from(error, doing: "make its tables")
+        }
+        guard try check(connection, limit) else {
+            throw refusal(.otherProgram, "the schema 'timerd' was removed while timerd made it")
+        }
+    }
+
+    /// Whether the tables are there and are right.
+    private static func check(
+        _ connection: PostgresConnection,
+        _ limit: Duration
+    ) throws(ClusterError) -> Bool {
+        let found: PostgresRows
+        do throws(PostgresError) {
+            found = try connection.execute(looking, within: limit)
+        } catch {
+            throw .from(error, doing: "look at its tables")
+        }
+        if found.boolean(0, 0) == true {
+            throw readOnly("it is a standby that follows another server")
+        }
+        if found.boolean(0, 1) == true { throw readOnly("it is set to be read-only") }
+        guard found.boolean(0, 2) == true else {
+            guard found.boolean(0, 4) == true else {
+                throw refusal(
+                    .notPermitted,
+                    "the database has no schema 'timerd', and its role may not make one: "
+                        + "'GRANT CREATE ON DATABASE' to it, or make the schema for it"
+                )
+            }
+            return false
+        }
+        guard found.boolean(0, 3) == true else {
+            // Made for it by who manages the database.
+            if found.integer(0, 5) == 0 { return false }
+            throw otherProgram
+        }
+        try checkMarker(connection, limit)
+        return true
+    }
+
+    private static func checkMarker(
+        _ connection: PostgresConnection,
+        _ limit: Duration
+    ) throws(ClusterError) {
+        let marker: PostgresRows
+        do throws(PostgresError) {
+            marker = try connection.execute(
+                "SELECT program::text, format::bigint FROM timerd.cluster WHERE one = 1",
+                within: limit
+            )
+        } catch {
+            // A table of this name with other columns, or that is no table.
+            if let state = error.sqlState, state.hasPrefix("42"), state != "42501" {
+                throw otherProgram
+            }
+            throw .from(error, doing: "read its tables")
+        }
+        guard marker.text(0, 0) == "timerd", let found = marker.integer(0, 1) else {
+            throw otherProgram
+        }
+        guard found <= format else {
+            throw refusal(
+                .newerFormat,
+                "the tables in the database were made by a newer timerd (format \(found)), "
+                    + "this one reads up to format \(format)"
+            )
+        }
+    }
+
+    private static var otherProgram: ClusterError {
+        refusal(
+            .otherProgram,
+            "the schema 'timerd' in the database is of another program: timerd needs it, "
+                + "or another database"
+        )
+    }
+
+    private static func readOnly(_ reason: String) -> ClusterError {
+        refusal(
+            .readOnly,
+            "the database may not be written: \(reason); timerd needs one that may, "
+                + "with several hosts 'target_session_attrs=read-write' finds it"
+        )
+    }
+
+    static func refusal(_ code: ClusterRefusal.Code, _ message: String) -> ClusterError {
+        .refused(ClusterRefusal(code: code, message: message))
+    }
+
+    private static let looking = """
+        SELECT pg_is_in_recovery(), current_setting('transaction_read_only')::boolean,
+            to_regnamespace('timerd') IS NOT NULL, to_regclass('timerd.cluster') IS NOT NULL,
+            has_database_privilege(current_database(), 'CREATE'),
+            (SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('timerd'))
+        """
+
+    /// Several statements in one message are one transaction. The lock is of this program alone.
+    ///
+    /// - `lease`: the epoch is in a key, so that a take-over waits for commits that hold the row `FOR KEY SHARE`,
+    ///   and a renewal does not. `node` is null once it was given back.
+    /// - `nodes`: those that were there in the last week; `store_backend`: the server's process of the connection
+    ///   that the node commits on.
+    /// - `store`: the number of the last commit of the jobs.
+    private static let making = """
+        SELECT set_config('lock_timeout', '0', true), pg_advisory_xact_lock(8388365742957359204);
+        DO $$ BEGIN
+            IF to_regnamespace('timerd') IS NULL THEN CREATE SCHEMA timerd; END IF;
+        END $$;
+        CREATE TABLE IF NOT EXISTS timerd.cluster (
+            one integer PRIMARY KEY CHECK (one = 1),
+            program text NOT NULL,
+            format integer NOT NULL,
+            id text NOT NULL
+        );
+        CREATE TABLE IF NOT EXISTS timerd.lease (
+            one integer PRIMARY KEY CHECK (one = 1),
+            epoch bigint NOT NULL,
+            node text,
+            machine text,
+            until timestamptz NOT NULL,
+            length_us bigint NOT NULL,
+            UNIQUE (one, epoch)
+        );
+        CREATE TABLE IF NOT EXISTS timerd.nodes (
+            name text PRIMARY KEY,
+            machine text NOT NULL,
+            incarnation text NOT NULL,
+            host text NOT NULL,
+            version text NOT NULL,
+            labels text[] NOT NULL,
+            started_at timestamptz NOT NULL,
+            until timestamptz NOT NULL,
+            drains boolean NOT NULL DEFAULT false,
+            clock_difference_us bigint,
+            runs bigint NOT NULL DEFAULT 0,
+            store_backend integer
+        );
+        CREATE TABLE IF NOT EXISTS timerd.store (
+            one integer PRIMARY KEY CHECK (one = 1),
+            number bigint NOT NULL
+        );
+        INSERT INTO timerd.cluster VALUES (1, 'timerd', \(format), gen_random_uuid()::text)
+            ON CONFLICT DO NOTHING;
+        INSERT INTO timerd.lease VALUES (1, 0, NULL, NULL, to_timestamp(0), 0)
+            ON CONFLICT DO NOTHING;
+        INSERT INTO timerd.store VALUES (1, 0) ON CONFLICT DO NOTHING;
+        """
+}

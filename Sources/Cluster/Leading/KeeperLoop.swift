@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Postgres
+
+/// What the keeper's thread does: what `Leadership` says, over and over.
+final class KeeperLoop {
+    private let settings: NodeKeeper.Settings
+    private let listeners: NodeKeeper.Listeners
+    private let mailbox: KeeperMailbox
+    private let fence: Fence
+    private let statements: LeaseStatements
+    private var leadership: Leadership
+    /// Registered, and listening for the others; nil while there is none.
+    private var connection: PostgresConnection?
+    /// What was last told of the database, until it answers again.
+    private var trouble: ClusterError?
+
+    init(
+        _ settings: NodeKeeper.Settings,
+        _ listeners: NodeKeeper.Listeners,
+        _ mailbox: KeeperMailbox,
+        _ fence: Fence
+    ) {
+        self.settings = settings
+        self.listeners = listeners
+        self.mailbox = mailbox
+        self.fence = fence
+        statements = LeaseStatements(node: settings.node, terms: settings.terms)
+        leadership = Leadership(
+            name: settings.node.name,
+            terms: settings.terms,
+            now: Fence.now()
+        )
+    }
+
+    func run() {
+        while turn() {}
+        fence.close()
+        connection?.close()
+        mailbox.end()
+    }
+
+    /// Does what there is to do, or sleeps until there is something; false once the thread is to end.
+    private func turn() -> Bool {
+        let contents = mailbox.take()
+        if contents.isToStop { return false }
+        for event in contents.events { perform(event) }
+        for work in contents.work { work(connection, .microseconds(settings.terms.statement)) }
+        takeNotifications()
+        perform(.time)
+        switch leadership.next(at: Fence.now()) {
+        case .send(let request, let within): carryOut(request, within: within)
+        case .wait(let until): sleep(until: until)
+        case .done:
+            leave()
+            return false
+        }
+        return true
+    }
+
+    private func perform(_ event: Leadership.Event) {
+        for effect in leadership.receive(event, at: Fence.now()) {
+            switch effect {
+            case .openFence(let until): fence.extend(to: until)
+            case .closeFence: fence.close()
+            case .lead(let epoch): listeners.onLead(epoch)
+            case .stopLeading(let reason): listeners.onStopLeading(reason)
+            case .leader(let name): listeners.onLeaderChange(name)
+            }
+        }
+    }
+
+    /// Sleeps until `time` of CLOCK_BOOTTIME, or until something is told.
+    private func sleep(until time: Int64) {
+        var descriptors = [
+            pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0),
+            // Negative is not looked at.
+            pollfd(fd: connection?.socket ?? -1, events: Int16(POLLIN), revents: 0),
+        ]
+        // Rounded up, as it would end just before, again and again.
+        let milliseconds = (max(time - Fence.now(), 0) + 999) / 1000
+        poll(&descriptors, 2, CInt(min(milliseconds, 3_600_000)))
+    }
+
+    // MARK: - The database
+
+    private func carryOut(_ request: Leadership.Request, within: Int64) {
+        do throws(ClusterError) {
+            let connection = try connected(within: within)
+            let sent = Fence.now()
+            let answer = try ask(request, on: connection, within: within)
+            perform(.answered(request, answer, sent: sent))
+            if trouble != nil {
+                trouble = nil
+                listeners.onRecovered()
+            }
+        } catch {
+            if connection?.isUsable == false { connection = nil }
+            perform(.failed(request))
+            tell(error)
+        }
+    }
+
+    /// The connection, made anew where there is none.
+    private func connected(within: Int64) throws(ClusterError) -> PostgresConnection {
+        if let connection, connection.isUsable { return connection }
+        connection = nil
+        // Nothing else is urgent for a node that does not lead: names have to be looked up, tables to be made.
+        let limit = leadership.holdsLease ? within : max(settings.terms.length / 2, 3_000_000)
+        let end = Fence.now() + limit
+        func left() -> Duration { .microseconds(max(end - Fence.now(), 1000)) }
+        let new: PostgresConnection
+        do throws(PostgresError) {
+            new = try PostgresConnection(
+                settings.address,
+                application: "timerd node",
+                within: left()
+            )
+        } catch {
+            throw .database(error)
+        }
+        try ClusterTables.prepare(new, within: left())
+        try NodeTable.register(settings.node, settings.terms, on: new, within: left())
+        connection = new
+        return new
+    }
+
+    private func ask(
+        _ request: Leadership.Request,
+        on connection: PostgresConnection,
+        within: Int64
+    ) throws(ClusterError) -> LeaseAnswer {
+        let before = Self.wallClock()
+        let reply: LeaseStatements.Reply?
+        do throws(PostgresError) {
+            reply = try send(request, on: connection, .microseconds(within))
+        } catch {
+            throw .from(error, doing: "write its tables")
+        }
+        guard let reply else {
+            // Registered again with the next connection, unless another has the name.
+            connection.close()
+            throw .away("the row of node '\(settings.node.name)' is of another process, or is gone")
+        }
+        let middle = before + (Self.wallClock() - before) / 2
+        mailbox.update { $0.clockDifference = middle - reply.clock }
+        return reply.answer
+    }
+
+    private func send(
+        _ request: Leadership.Request,
+        on connection: PostgresConnection,
+        _ limit: Duration
+    ) throws(PostgresError) -> LeaseStatements.Reply? {
+        switch request {
+        case .renew(let epoch):
+            return try statements.renew(epoch: epoch, mailbox.row, on: connection, within: limit)
+        case .release(let epoch):
+            return try statements.release(epoch, on: connection, within: limit)
+        case .take(let seen):
+            do throws(PostgresError) {
+                return try statements.take(seen, on: connection, within: limit)
+            } catch {
+                // lock_not_available: see ClusterTables' lease.
+                guard error.sqlState == "55P03" else { throw error }
+            }
+            _ = try statements.endFormerCommit(seen, on: connection, within: limit)
+            var reply = try statements.renew(
+                epoch: nil,
+                mailbox.row,
+                on: connection,
+                within: limit
+            )
+            reply?.answer.outcome = .blocked
+            return reply
+        }
+    }
+
+    private func takeNotifications() {
+        guard let connection else { return }
+        do throws(PostgresError) {
+            // Its own too: `drain` of this node comes over this connection.
+            if try !connection.takeNotifications().isEmpty { perform(.notified) }
+        } catch {
+            self.connection = nil
+            // Connects again, and looks at what was told in between.
+            perform(.notified)
+        }
+    }
+
+    private func leave() {
+        guard let connection, connection.isUsable else { return }
+        // It goes either way; the row is over by itself soon.
+        try? NodeTable.leave(
+            settings.node,
+            on: connection,
+            within: .microseconds(settings.terms.statement)
+        )
+    }
+
+    private func tell(_ error: ClusterError) {
+        if let trouble, trouble.isLike(error) { return }
+        trouble = error
+        listeners.onTrouble(error)
+    }
+
+    /// In µs since 1970.
+    private static func wallClock() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
+}
+
+extension ClusterError {
+    /// Whether nothing new is told by `other`.
+    fileprivate func isLike(_ other: Self) -> Bool {
+        switch (self, other) {
+        case (.refused(let one), .refused(let other)): one == other
+        case (.refused, _), (_, .refused): false
+        default: true
+        }
+    }
+}

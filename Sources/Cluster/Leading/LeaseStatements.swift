@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Postgres
+
+/// What a node asks of the lease's row: one statement and one round trip each.
+struct LeaseStatements {
+    /// What the node's own row says from the next renewal on.
+    struct OwnRow {
+        var clockDifference: Int64?
+        var runs: Int64 = 0
+        var storeBackend: Int32?
+    }
+
+    /// An answer, and what the database's clock showed, in µs since 1970.
+    struct Reply {
+        var answer: LeaseAnswer
+        var clock: Int64
+    }
+
+    let node: NodeIdentity
+    let terms: LeaseTerms
+
+    /// Nil where the node's own row is gone, or of another node with its name.
+    func renew(
+        epoch: Int64?,
+        _ row: OwnRow,
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(PostgresError) -> Reply? {
+        let parameters: [PostgresValue] = [
+            .text(node.name), .text(node.machine), .text(node.incarnation),
+            .integer(terms.length), .some(row.clockDifference), .integer(row.runs),
+            .some(row.storeBackend.map(Int64.init)), .some(epoch),
+        ]
+        let rows = try run(Self.renewing, parameters, connection, limit)
+        return reply(rows, done: .renewed)
+    }
+
+    /// Nil where the node's own row is gone, or of another node with its name.
+    func take(
+        _ seen: Leadership.Seen,
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(PostgresError) -> Reply? {
+        let parameters: [PostgresValue] = [
+            .text(node.name), .text(node.machine), .text(node.incarnation),
+            .integer(terms.length), .integer(seen.epoch), .integer(seen.until),
+            .boolean(seen.isSurelyOver),
+        ]
+        let rows = try run(Self.taking, parameters, connection, limit)
+        return reply(rows, done: .taken(epoch: rows.integer(0, 2) ?? 0))
+    }
+
+    func release(
+        _ epoch: Int64,
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(PostgresError) -> Reply? {
+        let parameters: [PostgresValue] = [
+            .text(node.name), .text(node.machine), .text(node.incarnation), .integer(epoch),
+        ]
+        return reply(try run(Self.releasing, parameters, connection, limit), done: .none)
+    }
+
+    /// Ends the connection on which the node that led commits, where its lease is over: its commit hangs, and keeps
+    /// everybody from taking it.
+    ///
+    /// Answers how many processes of the server were ended.
+    func endFormerCommit(
+        _ seen: Leadership.Seen,
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(PostgresError) -> Int64 {
+        let parameters: [PostgresValue] = [
+            .integer(seen.epoch), .integer(seen.until), .boolean(seen.isSurelyOver),
+            .text(node.name), .text(node.machine),
+        ]
+        return try run(Self.ending, parameters, connection, limit).integer(0, 0) ?? 0
+    }
+
+    private func run(
+        _ sql: String,
+        _ parameters: [PostgresValue],
+        _ connection: PostgresConnection,
+        _ limit: Duration
+    ) throws(PostgresError) -> PostgresRows {
+        let statement = PostgresStatement(sql, parameters, isPrepared: true)
+        return try connection.pipeline([statement], within: limit)[0]
+    }
+
+    private func reply(_ rows: PostgresRows, done: LeaseAnswer.Outcome) -> Reply? {
+        guard let drains = rows.boolean(0, 0) else { return nil }
+        let lease = Lease(
+            epoch: rows.integer(0, 2) ?? 0,
+            holder: rows.text(0, 3),
+            isOwn: rows.boolean(0, 4) ?? false,
+            until: rows.integer(0, 5) ?? 0,
+            remaining: rows.integer(0, 6) ?? 0,
+            length: rows.integer(0, 7) ?? 0
+        )
+        let answer = LeaseAnswer(
+            outcome: rows.boolean(0, 1) == true ? done : .none,
+            lease: lease,
+            rank: Int(rows.integer(0, 8) ?? 0),
+            drains: drains
+        )
+        return Reply(answer: answer, clock: rows.integer(0, 9) ?? 0)
+    }
+}
+
+extension PostgresValue {
+    fileprivate static func some(_ value: Int64?) -> Self { value.map { .integer($0) } ?? .null }
+}
+
+extension LeaseStatements {
+    /// What is answered, of the rows `own` and `changed`: the lease as it is with the change, where there was one.
+    ///
+    /// Two statements that began together do not see each other's changes, but the second to change a row waits, and
+    /// looks at its conditions again.
+    private static let answering = """
+        SELECT (SELECT drains FROM own),
+            changed.epoch IS NOT NULL,
+            now.epoch,
+            now.node,
+            coalesce(now.node = $1 AND now.machine = $2, false),
+            (extract(epoch FROM now.until) * 1000000)::bigint,
+            (extract(epoch FROM now.until - clock_timestamp()) * 1000000)::bigint,
+            now.length_us,
+            (SELECT count(*) FROM timerd.nodes AS other
+                WHERE other.name < $1 AND NOT other.drains AND other.until > clock_timestamp()
+                    AND other.name IS DISTINCT FROM now.node),
+            (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+        FROM timerd.lease AS old
+            LEFT JOIN changed ON true
+            CROSS JOIN LATERAL (SELECT
+                CASE WHEN changed.epoch IS NULL THEN old.epoch ELSE changed.epoch END AS epoch,
+                CASE WHEN changed.epoch IS NULL THEN old.node ELSE changed.node END AS node,
+                CASE WHEN changed.epoch IS NULL THEN old.machine ELSE changed.machine END
+                    AS machine,
+                CASE WHEN changed.epoch IS NULL THEN old.until ELSE changed.until END AS until,
+                CASE WHEN changed.epoch IS NULL THEN old.length_us ELSE changed.length_us END
+                    AS length_us
+            ) AS now
+        WHERE old.one = 1
+        """
+
+    private static let length = "clock_timestamp() + $4::bigint * interval '1 microsecond'"
+
+    private static let renewing = """
+        WITH own AS (
+            UPDATE timerd.nodes SET until = \(length), clock_difference_us = $5::bigint,
+                runs = $6::bigint, store_backend = coalesce($7::bigint, store_backend)
+            WHERE name = $1 AND incarnation = $3
+            RETURNING drains
+        ), changed AS (
+            UPDATE timerd.lease SET until = \(length), length_us = $4::bigint
+            WHERE one = 1 AND epoch = $8::bigint AND node = $1 AND machine = $2
+                AND EXISTS (SELECT FROM own)
+            RETURNING *
+        )
+        \(answering)
+        """
+
+    /// Whether the lease is as this node has seen it.
+    private static func isAsSeen(epoch: String, until: String) -> String {
+        "epoch = \(epoch) AND (extract(epoch FROM until) * 1000000)::bigint = \(until)"
+    }
+
+    private static let taking = """
+        WITH own AS (
+            SELECT drains FROM timerd.nodes WHERE name = $1 AND incarnation = $3
+        ), changed AS (
+            UPDATE timerd.lease SET epoch = epoch + 1, node = $1, machine = $2,
+                until = \(length), length_us = $4::bigint
+            WHERE one = 1 AND \(isAsSeen(epoch: "$5", until: "$6"))
+                AND (node IS NULL OR (node = $1 AND machine = $2)
+                    OR until < clock_timestamp() OR $7)
+                AND EXISTS (SELECT FROM own WHERE NOT drains)
+            RETURNING *
+        ), told AS (
+            SELECT count(pg_notify('\(NodeTable.channel)', '')) FROM changed
+        )
+        \(answering) AND (SELECT count IS NOT NULL FROM told)
+        """
+
+    private static let releasing = """
+        WITH own AS (
+            SELECT drains FROM timerd.nodes WHERE name = $1 AND incarnation = $3
+        ), changed AS (
+            UPDATE timerd.lease SET node = NULL, machine = NULL, until = clock_timestamp()
+            WHERE one = 1 AND epoch = $4 AND node = $1 AND machine = $2
+            RETURNING *
+        ), told AS (
+            SELECT count(pg_notify('\(NodeTable.channel)', '')) FROM changed
+        )
+        \(answering) AND (SELECT count IS NOT NULL FROM told)
+        """
+
+    /// The number of a process may be another's by now: it has to be a timerd's in this database that does something.
+    private static let ending = """
+        SELECT count(pg_terminate_backend(activity.pid))
+        FROM (
+            SELECT node, machine, until FROM timerd.lease
+            WHERE one = 1 AND \(isAsSeen(epoch: "$1", until: "$2"))
+        ) AS lease
+            JOIN timerd.nodes ON nodes.name = lease.node
+            JOIN pg_stat_activity AS activity ON activity.pid = nodes.store_backend
+        WHERE (lease.until < clock_timestamp() OR $3
+                OR (lease.node = $4 AND lease.machine = $5))
+            AND activity.datname = current_database() AND activity.usename = current_user
+            AND activity.state <> 'idle' AND activity.application_name LIKE 'timerd%'
+            AND activity.pid <> pg_backend_pid()
+        """
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Platform
+package import Postgres
+package import SystemPackage
+
+/// Keeps this node among the others: renews its row and the lease, takes the lease, and says who leads.
+///
+/// On a thread and a connection of its own, whose statements are few and never wait for the jobs'. It lives until
+/// `release` or `stop`.
+package final class NodeKeeper: Sendable {
+    package struct Settings: Sendable {
+        package var address: PostgresAddress
+        package var node: NodeIdentity
+        package var terms: LeaseTerms
+
+        package init(address: PostgresAddress, node: NodeIdentity, terms: LeaseTerms) {
+            self.address = address
+            self.node = node
+            self.terms = terms
+        }
+    }
+
+    /// Who is told what. All are called on the keeper's thread, in order, and must not block: while one does, nothing
+    /// is renewed.
+    package struct Listeners: Sendable {
+        /// The node leads, in this epoch; the fence is open.
+        package var onLead: @Sendable (Int64) -> Void
+        /// The core is to stop; `coreStopped` is called once it has.
+        package var onStopLeading: @Sendable (StopReason) -> Void
+        /// The name of the node that leads, as far as is known.
+        package var onLeaderChange: @Sendable (String?) -> Void
+        /// The database does not answer, or does not take this node: once, and again where the reason is another.
+        package var onTrouble: @Sendable (ClusterError) -> Void
+        package var onRecovered: @Sendable () -> Void
+
+        package init(
+            onLead: @escaping @Sendable (Int64) -> Void,
+            onStopLeading: @escaping @Sendable (StopReason) -> Void,
+            onLeaderChange: @escaping @Sendable (String?) -> Void = { _ in },
+            onTrouble: @escaping @Sendable (ClusterError) -> Void = { _ in },
+            onRecovered: @escaping @Sendable () -> Void = {}
+        ) {
+            self.onLead = onLead
+            self.onStopLeading = onStopLeading
+            self.onLeaderChange = onLeaderChange
+            self.onTrouble = onTrouble
+            self.onRecovered = onRecovered
+        }
+    }
+
+    /// Looked at last by whatever begins.
+    package let fence = Fence()
+    package let node: NodeIdentity
+    private let settings: Settings
+    private let listeners: Listeners
+    private let mailbox: KeeperMailbox
+
+    /// - Throws: `Errno` where there is no descriptor left.
+    package init(_ settings: Settings, _ listeners: Listeners) throws(Errno) {
+        self.settings = settings
+        self.listeners = listeners
+        node = settings.node
+        mailbox = try KeeperMailbox()
+    }
+
+    /// Starts the thread; whether the database takes the node is told to the listeners.
+    package func start() throws(Errno) {
+        try SystemThread.start(named: "timerd-node") { [self] in
+            KeeperLoop(settings, listeners, mailbox, fence).run()
+        }
+    }
+
+    /// The core has stopped, as it was told or by itself: the lease is given back where it is still held.
+    package func coreStopped() { mailbox.add(.coreStopped) }
+
+    /// Leaves in order: has the core stop, gives the lease back once it has, and ends the thread.
+    ///
+    /// Without the database it waits for no longer than the lease lasts.
+    package func release() async {
+        mailbox.add(.leave)
+        await mailbox.waitForEnd()
+    }
+
+    /// Ends the thread at once and gives nothing back: the lease ends by itself.
+    package func stop() async {
+        mailbox.stop()
+        await mailbox.waitForEnd()
+    }
+
+    /// How many runs this node has, for the others to see.
+    package func setRuns(_ count: Int64) { mailbox.update { $0.runs = count } }
+
+    /// The server's process of the connection on which this node commits: the node that takes over ends it where a
+    /// commit hangs.
+    package func setStoreBackend(_ pid: Int32) {
+        mailbox.update { $0.storeBackend = pid }
+        mailbox.add(.notified)
+    }
+
+    /// The wall clock minus the database's, in µs, as of the last renewal; nil before the first.
+    package var clockDifference: Int64? { mailbox.row.clockDifference }
+
+    /// All nodes of the last week, by name.
+    package func nodes() async throws(ClusterError) -> [NodeStatus] {
+        try await mailbox.ask { connection, limit throws(ClusterError) in
+            try NodeTable.all(on: connection, within: limit)
+        }
+    }
+
+    /// Has a node lead no more and take no lease, or again do so; it does by itself when it learns of it.
+    package func drain(_ node: String, _ drains: Bool) async throws(ClusterError) {
+        try await mailbox.ask { connection, limit throws(ClusterError) in
+            try NodeTable.drain(node, drains, on: connection, within: limit)
+        }
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Postgres
+
+/// What is asked of the nodes' rows beside the renewals.
+enum NodeTable {
+    /// On which nodes tell each other to look at the lease.
+    static let channel = "timerd_lease"
+
+    /// Has the node's row be this process's, and listens for the others.
+    ///
+    /// A row that is in force is taken over only from a process before on the same machine.
+    static func register(
+        _ node: NodeIdentity,
+        _ terms: LeaseTerms,
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(ClusterError) {
+        let name = PostgresValue.text(node.name)
+        let rows: [PostgresRows]
+        do throws(PostgresError) {
+            rows = try connection.pipeline(
+                [
+                    PostgresStatement(
+                        """
+                        SELECT set_config('lock_timeout', $1, false),
+                            set_config('statement_timeout', $2, false)
+                        """,
+                        [.text("\(terms.lock / 1000)"), .text("\(terms.statement / 1000)")]
+                    ),
+                    PostgresStatement("LISTEN \(channel)"),
+                    PostgresStatement(
+                        registering,
+                        [
+                            name, .text(node.machine), .text(node.incarnation), .text(node.host),
+                            .text(node.version), .texts(node.labels), .integer(terms.length),
+                        ]
+                    ),
+                    PostgresStatement("SELECT host FROM timerd.nodes WHERE name = $1", [name]),
+                    PostgresStatement(forgetting, [name]),
+                ],
+                within: limit
+            )
+        } catch {
+            throw .from(error, doing: "write its tables")
+        }
+        guard rows[2].affected == 0 else { return }
+        let host = rows[3].text(0, 0) ?? "another host"
+        throw ClusterTables.refusal(
+            .nameInUse,
+            "the name '\(node.name)' is in use by the node on '\(host)': "
+                + "each node needs a name of its own ('--node NAME')"
+        )
+    }
+
+    static func all(
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(ClusterError) -> [NodeStatus] {
+        let rows: PostgresRows
+        do throws(PostgresError) {
+            rows = try connection.execute(listing, within: limit)
+        } catch {
+            throw .from(error, doing: "read its tables")
+        }
+        return (0..<rows.count).map { row in
+            NodeStatus(
+                name: rows.text(row, 0) ?? "",
+                host: rows.text(row, 1) ?? "",
+                version: rows.text(row, 2) ?? "",
+                labels: (rows.text(row, 3) ?? "").split(separator: "\n").map(String.init),
+                startedAt: rows.integer(row, 4) ?? 0,
+                remaining: rows.integer(row, 5) ?? 0,
+                drains: rows.boolean(row, 6) ?? false,
+                leads: rows.boolean(row, 7) ?? false,
+                clockDifference: rows.integer(row, 8),
+                runs: rows.integer(row, 9) ?? 0
+            )
+        }
+    }
+
+    static func drain(
+        _ node: String,
+        _ drains: Bool,
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(ClusterError) {
+        let rows: [PostgresRows]
+        do throws(PostgresError) {
+            rows = try connection.pipeline(
+                [
+                    PostgresStatement(
+                        "UPDATE timerd.nodes SET drains = $2 WHERE name = $1",
+                        [.text(node), .boolean(drains)]
+                    ),
+                    PostgresStatement("SELECT pg_notify('\(channel)', '')"),
+                ],
+                within: limit
+            )
+        } catch {
+            throw .from(error, doing: "write its tables")
+        }
+        guard rows[0].affected == 0 else { return }
+        throw ClusterTables.refusal(.unknownNode, "there is no node '\(node)'")
+    }
+
+    /// Has the node's row be no longer in force.
+    static func leave(
+        _ node: NodeIdentity,
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(PostgresError) {
+        _ = try connection.execute(
+            """
+            UPDATE timerd.nodes SET until = clock_timestamp(), runs = 0
+            WHERE name = $1 AND incarnation = $2
+            """,
+            [.text(node.name), .text(node.incarnation)],
+            within: limit
+        )
+    }
+
+    private static let registering = """
+        INSERT INTO timerd.nodes AS node
+            (name, machine, incarnation, host, version, labels, started_at, until)
+        VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp(),
+            clock_timestamp() + $7::bigint * interval '1 microsecond')
+        ON CONFLICT (name) DO UPDATE SET
+            machine = excluded.machine, incarnation = excluded.incarnation,
+            host = excluded.host, version = excluded.version, labels = excluded.labels,
+            started_at = CASE WHEN node.incarnation = excluded.incarnation THEN node.started_at
+                ELSE excluded.started_at END,
+            until = excluded.until
+        WHERE node.machine = excluded.machine OR node.until < clock_timestamp()
+        """
+
+    private static let forgetting = """
+        DELETE FROM timerd.nodes
+        WHERE name <> $1 AND until < clock_timestamp() - interval '7 days' AND NOT drains
+        """
+
+    private static let listing = """
+        SELECT nodes.name, host, version, array_to_string(labels, chr(10)),
+            (extract(epoch FROM started_at) * 1000000)::bigint,
+            (extract(epoch FROM nodes.until - clock_timestamp()) * 1000000)::bigint,
+            drains,
+            coalesce(lease.node = nodes.name AND lease.machine = nodes.machine
+                AND lease.until > clock_timestamp(), false),
+            clock_difference_us, runs
+        FROM timerd.nodes CROSS JOIN timerd.lease
+        ORDER BY nodes.name
+        """
+}
