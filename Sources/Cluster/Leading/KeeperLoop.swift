@@ -180,10 +180,8 @@ final class KeeperLoop {
     private func takeNotifications() {
         guard let connection else { return }
         do throws(PostgresError) {
-            let told = try connection.takeNotifications()
-            if told.contains(where: { $0.backendPID != connection.backendPID }) {
-                perform(.notified)
-            }
+            // Its own too: `drain` of this node comes over this connection.
+            if try !connection.takeNotifications().isEmpty { perform(.notified) }
         } catch {
             self.connection = nil
             // Connects again, and looks at what was told in between.
