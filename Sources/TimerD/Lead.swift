@@ -8,6 +8,8 @@ struct Lead: Sendable {
     var address: PostgresAddress
     var epoch: Int64
     var fence: Fence
+    /// How long the lease lasts: no commit is waited for as long as that.
+    var lease = SharedJobs.standardLease
     /// The control socket, which the node listens on whether it leads or not; taken over by whoever gets it.
     var listener: Int32
     /// By how much dates of the node that led before lie ahead of this one's, by their clocks.
@@ -21,7 +23,7 @@ struct Lead: Sendable {
     ///
     /// - Throws: `DatabaseError`, or `PostgresError`.
     func copy(at path: String, adopting: Bool = false) throws -> Database {
-        let connection = try PostgresHome.connect(address)
+        let connection = try PostgresHome.connect(address, within: .seconds(10))
         let copy = try SharedCopy(at: path).make(connection, epoch: epoch, adopting: adopting)
         copy.database.home = PostgresHome(
             address,
@@ -30,6 +32,7 @@ struct Lead: Sendable {
             epoch: epoch,
             number: copy.number,
             fence: fence,
+            limit: max(.milliseconds(500), lease / 3),
             onConnect: onConnect
         )
         return copy.database

@@ -180,7 +180,7 @@ struct SharedStoreTests {
                     sql: "ALTER TABLE zone_rules ADD COLUMN more INTEGER; UPDATE zone_rules SET more = 5"
                 )
             ]
-        let connection = try PostgresHome.connect(address)
+        let connection = try PostgresHome.connect(address, within: .seconds(30))
         _ = try connection.execute("UPDATE timerd.lease SET epoch = 7", within: .seconds(30))
         let made = try SharedCopy(at: folder.path + "/new.db", newer).make(connection, epoch: 7)
         made.database.close()
