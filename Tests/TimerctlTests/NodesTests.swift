@@ -213,6 +213,19 @@ import TimerControl
         #expect(advice[2].contains("timerctl drain delta --undo"))
     }
 
+    @Test("Files and service are looked at where the node that leads is on this machine")
+    func elsewhere() {
+        func reply(_ host: String?) -> NodesReply {
+            let nodes = [Self.node("alpha", .leading) { $0.host = host }, Self.node("beta")]
+            return NodesReply(nodes: nodes, now: testNow)
+        }
+        #expect(reply("blade-7").isLed(elsewhereThan: "blade-8"))
+        #expect(!reply("blade-8").isLed(elsewhereThan: "blade-8"))
+        #expect(!reply(nil).isLed(elsewhereThan: "blade-8"), "it may be here")
+        #expect(!HostFacts.hostName.isEmpty)
+        #expect(Diagnosis.nodes(nil) == [])
+    }
+
     @Test("A node that nobody takes over from is a warning")
     func alone() {
         let leader = Self.node("alpha", .leading)
