@@ -43,7 +43,9 @@ extension Leadership {
         case (.renew(nil), _), (.take, _): break
         }
         if role == .standsBy {
-            tell(leader: answer.lease.remaining > 0 ? answer.lease.holder : nil, &effects)
+            // Its own lease of before is nobody's who leads.
+            let isLed = answer.lease.remaining > 0 && !answer.lease.isOwn
+            tell(leader: isLed ? answer.lease.holder : nil, &effects)
         }
         if drains { handOver(.drains, &effects) }
     }

@@ -142,8 +142,16 @@ struct LeadershipTests {
     func lateAnswer() {
         let end = Self.start + 9 * Self.second
         var node = Self.standby()
-        let answer = Self.look(.taken(epoch: 6), epoch: 6, holder: "me", remaining: 0)
-        #expect(node.receive(.answered(.take(Self.seen), answer, sent: Self.start), at: end) == [])
+        let answer = Self.look(
+            .taken(epoch: 6),
+            epoch: 6,
+            holder: "me",
+            remaining: Self.second
+        )
+        #expect(
+            node.receive(.answered(.take(Self.seen), answer, sent: Self.start), at: end)
+                == [.leader(nil)]
+        )
         node = Self.leader()
         let effects = node.receive(
             .answered(Self.renewal, Self.renewed(), sent: end - 1),
