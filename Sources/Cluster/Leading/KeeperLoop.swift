@@ -97,7 +97,7 @@ final class KeeperLoop {
             }
         } catch {
             if connection?.isUsable == false { connection = nil }
-            perform(.failed(request))
+            perform(error.lasts ? .refused(request) : .failed(request))
             tell(error)
         }
     }
@@ -214,6 +214,11 @@ final class KeeperLoop {
 }
 
 extension ClusterError {
+    /// Whether trying again soon is of no use: one that cannot be written may be another by then.
+    fileprivate var lasts: Bool {
+        if case .refused(let refusal) = self { refusal.code != .readOnly } else { false }
+    }
+
     /// Whether nothing new is told by `other`.
     fileprivate func isLike(_ other: Self) -> Bool {
         switch (self, other) {

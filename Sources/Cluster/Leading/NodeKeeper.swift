@@ -21,8 +21,9 @@ package final class NodeKeeper: Sendable {
         }
     }
 
-    /// Who is told what. All are called on the keeper's thread, in order, and must not block: while one does, nothing
-    /// is renewed.
+    /// Who is told what.
+    ///
+    /// All are called on the keeper's thread, in order, and must not block: while one does, nothing is renewed.
     package struct Listeners: Sendable {
         /// The node leads, in this epoch; the fence is open.
         package var onLead: @Sendable (Int64) -> Void

@@ -9,7 +9,7 @@ struct NodeDatabase {
     let address: String
 
     private static let server = Result<String, any Error> {
-        let server = try PostgresServer(PostgresServer.Options(settings: ["max_connections": "200"]))
+        let server = try PostgresServer(.init(settings: ["max_connections": "200"]))
         // For the life of the process, whose end ends the server.
         _ = Unmanaged.passRetained(server)
         return server.address

@@ -55,7 +55,7 @@ struct NodeKeeperTests {
         await second.keeper.stop()
     }
 
-    @Test("A node that drains hands over once its core has stopped, and takes nothing until it is to")
+    @Test("A node that drains hands over once its core has stopped, and takes nothing more")
     func drain() async throws {
         let database = try NodeDatabase()
         let first = try WatchedNode(

@@ -19,9 +19,7 @@ final class WatchedNode: Sendable {
     let keeper: NodeKeeper
     private let told: Monitor<[Told]>
 
-    /// - Parameters:
-    ///   - length: Of the lease, in ms.
-    ///   - stopsByItself: Whether `coreStopped` is called as soon as the core is to stop.
+    /// Starts it; `length`: of the lease, in ms; `stopsByItself`: whether its core stops as soon as it is to.
     init(
         _ name: String,
         on database: NodeDatabase,
@@ -49,7 +47,11 @@ final class WatchedNode: Sendable {
                 },
                 onLeaderChange: { add(.leader($0)) },
                 onTrouble: {
-                    if case .refused(let refusal) = $0 { add(.refused(refusal.code)) } else { add(.away) }
+                    if case .refused(let refusal) = $0 {
+                        add(.refused(refusal.code))
+                    } else {
+                        add(.away)
+                    }
                 },
                 onRecovered: { add(.recovered) }
             )
@@ -63,7 +65,7 @@ final class WatchedNode: Sendable {
 
     var all: [Told] { told.withLock { $0 } }
 
-    /// The first that fits, once it was told.
+    /// The first that fits, once it was told; `fits` must not ask this node for anything.
     @discardableResult
     func wait<Result>(
         _ what: Comment,
