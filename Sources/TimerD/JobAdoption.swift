@@ -13,6 +13,8 @@ public struct JobAdoption {
     private let copy: String
 
     private static let limit = Duration.seconds(60)
+    /// Who leads meanwhile; no node can have that name.
+    private static let name = "(adoption)"
 
     /// `configuration`: of a node.
     public init?(_ configuration: Configuration) {
@@ -69,11 +71,16 @@ public struct JobAdoption {
                 .configuration
             )
         }
-        let taken = try connection.execute(SQL.take, within: Self.limit)
+        let taken = try connection.execute(SQL.take, [.text(Self.name)], within: Self.limit)
         guard let epoch = taken.integer(0, 0) else {
             throw DaemonError("a node leads at '\(shared.redacted)': stop it first", .unavailable)
         }
-        let made = try SharedCopy(at: copy).make(connection, epoch: epoch, adopting: true)
+        let made = try SharedCopy(at: copy).make(
+            connection,
+            node: Self.name,
+            epoch: epoch,
+            adopting: true
+        )
         defer { made.database.close() }
         let count = try made.database.prepare("SELECT count(*) FROM jobs").value(as: Int.self)
         _ = try connection.execute(SQL.release, [.integer(epoch)], within: Self.limit)
@@ -82,7 +89,8 @@ public struct JobAdoption {
 
     enum SQL {
         static let take = """
-            UPDATE timerd.lease SET epoch = epoch + 1, node = NULL, until = clock_timestamp() + interval '10 minutes'
+            UPDATE timerd.lease SET epoch = epoch + 1, node = $1, machine = NULL,
+                until = clock_timestamp() + interval '10 minutes'
             WHERE until < clock_timestamp() RETURNING epoch
             """
         static let release = "UPDATE timerd.lease SET until = clock_timestamp() WHERE epoch = $1"

@@ -138,6 +138,7 @@ final class NodeDaemon {
         let listener = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 3)
         let lead = Lead(
             address: address,
+            node: shared.node,
             epoch: epoch,
             fence: keeper.fence,
             lease: shared.lease,
@@ -238,7 +239,7 @@ final class NodeDaemon {
             runsAreLeft = await leading.parts.core.scheduler.hasRuns
         }
         // With runs that go on the lease ends by itself: a daemon that is back before takes them up again.
-        await runsAreLeft ? keeper.stop() : keeper.release()
+        if runsAreLeft { await keeper.stop() } else { await keeper.release(coreHasStopped: true) }
         relay.stop()
         socket.remove()
         close(socket.descriptor)

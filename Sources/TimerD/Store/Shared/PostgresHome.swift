@@ -12,6 +12,7 @@ import Postgres
 final class PostgresHome: SharedHome {
     private let address: PostgresAddress
     private let fence: Fence
+    private let node: String
     let epoch: Int64
     private let onConnect: @Sendable (_ backend: Int32) -> Void
     private var connection: PostgresConnection?
@@ -29,6 +30,7 @@ final class PostgresHome: SharedHome {
         _ address: PostgresAddress,
         connection: PostgresConnection,
         tables: [SharedTable],
+        node: String,
         epoch: Int64,
         number: Int64,
         fence: Fence,
@@ -37,6 +39,7 @@ final class PostgresHome: SharedHome {
     ) {
         self.address = address
         self.connection = connection
+        self.node = node
         self.epoch = epoch
         self.number = number
         self.fence = fence
@@ -71,7 +74,7 @@ final class PostgresHome: SharedHome {
         let statements =
             [
                 PostgresStatement("BEGIN"),
-                PostgresStatement(SQL.fence, [.integer(epoch)], isPrepared: true),
+                PostgresStatement(SQL.fence, [.integer(epoch), .text(node)], isPrepared: true),
                 PostgresStatement(SQL.count, [.integer(number + 1)], isPrepared: true),
             ] + changes + [PostgresStatement("COMMIT")]
         do throws(PostgresError) {
@@ -177,7 +180,8 @@ final class PostgresHome: SharedHome {
             """
         /// Fails if the epoch has ended; while it is held, the epoch cannot end, but the lease can be renewed.
         static let fence = """
-            SELECT 1 / count(*) FROM (SELECT 1 FROM timerd.lease WHERE epoch = $1 FOR KEY SHARE) AS held
+            SELECT 1 / count(*)
+            FROM (SELECT 1 FROM timerd.lease WHERE epoch = $1 AND node = $2 FOR KEY SHARE) AS held
             """
         /// Fails if another transaction was stored since the last that this node knows of.
         static let count = """
