@@ -7,7 +7,7 @@ public struct NodeView: Codable, Hashable, Sendable {
     public var name: String
     public var state: State
     public var version: String
-    /// The name of its machine; nil if it has told none.
+    /// The name of its machine, as uname(2) has it; nil if it has told none.
     public var host: String?
     public var startedAt: Timestamp?
     /// When its lease ends, or has ended; by the clock of the daemon that answers.

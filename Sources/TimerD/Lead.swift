@@ -6,8 +6,12 @@ import Postgres
 /// What a node leads with: the right to, for one epoch, and where the jobs are.
 struct Lead: Sendable {
     var address: PostgresAddress
+    /// The name of the node.
+    var node: String
     var epoch: Int64
     var fence: Fence
+    /// How long the lease lasts: no commit is waited for as long as that.
+    var lease = SharedJobs.standardLease
     /// The control socket, which the node listens on whether it leads or not; taken over by whoever gets it.
     var listener: Int32
     /// By how much dates of the node that led before lie ahead of this one's, by their clocks.
@@ -21,15 +25,22 @@ struct Lead: Sendable {
     ///
     /// - Throws: `DatabaseError`, or `PostgresError`.
     func copy(at path: String, adopting: Bool = false) throws -> Database {
-        let connection = try PostgresHome.connect(address)
-        let copy = try SharedCopy(at: path).make(connection, epoch: epoch, adopting: adopting)
+        let connection = try PostgresHome.connect(address, within: .seconds(10))
+        let copy = try SharedCopy(at: path).make(
+            connection,
+            node: node,
+            epoch: epoch,
+            adopting: adopting
+        )
         copy.database.home = PostgresHome(
             address,
             connection: connection,
             tables: copy.tables,
+            node: node,
             epoch: epoch,
             number: copy.number,
             fence: fence,
+            limit: max(.milliseconds(500), lease / 3),
             onConnect: onConnect
         )
         return copy.database

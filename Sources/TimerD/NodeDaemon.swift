@@ -6,6 +6,7 @@ import Locks
 import Logging
 import Platform
 import Postgres
+import RunLoopTimers
 import ServiceLifecycle
 import SystemPackage
 import TimerControl
@@ -35,6 +36,9 @@ final class NodeDaemon {
     private let lock: DatabaseLock
     private let keeper: NodeKeeper
     private let relay: Relay
+    /// Has the service manager know that this process is well, while there is no core.
+    private let thread = RunLoopThread(name: "timerd-standby")
+    private var watchdog: Watchdog?
     /// The daemon's core, while this node leads; and its epoch.
     private var leading: (parts: DaemonParts, epoch: Int64)?
     /// Who leads, of what this node was told; nil for nobody, and for itself.
@@ -90,6 +94,7 @@ final class NodeDaemon {
         } catch {
             throw DaemonError("cannot begin to take part: \(error.text)", .unavailable)
         }
+        watchdog = Watchdog(manager, on: thread)
         manager.tell(.ready, .status("standing by at '\(configuration.socket)'"))
         log.info(
             "ready",
@@ -133,8 +138,10 @@ final class NodeDaemon {
         let listener = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 3)
         let lead = Lead(
             address: address,
+            node: shared.node,
             epoch: epoch,
             fence: keeper.fence,
+            lease: shared.lease,
             listener: listener,
             clockDifference: await clockDifference(),
             onConnect: { [keeper] in keeper.setStoreBackend($0) },
@@ -145,6 +152,7 @@ final class NodeDaemon {
                 changes.yield(.lost(epoch: epoch, $0))
             }
             leading = (parts, epoch)
+            watchdog = Watchdog(manager, on: parts.thread)
             relayed.serve(parts.socket, parts.core.own)
             manager.tell(.status("leading, at '\(configuration.socket)'"))
         } catch {
@@ -183,6 +191,7 @@ final class NodeDaemon {
     private func stopLeading(_ reason: String, _ runs: RunsAtStop = .goOn) async {
         guard let ended = leading else { return }
         leading = nil
+        watchdog = Watchdog(manager, on: thread)
         log.notice("this node leads no more", metadata: ["node": "\(shared.node)", "reason": "\(reason)"])
         manager.tell(.status("standing by at '\(configuration.socket)'"))
         do {
@@ -230,11 +239,13 @@ final class NodeDaemon {
             runsAreLeft = await leading.parts.core.scheduler.hasRuns
         }
         // With runs that go on the lease ends by itself: a daemon that is back before takes them up again.
-        await runsAreLeft ? keeper.stop() : keeper.release()
+        if runsAreLeft { await keeper.stop() } else { await keeper.release(coreHasStopped: true) }
         relay.stop()
         socket.remove()
         close(socket.descriptor)
         lock.release()
+        watchdog = nil
+        thread.stop()
         log.info("stopped")
     }
 }

@@ -74,6 +74,15 @@ struct TimerDMain: AsyncParsableCommand {
     )
     var restore: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Put the jobs of this database of one host into PostgreSQL, which has none yet, and end.",
+            discussion: "No daemon may run on it; it stays as it is.",
+            valueName: "file"
+        )
+    )
+    var adopt: String?
+
     @Flag(
         help: ArgumentHelp(
             "End the runs that go on without a daemon, and end.",
@@ -109,7 +118,7 @@ struct TimerDMain: AsyncParsableCommand {
         }
         for (option, path) in [
             ("--database", database), ("--socket", socket), ("--config", config),
-            ("--restore", restore),
+            ("--restore", restore), ("--adopt", adopt),
         ] where path == "" {
             throw ValidationError("\(option) is empty, accepted is a path")
         }
@@ -138,6 +147,7 @@ struct TimerDMain: AsyncParsableCommand {
                 badConfiguration
             )
         }
+        if let adopt { return try adoptJobs(of: adopt, configuration) }
         if let restore { return try replaceDatabase(configuration.database, with: restore) }
         if endRuns { return try await endRuns(by: configuration) }
         let threshold = LogThreshold(configuration.logLevel)
@@ -201,6 +211,21 @@ struct TimerDMain: AsyncParsableCommand {
             if let old { print("the database before is kept as '\(old)'") }
         } catch {
             throw Self.failure("\(error)", serviceUnavailable)
+        }
+    }
+
+    private func adoptJobs(of file: String, _ configuration: Configuration) throws {
+        guard let adoption = JobAdoption(configuration) else {
+            throw Self.failure(
+                "--adopt needs 'database' to be PostgreSQL's postgresql://HOST/DATABASE",
+                badConfiguration
+            )
+        }
+        do {
+            let count = try adoption.adopt(file)
+            print("'\(configuration.databaseShown)' has the \(count) jobs of '\(file)', ended ones too")
+        } catch let error as DaemonError {
+            throw Self.failure("\(error)", error.status.rawValue)
         }
     }
 

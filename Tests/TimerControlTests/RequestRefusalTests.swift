@@ -65,6 +65,12 @@ import TimerControl
             ("job.add", "7", "'params' is a number, expected an object"),
             ("job.add", #"["a"]"#, "'params' is an array, expected an object"),
             ("job.add", "{}", "parameter 'schedule' is missing"),
+            ("node.list", #"{"name":"a"}"#, "there is no parameter 'name'; none is accepted"),
+            ("node.drain", "{}", "parameter 'name' is missing"),
+            (
+                "node.drain", #"{"name":""}"#,
+                "parameter 'name' is empty, expected the name of a node"
+            ),
             (
                 "job.add", #"{"schedule":"5s"}"#,
                 #"parameter 'schedule' is a string, expected an object such as {"every": "5s"}"#

@@ -79,6 +79,12 @@ import TimerControl
             Runs.table(of: runs, isOfOneJob: false, dates: testDates),
             Runs.table(of: runs, isOfOneJob: true, dates: testDates),
             Agenda.table(of: lines, dates: testDates),
+            Nodes.table(
+                of: NodesReply(
+                    nodes: [NodesTests.node("alpha", .leading), NodesTests.gone],
+                    now: testNow
+                )
+            ),
         ].map { $0.text(for: terminal) }
         for text in texts { #expect(Self.isFitting(text, width), "\(text)") }
     }

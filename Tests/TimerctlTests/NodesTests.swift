@@ -88,7 +88,9 @@ import TimerControl
             #expect(Drain.sentence(node, among: others) == start + words)
         }
         let leader = Self.node("alpha", .draining) { $0.epoch = 7 }
-        let alone = "no other node stands by: nothing fires until one does, or 'timerctl drain alpha --undo'"
+        let alone =
+            "no other node stands by: nothing fires until one does, "
+            + "or 'timerctl drain alpha --undo'"
         #expect(Drain.sentence(leader, among: [leader, Self.gone]) == start + alone)
         let standby = Self.node("beta", .draining)
         #expect(
@@ -96,7 +98,8 @@ import TimerControl
                 == "'beta' will not lead; 'timerctl drain beta --undo' lets it again"
         )
         #expect(Drain.undone(Self.node("beta")) == "'beta' may lead again")
-        #expect(Drain.end(of: leader, among: others) == "'alpha' leads no more; 'alpha' does")
+        let next = [Self.node("beta", .leading)]
+        #expect(Drain.end(of: leader, among: next) == "'alpha' leads no more; 'beta' does")
         #expect(Drain.end(of: leader, among: []) == "'alpha' leads no more; no node does yet")
     }
 
@@ -138,7 +141,7 @@ import TimerControl
         return (end, looks.withLock { $0 })
     }
 
-    @Test("The wait is over once the node leads no more, over connections that are closed meanwhile")
+    @Test("The wait ends once the node leads no more, also over connections that are closed")
     func waiting() async {
         let after = [Self.node("alpha", .draining), Self.node("beta", .leading)]
         let refused = Failure(.refused, "the daemon is stopping")
@@ -150,7 +153,7 @@ import TimerControl
         #expect(await wait([.success([])]).end == .success([]), "a node that is forgotten")
     }
 
-    @Test("It ends where somebody undoes the drain, where nobody answers for long, and without leave")
+    @Test("It ends where somebody undoes the drain, and where nobody answers for long")
     func givenUp() async {
         let undone = await wait([.success([Self.leads]), .success([Self.node("alpha", .leading)])])
         #expect(undone.end == .failure(Failure(.refused, "'alpha' drains no more, and leads on")))
@@ -180,7 +183,8 @@ import TimerControl
             diagnosis(nodes) == [
                 .ok(
                     "nodes",
-                    "'alpha' leads, 'beta', 'delta' stand by, 'epsilon' drains; their clocks are within 3 ms of the database's"
+                    "'alpha' leads, 'beta', 'delta' stand by, 'epsilon' drains; "
+                        + "their clocks are within 3 ms of the database's"
                 )
             ]
         )
@@ -207,6 +211,19 @@ import TimerControl
         #expect(advice.count == 3 && advice[0].contains("on 'blade-7'"))
         #expect(advice[1].contains("start timerd on 'gamma'"))
         #expect(advice[2].contains("timerctl drain delta --undo"))
+    }
+
+    @Test("Files and service are looked at where the node that leads is on this machine")
+    func elsewhere() {
+        func reply(_ host: String?) -> NodesReply {
+            let nodes = [Self.node("alpha", .leading) { $0.host = host }, Self.node("beta")]
+            return NodesReply(nodes: nodes, now: testNow)
+        }
+        #expect(reply("blade-7").isLed(elsewhereThan: "blade-8"))
+        #expect(!reply("blade-8").isLed(elsewhereThan: "blade-8"))
+        #expect(!reply(nil).isLed(elsewhereThan: "blade-8"), "it may be here")
+        #expect(!HostFacts.hostName.isEmpty)
+        #expect(Diagnosis.nodes(nil) == [])
     }
 
     @Test("A node that nobody takes over from is a warning")

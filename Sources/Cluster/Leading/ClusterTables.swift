@@ -122,8 +122,9 @@ package enum ClusterTables {
             (SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('timerd'))
         """
 
-    /// Several statements in one message are one transaction. The lock is of this program alone.
+    /// Several statements in one message are one transaction.
     ///
+    /// - The lock's number is this program's alone.
     /// - `lease`: the epoch is in a key, so that a take-over waits for commits that hold the row `FOR KEY SHARE`,
     ///   and a renewal does not. `node` is null once it was given back.
     /// - `nodes`: those that were there in the last week; `store_backend`: the server's process of the connection

@@ -97,7 +97,7 @@ final class KeeperLoop {
             }
         } catch {
             if connection?.isUsable == false { connection = nil }
-            perform(.failed(request))
+            perform(error.lasts ? .refused(request) : .failed(request))
             tell(error)
         }
     }
@@ -180,10 +180,8 @@ final class KeeperLoop {
     private func takeNotifications() {
         guard let connection else { return }
         do throws(PostgresError) {
-            let told = try connection.takeNotifications()
-            if told.contains(where: { $0.backendPID != connection.backendPID }) {
-                perform(.notified)
-            }
+            // Its own too: `drain` of this node comes over this connection.
+            if try !connection.takeNotifications().isEmpty { perform(.notified) }
         } catch {
             self.connection = nil
             // Connects again, and looks at what was told in between.
@@ -216,6 +214,11 @@ final class KeeperLoop {
 }
 
 extension ClusterError {
+    /// Whether trying again soon is of no use: one that cannot be written may be another by then.
+    fileprivate var lasts: Bool {
+        if case .refused(let refusal) = self { refusal.code != .readOnly } else { false }
+    }
+
     /// Whether nothing new is told by `other`.
     fileprivate func isLike(_ other: Self) -> Bool {
         switch (self, other) {

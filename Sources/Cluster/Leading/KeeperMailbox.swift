@@ -105,10 +105,9 @@ final class KeeperMailbox: Sendable {
         var rings: UInt64 = 0
         read(descriptor, &rings, MemoryLayout.size(ofValue: rings))
         return state.withLock { state in
-            defer {
-                state.contents.events = []
-                state.contents.work = []
-            }
+            // `end` answers who asks for something then.
+            if state.contents.isToStop { return Contents(isToStop: true) }
+            defer { state.contents = Contents() }
             return state.contents
         }
     }

@@ -43,7 +43,9 @@ extension Leadership {
         case (.renew(nil), _), (.take, _): break
         }
         if role == .standsBy {
-            tell(leader: answer.lease.remaining > 0 ? answer.lease.holder : nil, &effects)
+            // Its own lease of before is nobody's who leads.
+            let isLed = answer.lease.remaining > 0 && !answer.lease.isOwn
+            tell(leader: isLed ? answer.lease.holder : nil, &effects)
         }
         if drains { handOver(.drains, &effects) }
     }
@@ -61,9 +63,13 @@ extension Leadership {
             // The answer was under way for a while: rather too late by that than too early.
             lease = SeenLease(lease: seen, end: now + max(seen.remaining, 0), seenAt: now)
             // It was renewed since the last look, so that it cannot be over this soon: the database's clock has
-            // jumped ahead.
-            if let last, seen.remaining < seen.length - (now - last) - terms.margin / 2 {
-                lease?.end = now + seen.length
+            // jumped ahead. Of a look that is longer ago nothing can be told, and the whole length has to pass.
+            // A jump by less than lies between two looks is not seen.
+            if let last {
+                let least = seen.length - (now - last)
+                if least <= 0 || seen.remaining < least - terms.margin / 2 {
+                    lease?.end = now + seen.length
+                }
             }
         }
         guard let lease else { return }

@@ -24,6 +24,12 @@ package struct Leadership: Sendable {
         /// Whether this node has seen it unchanged for its whole length, so that it is over whatever the database's
         /// clock says: that may have been set back.
         package var isSurelyOver: Bool
+
+        package init(epoch: Int64, until: Int64, isSurelyOver: Bool) {
+            self.epoch = epoch
+            self.until = until
+            self.isSurelyOver = isSurelyOver
+        }
     }
 
     package enum Step: Sendable, Equatable {
@@ -40,6 +46,8 @@ package struct Leadership: Sendable {
         case answered(Request, LeaseAnswer, sent: Int64)
         /// Nobody knows whether it was done.
         case failed(Request)
+        /// The database does not take this node, and hardly will soon.
+        case refused(Request)
         /// The lease was taken or given back, or a node is to drain: look.
         case notified
         /// The node is to end: it gives back what it holds, and takes nothing.
@@ -149,6 +157,9 @@ package struct Leadership: Sendable {
         case .failed:
             failures += 1
             notBefore = now + terms.retry(afterFailures: failures)
+        case .refused:
+            failures += 1
+            notBefore = now + (epoch == nil ? terms.renewal : terms.retry(afterFailures: failures))
         case .notified: renewAt = min(renewAt, now)
         case .leave:
             leaves = true

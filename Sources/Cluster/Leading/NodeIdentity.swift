@@ -17,7 +17,7 @@ package struct NodeIdentity: Sendable, Equatable {
     package var version: String
     package var labels: [String]
 
-    /// - Parameter host: Nil for what this host calls itself.
+    /// One of this process; `host`: nil for what this host calls itself.
     package init(
         name: String,
         machine: String,

@@ -21,8 +21,9 @@ package final class NodeKeeper: Sendable {
         }
     }
 
-    /// Who is told what. All are called on the keeper's thread, in order, and must not block: while one does, nothing
-    /// is renewed.
+    /// Who is told what.
+    ///
+    /// All are called on the keeper's thread, in order, and must not block: while one does, nothing is renewed.
     package struct Listeners: Sendable {
         /// The node leads, in this epoch; the fence is open.
         package var onLead: @Sendable (Int64) -> Void
@@ -76,9 +77,11 @@ package final class NodeKeeper: Sendable {
 
     /// Leaves in order: has the core stop, gives the lease back once it has, and ends the thread.
     ///
-    /// Without the database it waits for no longer than the lease lasts.
-    package func release() async {
+    /// Without the database it waits for no longer than the lease lasts. `coreHasStopped`: whether there is none, whatever was
+    /// told; without that `coreStopped` has to be called.
+    package func release(coreHasStopped: Bool = false) async {
         mailbox.add(.leave)
+        if coreHasStopped { mailbox.add(.coreStopped) }
         await mailbox.waitForEnd()
     }
 

@@ -7,7 +7,16 @@ import TimerControl
 extension CommandHandler {
     /// `node.list`: by name; none of a daemon alone.
     func listNodes() async throws -> Answer {
-        NodesReply(nodes: try await nodes?.sorted() ?? [], now: clock.now().wall)
+        guard let nodes else { return NodesReply(nodes: [], now: clock.now().wall) }
+        return NodesReply(nodes: try await views(of: nodes), now: clock.now().wall)
+    }
+
+    /// The nodes by name, with the runs of this one, which leads, as they are now.
+    private func views(of desk: any NodeDesk) async throws -> [NodeView] {
+        var views = try await desk.nodes().sorted { $0.name < $1.name }
+        let running = await scheduler.standing(withNextDate: false).running
+        for index in views.indices where views[index].leads { views[index].runs = running }
+        return views
     }
 
     /// `node.drain`.
@@ -22,7 +31,7 @@ extension CommandHandler {
                 "this daemon shares its jobs with no other host (setting 'database')"
             )
         }
-        let known = try await nodes.sorted()
+        let known = try await views(of: nodes)
         guard var node = known.first(where: { $0.name == request.name }) else {
             throw ControlError.noNode(request.name, among: known)
         }
@@ -33,12 +42,6 @@ extension CommandHandler {
         }
         node.drainingSince = request.drains ? node.drainingSince ?? clock.now().wall : nil
         return NodeReply(node: node)
-    }
-}
-
-extension NodeDesk {
-    fileprivate func sorted() async throws(ControlError) -> [NodeView] {
-        try await nodes().sorted { $0.name < $1.name }
     }
 }
 

@@ -81,7 +81,8 @@ extension Configuration {
         shared = SharedJobs(database, node: node, lease: lease)
         if shared != nil {
             database = text(.copy, SharedJobs.copy(beside: paths.database, node: node))
-            runner = Self.runner(of: database)
+            // One daemon has the default socket, and the runner that the service manager starts for it.
+            runner = Self.runner(of: socket == paths.socket ? paths.database : database)
         }
         runner = text(.runner, runner)
         logLevel = Logger.Level(rawValue: text(.logLevel, logLevel.rawValue)) ?? logLevel

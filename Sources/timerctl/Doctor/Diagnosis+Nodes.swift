@@ -11,6 +11,15 @@ extension Diagnosis {
     /// A node that drains for as long may have been forgotten.
     private static let maintenance = TimeSpan.seconds(86_400)
 
+    /// Nil of a daemon alone, of which there is nothing to say.
+    static func nodes(_ answer: Result<NodesReply, Failure>?) -> [Finding] {
+        switch answer {
+        case .success(let reply): nodes(reply)
+        case .failure(let failure): [unknownNodes(failure)]
+        case nil: []
+        }
+    }
+
     /// One for all of them if all is well, else one for each thing that is not.
     static func nodes(_ reply: NodesReply) -> [Finding] {
         let nodes = reply.nodes
@@ -96,6 +105,13 @@ extension Diagnosis {
         let widest = nodes.lazy.filter { $0.state != .gone }.map(\.clockLead).max() ?? .zero
         return words.joined(separator: ", ")
             + "; their clocks are within \(widest.length) of the database's"
+    }
+}
+
+extension NodesReply {
+    /// Whether the node that leads, and answers, is on another machine than `host`: another node passes on what it says.
+    func isLed(elsewhereThan host: String) -> Bool {
+        nodes.first(where: \.leads)?.host.map { $0 != host } ?? false
     }
 }
 

@@ -50,7 +50,13 @@ struct Doctor: AsyncParsableCommand {
             guard error.status == .unavailable else { throw error }
             return [Diagnosis.silence(error)] + host(HostFacts.read(socket: path, daemon: nil), nil)
         }
-        let facts = HostFacts.read(socket: path, daemon: (status.pid, status.database))
+        let nodes = status.node == nil ? nil : try await nodes(daemon)
+        // try?: why the nodes are not known is a finding of its own.
+        let isElsewhere = (try? nodes?.get())?.isLed(elsewhereThan: HostFacts.hostName) ?? false
+        let facts = HostFacts.read(
+            socket: path,
+            daemon: isElsewhere ? nil : (status.pid, status.database)
+        )
         let runs = try await daemon.runs(ListRuns(), atMost: 100).page.runs
         var heldJobs = ListJobs()
         heldJobs.held = true
@@ -58,10 +64,9 @@ struct Doctor: AsyncParsableCommand {
         let held = try await daemon.ask(.listJobs(heldJobs), for: JobsReply.self).value.jobs
         let waiting = Request.listNotices(ListNotices(limit: Limits.page))
         let notices = try await daemon.ask(waiting, for: NoticesReply.self).value.notices
-        let nodes = status.node == nil ? [] : try await self.nodes(daemon)
         return [
             Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status), Diagnosis.jobs(status),
-        ] + nodes + [Diagnosis.held(status, held)].compactMap(\.self) + [
+        ] + Diagnosis.nodes(nodes) + [Diagnosis.held(status, held)].compactMap(\.self) + [
             Diagnosis.runs(runs), Diagnosis.notices(notices),
         ]
             + [
@@ -71,25 +76,30 @@ struct Doctor: AsyncParsableCommand {
             ].compactMap(\.self) + [
                 Diagnosis.writing(status),
                 Diagnosis.database(status.database, problems: try await problems(daemon)),
-            ] + host(facts, status)
+            ] + host(facts, status, isElsewhere: isElsewhere)
     }
 
-    /// What is to be said of the daemons that share their jobs; of a daemon alone it is not asked for.
-    private func nodes(_ daemon: Daemon) async throws(Failure) -> [Finding] {
+    /// The daemons that share their jobs, or why they cannot be listed.
+    private func nodes(_ daemon: Daemon) async throws(Failure) -> Result<NodesReply, Failure> {
         do throws(Failure) {
-            return Diagnosis.nodes(try await daemon.ask(.listNodes, for: NodesReply.self).value)
+            return .success(try await daemon.ask(.listNodes, for: NodesReply.self).value)
         } catch {
             guard error.isRefusal else { throw error }
-            return [Diagnosis.unknownNodes(error)]
+            return .failure(error)
         }
     }
 
-    private func host(_ facts: HostFacts, _ status: StatusReply?) -> [Finding] {
+    /// `isElsewhere`: the daemon that answers is on another machine, whose service and files are not to be seen here.
+    private func host(
+        _ facts: HostFacts,
+        _ status: StatusReply?,
+        isElsewhere: Bool = false
+    ) -> [Finding] {
         let findings: [Finding?] = [
             facts.space.map(Diagnosis.space), Diagnosis.permissions(facts),
             Diagnosis.clock(facts, daemon: status?.now), Diagnosis.zones(facts),
             // Only root's daemon is the system's service.
-            geteuid() == 0 ? Diagnosis.service(facts) : nil,
+            geteuid() == 0 && !isElsewhere ? Diagnosis.service(facts) : nil,
         ]
         return findings.compactMap(\.self)
     }

@@ -19,7 +19,7 @@ struct ClusterSimulationTests {
     @Test("One node leads at a time, nothing old is written, and no date is lost or doubled")
     func seeds() async {
         let seeds = Self.seeds
-        let workers: UInt64 = 4
+        let workers: UInt64 = 2
         var blocked = 0
         var redelivered = 0
         await withTaskGroup(of: (blocked: Int, redelivered: Int).self) { group in
@@ -54,7 +54,9 @@ struct ClusterSimulationTests {
 
     @Test("The simulation finds what is broken on purpose", arguments: Broken.allCases)
     func broken(_ broken: Broken) {
-        let found = (1...UInt64(2000)).contains { !Self.run(seed: $0, broken.breakage).findings.isEmpty }
+        let found = (1...UInt64(2000)).contains { seed in
+            !Self.run(seed: seed, broken.breakage).findings.isEmpty
+        }
         #expect(found)
     }
 

@@ -8,6 +8,11 @@ extension SimulatedCluster {
         for other in nodes where other !== node && other.isFenceOpen(now) && node.isFenceOpen(now) {
             fail("the fences of nodes \(other.index) and \(node.index) are open")
         }
+        // Whose lease it is by a clock that was set, nobody can tell.
+        guard database.holder == node.index, !database.clockWasSet else { return }
+        if node.world(node.fenceEnd) > database.world(database.until) {
+            fail("the fence of node \(node.index) is open after its lease")
+        }
     }
 
     func checkBegin(_ date: Int, _ node: SimulatedNode, _ epoch: Int64) {

@@ -76,7 +76,8 @@ extension SimulatedCluster {
         }
     }
 
-    private func commit(_ change: SimulatedDatabase.Change, of node: SimulatedNode, _ epoch: Int64) {
+    private func commit(_ change: SimulatedDatabase.Change, of node: SimulatedNode, _ epoch: Int64)
+    {
         let life = node.life
         // Some commits are open while the node thinks of what to do: it may be paused then.
         let isSlow = now < troubleEnd && dice.isTrue(0.2)

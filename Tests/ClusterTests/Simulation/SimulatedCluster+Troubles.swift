@@ -48,7 +48,7 @@ extension SimulatedCluster {
 
     private func stepClock(by step: Int64) {
         trace("the database's clock is set by \(step)")
-        database.clockOffset += step
+        database.setClock(by: step)
     }
 
     private func pause(_ node: SimulatedNode, until end: Int64) {

@@ -40,7 +40,8 @@ struct SimulatedDatabase {
     private(set) var fires: [Fire] = []
     var drains: [Bool]
     /// The database's clock is the world's times 1 + rate, plus this.
-    var clockOffset: Int64
+    private var clockOffset: Int64
+    private(set) var clockWasSet = false
     let clockRate: Double
     var isAway = false
 
@@ -51,6 +52,16 @@ struct SimulatedDatabase {
     }
 
     func clock(_ now: Int64) -> Int64 { now + Int64(Double(now) * clockRate) + clockOffset }
+
+    /// The world's time at which its clock shows `clock`.
+    func world(_ clock: Int64) -> Int64 {
+        Int64(Double(clock - clockOffset) / (1 + clockRate))
+    }
+
+    mutating func setClock(by step: Int64) {
+        clockOffset += step
+        clockWasSet = true
+    }
 
     // MARK: - The lease
 

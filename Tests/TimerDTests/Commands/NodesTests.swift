@@ -60,9 +60,10 @@ import TimerControl
         as uid: UInt32 = 0
     ) async -> Result<NodeView, ControlError> {
         let request = DrainNode(name: name, drains: drains)
-        return await handler.handle(.drainNode(request), from: uid).map { answer in
-            guard let reply = answer as? NodeReply else { fatalError("\(answer) is no node") }
-            return reply.node
+        switch await handler.handle(.drainNode(request), from: uid) {
+        case .success(let reply as NodeReply): return .success(reply.node)
+        case .success(let other): fatalError("\(other) is no node")
+        case .failure(let error): return .failure(error)
         }
     }
 
@@ -128,8 +129,15 @@ import TimerControl
             let user = await drain(handler, "alpha", as: 1000).failure
             #expect(user?.reason == .notPermitted)
             #expect(user?.message.hasPrefix("'node.drain' is for root and the user") == true)
-            #expect(await drain(handler, "delta", as: 1000).failure == user, "no name is told by it")
+            let other = await drain(handler, "delta", as: 1000).failure
+            #expect(other == user, "whether it is there is not told by that")
             #expect(desk.drained.isEmpty)
         }
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? {
+        if case .failure(let error) = self { error } else { nil }
     }
 }

@@ -99,7 +99,7 @@ import TimerControl
     func reads() {
         let reads = Self.rows.filter(\.request.isRead).map(\.request.method)
         #expect(
-            Set(reads) == [.listJobs, .listRuns, .getJob, .status, .metrics]
+            Set(reads) == [.listJobs, .listRuns, .getJob, .status, .metrics, .listNodes]
         )
     }
 }

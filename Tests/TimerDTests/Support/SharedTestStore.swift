@@ -33,7 +33,7 @@ final class SharedTestStore: Sendable {
     private let address: String
     private let state = Locked(State())
 
-    private init() throws {
+    init() throws {
         let server = try PostgresServer()
         address = server.folder
         self.server = Server(server: server)
@@ -90,6 +90,7 @@ final class SharedTestStore: Sendable {
         fence.extend(to: .max)
         return try Lead(
             address: address,
+            node: "test",
             epoch: rows.integer(0, 0) ?? 0,
             fence: fence,
             listener: -1,
@@ -101,7 +102,7 @@ final class SharedTestStore: Sendable {
         CREATE SCHEMA timerd;
         CREATE TABLE timerd.lease (one int PRIMARY KEY, epoch bigint NOT NULL, node text,
             until timestamptz NOT NULL, UNIQUE (one, epoch));
-        INSERT INTO timerd.lease VALUES (1, 0, NULL, now());
+        INSERT INTO timerd.lease VALUES (1, 0, 'test', now());
         CREATE TABLE timerd.store (one int PRIMARY KEY, number bigint NOT NULL,
             version bigint NOT NULL DEFAULT 0, was_stored boolean NOT NULL DEFAULT false);
         INSERT INTO timerd.store VALUES (1, 0);

@@ -12,6 +12,7 @@ import Postgres
 final class PostgresHome: SharedHome {
     private let address: PostgresAddress
     private let fence: Fence
+    private let node: String
     let epoch: Int64
     private let onConnect: @Sendable (_ backend: Int32) -> Void
     private var connection: PostgresConnection?
@@ -21,7 +22,7 @@ final class PostgresHome: SharedHome {
     private(set) var loss: DatabaseError?
 
     /// How long a transaction may take before its connection counts as lost.
-    private static let limit = Duration.seconds(5)
+    private let limit: Duration
 
     /// `number`: of the last transaction, as it was read with the tables. `onConnect`: is told the process that serves
     /// this node's writes, which whoever takes over may have to end.
@@ -29,16 +30,20 @@ final class PostgresHome: SharedHome {
         _ address: PostgresAddress,
         connection: PostgresConnection,
         tables: [SharedTable],
+        node: String,
         epoch: Int64,
         number: Int64,
         fence: Fence,
+        limit: Duration,
         onConnect: @escaping @Sendable (_ backend: Int32) -> Void
     ) {
         self.address = address
         self.connection = connection
+        self.node = node
         self.epoch = epoch
         self.number = number
         self.fence = fence
+        self.limit = limit
         self.onConnect = onConnect
         rows = ChangedRows(tables)
         onConnect(connection.backendPID)
@@ -47,7 +52,7 @@ final class PostgresHome: SharedHome {
     /// Opens a connection that never looks through a whole table for a few rows, whatever the server has counted of it.
     static func connect(
         _ address: PostgresAddress,
-        within limit: Duration = PostgresHome.limit
+        within limit: Duration
     ) throws(PostgresError) -> PostgresConnection {
         let connection = try PostgresConnection(address, application: "timerd", within: limit)
         try connection.script(SQL.session, within: limit)
@@ -69,11 +74,11 @@ final class PostgresHome: SharedHome {
         let statements =
             [
                 PostgresStatement("BEGIN"),
-                PostgresStatement(SQL.fence, [.integer(epoch)], isPrepared: true),
+                PostgresStatement(SQL.fence, [.integer(epoch), .text(node)], isPrepared: true),
                 PostgresStatement(SQL.count, [.integer(number + 1)], isPrepared: true),
             ] + changes + [PostgresStatement("COMMIT")]
         do throws(PostgresError) {
-            _ = try open().pipeline(statements, within: Self.limit)
+            _ = try open().pipeline(statements, within: limit)
             number += 1
         } catch {
             try settle(error, database)
@@ -130,7 +135,7 @@ final class PostgresHome: SharedHome {
             let answer = try open().execute(
                 SQL.settle,
                 [.integer(epoch), .integer(number + 1)],
-                within: Self.limit
+                within: limit
             )
             guard answer.count > 0, let isStored = answer.boolean(0, 0) else { return .superseded }
             number += 2
@@ -143,7 +148,7 @@ final class PostgresHome: SharedHome {
 
     private func open() throws(PostgresError) -> PostgresConnection {
         if let connection, connection.isUsable { return connection }
-        let new = try Self.connect(address)
+        let new = try Self.connect(address, within: limit)
         connection = new
         onConnect(new.backendPID)
         return new
@@ -175,7 +180,8 @@ final class PostgresHome: SharedHome {
             """
         /// Fails if the epoch has ended; while it is held, the epoch cannot end, but the lease can be renewed.
         static let fence = """
-            SELECT 1 / count(*) FROM (SELECT 1 FROM timerd.lease WHERE epoch = $1 FOR KEY SHARE) AS held
+            SELECT 1 / count(*)
+            FROM (SELECT 1 FROM timerd.lease WHERE epoch = $1 AND node = $2 FOR KEY SHARE) AS held
             """
         /// Fails if another transaction was stored since the last that this node knows of.
         static let count = """

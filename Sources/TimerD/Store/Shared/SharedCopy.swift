@@ -30,6 +30,7 @@ struct SharedCopy {
     /// of a database that is in the place of the copy become its first.
     func make(
         _ connection: PostgresConnection,
+        node: String,
         epoch: Int64,
         on disk: any Disk = SystemDisk(),
         adopting: Bool = false
@@ -56,7 +57,14 @@ struct SharedCopy {
             try Migrator(migrations).migrate(database)
             let tables = try SharedTable.all(of: database)
             if version < migrations.count {
-                try publish(tables, of: database, connection, epoch: epoch, after: number, version)
+                try publish(
+                    tables,
+                    of: database,
+                    connection,
+                    [.integer(epoch), .text(node)],
+                    after: number,
+                    version
+                )
                 return (database, tables, number + 1)
             }
             return (database, tables, number)
@@ -145,7 +153,7 @@ struct SharedCopy {
         _ tables: [SharedTable],
         of database: Database,
         _ connection: PostgresConnection,
-        epoch: Int64,
+        _ lead: [PostgresValue],
         after number: Int64,
         _ version: Int
     ) throws {
@@ -153,7 +161,7 @@ struct SharedCopy {
             _ = try connection.execute(sql, parameters, within: Self.limit)
         }
         try run("BEGIN")
-        try run(PostgresHome.SQL.fence, [.integer(epoch)])
+        try run(PostgresHome.SQL.fence, lead)
         try run(PostgresHome.SQL.count, [.integer(number + 1)])
         if version > 0 {
             let before = try connection.execute(SQL.tables, within: Self.limit)

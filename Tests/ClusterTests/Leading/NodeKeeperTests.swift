@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Postgres
+import TestPostgres
+import Testing
+
+@Suite("Nodes on a PostgreSQL", .enabled(if: PostgresServer.isInstalled), .timeLimit(.minutes(2)))
+struct NodeKeeperTests {
+    /// Of leases that end within no test, in ms.
+    static let long: Int64 = 300_000
+
+    @Test("Of nodes that start together on an empty database one leads, and all know it")
+    func start() async throws {
+        let database = try NodeDatabase()
+        let nodes = try (1...6).map { try WatchedNode("n\($0)", on: database, length: Self.long) }
+        let leader = try nodes[0].wait("a leader") {
+            if case .leader(let name?) = $0 { name } else { nil }
+        }
+        for node in nodes { try node.waitFor(.leader(leader)) }
+        for node in nodes {
+            let isLeader = node.keeper.node.name == leader
+            #expect(node.all == (isLeader ? [.lead(1)] : []) + [.leader(leader)])
+            #expect(node.keeper.fence.isOpen == isLeader)
+        }
+        for node in nodes { await node.keeper.stop() }
+    }
+
+    @Test("Where the node that leads is gone, another leads once the lease is over")
+    func killed() async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("first", on: database)
+        try first.leads()
+        let second = try WatchedNode("second", on: database)
+        try second.waitFor(.leader("first"))
+        await first.keeper.stop()
+        #expect(try second.leads() == 2)
+        #expect(second.all == [.leader("first"), .lead(2), .leader("second")])
+        #expect(!first.keeper.fence.isOpen)
+        await second.keeper.stop()
+    }
+
+    @Test("A node that ends in order hands over at once")
+    func release() async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("first", on: database, length: Self.long)
+        try first.leads()
+        let second = try WatchedNode("second", on: database, length: Self.long)
+        try second.waitFor(.leader("first"))
+        await first.keeper.release()
+        try second.leads()
+        #expect(first.all.contains(.stop(.leaves)))
+        let nodes = try await second.keeper.nodes()
+        #expect(nodes.map(\.isThere) == [false, true])
+        await second.keeper.stop()
+    }
+
+    @Test("A node that drains hands over once its core has stopped, and takes nothing more")
+    func drain() async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode(
+            "first",
+            on: database,
+            length: Self.long,
+            stopsByItself: false
+        )
+        try first.leads()
+        let second = try WatchedNode("second", on: database, length: Self.long)
+        try second.waitFor(.leader("first"))
+        try await second.keeper.drain("first", true)
+        try first.waitFor(.stop(.drains))
+        #expect(first.keeper.fence.isOpen)
+        #expect(!second.all.contains(.lead(2)))
+        first.keeper.coreStopped()
+        try second.leads()
+        #expect(!first.keeper.fence.isOpen)
+        let nodes = try await second.keeper.nodes()
+        #expect(nodes.map(\.name) == ["first", "second"])
+        #expect(nodes.map(\.drains) == [true, false])
+        #expect(nodes.map(\.leads) == [false, true])
+
+        await second.keeper.release()
+        try await first.keeper.drain("first", false)
+        #expect(try first.leads(after: 1) == 3)
+        await first.keeper.stop()
+    }
+
+    @Test("No node drains that is not there")
+    func unknownNode() async throws {
+        let node = try WatchedNode("first", on: NodeDatabase(), length: Self.long)
+        try node.leads()
+        let error = await #expect(throws: ClusterError.self) {
+            try await node.keeper.drain("other", true)
+        }
+        #expect(error?.description == "there is no node 'other'")
+        await node.keeper.stop()
+    }
+
+    @Test("A process that follows one that led on its machine leads at once, in a new epoch")
+    func restart() async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("node", on: database, length: Self.long)
+        try first.leads()
+        let other = try WatchedNode("other", on: database, length: Self.long)
+        try other.waitFor(.leader("node"))
+        await first.keeper.stop()
+        let second = try WatchedNode("node", on: database, length: Self.long)
+        #expect(try second.leads() == 2)
+        await second.keeper.stop()
+        await other.keeper.stop()
+    }
+
+    @Test("A second node of one name is refused for as long as the first is there")
+    func sameName() async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("node", on: database, machine: "here")
+        try first.leads()
+        let second = try WatchedNode("node", on: database, machine: "there")
+        try second.waitFor(.refused(.nameInUse))
+        await first.keeper.release()
+        try second.leads()
+        #expect(second.all.prefix(2) == [.refused(.nameInUse), .recovered])
+        await second.keeper.stop()
+    }
+
+    @Test("A commit holds up no renewal, and hangs in no other node's way")
+    func hangingCommit() async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("first", on: database)
+        let epoch = try first.leads()
+        let commit = try database.connect("timerd store")
+        try commit.script(
+            "BEGIN; SELECT FROM timerd.lease WHERE epoch = \(epoch) FOR KEY SHARE",
+            within: .patient
+        )
+        first.keeper.setStoreBackend(commit.backendPID)
+        let second = try WatchedNode("second", on: database)
+        try second.waitFor(.leader("first"))
+        let until = try Self.until(database)
+        while try Self.until(database) == until { await Task.yield() }
+        #expect(!first.all.contains { if case .stop = $0 { true } else { false } })
+
+        await first.keeper.stop()
+        try second.leads()
+        #expect(throws: PostgresError.self) { try commit.script("COMMIT", within: .patient) }
+        await second.keeper.stop()
+    }
+
+    private static func until(_ database: NodeDatabase) throws -> String? {
+        let sql = "SELECT until::text FROM timerd.lease"
+        return try database.connect().execute(sql, within: .patient).text(0, 0)
+    }
+
+    @Test("What a node says of itself is there for the others")
+    func status() async throws {
+        let database = try NodeDatabase()
+        let node = try WatchedNode("node", on: database)
+        try node.leads()
+        node.keeper.setRuns(7)
+        var nodes = try await node.keeper.nodes()
+        while nodes.first?.runs != 7 { nodes = try await node.keeper.nodes() }
+        #expect(nodes.first?.leads == true)
+        #expect(nodes.first?.isThere == true)
+        // Both clocks are this machine's.
+        let difference = try #require(node.keeper.clockDifference)
+        #expect(abs(difference) < 1_000_000)
+        await node.keeper.stop()
+        await #expect(throws: ClusterError.self) { try await node.keeper.nodes() }
+    }
+}

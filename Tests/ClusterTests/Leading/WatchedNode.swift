@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Platform
+import Postgres
+import Testing
+
+/// A keeper, and what it has told so far; its core stops as soon as it is told.
+final class WatchedNode: Sendable {
+    enum Told: Equatable, Sendable {
+        case lead(Int64)
+        case stop(StopReason)
+        case leader(String?)
+        case refused(ClusterRefusal.Code)
+        case away
+        case recovered
+    }
+
+    let keeper: NodeKeeper
+    private let told: Monitor<[Told]>
+
+    /// Starts it; `length`: of the lease, in ms; `stopsByItself`: whether its core stops as soon as it is to.
+    init(
+        _ name: String,
+        on database: NodeDatabase,
+        length: Int64 = 1000,
+        machine: String? = nil,
+        stopsByItself: Bool = true
+    ) throws {
+        let told = Monitor<[Told]>([])
+        let box = Monitor<NodeKeeper?>(nil)
+        let add: @Sendable (Told) -> Void = { one in
+            told.withLock { $0.append(one) }
+            told.wakeAll()
+        }
+        keeper = try NodeKeeper(
+            NodeKeeper.Settings(
+                address: PostgresAddress(database.address),
+                node: NodeIdentity(name: name, machine: machine ?? name, version: "1"),
+                terms: LeaseTerms(length: length * 1000)
+            ),
+            NodeKeeper.Listeners(
+                onLead: { add(.lead($0)) },
+                onStopLeading: {
+                    add(.stop($0))
+                    if stopsByItself { box.withLock { $0 }?.coreStopped() }
+                },
+                onLeaderChange: { add(.leader($0)) },
+                onTrouble: {
+                    if case .refused(let refusal) = $0 {
+                        add(.refused(refusal.code))
+                    } else {
+                        add(.away)
+                    }
+                },
+                onRecovered: { add(.recovered) }
+            )
+        )
+        self.told = told
+        let keeper = keeper
+        // The keeper's listeners hold it, until the test's process ends.
+        box.withLock { $0 = keeper }
+        try keeper.start()
+    }
+
+    var all: [Told] { told.withLock { $0 } }
+
+    /// The first that fits, once it was told; `fits` must not ask this node for anything.
+    @discardableResult
+    func wait<Result>(
+        _ what: Comment,
+        sourceLocation: SourceLocation = #_sourceLocation,
+        for fits: @Sendable (Told) -> Result?
+    ) throws -> Result {
+        let end = SuspendingClock.now + .patient
+        let found: Result? = told.wait { told in
+            if let found = told.lazy.compactMap(fits).first { return .found(found) }
+            return SuspendingClock.now < end ? .wait(until: end) : .found(nil)
+        }
+        return try #require(found, what, sourceLocation: sourceLocation)
+    }
+
+    /// Waits until it leads: the epoch.
+    @discardableResult
+    func leads(
+        after epoch: Int64 = 0,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> Int64 {
+        try wait("it leads", sourceLocation: sourceLocation) {
+            if case .lead(let new) = $0, new > epoch { new } else { nil }
+        }
+    }
+
+    func waitFor(
+        _ expected: Told,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        try wait("\(expected)", sourceLocation: sourceLocation) { $0 == expected ? true : nil }
+    }
+}
