@@ -187,20 +187,25 @@ final class NodeDaemon {
         }
     }
 
+    /// Stops the core, and gives the lease back.
+    private func stopLeading(_ reason: String) async {
+        guard let ended = leading?.parts else { return }
+        await stop(ended, reason)
+        keeper.coreStopped()
+        relay.follow(leader: leader, listener: socket.descriptor)
+    }
+
     /// Stops the core; what could not be stored is settled by the node that leads next, as after a crash.
-    private func stopLeading(_ reason: String, _ runs: RunsAtStop = .goOn) async {
-        guard let ended = leading else { return }
+    private func stop(_ ended: DaemonParts, _ reason: String, _ runs: RunsAtStop = .goOn) async {
         leading = nil
         watchdog = Watchdog(manager, on: thread)
         log.notice("this node leads no more", metadata: ["node": "\(shared.node)", "reason": "\(reason)"])
         manager.tell(.status("standing by at '\(configuration.socket)'"))
         do {
-            try await ended.parts.stop(runs)
+            try await ended.stop(runs)
         } catch {
             log.debug("the core has stopped", metadata: ["error": "\(error)"])
         }
-        keeper.coreStopped()
-        relay.follow(leader: leader, listener: socket.descriptor)
     }
 
     private func follow(_ name: String?) {
@@ -234,9 +239,9 @@ final class NodeDaemon {
         log.info("stopping", metadata: ["runs": endsRuns ? "end within \(time)" : "go on"])
         changes.continuation.finish()
         var runsAreLeft = false
-        if let leading {
-            await stopLeading("it stops", endsRuns ? .end(after: configuration.drainTime) : .goOn)
-            runsAreLeft = await leading.parts.core.scheduler.hasRuns
+        if let parts = leading?.parts {
+            await stop(parts, "it stops", endsRuns ? .end(after: configuration.drainTime) : .goOn)
+            runsAreLeft = await parts.core.scheduler.hasRuns
         }
         // With runs that go on the lease ends by itself: a daemon that is back before takes them up again.
         if runsAreLeft { await keeper.stop() } else { await keeper.release(coreHasStopped: true) }
