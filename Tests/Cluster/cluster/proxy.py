@@ -3,6 +3,7 @@
 import selectors
 import socket
 import threading
+import time
 
 
 class Proxy(threading.Thread):
@@ -15,18 +16,24 @@ class Proxy(threading.Thread):
         self.flows = threading.Event()
         self.flows.set()
         self.ended = False
-        self.dropping = False
+        self.dropping = self.deaf = False
+        self.fars = set()
         self.other, self.waiting = {}, {}
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.listener, selectors.EVENT_READ)
         self.start()
 
-    def cut(self):
-        self.flows.clear()
+    def cut(self, answers_alone=False):
+        """`answers_alone`: what is sent to the database goes on, and what it answers is held back."""
+        if answers_alone:
+            self.deaf = True
+        else:
+            self.flows.clear()
 
     def heal(self, keep=True):
         """Forwards again: what was under way arrives now, late; or, without `keep`, ends all connections."""
         self.dropping = not keep
+        self.deaf = False
         self.flows.set()
 
     def end(self):
@@ -46,6 +53,8 @@ class Proxy(threading.Thread):
                     break
                 if key.fileobj is self.listener:
                     self.accept()
+                elif self.deaf and key.fileobj in self.fars and not events & selectors.EVENT_WRITE:
+                    time.sleep(0.002)
                 elif key.fileobj in self.other:
                     self.forward(key.fileobj, events)
         for end in list(self.other):
@@ -68,11 +77,12 @@ class Proxy(threading.Thread):
             self.selector.register(end, selectors.EVENT_READ)
             self.waiting[end] = b""
         self.other[near], self.other[far] = far, near
+        self.fars.add(far)
 
     def forward(self, end, events):
         other = self.other[end]
         try:
-            if events & selectors.EVENT_READ:
+            if events & selectors.EVENT_READ and not (self.deaf and end in self.fars):
                 got = end.recv(1 << 16)
                 if not got:
                     return self.close(end)
@@ -98,4 +108,5 @@ class Proxy(threading.Thread):
                 self.selector.unregister(each)
                 each.close()
                 del self.other[each]
+                self.fars.discard(each)
                 self.waiting.pop(each, None)

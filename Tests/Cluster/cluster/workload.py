@@ -82,7 +82,7 @@ class Adder(threading.Thread):
         return answer
 
     def add(self):
-        name = "w%d-%d" % (self.number, self.serial)
+        name = "w%s-%d-%d" % (self.work.name, self.number, self.serial)
         self.serial += 1
         self.book[name] = {None}
         answer = self.ask(name, lambda _: ("scheduled", FAR), "job.add", name=name, schedule={"at": FAR})
@@ -116,6 +116,7 @@ class Workload:
     def __init__(self, world, paths, clients=4, pause=0.01, patience=30):
         self.world, self.over, self.patience = world, threading.Event(), patience
         self.messages = collections.Counter()
+        self.name = "%d" % (time.monotonic_ns() // 1000)
         self.adders = [Adder(self, number, paths[number % len(paths)], world.dice.random(), pause)
                        for number in range(clients)]
         self.begun = time.monotonic()

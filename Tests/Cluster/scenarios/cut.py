@@ -15,6 +15,7 @@ def run(world):
     end = time.monotonic() + world.seconds
     by_proxy(world, keep=True)
     by_proxy(world, keep=False)
+    answers_alone(world)
     if is_root():
         by_namespace(world)
     while time.monotonic() < end:
@@ -72,6 +73,30 @@ def by_proxy(world, keep):
     a, b = both(world, server, server.uri(port=proxy.port))
     go_through(world, a, b, proxy.cut, lambda: proxy.heal(keep=keep),
                "proxy, " + ("what was under way came late" if keep else "connections ended then"))
+
+
+def answers_alone(world):
+    """The database does what a is asked to store, and its answers are held back: nobody may be told that it was not done."""
+    server = world.server()
+    proxy = world.proxy(server.port)
+    a, b = both(world, server, server.uri(port=proxy.port))
+    for held in (0.5 * LEASE, 2 * LEASE, 4.5 * LEASE):
+        leading = world.leader()
+        if leading is not a:
+            leading.stop()
+            world.leader([a], but=leading)
+            leading.start(wait=True)
+        work = Workload(world, [a.socket, b.socket], clients=6, pause=0, patience=25)
+        work.wait_for_answers(10)
+        proxy.cut(answers_alone=True)
+        time.sleep(held)
+        proxy.heal(keep=held < 4 * LEASE)
+        work.wait_for_answers(5)
+        work.stop()
+        world.say("answers to a held back for %.1f s: %s" % (held, work.verify(b.socket)))
+        for text, count in work.messages.most_common(4):
+            world.say("  refused %d times: %s" % (count, text))
+    world.close_nodes()
 
 
 def by_namespace(world):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds a second on a shared store, through the node that leads and through one that stands by; fires a second."""
+import collections
+import re
 import threading
 import time
 
@@ -13,10 +15,19 @@ def run(world):
         for clients in (1, 8):
             world.say("%d client%s at the node that %s: %.0f adds/s, p50 %.2f ms, p99 %.1f ms"
                       % ((clients, "s" if clients > 1 else "", role) + measure(world, node, clients, seconds)))
-    statements = world.servers[0].sql("SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'")
+    time.sleep(2)
+    server = world.servers[0]
+    server.sql("ALTER SYSTEM SET log_statement = 'all'")
+    server.sql("SELECT pg_reload_conf()")
+    time.sleep(1)
+    before = len(server.log())
     time.sleep(10)
-    after = world.servers[0].sql("SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'")
-    world.say("with nothing due: %d transactions in 10 s, with 2 nodes and a lease of 5 s" % (int(after) - int(statements)))
+    statements = collections.Counter(re.sub(r"\s+", " ", text)[:90] for text in
+                                     re.findall(r"LOG:  (?:statement|execute [^:]*): (.{1,300})", server.log()[before:], re.S))
+    server.sql("ALTER SYSTEM RESET log_statement")
+    world.say("with nothing due: %d statements in 10 s, with 2 nodes and a lease of 5 s: %s"
+              % (sum(statements.values()), dict(statements.most_common(4))))
+    world.check(sum(statements.values()) < 40, "with nothing due there are %d statements in 10 s" % sum(statements.values()))
 
 
 def measure(world, node, clients, seconds):
