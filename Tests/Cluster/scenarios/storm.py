@@ -115,6 +115,6 @@ def run(world):
         world.say("  refused %d times: %s" % (count, text))
     for node in storm.nodes:
         for line in node.log().splitlines():
-            if "Fatal" in line or "crash" in line or " critical " in line:
+            if "Fatal" in line or "crashed" in line:
                 world.broken("the log of %s: %s" % (node.name, line))
     world.close_nodes()
