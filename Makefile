@@ -64,7 +64,7 @@ cluster-test: dependencies
 	$(SWIFT) build --product timerd
 	$(SWIFT) build --product timerctl
 	$(SWIFT) build --product timerd-runner
-	@TIMERD_PROGRAMS=$(CURDIR)/.build/debug ./Tests/Cluster/run $(SCENARIOS) $(if $(CLUSTER_SEED),--seed $(CLUSTER_SEED))
+	@TIMERD_PROGRAMS=$(CURDIR)/.build/debug ./Tests/Cluster/run $(SCENARIOS) --jobs 2 $(if $(CLUSTER_SEED),--seed $(CLUSTER_SEED))
 
 ## The same with a release build, each scenario for CLUSTER_SECONDS (300) or once, whichever is longer.
 CLUSTER_SECONDS ?= 300

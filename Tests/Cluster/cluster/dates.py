@@ -59,8 +59,7 @@ class Dates:
         lines, dates, interrupted, skipped = self.lines(), 0, 0, 0
         late = []
         for job, (step, is_command) in self.grids.items():
-            dates += check_grid(self.world, job, step, rows[job], ("coalesced", "misfire", "overload", "overlap",
-                                                                   "misfireLimit", "invalidated"))
+            dates += check_grid(self.world, job, step, rows[job])
             fired = collections.Counter()
             for row in rows[job]:
                 skipped += row["state"] == "skipped" and row.get("dates", 1)

@@ -72,9 +72,9 @@ class Attacker(threading.Thread):
 def run(world):
     _, nodes = world.cluster("abc", lease=2.0)
     watcher = Watcher(nodes[2].socket, types=["fire.fired"])
-    assault(world, nodes, watcher, 1000, 8, None)
+    assault(world, nodes, watcher, 1000, 12, None)
     # The same while the lead changes hands.
-    rounds = 150
+    rounds = 80
 
     def change():
         leader = world.leader()

@@ -68,6 +68,12 @@ def refused_client(world, node, what, always=False):
         world.broken("%s: a client was told nothing: %s" % (what, error))
 
 
+def hear(world, node):
+    """Waits for the first message of a trouble, and for as long as it could be said again."""
+    world.wait_for(lambda: errors(node.log()), "a message in the log of '%s'" % node.name, 20)
+    time.sleep(1)
+
+
 def goes_on(world, node, what, patience=20):
     begun = time.monotonic()
     try:
@@ -109,12 +115,12 @@ def password_on_the_command_line(world):
 def no_route(world, server):
     port = free_port()
     node = world.node("a", "postgresql://ann:secret-word@127.0.0.1:%d/postgres" % port, lease=LEASE).start(wait=True)
-    time.sleep(3)
+    hear(world, node)
     refused_client(world, node, "nobody listens", always=True)
     tell(world, "nobody listens", errors(node.log()), "127.0.0.1", "refused", most=2)
     end(node)
     node = world.node("a", "postgresql://ann:secret-word@no-such-host.invalid/postgres", lease=LEASE).start(wait=True)
-    time.sleep(4)
+    hear(world, node)
     tell(world, "no such host", errors(node.log()), "no-such-host.invalid", most=2)
     end(node)
     # Nobody answers: packets to this address of TEST-NET-1 are dropped, or refused by who routes them.
@@ -135,7 +141,7 @@ def wrong_password(world, server):
     server.sql("SELECT pg_reload_conf()")
     time.sleep(0.5)
     node = world.node("a", server.uri(user="ann", database="ann", password="wrong-secret"), lease=LEASE).start(wait=True)
-    time.sleep(3)
+    hear(world, node)
     refused_client(world, node, "wrong password")
     tell(world, "wrong password", errors(node.log()), "password authentication failed")
     server.sql("ALTER ROLE ann PASSWORD 'wrong-secret'")
@@ -153,7 +159,7 @@ def wrong_password(world, server):
 
 def unknown_database(world, server):
     node = world.node("a", server.uri(database="nowhere"), lease=LEASE).start(wait=True)
-    time.sleep(2)
+    hear(world, node)
     refused_client(world, node, "unknown database")
     tell(world, "unknown database", errors(node.log()), "nowhere.*does not exist")
     server.sql("CREATE DATABASE nowhere")
@@ -165,7 +171,7 @@ def without_rights(world, server):
     server.sql("CREATE DATABASE closed")
     server.sql("CREATE ROLE bob LOGIN")
     node = world.node("a", server.uri(user="bob", database="closed"), lease=LEASE).start(wait=True)
-    time.sleep(2)
+    hear(world, node)
     refused_client(world, node, "role without rights")
     tell(world, "role without rights", errors(node.log()), "GRANT CREATE")
     server.sql("GRANT ALL ON DATABASE closed TO bob")
@@ -174,7 +180,7 @@ def without_rights(world, server):
     # Another role may connect, and owns nothing.
     server.sql("CREATE ROLE eve LOGIN")
     node = world.node("a2", server.uri(user="eve", database="closed"), lease=LEASE).start(wait=True)
-    time.sleep(2)
+    hear(world, node)
     tell(world, "role that owns nothing", errors(node.log()), "permission denied")
     end(node)
 
@@ -183,7 +189,7 @@ def another_schema(world, server):
     server.sql("CREATE DATABASE other")
     server.sql("CREATE SCHEMA timerd CREATE TABLE timerd.lease (id int) CREATE TABLE timerd.jobs (what text)", "other")
     node = world.node("a", server.uri(database="other"), lease=LEASE).start(wait=True)
-    time.sleep(2)
+    hear(world, node)
     refused_client(world, node, "schema of another program")
     tell(world, "schema of another program", errors(node.log()), "timerd")
     world.check(server.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'timerd'", "other") == "2",
@@ -212,7 +218,7 @@ def read_only(world, server):
     server.sql("CREATE DATABASE readonly")
     server.sql("ALTER DATABASE readonly SET default_transaction_read_only = on")
     node = world.node("a", server.uri(database="readonly"), lease=LEASE).start(wait=True)
-    time.sleep(2)
+    hear(world, node)
     refused_client(world, node, "default_transaction_read_only")
     tell(world, "default_transaction_read_only", errors(node.log()), "read-only")
     server.sql("ALTER DATABASE readonly SET default_transaction_read_only = off")
@@ -231,7 +237,7 @@ def too_many_connections(world, server):
     server.sql("CREATE DATABASE small CONNECTION LIMIT 1")
     server.sql("GRANT ALL ON DATABASE small TO bob")
     node = world.node("a", server.uri(user="bob", database="small"), lease=LEASE).start(wait=True)
-    time.sleep(4)
+    hear(world, node)
     refused_client(world, node, "connection limit of 1")
     lines = errors(node.log())
     tell(world, "connection limit of 1", lines, "too many connections", most=30)
@@ -241,7 +247,7 @@ def too_many_connections(world, server):
     server.sql("ALTER DATABASE small CONNECTION LIMIT 0")
     server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'small'")
     time.sleep(LEASE * 2)
-    refused_client(world, node, "connection limit of 0 while it leads", always=True)
+    refused_client(world, node, "connection limit of 0 while it leads")
     server.sql("ALTER DATABASE small CONNECTION LIMIT 20")
     goes_on(world, node, "connection limit of 0 while it leads")
     end(node)
@@ -252,7 +258,7 @@ def replica(world, server):
     world.servers.append(second)
     second.start()
     node = world.node("a", second.uri(), lease=LEASE).start(wait=True)
-    time.sleep(2)
+    hear(world, node)
     refused_client(world, node, "read-only replica")
     tell(world, "read-only replica", errors(node.log()), "read-only|recovery|replica")
     second.sql("SELECT pg_promote()")

@@ -10,8 +10,9 @@ LEASE = 2.0
 
 def run(world):
     end = time.monotonic() + world.seconds
-    once(world, False)
     once(world, True)
+    if world.seconds:
+        once(world, False)
     while time.monotonic() < end:
         once(world, world.dice.random() < 0.5)
 

@@ -5,7 +5,7 @@ import os
 import threading
 import time
 
-from cluster.client import Watcher, ask_all, date, instant
+from cluster.client import Watcher, ask, ask_all, date, instant
 from cluster.ledger import check_dates, check_grid, check_order, percentile
 
 
@@ -76,7 +76,9 @@ def events(world, jobs):
         world.wait_for(is_done, "all %d jobs to fire" % jobs, patience=40)
     except SystemError as error:
         world.broken(str(error))
-    time.sleep(2.5)
+    for job in grid_jobs:
+        ask(b.socket, "job.invalidate", id=job)
+    time.sleep(2)
     fresh = Watcher(b.socket)
     runs = ask_all(b.socket, "run.list", "runs", patience=60)
     time.sleep(3)

@@ -94,7 +94,7 @@ def run(world):
     work = Workload(world, [a.socket, b.socket, c.socket], clients=6, pause=0.02, patience=25)
     work.wait_for_answers(5)
     begun = time.monotonic()
-    while time.monotonic() - begun < max(40, world.seconds):
+    while time.monotonic() - begun < max(25, world.seconds):
         storm.faults()
         time.sleep(world.dice.random() * 2)
         storm.heal()
