@@ -119,8 +119,11 @@ struct SharedStoreTests {
     @Test("A write whose answer is lost counts where it is stored all the same")
     func lostAnswer() async throws {
         let folder = try TemporaryFolder()
-        // Of its own: its settings are changed.
-        let shared = try SharedTestStore()
+        // A server of its own: a commit that is to be synchronous waits for a standby that never comes, and is on the
+        // server's own disk by then.
+        let shared = try SharedTestStore(
+            settings: ["synchronous_standby_names": "nobody", "synchronous_commit": "local"]
+        )
         let store = try Store(
             shared.database(in: folder.path),
             log: Logger(label: "test"),
@@ -132,37 +135,36 @@ struct SharedStoreTests {
             application: "test",
             within: .seconds(30)
         )
-        func set(_ standby: String) throws {
-            _ = try other.execute(
-                "ALTER SYSTEM SET synchronous_standby_names = '\(standby)'",
+        func endConnections(nextCommit: String) throws {
+            try other.script(
+                """
+                DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = \(nextCommit)',
+                    current_database()); END $$;
+                SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+                WHERE datname = current_database() AND pid <> pg_backend_pid()
+                """,
                 within: .seconds(30)
             )
-            _ = try other.execute("SELECT pg_reload_conf()", within: .seconds(30))
         }
-        // A commit waits for a standby that never comes, and is on the server's own disk by then.
-        try set("nobody")
+        try endConnections(nextCommit: "on")
+        await #expect(throws: DatabaseError.self) {
+            try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = 2") }
+        }
         async let written: Void = store.writer.write {
             try $0.execute("UPDATE daemon_state SET paused = 3")
         }
-        var isWaiting = false
-        while !isWaiting {
-            let rows = try other.execute(
+        let waits = Limit.wait(seconds: 30) {
+            let rows = try? other.execute(
                 """
                 SELECT pid FROM pg_stat_activity
                 WHERE datname = current_database() AND wait_event = 'SyncRep'
                 """,
                 within: .seconds(30)
             )
-            isWaiting = !rows.isEmpty
+            return rows?.isEmpty == false
         }
-        try set("")
-        _ = try other.execute(
-            """
-            SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
-            WHERE datname = current_database() AND pid <> pg_backend_pid()
-            """,
-            within: .seconds(30)
-        )
+        try #require(waits)
+        try endConnections(nextCommit: "local")
         try await written
         try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = paused + 1") }
         try await store.close()

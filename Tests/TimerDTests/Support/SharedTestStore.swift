@@ -33,8 +33,9 @@ final class SharedTestStore: Sendable {
     private let address: String
     private let state = Locked(State())
 
-    init() throws {
-        let server = try PostgresServer()
+    /// `settings`: of the server, where a test has one of its own.
+    init(settings: [String: String] = [:]) throws {
+        let server = try PostgresServer(PostgresServer.Options(settings: settings))
         address = server.folder
         self.server = Server(server: server)
     }
