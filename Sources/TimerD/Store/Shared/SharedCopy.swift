@@ -97,6 +97,8 @@ struct SharedCopy {
         _ connection: PostgresConnection,
         epoch: Int64
     ) throws {
+        // Whole tables, here alone: see `PostgresHome.connect`.
+        try connection.script("SET enable_seqscan = on", within: Self.limit)
         csqlite_keep_rules(database.handle, 0)
         defer { csqlite_keep_rules(database.handle, 1) }
         for table in tables {
@@ -123,6 +125,7 @@ struct SharedCopy {
             }
             try database.commit()
         }
+        try connection.script("SET enable_seqscan = off", within: Self.limit)
         // Numbers that were given out and whose rows are gone are in the tables, but for those that SQLite counts itself.
         try database.execute(
             "DELETE FROM sqlite_sequence;"
