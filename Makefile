@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 10
 # The Swift runtime is linked in: the binaries need no toolchain where they run.
 RELEASE = -c release --static-swift-stdlib
 
-.PHONY: all demo test build-tests soak simulate torture fuzz sanitize check docs format dependencies release install deb web-deb web-package-test tarball sbom rpm site deb-test packages-test package-test peers benchmarks clients web web-test install-web clean
+.PHONY: all demo test build-tests soak simulate torture cluster-test cluster-torture fuzz sanitize check docs format dependencies release install deb web-deb web-package-test tarball sbom rpm site deb-test packages-test package-test peers benchmarks clients web web-test install-web clean
 
 all: release
 
@@ -56,6 +56,22 @@ torture: dependencies release
 	$(SWIFT) build --build-tests
 	@TIMERD_TORTURE=1 TIMERD_TORTURE_SEED=$(SEED) TIMERD_PROGRAMS=$(CURDIR)/.build/release \
 		SWIFT="$(SWIFT)" ./.ci/torture
+
+## Several nodes on a PostgreSQL of its own, attacked: killed, paused, cut off, failed over, at most five minutes;
+## SCENARIOS="killed storm" for some of them, CLUSTER_SEED=1 repeats the dice. As root it does more.
+cluster-test: dependencies
+	@./.ci/dependencies postgresql-15 python3
+	$(SWIFT) build --product timerd
+	$(SWIFT) build --product timerctl
+	$(SWIFT) build --product timerd-runner
+	@TIMERD_PROGRAMS=$(CURDIR)/.build/debug ./Tests/Cluster/run $(SCENARIOS) $(if $(CLUSTER_SEED),--seed $(CLUSTER_SEED))
+
+## The same with a release build, each scenario for CLUSTER_SECONDS (300) or once, whichever is longer.
+CLUSTER_SECONDS ?= 300
+cluster-torture: release
+	@./.ci/dependencies postgresql-15 python3
+	@TIMERD_PROGRAMS=$(CURDIR)/.build/release ./Tests/Cluster/run $(SCENARIOS) --seconds $(CLUSTER_SECONDS) \
+		$(if $(CLUSTER_SEED),--seed $(CLUSTER_SEED))
 
 ## The client in Python, from sdist and wheel in clean environments, with the conformance suite; the shop under kill -9.
 ## With the real daemon where there is a build. The client in Swift passes the same suite, with no case left out.

@@ -42,7 +42,7 @@ struct DaemonParts {
                 onLost,
                 &started
             )
-            let listener = try lead?.listener ?? manager.socket(for: configuration.socket)
+            let listener = try lead?.openListener() ?? manager.socket(for: configuration.socket)
             var parts = try await DaemonParts(core, configuration, listener, &started)
             try await parts.takeOver()
             await parts.serveMetrics(at: configuration.listen)

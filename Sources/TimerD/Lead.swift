@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
+import Glibc
+import Platform
 import Postgres
+import SystemPackage
 
 /// What a node leads with: the right to, for one epoch, and where the jobs are.
 struct Lead: Sendable {
@@ -12,7 +15,7 @@ struct Lead: Sendable {
     var fence: Fence
     /// How long the lease lasts: no commit is waited for as long as that.
     var lease = SharedJobs.standardLease
-    /// The control socket, which the node listens on whether it leads or not; taken over by whoever gets it.
+    /// The control socket, which stays the node's, for it listens whether it leads or not.
     var listener: Int32
     /// By how much dates of the node that led before lie ahead of this one's, by their clocks.
     var clockDifference: Int64 = 0
@@ -20,6 +23,15 @@ struct Lead: Sendable {
     var onConnect: @Sendable (_ backend: Int32) -> Void
     /// Knows the other nodes.
     var nodes: (any NodeDesk)?
+
+    /// Another descriptor of the control socket, for the core.
+    ///
+    /// - Throws: `Errno` where none is left.
+    func openListener() throws -> Int32 {
+        let descriptor = fcntl(listener, F_DUPFD_CLOEXEC, 3)
+        guard descriptor != -1 else { throw Errno.last }
+        return descriptor
+    }
 
     /// Makes the copy of the jobs at `path`, whose writes go to PostgreSQL from then on; `adopting`: see `SharedCopy`.
     ///

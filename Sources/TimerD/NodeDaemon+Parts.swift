@@ -64,6 +64,7 @@ extension NodeDaemon {
             Relay.Surroundings(
                 refuse: { line, refusal in
                     ReplyLine.failure(id: requestID(of: line), ControlError(refusal, at: shared.node))
+                        + [UInt8(ascii: "\n")]
                 },
                 report: { log.debug("relay", metadata: ["news": "\($0)"]) }
             )

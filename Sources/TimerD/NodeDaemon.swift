@@ -43,6 +43,8 @@ final class NodeDaemon {
     private var leading: (parts: DaemonParts, epoch: Int64)?
     /// Who leads, of what this node was told; nil for nobody, and for itself.
     private var leader: String?
+    /// Why this node could not lead when it had the lease last; nil if it could.
+    private var leadFailure: String?
     /// Who led before this node did.
     private var leaderBefore: String?
 
@@ -130,19 +132,22 @@ final class NodeDaemon {
     // MARK: - Leading
 
     private func lead(_ epoch: Int64) async throws {
-        log.notice("this node leads", metadata: ["node": "\(shared.node)", "epoch": "\(epoch)"])
+        log.log(
+            level: leadFailure == nil ? .notice : .debug,
+            "this node leads",
+            metadata: ["node": "\(shared.node)", "epoch": "\(epoch)"]
+        )
         let changes = changes.continuation
         let relayed = RelayedClients(node: shared.node)
         // From here on nobody else accepts clients: they wait for the daemon's own socket.
         relay.lead { relayed.take($0, of: $1) }
-        let listener = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 3)
         let lead = Lead(
             address: address,
             node: shared.node,
             epoch: epoch,
             fence: keeper.fence,
             lease: shared.lease,
-            listener: listener,
+            listener: socket.descriptor,
             clockDifference: await clockDifference(),
             onConnect: { [keeper] in keeper.setStoreBackend($0) },
             nodes: ClusterDesk(keeper: keeper, epoch: epoch)
@@ -155,14 +160,30 @@ final class NodeDaemon {
             watchdog = Watchdog(manager, on: parts.thread)
             relayed.serve(parts.socket, parts.core.own)
             manager.tell(.status("leading, at '\(configuration.socket)'"))
+            if leadFailure != nil { log.notice("this node leads", metadata: ["epoch": "\(epoch)"]) }
+            leadFailure = nil
         } catch {
-            close(listener)
             relayed.refuseAll()
+            try giveUp(error)
+        }
+    }
+
+    /// Gives back the lease with which this node could not begin; it tries again once the others could have.
+    ///
+    /// - Throws: what keeps it from that for good.
+    private func giveUp(_ error: any Error) throws {
+        // The lease ended meanwhile, so that another node leads by now; or the database is away.
+        guard !keeper.fence.isOpen || error is PostgresError || (error as? DatabaseError)?.isLasting == false
+        else {
             keeper.coreStopped()
-            // The lease ended meanwhile: another node leads by now.
-            if !keeper.fence.isOpen { return log.error("this node could not lead", metadata: ["error": "\(error)"]) }
             throw DaemonError(starting: error)
         }
+        keeper.coreStopped()
+        relay.follow(leader: leader, listener: socket.descriptor)
+        let failure = DaemonError(starting: error).description
+        // It may be the same each time.
+        if failure != leadFailure { log.error("this node could not lead", metadata: ["error": "\(failure)"]) }
+        leadFailure = failure
     }
 
     /// By how much the clock of the node that led before is ahead of this one's, in µs; 0 where that is not known.
@@ -187,20 +208,25 @@ final class NodeDaemon {
         }
     }
 
+    /// Stops the core, and gives the lease back.
+    private func stopLeading(_ reason: String) async {
+        guard let ended = leading?.parts else { return }
+        await stop(ended, reason)
+        keeper.coreStopped()
+        relay.follow(leader: leader, listener: socket.descriptor)
+    }
+
     /// Stops the core; what could not be stored is settled by the node that leads next, as after a crash.
-    private func stopLeading(_ reason: String, _ runs: RunsAtStop = .goOn) async {
-        guard let ended = leading else { return }
+    private func stop(_ ended: DaemonParts, _ reason: String, _ runs: RunsAtStop = .goOn) async {
         leading = nil
         watchdog = Watchdog(manager, on: thread)
         log.notice("this node leads no more", metadata: ["node": "\(shared.node)", "reason": "\(reason)"])
         manager.tell(.status("standing by at '\(configuration.socket)'"))
         do {
-            try await ended.parts.stop(runs)
+            try await ended.stop(runs)
         } catch {
             log.debug("the core has stopped", metadata: ["error": "\(error)"])
         }
-        keeper.coreStopped()
-        relay.follow(leader: leader, listener: socket.descriptor)
     }
 
     private func follow(_ name: String?) {
@@ -234,9 +260,9 @@ final class NodeDaemon {
         log.info("stopping", metadata: ["runs": endsRuns ? "end within \(time)" : "go on"])
         changes.continuation.finish()
         var runsAreLeft = false
-        if let leading {
-            await stopLeading("it stops", endsRuns ? .end(after: configuration.drainTime) : .goOn)
-            runsAreLeft = await leading.parts.core.scheduler.hasRuns
+        if let parts = leading?.parts {
+            await stop(parts, "it stops", endsRuns ? .end(after: configuration.drainTime) : .goOn)
+            runsAreLeft = await parts.core.scheduler.hasRuns
         }
         // With runs that go on the lease ends by itself: a daemon that is back before takes them up again.
         if runsAreLeft { await keeper.stop() } else { await keeper.release(coreHasStopped: true) }

@@ -35,6 +35,13 @@ extension CommandHandler {
         guard var node = known.first(where: { $0.name == request.name }) else {
             throw ControlError.noNode(request.name, among: known)
         }
+        let mayLead = known.contains {
+            $0.name != request.name && ($0.state == .leading || $0.state == .standby)
+        }
+        // Nobody could undo it: a request is answered by the node that leads.
+        if request.drains, node.state != .gone, !mayLead {
+            throw ControlError.lastNode(request.name)
+        }
         try await nodes.drain(request.name, request.drains, by: caller)
         if node.state != .gone {
             let state: NodeView.State = node.leads ? .leading : .standby
@@ -46,6 +53,15 @@ extension CommandHandler {
 }
 
 extension ControlError {
+    /// No node but that one may lead.
+    static func lastNode(_ name: String) -> Self {
+        Self(
+            .conflict,
+            "no node but '\(name)' may lead: jobs would not fire, and no request be answered;"
+                + " stop it instead, or start another first"
+        )
+    }
+
     /// There is no node of that name, but those of `nodes`.
     static func noNode(_ name: String, among nodes: [NodeView]) -> Self {
         let known = nodes.map { "'\($0.name)'" }.joined(separator: ", ")

@@ -95,6 +95,21 @@ import TimerControl
         }
     }
 
+    @Test("The last node that may lead is not drained: nobody could answer then")
+    func lastNode() async throws {
+        try await TestScheduler.with { test in
+            let desk = Desk([
+                Self.node("alpha", .leading), Self.node("beta", .draining),
+                Self.node("gamma", .gone),
+            ])
+            let handler = handler(test, desk)
+            #expect(await drain(handler, "alpha").failure?.reason == .conflict)
+            #expect(try await drain(handler, "beta").get().state == .draining)
+            #expect(try await drain(handler, "alpha", false).get().state == .leading)
+            #expect(desk.drained.map(\.name) == ["beta", "alpha"])
+        }
+    }
+
     @Test("A drained node is answered as it stands by that, and so is one that may lead again")
     func drains() async throws {
         try await TestScheduler.with { test in

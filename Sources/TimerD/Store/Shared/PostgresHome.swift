@@ -110,19 +110,14 @@ final class PostgresHome: SharedHome {
             switch settled() {
             case .stored: return
             case .notStored: throw trouble(error, database)
-            case .superseded:
-                throw lose("another node leads since epoch \(epoch) has ended", database)
+            case .superseded: throw loseUnknown("another node leads", error, database)
             case .unknown:
                 // The server may be starting anew; nobody else waits for this thread in vain, for nothing can be stored.
                 usleep(pause)
                 pause = min(pause * 2, 500_000)
             }
         } while fence.isOpen
-        throw lose(
-            "whether the last changes are stored cannot be known, for this node leads no more: "
-                + error.message,
-            database
-        )
+        throw loseUnknown("this node leads no more", error, database)
     }
 
     private enum Settled {
@@ -169,6 +164,15 @@ final class PostgresHome: SharedHome {
         let error = DatabaseError(code: SQLITE_IOERR, message: reason, path: database.path)
         loss = error
         return error
+    }
+
+    private func loseUnknown(
+        _ reason: String,
+        _ error: PostgresError,
+        _ database: Database
+    ) -> DatabaseError {
+        let words = "whether the last changes are stored cannot be known, for \(reason): "
+        return lose(words + error.message, database)
     }
 
     enum SQL {

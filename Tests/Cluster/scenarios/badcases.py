@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with the database, its address or its nodes: one clear message each, and it goes on once that is mended."""
+import os
+import re
+import shutil
+import subprocess
+import time
+
+from cluster.client import Client, Lost, Refused, ask, is_root
+from cluster.node import folder_of_programs
+from cluster.server import free_port
+
+LEASE = 1.5
+
+
+def run(world):
+    server = world.server()
+    server.sql("CREATE ROLE ann LOGIN PASSWORD 'secret-word'")
+    server.sql("CREATE DATABASE ann OWNER ann")
+    for refused in ("postgresql://[::1/x", "postgresql://localhost:notaport/x", "postgresql://postgres@/x?nonsense=1"):
+        at_the_start(world, refused)
+    password_on_the_command_line(world)
+    no_route(world, server)
+    wrong_password(world, server)
+    unknown_database(world, server)
+    without_rights(world, server)
+    another_schema(world, server)
+    one_name_twice(world, server)
+    read_only(world, server)
+    too_many_connections(world, server)
+    replica(world, server)
+    full_disk(world)
+    clock(world)
+
+
+def errors(log, level="error"):
+    """The messages of a log, without their times."""
+    return [line.split(" %s timerd: " % level, 1)[1] for line in log.splitlines() if " %s timerd: " % level in line]
+
+
+def tell(world, what, lines, *words, most=3):
+    """One clear message: it has these words, it is not said again and again."""
+    text = "\n".join(lines)
+    for word in words:
+        world.check(re.search(word, text), "%s: '%s' is not in the log: %r" % (what, word, lines[:4]))
+    world.check(0 < len(lines) <= most, "%s: the log has %d messages: %r" % (what, len(lines), lines[:6]))
+    world.check("secret" not in text, "%s: the password is in the log: %r" % (what, lines))
+    world.say("%s: %s" % (what, lines[0][:260] if lines else "nothing was said"))
+
+
+def refused_client(world, node, what, always=False):
+    """What a client is told meanwhile: it is refused in time, and not left without an answer.
+
+    It waits for a node that leads, so that this takes 15 s: in the short form only where it is said.
+    """
+    if not (always or world.seconds):
+        return
+    try:
+        with Client(node.socket, timeout=20) as client:
+            begun = time.monotonic()
+            client.call("job.add", schedule={"in": "1h"})
+            world.broken("%s: a job was added" % what)
+    except Refused as refusal:
+        world.check(refusal.reason in ("storageFailed", "stopping"), "%s: a client was refused with %s" % (what, refusal))
+        world.check("secret" not in refusal.message, "%s: the password is told to clients: %s" % (what, refusal))
+        world.say("   a client was told after %.1f s: %s" % (time.monotonic() - begun, refusal.message[:200]))
+    except Lost as error:
+        world.broken("%s: a client was told nothing: %s" % (what, error))
+
+
+def goes_on(world, node, what, patience=20):
+    begun = time.monotonic()
+    try:
+        world.leader([node], patience=patience)
+        ask(node.socket, "job.add", schedule={"in": "1h"}, patience=10)
+        world.say("   mended: a job was added %.1f s later" % (time.monotonic() - begun))
+    except (SystemError, Lost, Refused) as error:
+        world.broken("%s: it does not go on once that is mended: %s; %r" % (what, error, errors(node.log())[-3:]))
+
+
+def end(node):
+    if node.is_running():
+        node.resume()
+        node.stop(10)
+
+
+def at_the_start(world, uri):
+    node = world.node("a", uri, lease=LEASE).start()
+    status = None
+    try:
+        status = node.process.wait(10)
+    except subprocess.TimeoutExpired:
+        node.kill()
+    log = [line for line in node.log().splitlines() if line]
+    world.check(status not in (0, None), "%s: the daemon was started: %r, %r" % (uri, status, log))
+    world.check(1 <= len(log) <= 2, "%s: %r" % (uri, log))
+    world.say("%s: %s" % (uri, " / ".join(log)[:240]))
+
+
+def password_on_the_command_line(world):
+    done = subprocess.run([folder_of_programs() + "/timerd", "--database", "postgresql://ann:secret-word@localhost/x",
+                           "--socket", world.folder + "/p.sock"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=20, env=dict(os.environ, TIMERD_COPY=world.folder + "/p.db"))
+    world.check(done.returncode != 0 and "secret-word" not in done.stdout and "password" in done.stdout,
+                "a password on the command line: %d %r" % (done.returncode, done.stdout))
+    world.say("password on the command line: %s" % done.stdout.strip()[:240])
+
+
+def no_route(world, server):
+    port = free_port()
+    node = world.node("a", "postgresql://ann:secret-word@127.0.0.1:%d/postgres" % port, lease=LEASE).start(wait=True)
+    time.sleep(3)
+    refused_client(world, node, "nobody listens", always=True)
+    tell(world, "nobody listens", errors(node.log()), "127.0.0.1", "refused", most=2)
+    end(node)
+    node = world.node("a", "postgresql://ann:secret-word@no-such-host.invalid/postgres", lease=LEASE).start(wait=True)
+    time.sleep(4)
+    tell(world, "no such host", errors(node.log()), "no-such-host.invalid", most=2)
+    end(node)
+    # Nobody answers: packets to this address of TEST-NET-1 are dropped, or refused by who routes them.
+    node = world.node("a", "postgresql://ann:secret-word@192.0.2.1/postgres", lease=LEASE).start(wait=True)
+    refused_client(world, node, "no route")
+    world.wait_for(lambda: errors(node.log()), "a message about no route", 15)
+    tell(world, "no route", errors(node.log()), "192.0.2.1", most=2)
+    begun = time.monotonic()
+    end(node)
+    world.check(time.monotonic() - begun < 8, "a node that connects in vain ended after %.1f s" % (time.monotonic() - begun))
+
+
+def wrong_password(world, server):
+    with open(server.data + "/pg_hba.conf") as file:
+        before = file.read()
+    with open(server.data + "/pg_hba.conf", "w") as file:
+        file.write("local all all trust\nhost all ann 127.0.0.1/32 scram-sha-256\n" + before)
+    server.sql("SELECT pg_reload_conf()")
+    time.sleep(0.5)
+    node = world.node("a", server.uri(user="ann", database="ann", password="wrong-secret"), lease=LEASE).start(wait=True)
+    time.sleep(3)
+    refused_client(world, node, "wrong password")
+    tell(world, "wrong password", errors(node.log()), "password authentication failed")
+    server.sql("ALTER ROLE ann PASSWORD 'wrong-secret'")
+    goes_on(world, node, "wrong password")
+    with node.client() as client:
+        for method in ("daemon.status", "node.list"):
+            world.check("secret" not in repr(client.call(method)), "the password is in %s" % method)
+    with open("/proc/%d/cmdline" % node.process.pid, "rb") as file:
+        world.check(b"secret" not in file.read(), "the password is in the list of processes")
+    world.check("secret" not in node.log(), "the password is in the log")
+    end(node)
+    server.sql("ALTER ROLE ann PASSWORD 'secret-word'")
+    server.sql("DROP SCHEMA IF EXISTS timerd CASCADE", "ann")
+
+
+def unknown_database(world, server):
+    node = world.node("a", server.uri(database="nowhere"), lease=LEASE).start(wait=True)
+    time.sleep(2)
+    refused_client(world, node, "unknown database")
+    tell(world, "unknown database", errors(node.log()), "nowhere.*does not exist")
+    server.sql("CREATE DATABASE nowhere")
+    goes_on(world, node, "unknown database")
+    end(node)
+
+
+def without_rights(world, server):
+    server.sql("CREATE DATABASE closed")
+    server.sql("CREATE ROLE bob LOGIN")
+    node = world.node("a", server.uri(user="bob", database="closed"), lease=LEASE).start(wait=True)
+    time.sleep(2)
+    refused_client(world, node, "role without rights")
+    tell(world, "role without rights", errors(node.log()), "GRANT CREATE")
+    server.sql("GRANT ALL ON DATABASE closed TO bob")
+    goes_on(world, node, "role without rights")
+    end(node)
+    # Another role may connect, and owns nothing.
+    server.sql("CREATE ROLE eve LOGIN")
+    node = world.node("a2", server.uri(user="eve", database="closed"), lease=LEASE).start(wait=True)
+    time.sleep(2)
+    tell(world, "role that owns nothing", errors(node.log()), "permission denied")
+    end(node)
+
+
+def another_schema(world, server):
+    server.sql("CREATE DATABASE other")
+    server.sql("CREATE SCHEMA timerd CREATE TABLE timerd.lease (id int) CREATE TABLE timerd.jobs (what text)", "other")
+    node = world.node("a", server.uri(database="other"), lease=LEASE).start(wait=True)
+    time.sleep(2)
+    refused_client(world, node, "schema of another program")
+    tell(world, "schema of another program", errors(node.log()), "timerd")
+    world.check(server.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'timerd'", "other") == "2",
+                "the schema of another program was changed")
+    server.sql("DROP SCHEMA timerd CASCADE", "other")
+    goes_on(world, node, "schema of another program")
+    server.sql("SELECT 1", "other")
+    end(node)
+
+
+def one_name_twice(world, server):
+    server.sql("CREATE DATABASE twins")
+    one = world.node("same", server.uri(database="twins"), lease=LEASE).start(wait=True)
+    world.leader([one])
+    two = world.node("same", server.uri(database="twins"), lease=LEASE).start(wait=True)
+    time.sleep(3)
+    tell(world, "two nodes of one name", errors(two.log()), "same")
+    world.check(one.states().get("same", {}).get("state") == "leading", "the first of two nodes of one name leads no more")
+    refused_client(world, two, "two nodes of one name")
+    end(one)
+    goes_on(world, two, "two nodes of one name")
+    end(two)
+
+
+def read_only(world, server):
+    server.sql("CREATE DATABASE readonly")
+    server.sql("ALTER DATABASE readonly SET default_transaction_read_only = on")
+    node = world.node("a", server.uri(database="readonly"), lease=LEASE).start(wait=True)
+    time.sleep(2)
+    refused_client(world, node, "default_transaction_read_only")
+    tell(world, "default_transaction_read_only", errors(node.log()), "read-only")
+    server.sql("ALTER DATABASE readonly SET default_transaction_read_only = off")
+    goes_on(world, node, "default_transaction_read_only")
+    # And while it leads.
+    server.sql("ALTER DATABASE readonly SET default_transaction_read_only = on")
+    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'readonly'")
+    time.sleep(LEASE * 2)
+    refused_client(world, node, "read-only while it leads")
+    server.sql("ALTER DATABASE readonly SET default_transaction_read_only = off")
+    goes_on(world, node, "read-only while it leads")
+    end(node)
+
+
+def too_many_connections(world, server):
+    server.sql("CREATE DATABASE small CONNECTION LIMIT 1")
+    server.sql("GRANT ALL ON DATABASE small TO bob")
+    node = world.node("a", server.uri(user="bob", database="small"), lease=LEASE).start(wait=True)
+    time.sleep(4)
+    refused_client(world, node, "connection limit of 1")
+    lines = errors(node.log())
+    tell(world, "connection limit of 1", lines, "too many connections", most=30)
+    server.sql("ALTER DATABASE small CONNECTION LIMIT 20")
+    goes_on(world, node, "connection limit")
+    # While it leads: no connection is to be had once those that it has are gone.
+    server.sql("ALTER DATABASE small CONNECTION LIMIT 0")
+    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'small'")
+    time.sleep(LEASE * 2)
+    refused_client(world, node, "connection limit of 0 while it leads", always=True)
+    server.sql("ALTER DATABASE small CONNECTION LIMIT 20")
+    goes_on(world, node, "connection limit of 0 while it leads")
+    end(node)
+
+
+def replica(world, server):
+    second = server.standby(world.folder + "/replica", "replica")
+    world.servers.append(second)
+    second.start()
+    node = world.node("a", second.uri(), lease=LEASE).start(wait=True)
+    time.sleep(2)
+    refused_client(world, node, "read-only replica")
+    tell(world, "read-only replica", errors(node.log()), "read-only|recovery|replica")
+    second.sql("SELECT pg_promote()")
+    goes_on(world, node, "read-only replica")
+    end(node)
+    second.stop()
+
+
+def full_disk(world):
+    if not is_root():
+        return world.say("not root: a full disk is left out")
+    folder = world.folder + "/small-disk"
+    os.mkdir(folder)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=120m", "none", folder]).returncode:
+        return world.say("no tmpfs here: a full disk is left out")
+    world.at_the_end(lambda: subprocess.run(["umount", "-l", folder]))
+    shutil.chown(folder, "nobody", "nogroup")
+    # The tables alone are there: without room for its log PostgreSQL itself ends.
+    server = world.server()
+    server.sql("CREATE TABLESPACE small LOCATION '%s'" % folder)
+    server.sql("CREATE DATABASE full_disk TABLESPACE small")
+    a = world.node("a", server.uri(database="full_disk"), lease=LEASE).start(wait=True)
+    world.leader([a])
+    b = world.node("b", server.uri(database="full_disk"), lease=LEASE).start(wait=True)
+    kept = ask(b.socket, "job.add", schedule={"at": "2031-01-01T00:00:00Z"}, name="kept")["job"]["id"]
+    filler = folder + "/filler"
+    with open(filler, "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * 65536)
+        except OSError:
+            pass
+    added, refused, begun = [], None, time.monotonic()
+    while refused is None and time.monotonic() - begun < 60:
+        try:
+            with Client(b.socket, timeout=20) as client:
+                while True:
+                    answer = client.call("job.add", jobs=[{"schedule": {"at": "2031-01-01T00:00:00Z"}, "userInfo": "u" * 20000,
+                                                           "tags": ["much"]} for _ in range(40)])
+                    added += [job["id"] for job in answer["jobs"]] + answer.get("others", [])
+        except Refused as refusal:
+            refused = refusal
+        except Lost:
+            time.sleep(0.05)
+    world.check(refused is not None and refused.reason in ("storageFailed", "stopping"), "a full disk: %s" % refused)
+    world.say("full disk of the database: after %d jobs a client was told: %s" % (len(added), refused))
+    time.sleep(LEASE * 3)
+    lines = errors(a.log()) + errors(b.log())
+    world.say("   the logs have %d errors: %s" % (len(lines), lines[0][:200] if lines else ""))
+    world.check(len(lines) < 30, "a full disk: the logs have %d errors: %r" % (len(lines), lines[-3:]))
+    os.unlink(filler)
+    goes_on(world, b, "full disk", 40)
+    with b.client(timeout=60) as client:
+        stored = {job["id"] for job in client.all("job.list", "jobs")}
+    lost = set(added) | {kept}
+    world.check(lost <= stored, "full disk: %d jobs that were answered are lost" % len(lost - stored))
+    world.say("   all %d jobs that were answered are there" % len(added))
+    end(a)
+    end(b)
+
+
+def clock(world):
+    """A node whose clock is a minute off says so."""
+    if not shutil.which("faketime"):
+        return world.say("no faketime here: a clock that is off is left out")
+    server = world.server()
+    node = world.node("a", server.uri(), lease=LEASE, prefix=["faketime", "-f", "+60s"]).start(wait=True)
+    world.leader([node])
+    state = node.states().get("a", {})
+    world.check(55e6 < state.get("clockDifference", 0) < 65e6, "a clock a minute ahead: %r" % state)
+    world.say("a clock that is a minute ahead is told as %.1f s" % (state.get("clockDifference", 0) / 1e6))
+    end(node)
