@@ -55,7 +55,7 @@ final class PostgresHome: SharedHome {
         within limit: Duration
     ) throws(PostgresError) -> PostgresConnection {
         let connection = try PostgresConnection(address, application: "timerd", within: limit)
-        try connection.script(SQL.session, within: limit)
+        try connection.script(Statements.session, within: limit)
         return connection
     }
 
@@ -74,8 +74,8 @@ final class PostgresHome: SharedHome {
         let statements =
             [
                 PostgresStatement("BEGIN"),
-                PostgresStatement(SQL.fence, [.integer(epoch), .text(node)], isPrepared: true),
-                PostgresStatement(SQL.count, [.integer(number + 1)], isPrepared: true),
+                PostgresStatement(Statements.fence, [.integer(epoch), .text(node)], isPrepared: true),
+                PostgresStatement(Statements.count, [.integer(number + 1)], isPrepared: true),
             ] + changes + [PostgresStatement("COMMIT")]
         do throws(PostgresError) {
             _ = try open().pipeline(statements, within: limit)
@@ -92,7 +92,7 @@ final class PostgresHome: SharedHome {
             guard error.mayBeDone else { throw trouble(error, database) }
             return try lookAgain(error, database)
         }
-        if error.sqlState == SQL.fenceState {
+        if error.sqlState == Statements.fenceState {
             throw lose("another node leads since epoch \(epoch) has ended", database)
         }
         // The transaction has failed; what is left of it must not be part of the next.
@@ -128,7 +128,7 @@ final class PostgresHome: SharedHome {
         do throws(PostgresError) {
             // Waits for the row in case the server is still at it.
             let answer = try open().execute(
-                SQL.settle,
+                Statements.settle,
                 [.integer(epoch), .integer(number + 1)],
                 within: limit
             )
@@ -175,7 +175,7 @@ final class PostgresHome: SharedHome {
         return lose(words + error.message, database)
     }
 
-    enum SQL {
+    enum Statements {
         /// A division by zero.
         static let fenceState = "22012"
         static let session = """

@@ -164,10 +164,10 @@ struct SharedCopy {
             _ = try connection.execute(sql, parameters, within: Self.limit)
         }
         try run("BEGIN")
-        try run(PostgresHome.SQL.fence, lead)
-        try run(PostgresHome.SQL.count, [.integer(number + 1)])
+        try run(PostgresHome.Statements.fence, lead)
+        try run(PostgresHome.Statements.count, [.integer(number + 1)])
         if version > 0 {
-            let before = try connection.execute(SQL.tables, within: Self.limit)
+            let before = try connection.execute(Statements.tables, within: Self.limit)
             for row in 0..<before.count {
                 guard let name = before.text(row, 0) else { continue }
                 try run(SharedTable(name: name, columns: []).removal)
@@ -187,7 +187,7 @@ struct SharedCopy {
         try run("COMMIT")
     }
 
-    enum SQL {
+    enum Statements {
         /// The tables of jobs, without those of the cluster itself.
         static let tables = """
             SELECT tablename::text FROM pg_tables WHERE schemaname = 'timerd'

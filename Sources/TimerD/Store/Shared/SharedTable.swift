@@ -42,8 +42,8 @@ struct SharedTable: Hashable, Sendable {
 
     /// The tables of a migrated database, by name.
     static func all(of database: Database) throws -> [SharedTable] {
-        try database.prepare(SQL.tables).all { try $0.get(0, as: String.self) }.map { name in
-            let columns = try database.prepare(SQL.columns).all(name) { row in
+        try database.prepare(Statements.tables).all { try $0.get(0, as: String.self) }.map { name in
+            let columns = try database.prepare(Statements.columns).all(name) { row in
                 let type = try row.get(1, as: String.self)
                 guard let kind = Kind(rawValue: type) else {
                     throw StoreError.unreadable("a column of '\(name)' is of type '\(type)'")
@@ -54,7 +54,7 @@ struct SharedTable: Hashable, Sendable {
         }
     }
 
-    enum SQL {
+    enum Statements {
         static let tables = """
             SELECT name FROM sqlite_schema
             WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name
