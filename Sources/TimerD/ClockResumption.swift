@@ -17,6 +17,8 @@ struct ClockResumption: Sendable {
     private let hasStarted: Bool
     private let state: DaemonState
 
+    /// Reads the clocks, and decides how elapsed time goes on.
+    ///
     /// `bootID`: the kernel's name of this boot. `othersClock`: of a node of several, by how much the clock of the one
     /// that led before is ahead of this one's; another host's boot makes nothing due. Nil for a daemon alone.
     init(

@@ -22,7 +22,9 @@ struct SharedStoreTests {
         for table in try SharedTable.all(of: database) {
             let columns = table.columns.map { "quote(\"\($0.name)\")" }
             let text = "SELECT \(columns.joined(separator: " || ',' || ")) FROM \"\(table.name)\""
-            rows[table.name] = try Set(database.prepare(text).all { try $0.get(0, as: String.self) })
+            rows[table.name] = try Set(
+                database.prepare(text).all { try $0.get(0, as: String.self) }
+            )
         }
         return rows
     }
@@ -82,7 +84,9 @@ struct SharedStoreTests {
         second.close()
     }
 
-    @Test("A connection that is lost is opened again, and a write that was not stored is told as such")
+    @Test(
+        "A connection that is lost is opened again, and a write that was not stored is told as such"
+    )
     func lostConnection() async throws {
         let folder = try TemporaryFolder()
         let store = try Store.test(folder.path, isShared: true, now: TestScheduler.start)
@@ -166,7 +170,9 @@ struct SharedStoreTests {
         try #require(waits)
         try endConnections(nextCommit: "local")
         try await written
-        try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = paused + 1") }
+        try await store.writer.write {
+            try $0.execute("UPDATE daemon_state SET paused = paused + 1")
+        }
         try await store.close()
         let rows = try other.execute("SELECT paused FROM timerd.daemon_state", within: .seconds(30))
         #expect(rows.integer(0, 0) == 4)
@@ -215,7 +221,9 @@ struct SharedStoreTests {
         #expect(try stored(folder.path)["zone_rules"] == mine["zone_rules"])
     }
 
-    @Test("A newer timerd makes the tables anew with what its migrations make of the rows; an older one is refused")
+    @Test(
+        "A newer timerd makes the tables anew with what its migrations make of the rows; an older one is refused"
+    )
     func upgrade() throws {
         let folder = try TemporaryFolder()
         let address = try SharedTestStore.current().address(of: folder.path)
@@ -229,14 +237,22 @@ struct SharedStoreTests {
                 Migration(
                     number: [Migration].released.count + 1,
                     name: "more",
-                    sql: "ALTER TABLE zone_rules ADD COLUMN more INTEGER; UPDATE zone_rules SET more = 5"
+                    sql:
+                        "ALTER TABLE zone_rules ADD COLUMN more INTEGER; UPDATE zone_rules SET more = 5"
                 )
             ]
         let connection = try PostgresHome.connect(address, within: .seconds(30))
         _ = try connection.execute("UPDATE timerd.lease SET epoch = 7", within: .seconds(30))
-        let made = try SharedCopy(at: folder.path + "/new.db", newer).make(connection, node: "test", epoch: 7)
+        let made = try SharedCopy(at: folder.path + "/new.db", newer).make(
+            connection,
+            node: "test",
+            epoch: 7
+        )
         made.database.close()
-        let rows = try connection.execute("SELECT more FROM timerd.zone_rules", within: .seconds(30))
+        let rows = try connection.execute(
+            "SELECT more FROM timerd.zone_rules",
+            within: .seconds(30)
+        )
         #expect(rows.integer(0, 0) == 5)
         let error = #expect(throws: DatabaseError.self) {
             try SharedCopy(at: folder.path + "/old.db").make(connection, node: "test", epoch: 7)

@@ -24,8 +24,10 @@ final class PostgresHome: SharedHome {
     /// How long a transaction may take before its connection counts as lost.
     private let limit: Duration
 
-    /// `number`: of the last transaction, as it was read with the tables. `onConnect`: is told the process that serves
-    /// this node's writes, which whoever takes over may have to end.
+    /// Takes over the connection with which the tables were read.
+    ///
+    /// `number`: of the last transaction that they have. `onConnect`: is told the process that serves this node's writes,
+    /// which whoever takes over may have to end.
     init(
         _ address: PostgresAddress,
         connection: PostgresConnection,
@@ -74,7 +76,11 @@ final class PostgresHome: SharedHome {
         let statements =
             [
                 PostgresStatement("BEGIN"),
-                PostgresStatement(Statements.fence, [.integer(epoch), .text(node)], isPrepared: true),
+                PostgresStatement(
+                    Statements.fence,
+                    [.integer(epoch), .text(node)],
+                    isPrepared: true
+                ),
                 PostgresStatement(Statements.count, [.integer(number + 1)], isPrepared: true),
             ] + changes + [PostgresStatement("COMMIT")]
         do throws(PostgresError) {
@@ -194,7 +200,9 @@ final class PostgresHome: SharedHome {
             )
             SELECT 1 / count(*) FROM counted
             """
-        /// Whether the transaction with a number is stored. From then on it cannot be any more, and another answer is the
+        /// Whether the transaction with a number is stored.
+        ///
+        /// From then on it cannot be any more, and another answer is the
         /// same, should this one be lost.
         static let settle = """
             UPDATE timerd.store

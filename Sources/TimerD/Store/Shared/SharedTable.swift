@@ -92,7 +92,8 @@ extension SharedTable {
         let update =
             others.isEmpty
             ? "NOTHING" : "UPDATE SET " + list(others) { "\(quoted($0)) = EXCLUDED.\(quoted($0))" }
-        return "INSERT INTO \(place) (\(list(columns, quoted))) SELECT * FROM \(arrays(of: columns))"
+        return
+            "INSERT INTO \(place) (\(list(columns, quoted))) SELECT * FROM \(arrays(of: columns))"
             + " ON CONFLICT (\(list(keyColumns, quoted))) DO \(update)"
     }
 
@@ -100,13 +101,17 @@ extension SharedTable {
     var deletion: String {
         let keys = keyColumns
         if let only = keys.first, keys.count == 1 {
-            return "DELETE FROM \(place) WHERE \(quoted(only)) = ANY ($1::\(only.kind.inPostgres)[])"
+            return
+                "DELETE FROM \(place) WHERE \(quoted(only)) = ANY ($1::\(only.kind.inPostgres)[])"
         }
-        return "DELETE FROM \(place) WHERE (\(list(keys, quoted))) IN (SELECT * FROM \(arrays(of: keys)))"
+        return
+            "DELETE FROM \(place) WHERE (\(list(keys, quoted))) IN (SELECT * FROM \(arrays(of: keys)))"
     }
 
     private func arrays(of columns: [Column]) -> String {
-        let types = columns.enumerated().map { "$\($0.offset + 1)::\($0.element.kind.inPostgres)[]" }
+        let types = columns.enumerated().map {
+            "$\($0.offset + 1)::\($0.element.kind.inPostgres)[]"
+        }
         return "unnest(\(types.joined(separator: ", ")))"
     }
 
