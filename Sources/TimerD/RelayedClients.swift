@@ -44,7 +44,7 @@ final class RelayedClients: Sendable {
 
     /// Hands over those that have waited, and all that come from here on.
     func serve(_ socket: ControlSocket, _ own: Owner) {
-        let waiting = state.withLock { state in
+        let waiting = state.withLock { state -> [(descriptor: Int32, peer: RelayedPeer)] in
             defer { state = .serving(socket, own: own) }
             guard case .waiting(let clients) = state else { return [] }
             return clients
@@ -54,7 +54,7 @@ final class RelayedClients: Sendable {
 
     /// Closes those that have waited, and all that come from here on.
     func refuseAll() {
-        let waiting = state.withLock { state in
+        let waiting = state.withLock { state -> [(descriptor: Int32, peer: RelayedPeer)] in
             defer { state = .refusing }
             guard case .waiting(let clients) = state else { return [] }
             return clients
