@@ -15,6 +15,8 @@ struct ClockResumption: Sendable {
     private let step: TimeSpan
     /// Whether the machine has been started since the last daemon ran.
     private let hasStarted: Bool
+    /// Whether only wall clocks tell how much time has passed since: claims may have been told, and lie ahead all the same.
+    private let isOtherBoot: Bool
     private let state: DaemonState
 
     /// Reads the clocks, and decides how elapsed time goes on.
@@ -34,7 +36,8 @@ struct ClockResumption: Sendable {
             wall: reading.wall,
             before: othersClock ?? .zero
         )
-        hasStarted = othersClock == nil && state.anchor.hasStarted(bootID)
+        isOtherBoot = state.anchor.hasStarted(bootID)
+        hasStarted = othersClock == nil && isOtherBoot
         clock = SystemClock(anchor: anchor, read: read)
         self.state = state
     }
@@ -55,7 +58,7 @@ struct ClockResumption: Sendable {
             if let date = state.goesOnFrom { try DaemonState.leaveCopy(database, now: date) }
             try DaemonState.write(anchor, to: database)
             var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
-            if hasStarted || step < .zero { try transaction.markClaimsMaybeTold() }
+            if isOtherBoot || step < .zero { try transaction.markClaimsMaybeTold() }
             if hasStarted { try transaction.machineStarted() }
             // The recovery, which follows, tells what there is to tell.
             _ = try transaction.finish()

@@ -84,8 +84,15 @@ struct SharedStoreTests {
         second.close()
     }
 
+    /// Who waits for a lock.
+    private static let waiting = """
+        SELECT 1 FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'
+        """
+
     @Test(
-        "A connection that is lost is opened again, and a write that was not stored is told as such"
+        "A connection that is lost is opened again, and a write that was not stored is told as such",
+        .timeLimit(.minutes(1))
     )
     func lostConnection() async throws {
         let folder = try TemporaryFolder()
@@ -99,21 +106,40 @@ struct SharedStoreTests {
             _ = try other.execute(
                 """
                 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
-                WHERE datname = current_database() AND pid <> pg_backend_pid()
+                WHERE datname = current_database() AND application_name = 'timerd'
                 """,
                 within: .seconds(30)
             )
         }
         try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = 1") }
         try endConnections()
-        await #expect(throws: DatabaseError.self) {
+        let error = await #expect(throws: DatabaseError.self) {
             try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = 2") }
         }
+        #expect(error?.message.hasPrefix("PostgreSQL: ") == true, "\(error?.message ?? "")")
         // Nothing of it is in the copy either.
         let paused = try await store.writer.write {
             try $0.prepare("SELECT paused FROM daemon_state").value(as: Int.self)
         }
         #expect(paused == 1)
+        // One whose answer is lost, after it was stored: it waits for the row with the number, which somebody else has,
+        // loses its connection there, and finds the number as if it had gone up by it.
+        let blocker = try PostgresConnection(
+            SharedTestStore.current().address(of: folder.path),
+            application: "blocker",
+            within: .seconds(30)
+        )
+        _ = try blocker.execute("BEGIN", within: .seconds(30))
+        _ = try blocker.execute("UPDATE timerd.store SET number = number + 1", within: .seconds(30))
+        async let stored: Void = store.writer.write {
+            try $0.execute("UPDATE daemon_state SET paused = 3")
+        }
+        while try other.execute(Self.waiting, within: .seconds(30)).count == 0 {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        try endConnections()
+        _ = try blocker.execute("COMMIT", within: .seconds(30))
+        try await stored
         try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = 4") }
         try await store.close()
         let rows = try other.execute("SELECT paused FROM timerd.daemon_state", within: .seconds(30))

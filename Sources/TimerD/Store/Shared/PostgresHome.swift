@@ -166,7 +166,8 @@ final class PostgresHome: SharedHome {
         )
     }
 
-    private func lose(_ reason: String, _ database: Database) -> DatabaseError {
+    @discardableResult
+    func lose(_ reason: String, _ database: Database) -> DatabaseError {
         let error = DatabaseError(code: SQLITE_IOERR, message: reason, path: database.path)
         loss = error
         return error
