@@ -77,15 +77,17 @@ struct NodeLink {
 
     func due(at now: Int64, _ limits: RelayLimits) -> Due {
         if now - lastHeard >= limits.silence.inMicroseconds { return .silence }
-        return now - lastSent >= limits.pingInterval.inMicroseconds ? .ping : .nothing
+        return now >= nextPing(limits) ? .ping : .nothing
     }
 
     /// When `due` is next to be asked.
     func nextLook(_ limits: RelayLimits) -> Int64 {
-        min(
-            lastHeard + limits.silence.inMicroseconds,
-            lastSent + limits.pingInterval.inMicroseconds
-        )
+        min(lastHeard + limits.silence.inMicroseconds, nextPing(limits))
+    }
+
+    private func nextPing(_ limits: RelayLimits) -> Int64 {
+        let interval = expected == 1 ? limits.firstPingInterval : limits.pingInterval
+        return lastSent + interval.inMicroseconds
     }
 
     private mutating func endMessage() {

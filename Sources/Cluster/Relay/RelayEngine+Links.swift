@@ -65,7 +65,7 @@ extension RelayEngine {
         return link
     }
 
-    private func reset(_ link: UInt64, of other: String, _ reason: String) {
+    func reset(_ link: UInt64, of other: String, _ reason: String) {
         let message = NodeMessage(
             sender: node,
             link: link,

@@ -57,6 +57,8 @@ final class RelayEngine {
 
     /// All links, by their numbers.
     var links: [UInt64: Link] = [:]
+    /// Those that the other node has to be told of as over, once there is a carrier.
+    private var untold: [(link: UInt64, node: String)] = []
     /// The one with the node that leads, while this one follows it.
     var leaderLink: Link?
     /// Numbers of links that are over, the oldest first.
@@ -178,6 +180,8 @@ final class RelayEngine {
         case .connected:
             carrierTrouble = nil
             surroundings.report(.carrierConnected)
+            for (link, node) in untold { reset(link, of: node, "messages may have been lost") }
+            untold = []
             openWaiting()
         case .received(let payload): received(payload)
         case .drained: releaseHeld()
@@ -185,7 +189,10 @@ final class RelayEngine {
             // It tries again and again, with the same outcome.
             if carrierTrouble != reason { surroundings.report(.carrierBroken(reason: reason)) }
             carrierTrouble = reason
-            for link in Array(links.values) { drop(link, reason, tellsOther: false) }
+            for link in Array(links.values) {
+                untold.append((link.state.id, link.state.node))
+                drop(link, reason, tellsOther: false)
+            }
             releaseHeld()
         }
     }

@@ -14,6 +14,8 @@ package struct RelayLimits: Sendable {
     package var flushWait = Duration.seconds(10)
     /// How often a node that has relayed connections with another, and nothing to say, shows that it is there.
     package var pingInterval = Duration.seconds(5)
+    /// The same until the other has answered first: it may not have listened yet when it was written to.
+    package var firstPingInterval = Duration.milliseconds(250)
     /// How long the other may be silent until the connections with it are closed.
     package var silence = Duration.seconds(15)
     /// How long to wait before a connection is opened again that the other node did not take.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+import Locks
 import Logging
 import NIOCore
 import NIOPosix
@@ -27,6 +29,8 @@ final class ControlSocket: Sendable {
     private let file: SocketFile
     private let channel: any Channel
     private let clients: Clients
+    /// Whether clients can still be taken over; the loop ends some time after it is false.
+    private let adopts = Locked(true)
 
     private init(file: SocketFile, channel: any Channel, clients: Clients) {
         self.file = file
@@ -112,6 +116,13 @@ final class ControlSocket: Sendable {
     /// Takes over a connected socket at whose other end another node relays for `peer`, or refuses that one with one
     /// line.
     func adopt(_ descriptor: Int32, of peer: Result<Peer, ControlError>) {
+        adopts.withLock { adopts in
+            // Held while it is handed to the loop, which takes all of that before it ends.
+            if adopts { take(descriptor, of: peer) } else { close(descriptor) }
+        }
+    }
+
+    private func take(_ descriptor: Int32, of peer: Result<Peer, ControlError>) {
         let clients = clients
         // A socket that cannot be taken over is closed, and its client sees that.
         _ = ClientBootstrap(group: channel.eventLoop)
@@ -142,6 +153,7 @@ final class ControlSocket: Sendable {
     ///
     /// - Parameter limit: how long the clients have to take their replies.
     func stop(within limit: Duration) async {
+        adopts.withLock { $0 = false }
         file.remove()
         // try?: fails only if the channel is closed already.
         try? await channel.close()

@@ -71,6 +71,7 @@ class Adder(threading.Thread):
             self.work.note(refusal.message)
             if is_unknown(refusal):
                 self.book[name] = before | done
+                self.live.pop(name, None)
             time.sleep(0.02)
             return None
         self.answers += 1

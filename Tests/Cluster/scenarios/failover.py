@@ -18,9 +18,10 @@ def run(world):
 
 def once(world, hangs_first):
     """`hangs_first`: the replica is stopped for longer than a lease before, so that commits wait for it."""
-    first = world.server()
+    first = world.server("log_min_duration_statement=300", "log_lock_waits=on", "log_connections=on")
     second = first.standby("%s/replica%d" % (world.folder, world.servers_made), "replica")
     world.servers.append(second)
+    second.settings += first.settings
     second.start()
     first.sql("ALTER SYSTEM SET synchronous_standby_names = 'replica'")
     first.sql("SELECT pg_reload_conf()")

@@ -75,6 +75,18 @@ struct NodeLinkTests {
         ] as [(Int64, NodeLink.Due)]
     )
     func due(now: Int64, due: NodeLink.Due) {
+        var link = Self.link()
+        let isNext = link.receive(1, at: 0)
+        #expect(isNext)
+        #expect(link.due(at: now, RelayLimits()) == due)
+    }
+
+    @Test(
+        "Who has begun asks more often until he is answered first",
+        arguments: [(249_999, .nothing), (250_000, .ping), (15_000_000, .silence)]
+            as [(Int64, NodeLink.Due)]
+    )
+    func dueUnanswered(now: Int64, due: NodeLink.Due) {
         #expect(Self.link().due(at: now, RelayLimits()) == due)
     }
 

@@ -127,16 +127,35 @@ struct RelayLossTests {
         #expect(Set(daemon.peers.map(\.node)) == ["a", "b"])
     }
 
+    @Test("A client whose connection was opened before the node that leads listened is served soon")
+    func openedTooEarly() throws {
+        let cluster = try MemoryCluster(
+            limits: .short { limits in
+                limits.pingInterval = .seconds(60)
+                limits.silence = .seconds(60)
+                limits.firstPingInterval = .milliseconds(20)
+            }
+        )
+        cluster.network.breakSession(of: "b")
+        cluster.network.lose { _, node in node == "b" }
+        let client = try cluster.follower.client()
+        client.write([1])
+        #expect(waits { cluster.network.lost >= 3 })
+        cluster.network.lose(nil)
+        cluster.network.connect("b")
+        #expect(client.read(exactly: 1) == [1])
+    }
+
     @Test("Where the session of the node that leads breaks, all its connections are closed")
     func leaderCarrierBreaks() throws {
-        let cluster = try MemoryCluster(limits: .short())
+        // No sign of life has to come before, within 5 s.
+        let cluster = try MemoryCluster(limits: RelayLimits())
         let client = try cluster.follower.client()
         client.write([1])
         #expect(client.read(exactly: 1) == [1])
         cluster.network.breakSession(of: "b")
         cluster.network.connect("b")
         #expect(waits { cluster.daemon.served == 1 })
-        // It hears at its next sign of life that the link is not known any more.
         #expect(client.readAll() == [])
         let next = try cluster.follower.client()
         next.write([2])
