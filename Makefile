@@ -60,7 +60,7 @@ torture: dependencies release
 ## Several nodes on a PostgreSQL of its own, attacked: killed, paused, cut off, failed over, at most five minutes;
 ## SCENARIOS="killed storm" for some of them, CLUSTER_SEED=1 repeats the dice. As root it does more.
 cluster-test: dependencies
-	@./.ci/dependencies postgresql-15 python3
+	@./.ci/dependencies postgresql libpq5 python3
 	$(SWIFT) build --product timerd
 	$(SWIFT) build --product timerctl
 	$(SWIFT) build --product timerd-runner
@@ -69,7 +69,7 @@ cluster-test: dependencies
 ## The same with a release build, each scenario for CLUSTER_SECONDS (300) or once, whichever is longer.
 CLUSTER_SECONDS ?= 300
 cluster-torture: release
-	@./.ci/dependencies postgresql-15 python3
+	@./.ci/dependencies postgresql libpq5 python3
 	@TIMERD_PROGRAMS=$(CURDIR)/.build/release ./Tests/Cluster/run $(SCENARIOS) --seconds $(CLUSTER_SECONDS) \
 		$(if $(CLUSTER_SEED),--seed $(CLUSTER_SEED))
 

@@ -15,8 +15,12 @@ struct ClockResumption: Sendable {
     private let step: TimeSpan
     /// Whether the machine has been started since the last daemon ran.
     private let hasStarted: Bool
+    /// Whether only wall clocks tell how much time has passed since: claims may have been told, and lie ahead all the same.
+    private let isOtherBoot: Bool
     private let state: DaemonState
 
+    /// Reads the clocks, and decides how elapsed time goes on.
+    ///
     /// `bootID`: the kernel's name of this boot. `othersClock`: of a node of several, by how much the clock of the one
     /// that led before is ahead of this one's; another host's boot makes nothing due. Nil for a daemon alone.
     init(
@@ -32,7 +36,8 @@ struct ClockResumption: Sendable {
             wall: reading.wall,
             before: othersClock ?? .zero
         )
-        hasStarted = othersClock == nil && state.anchor.hasStarted(bootID)
+        isOtherBoot = state.anchor.hasStarted(bootID)
+        hasStarted = othersClock == nil && isOtherBoot
         clock = SystemClock(anchor: anchor, read: read)
         self.state = state
     }
@@ -53,7 +58,7 @@ struct ClockResumption: Sendable {
             if let date = state.goesOnFrom { try DaemonState.leaveCopy(database, now: date) }
             try DaemonState.write(anchor, to: database)
             var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
-            if hasStarted || step < .zero { try transaction.markClaimsMaybeTold() }
+            if isOtherBoot || step < .zero { try transaction.markClaimsMaybeTold() }
             if hasStarted { try transaction.machineStarted() }
             // The recovery, which follows, tells what there is to tell.
             _ = try transaction.finish()

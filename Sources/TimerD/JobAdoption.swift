@@ -52,7 +52,7 @@ public struct JobAdoption {
     private func requireSharable(_ file: String) throws {
         let database = try Database(path: file, mode: .readOnly)
         defer { database.close() }
-        let jobs = try database.prepare("SELECT job_id FROM boot_jobs ORDER BY 1 LIMIT 10").all {
+        let jobs = try database.prepare(Statements.bootJobs).all {
             "\(try $0.get(0, as: Int64.self))"
         }
         guard !jobs.isEmpty else { return }
@@ -71,7 +71,7 @@ public struct JobAdoption {
                 .configuration
             )
         }
-        let taken = try connection.execute(SQL.take, [.text(Self.name)], within: Self.limit)
+        let taken = try connection.execute(Statements.take, [.text(Self.name)], within: Self.limit)
         guard let epoch = taken.integer(0, 0) else {
             throw DaemonError("a node leads at '\(shared.redacted)': stop it first", .unavailable)
         }
@@ -82,17 +82,19 @@ public struct JobAdoption {
             adopting: true
         )
         defer { made.database.close() }
-        let count = try made.database.prepare("SELECT count(*) FROM jobs").value(as: Int.self)
-        _ = try connection.execute(SQL.release, [.integer(epoch)], within: Self.limit)
+        let count = try made.database.prepare(Statements.count).value(as: Int.self)
+        _ = try connection.execute(Statements.release, [.integer(epoch)], within: Self.limit)
         return count ?? 0
     }
 
-    enum SQL {
+    enum Statements {
         static let take = """
             UPDATE timerd.lease SET epoch = epoch + 1, node = $1, machine = NULL,
                 until = clock_timestamp() + interval '10 minutes'
             WHERE until < clock_timestamp() RETURNING epoch
             """
+        static let bootJobs = "SELECT job_id FROM boot_jobs ORDER BY 1 LIMIT 10"
+        static let count = "SELECT count(*) FROM jobs"
         static let release = "UPDATE timerd.lease SET until = clock_timestamp() WHERE epoch = $1"
     }
 }

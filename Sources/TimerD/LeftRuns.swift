@@ -18,7 +18,10 @@ struct LeftRuns {
         do throws(SystemError) {
             loop = try EpollLoop()
         } catch {
-            return log.error("runs that were left behind are not ended", metadata: ["error": "\(error)"])
+            return log.error(
+                "runs that were left behind are not ended",
+                metadata: ["error": "\(error)"]
+            )
         }
         var program = RunnerProgram(socket: socket)
         program.starts = false

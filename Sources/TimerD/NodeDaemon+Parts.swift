@@ -63,7 +63,10 @@ extension NodeDaemon {
             limits: limits,
             Relay.Surroundings(
                 refuse: { line, refusal in
-                    ReplyLine.failure(id: requestID(of: line), ControlError(refusal, at: shared.node))
+                    ReplyLine.failure(
+                        id: requestID(of: line),
+                        ControlError(refusal, at: shared.node)
+                    )
                         + [UInt8(ascii: "\n")]
                 },
                 report: { log.debug("relay", metadata: ["news": "\($0)"]) }
@@ -91,9 +94,15 @@ extension ControlError {
         case .carrierAway(let reason):
             self.init(.storageFailed, "'\(node)' has no connection with the database: \(reason)")
         case .leaderAway(let leader, let reason):
-            self.init(.storageFailed, "'\(leader)', which leads, does not answer '\(node)': \(reason)")
+            self.init(
+                .storageFailed,
+                "'\(leader)', which leads, does not answer '\(node)': \(reason)"
+            )
         case .tooManyConnections(let limit):
-            self.init(.limitReached, "\(limit) clients are connected to '\(node)', which is as many as are accepted")
+            self.init(
+                .limitReached,
+                "\(limit) clients are connected to '\(node)', which is as many as are accepted"
+            )
         case .tooManyOfUser(let uid, let limit):
             self.init(
                 .limitReached,

@@ -173,7 +173,9 @@ final class NodeDaemon {
     /// - Throws: what keeps it from that for good.
     private func giveUp(_ error: any Error) throws {
         // The lease ended meanwhile, so that another node leads by now; or the database is away.
-        guard !keeper.fence.isOpen || error is PostgresError || (error as? DatabaseError)?.isLasting == false
+        guard
+            !keeper.fence.isOpen || error is PostgresError
+                || (error as? DatabaseError)?.isLasting == false
         else {
             keeper.coreStopped()
             throw DaemonError(starting: error)
@@ -182,7 +184,9 @@ final class NodeDaemon {
         relay.follow(leader: leader, listener: socket.descriptor)
         let failure = DaemonError(starting: error).description
         // It may be the same each time.
-        if failure != leadFailure { log.error("this node could not lead", metadata: ["error": "\(failure)"]) }
+        if failure != leadFailure {
+            log.error("this node could not lead", metadata: ["error": "\(failure)"])
+        }
         leadFailure = failure
     }
 
@@ -191,7 +195,9 @@ final class NodeDaemon {
         guard let leaderBefore, let own = keeper.clockDifference else { return 0 }
         // try?: then only the wall clocks tell how much time has passed.
         let nodes = try? await keeper.nodes()
-        guard let its = nodes?.first(where: { $0.name == leaderBefore })?.clockDifference else { return 0 }
+        guard let its = nodes?.first(where: { $0.name == leaderBefore })?.clockDifference else {
+            return 0
+        }
         return its - own
     }
 
@@ -220,7 +226,10 @@ final class NodeDaemon {
     private func stop(_ ended: DaemonParts, _ reason: String, _ runs: RunsAtStop = .goOn) async {
         leading = nil
         watchdog = Watchdog(manager, on: thread)
-        log.notice("this node leads no more", metadata: ["node": "\(shared.node)", "reason": "\(reason)"])
+        log.notice(
+            "this node leads no more",
+            metadata: ["node": "\(shared.node)", "reason": "\(reason)"]
+        )
         manager.tell(.status("standing by at '\(configuration.socket)'"))
         do {
             try await ended.stop(runs)

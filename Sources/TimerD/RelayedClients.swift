@@ -44,23 +44,30 @@ final class RelayedClients: Sendable {
 
     /// Hands over those that have waited, and all that come from here on.
     func serve(_ socket: ControlSocket, _ own: Owner) {
-        let waiting = state.withLock { state in
+        let waiting = state.withLock { state -> [(descriptor: Int32, peer: RelayedPeer)] in
             defer { state = .serving(socket, own: own) }
-            if case .waiting(let clients) = state { return clients } else { return [] }
+            guard case .waiting(let clients) = state else { return [] }
+            return clients
         }
         for (descriptor, peer) in waiting { admit(descriptor, peer, socket, own) }
     }
 
     /// Closes those that have waited, and all that come from here on.
     func refuseAll() {
-        let waiting = state.withLock { state in
+        let waiting = state.withLock { state -> [(descriptor: Int32, peer: RelayedPeer)] in
             defer { state = .refusing }
-            if case .waiting(let clients) = state { return clients } else { return [] }
+            guard case .waiting(let clients) = state else { return [] }
+            return clients
         }
         for (descriptor, _) in waiting { close(descriptor) }
     }
 
-    private func admit(_ descriptor: Int32, _ peer: RelayedPeer, _ socket: ControlSocket, _ own: Owner) {
+    private func admit(
+        _ descriptor: Int32,
+        _ peer: RelayedPeer,
+        _ socket: ControlSocket,
+        _ own: Owner
+    ) {
         // The user database may block; this is the relay's thread.
         NIOThreadPool.singleton.submit { _ in
             socket.adopt(descriptor, of: self.known(peer, own))
@@ -86,7 +93,9 @@ final class RelayedClients: Sendable {
         }
         if name == own.name { return here(own.uid, getegid(), name) }
         do throws(Errno) {
-            if let user = try UserDatabase.user(named: name) { return here(user.uid, user.gid, name) }
+            if let user = try UserDatabase.user(named: name) {
+                return here(user.uid, user.gid, name)
+            }
         } catch {
             return .failure(
                 ControlError(.internalError, "cannot look up '\(name)' on '\(node)': \(error.text)")

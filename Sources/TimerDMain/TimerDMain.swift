@@ -223,7 +223,9 @@ struct TimerDMain: AsyncParsableCommand {
         }
         do {
             let count = try adoption.adopt(file)
-            print("'\(configuration.databaseShown)' has the \(count) jobs of '\(file)', ended ones too")
+            print(
+                "'\(configuration.databaseShown)' has the \(count) jobs of '\(file)', ended ones too"
+            )
         } catch let error as DaemonError {
             throw Self.failure("\(error)", error.status.rawValue)
         }

@@ -80,9 +80,9 @@ enum Processes {
 }
 
 /// Waiting for what can only be looked for.
-enum Limit {
+package enum Limit {
     /// Looks every 2 ms until `isThere`; false where that takes longer than `seconds`.
-    static func wait(seconds: Int, until isThere: () -> Bool) -> Bool {
+    package static func wait(seconds: Int, until isThere: () -> Bool) -> Bool {
         let end = ContinuousClock.now + .seconds(seconds)
         while !isThere() {
             guard ContinuousClock.now < end else { return false }

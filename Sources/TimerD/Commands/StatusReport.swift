@@ -108,7 +108,9 @@ extension StatusReport {
     private var node: StatusReply.Node? {
         get async {
             // try?: status says of the database what is wrong.
-            guard let shared = configuration.shared, let views = try? await nodes?.nodes() else { return nil }
+            guard let shared = configuration.shared, let views = try? await nodes?.nodes() else {
+                return nil
+            }
             return StatusReply.Node(
                 name: shared.node,
                 leadsSince: startedAt,

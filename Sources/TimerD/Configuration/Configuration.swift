@@ -6,7 +6,7 @@ import Schedules
 
 /// The settings of a daemon; docs/configuration.md describes each.
 public struct Configuration: Hashable, Sendable {
-    /// The path of the database; created, with its folder, if there is none. Of a node of several: of its copy.
+    /// The path of the database, of a node of several that of its copy; created, with its folder, if there is none.
     public var database: String
     /// Where the jobs are, if several hosts share them.
     public var shared: SharedJobs?

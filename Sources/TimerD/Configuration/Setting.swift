@@ -191,6 +191,10 @@ public struct SettingError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// `place` is where it stands: a file with its line, or a variable.
     static func unaccepted(_ setting: Setting, _ value: String, at place: String) -> Self {
-        Self(description: "\(place) is \(value), accepted is \(setting.accepted)")
+        // A value of this kind may hold a password.
+        if setting == .database, let reason = SharedJobs.mistake(in: value) {
+            return Self(description: "\(place) is no address of PostgreSQL: \(reason)")
+        }
+        return Self(description: "\(place) is \(value), accepted is \(setting.accepted)")
     }
 }

@@ -34,6 +34,18 @@ public struct SharedJobs: Hashable, Sendable {
         (try? PostgresAddress(text).redacted) ?? "postgresql"
     }
 
+    /// Why an address, in quotes, cannot be read; nil for one that can, and for a path.
+    static func mistake(in words: String) -> String? {
+        let text = String(words.dropFirst().dropLast())
+        guard isShared(text) else { return nil }
+        do throws(PostgresError) {
+            _ = try PostgresAddress(text)
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+
     /// Where the copy of the jobs is that a node has, in the folder of the default database.
     static func copy(beside database: String, node: String) -> String {
         "\(database.parentFolder)/copy-\(node).db"
@@ -46,7 +58,9 @@ public struct SharedJobs: Hashable, Sendable {
 }
 
 extension SharedJobs {
-    /// Why it is refused, in a sentence; nil if it is not. `words`: the address, if the command line has it.
+    /// Why it is refused, in a sentence; nil if it is not.
+    ///
+    /// `words`: the address, if the command line has it.
     func problem(onCommandLine words: String?) -> String? {
         guard Self.isName(node) else {
             return "this host is called '\(node)', which no node can be; set 'node', accepted is "
@@ -54,7 +68,8 @@ extension SharedJobs {
         }
         // try?: it was accepted when it was read.
         guard words != nil, (try? PostgresAddress(text))?.hasPassword == true else { return nil }
-        return "--database has a password, which everybody on this host can read in the list of processes; accepted"
+        return
+            "--database has a password, which everybody on this host can read in the list of processes; accepted"
             + " is one in the configuration file, in TIMERD_DATABASE, or in ~/.pgpass"
     }
 }

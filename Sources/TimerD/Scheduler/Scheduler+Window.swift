@@ -52,8 +52,8 @@ extension Scheduler {
     /// - Returns: the size of the step; zero after sleep, and where two steps cancel out.
     func clockStepped() -> TimeSpan {
         let step = clock.noteStep()
-        // A wall date may be another instant now: all timers are set anew.
-        let ids = armed.all.map(\.job.id)
+        // A wall date may be another instant now: all timers are set anew; in order, so that each time is as the other.
+        let ids = armed.all.map(\.job.id).sorted()
         for id in ids { armed.stopTimer(of: id) }
         // Stored for the next daemon, which would otherwise take it for a step made while no daemon ran.
         if step.size != .zero { record { try DaemonState.write($0.moment, to: $0.database) } }
@@ -78,6 +78,7 @@ extension Scheduler {
     private func followClockBack() {
         let jobs = armed.all.map(\.job)
             .filter { $0.clock == .wall && !fireLocks.covers($0) }
+            .sorted { $0.id < $1.id }
             .map { job in
                 var job = job
                 // The store may have claimed more of its dates since.
@@ -100,7 +101,7 @@ extension Scheduler {
 
     private func releaseWallJobs() {
         fireLocks.releaseWallJobs()
-        for id in armed.all.map(\.job.id) { arm(id) }
+        for id in armed.all.map(\.job.id).sorted() { arm(id) }
         goOnAll()
     }
 

@@ -31,7 +31,14 @@ struct Store: Sendable {
     ) throws {
         let database = try Database(path: path, mode: .readWriteCreate, on: disk)
         try Migrator(.released).migrate(database)
-        try self.init(database, on: disk, log: log, now: now, makeThread: makeThread, onLost: onLost)
+        try self.init(
+            database,
+            on: disk,
+            log: log,
+            now: now,
+            makeThread: makeThread,
+            onLost: onLost
+        )
     }
 
     /// Serves an open database whose schema is up to date.

@@ -35,6 +35,7 @@ struct NodeKeeperTests {
         try second.waitFor(.leader("first"))
         await first.keeper.stop()
         #expect(try second.leads() == 2)
+        try second.waitFor(.leader("second"))
         #expect(second.all == [.leader("first"), .lead(2), .leader("second")])
         #expect(!first.keeper.fence.isOpen)
         await second.keeper.stop()

@@ -65,7 +65,11 @@ struct ListOrderTests {
         "second", "soon", "minute", "hour", "nine 1", "nine 2", "nine 3", "noon", "paused", "boot",
     ]
 
-    @Test("Jobs come by when they fire next, whatever a page holds", arguments: [1, 2, 3, 7, 1000])
+    @Test(
+        "Jobs come by when they fire next, whatever a page holds",
+        .ofOneHost(),
+        arguments: [1, 2, 3, 7, 1000]
+    )
     func order(limit: Int) async throws {
         try await TestScheduler.with { test in
             try await fill(test)
@@ -88,7 +92,7 @@ struct ListOrderTests {
         }
     }
 
-    @Test("A step of the wall clock moves what lives on it among what does not")
+    @Test("A step of the wall clock moves what lives on it among what does not", .ofOneHost())
     func clockStep() async throws {
         try await TestScheduler.with { test in
             try await fill(test)
@@ -102,7 +106,7 @@ struct ListOrderTests {
         }
     }
 
-    @Test("A state narrows the order to it")
+    @Test("A state narrows the order to it", .ofOneHost())
     func states() async throws {
         try await TestScheduler.with { test in
             try await fill(test)

@@ -14,12 +14,12 @@ final class Conductor: @unchecked Sendable {
     /// What one thread of the daemon has to do.
     class Lane: @unchecked Sendable {
         fileprivate(set) unowned var conductor: Conductor
-        /// Whether it goes on without the daemon.
-        fileprivate let isMachines: Bool
+        /// The daemon's life that it is of; nil for one that goes on without the daemon.
+        fileprivate let life: Int?
 
         init(_ conductor: Conductor, isMachines: Bool = false) {
             self.conductor = conductor
-            self.isMachines = isMachines
+            life = isMachines ? nil : conductor.life
             conductor.lanes.append(self)
         }
 
@@ -41,6 +41,10 @@ final class Conductor: @unchecked Sendable {
     var dice: Dice
     /// The simulation's time, which only grows.
     var now: Timestamp
+    /// The life of which lanes are that are made now.
+    var life = 0
+    /// A life that stands still.
+    var paused: Int?
 
     init(dice: Dice, now: Timestamp) {
         self.dice = dice
@@ -52,13 +56,18 @@ final class Conductor: @unchecked Sendable {
         precondition(pthread_equal(thread, pthread_self()) != 0, "not on the simulation's thread")
     }
 
-    var isIdle: Bool { !lanes.contains { $0.isRunnable } }
+    var isIdle: Bool {
+        !lanes.contains { $0.isRunnable && ($0.life == nil || $0.life != paused) }
+    }
 
     /// Lets one of the lanes that have something to do take a step; false if there is none.
     ///
-    /// `daemonAlone`: the rest of the machine stands still.
-    func step(daemonAlone: Bool = false) -> Bool {
-        let runnable = lanes.filter { $0.isRunnable && !(daemonAlone && $0.isMachines) }
+    /// `alone`: a daemon's life beside which all else stands still.
+    func step(alone life: Int? = nil) -> Bool {
+        let runnable = lanes.filter { lane in
+            if let life { return lane.isRunnable && lane.life == life }
+            return lane.isRunnable && (lane.life == nil || lane.life != paused)
+        }
         guard let lane = runnable.randomElement(using: &dice) else { return false }
         current = lane
         lane.step()
@@ -67,9 +76,9 @@ final class Conductor: @unchecked Sendable {
     }
 
     /// Ends the lanes of a daemon that is dead.
-    func removeLanes() {
-        for lane in lanes where !lane.isMachines { lane.clear() }
-        lanes.removeAll { !$0.isMachines }
+    func removeLanes(of life: Int) {
+        for lane in lanes where lane.life == life { lane.clear() }
+        lanes.removeAll { $0.life == life }
     }
 }
 

@@ -23,7 +23,7 @@ extension CrashSimulation {
 
     func setClockRight() { setClock(by: -clockError) }
 
-    private func step() -> TimeSpan {
+    func step() -> TimeSpan {
         let span = conductor.dice.span(.milliseconds(1), Self.mostWrong)
         return conductor.dice.isTrue(0.5) ? span : -span
     }
@@ -48,7 +48,7 @@ extension CrashSimulation {
         life.timers.perform { scheduler.assumeIsolated { _ = $0.clockStepped() } }
     }
 
-    private func note(_ step: TimeSpan) {
+    func note(_ step: TimeSpan) {
         if let moment { mostShift = max(mostShift, moment.wallOffset) }
         clockError = clockError + step
         mostAhead = max(mostAhead, clockError)

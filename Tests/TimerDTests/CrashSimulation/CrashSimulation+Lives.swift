@@ -8,23 +8,30 @@ import Schedules
 extension CrashSimulation {
     func beginLife() {
         lives += 1
+        conductor.life = lives
         respawnAt = nil
+        if shared != nil { takeOver() }
         for tag in endedTags.keys { endedTags[tag] = lastDefinition }
         workers.daemonStarts(at: conductor.now)
         let life = SimulatedLife(lives, conductor)
         self.life = life
-        life.timers.wall = { [unowned self] in wall }
+        life.timers.wall = { [unowned self, unowned life] in life.clock?.now().wall ?? wall }
         tell("start")
-        prepareTrouble()
+        killAtStep = nil
+        // Its copy is made in more operations than what it is led for.
+        if shared == nil || conductor.dice.isTrue(0.1) { prepareTrouble() }
         prepareRunner()
         let lane = RunnerLane(self, life: life.number)
-        let runner = ProgramRunner(on: lane) { [unowned self] in wall.microseconds }
+        let runner = ProgramRunner(on: lane, fence: life.fence) { [unowned self] in
+            wall.microseconds
+        }
         (life.runnerLane, life.runner) = (lane, runner)
         let sink = CrashSink(self, life: life.number)
         let keeping = prunes ? SimulatedLife.keepingLittle : .all
         Task(executorPreference: life.pool) { [self] in
             await life.begin(
                 on: disk,
+                lead: lead(life),
                 machine: machine,
                 runner: runner,
                 events: sink,
@@ -40,14 +47,13 @@ extension CrashSimulation {
         }
     }
 
-    private func prepareTrouble() {
-        killAtStep = nil
+    func prepareTrouble() {
         guard crashesLeft > 0, !isEnding else { return }
         if conductor.dice.isTrue(0.35) {
             let fault = CrashDisk.Fault.allCases.randomElement(using: &conductor.dice) ?? .full
             disk.fail(at: disk.operations + logarithmic(90), fault)
         }
-        if conductor.dice.isTrue(0.7) {
+        if conductor.dice.isTrue(shared == nil ? 0.7 : 0.4) {
             disk.crash(at: disk.operations + logarithmic(150))
         } else {
             killAtStep = steps + Int(logarithmic(3000))
@@ -61,6 +67,8 @@ extension CrashSimulation {
 
     /// The daemon is killed, or the machine loses its power.
     func crash() {
+        checkShared()
+        if shared != nil, conductor.dice.isTrue(0.8), pause() { return }
         let losesPower = plan.crashAt == nil ? conductor.dice.isTrue(0.5) : plan.losesPower
         tally.crashes += 1
         crashesLeft -= 1
@@ -83,7 +91,7 @@ extension CrashSimulation {
         respawn()
     }
 
-    private func respawn() {
+    func respawn() {
         perhapsKillRunnerUnnoticed()
         respawnAt = conductor.now + conductor.dice.span(.milliseconds(1), .seconds(50))
     }
@@ -114,6 +122,15 @@ extension CrashSimulation {
         machine = life.clock?.machine ?? machine
         workers.daemonEnds(at: conductor.now)
         life.runnerLane?.daemonDies()
+        takeApart(life, on: disk)
+        self.life = nil
+        connections = [:]
+        let dropped = log.all.first { $0.contains("record was dropped") }
+        check(.noRecordLost, dropped == nil, dropped ?? "")
+    }
+
+    /// Ends all that a dead daemon has; its disk has crashed.
+    func takeApart(_ life: SimulatedLife, on disk: CrashDisk) {
         if let runner = life.runner { life.runnerLane?.perform { runner.leave() } }
         if let scheduler = life.scheduler {
             life.timers.perform {
@@ -122,21 +139,17 @@ extension CrashSimulation {
                 }
             }
         }
-        while conductor.step(daemonAlone: true) {}
+        while conductor.step(alone: life.number) {}
         if let store = life.store {
             // try?: it cannot be stored, the disk is gone.
             Task(executorPreference: life.pool) { try? await store.close() }
-            while conductor.step(daemonAlone: true) {}
+            while conductor.step(alone: life.number) {}
         }
         life.inspector?.close()
         life.inspector = nil
         (life.store, life.scheduler, life.handler, life.runner) = (nil, nil, nil, nil)
-        conductor.removeLanes()
-        self.life = nil
-        connections = [:]
+        conductor.removeLanes(of: life.number)
         precondition(disk.openFiles == 0, "a dead daemon has files open")
-        let dropped = log.all.first { $0.contains("record was dropped") }
-        check(.noRecordLost, dropped == nil, dropped ?? "")
     }
 
     // MARK: - Disk errors
@@ -162,6 +175,7 @@ extension CrashSimulation {
         killRunnerAtStep = nil
         (runner.slowness, runner.room) = (.zero, .max)
         crashesLeft = 0
+        endPaused()
         disk.crash(at: 0)
         disk.neverFail()
         repair()

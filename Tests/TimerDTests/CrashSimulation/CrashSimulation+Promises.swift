@@ -26,6 +26,7 @@ extension CrashSimulation {
         findNewJobs()
         for id in jobs.keys.sorted() { verify(id) }
         checkRuns()
+        checkShared()
     }
 
     /// Takes note of jobs whose add was not answered: they were asked for, all or none of a batch.

@@ -31,7 +31,14 @@ final class CrashSimulation: @unchecked Sendable {
 
     let plan: Plan
     let conductor: Conductor
-    let disk: CrashDisk
+    /// Of the present life; where hosts share their jobs each has one of its own.
+    var disk: CrashDisk
+    /// What hosts share; nil where there is one host.
+    let shared: SharedRows?
+    /// A node that was paused while it led, and lives on beside the one that leads now.
+    var paused: PausedLife?
+    /// By how much the clock of the node that led before is ahead, as far as this one knows.
+    var clockDifference = TimeSpan.zero
     let processes = SimulatedProcesses()
     private(set) lazy var runner = SimulatedRunner(self)
     let log = RecordedLog()
@@ -93,7 +100,8 @@ final class CrashSimulation: @unchecked Sendable {
     var operationsBeforeEnd: Int64 = 0
     private(set) var isEnding = false
 
-    private var story: [String] = []
+    /// Its newest lines.
+    private(set) var story: [String] = []
     /// How many lines of it a failure prints.
     private static let storyLength =
         ProcessInfo.processInfo.environment["TIMERD_SIMULATE_STORY"].flatMap { Int($0) } ?? 100
@@ -102,8 +110,10 @@ final class CrashSimulation: @unchecked Sendable {
     init(_ plan: Plan) {
         self.plan = plan
         var dice = Dice(seed: plan.seed)
-        let name = "crash-\(Self.lastName.add(1, ordering: .relaxed).newValue)"
-        disk = CrashDisk(name: name, seed: dice.next())
+        disk = Self.makeDisk(seed: dice.next())
+        // By dice of its own: the other seeds live as they did before there were such.
+        var others = Dice(seed: ~plan.seed)
+        shared = plan.crashAt == nil && others.isTrue(0.3) ? SharedRows() : nil
         crashesLeft = plan.crashAt == nil ? Int.random(in: 1...6, using: &dice) : 0
         actionsLeft = plan.actions
         prunes = plan.crashAt == nil && dice.isTrue(0.4)
@@ -112,6 +122,10 @@ final class CrashSimulation: @unchecked Sendable {
         nextAction = Self.start
         workers = CrashWorkers(workLeft: 4 * plan.actions, nextWork: Self.start)
         if let operation = plan.crashAt { disk.crash(at: operation) }
+    }
+
+    static func makeDisk(seed: UInt64) -> CrashDisk {
+        CrashDisk(name: "crash-\(lastName.add(1, ordering: .relaxed).newValue)", seed: seed)
     }
 
     var wall: Timestamp { life?.clock?.now().wall ?? machine.wall }
@@ -164,6 +178,7 @@ final class CrashSimulation: @unchecked Sendable {
         while problems.isEmpty, !(isEnding && life?.isReady == true && !disk.hasCrashed) { turn() }
         if problems.isEmpty { finish() }
         tally.operations = disk.operations
+        endPaused()
         kill()
     }
 
@@ -179,6 +194,7 @@ final class CrashSimulation: @unchecked Sendable {
         case .stopped: return stopped()
         default: break
         }
+        if shared != nil { lookAtNodes() }
         noteFault()
         // Now and then time goes on while something waits: a slow disk, a busy processor.
         if conductor.isIdle {
@@ -212,6 +228,7 @@ final class CrashSimulation: @unchecked Sendable {
             return check(.nothingOpen, !conductor.isIdle, "nothing is to come, \(phase)")
         }
         pass(min(max(next - conductor.now, .zero), limit))
+        firePausedTimers()
         if let respawnAt, respawnAt <= conductor.now { beginLife() }
         if let faultEnd, faultEnd <= conductor.now { repair() }
         for process in processes.endDue(at: conductor.now) {
@@ -240,6 +257,7 @@ final class CrashSimulation: @unchecked Sendable {
 
     func pass(_ time: TimeSpan) {
         conductor.now = conductor.now + time
+        if let clock = paused?.life.clock { clock.advance(to: clock.now().elapsed + time) }
         if let clock = life?.clock {
             clock.advance(to: clock.now().elapsed + time)
         } else {

@@ -79,8 +79,17 @@ struct CrashTests {
             simulation.run()
             return simulation
         }
-        #expect(lives[0].trace == lives[1].trace)
+        let isSame = lives[0].trace == lives[1].trace
+        #expect(isSame, "\(Self.difference(lives[0].story, lives[1].story))")
         #expect(lives[0].disk.trace == lives[1].disk.trace)
+    }
+
+    /// Where two lives part, with what was before.
+    private static func difference(_ one: [String], _ other: [String]) -> String {
+        let count = zip(one, other).prefix { $0 == $1 }.count
+        let before = one.prefix(count).suffix(40) + ["and then one, and the other:"]
+        return (before + one.dropFirst(count).prefix(3) + other.dropFirst(count).prefix(3))
+            .joined(separator: "\n")
     }
 
     /// Returns the number of operations of the disk at which the daemon may be killed.
@@ -116,7 +125,7 @@ extension CrashTally {
             \(lives) seeds or crash points, \(crashes) crashes, \(powerLosses) of them losses of \
             power, \(faults) disk errors, \(operations) operations of the disk, \(commands) \
             commands, \(fires) fires, \(processes) processes, \(runnerDeaths) deaths of their runner, \(tasks) \
-            attempts at tasks. Checked:
+            attempts at tasks, \(takeovers) takeovers by other hosts, \(pauses) of them from paused ones. Checked:
             \(invariants.joined(separator: "\n"))
             """
     }

@@ -86,7 +86,11 @@ final class CrashSink: EventPublisher {
     }
 
     func publish(_ event: Event) {
-        if !simulation.isDead(life) { simulation.published(event) }
+        if !simulation.isDead(life) {
+            simulation.published(event)
+        } else {
+            simulation.publishedByPaused(event, life)
+        }
     }
 }
 

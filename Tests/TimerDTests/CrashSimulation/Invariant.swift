@@ -51,6 +51,9 @@ struct CrashTally: Sendable {
     var processes = 0
     var runnerDeaths = 0
     var tasks = 0
+    /// How often another host took over, and from how many that were only paused.
+    var takeovers = 0
+    var pauses = 0
     var checks: [Invariant: Int] = [:]
 
     static func += (sum: inout CrashTally, other: CrashTally) {
@@ -63,6 +66,8 @@ struct CrashTally: Sendable {
         sum.processes += other.processes
         sum.runnerDeaths += other.runnerDeaths
         sum.tasks += other.tasks
+        sum.takeovers += other.takeovers
+        sum.pauses += other.pauses
         sum.checks.merge(other.checks, uniquingKeysWith: +)
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import Logging
 import Schedules
 import TimerControl
@@ -28,6 +29,10 @@ final class SimulatedLife: @unchecked Sendable {
     var hasSeenFault = false
     /// Whether the runner died in it, could not be started or took its time.
     var hasSeenRunnerTrouble = false
+    /// Until when it may begin anything.
+    let fence = Fence()
+    /// Why nothing can be stored any more.
+    var loss: DatabaseError?
     var runnerLane: RunnerLane?
     var runner: ProgramRunner?
     var store: Store?
@@ -47,6 +52,7 @@ final class SimulatedLife: @unchecked Sendable {
         timers = TimerLane(conductor)
         storeLane = StoreLane(conductor)
         readerLane = StoreLane(conductor)
+        fence.extend(to: .max)
     }
 
     var isReady: Bool { if case .ready = phase { true } else { false } }
@@ -54,6 +60,7 @@ final class SimulatedLife: @unchecked Sendable {
     /// As the daemon starts, up to the point where it takes requests.
     func begin(
         on disk: CrashDisk,
+        lead: SimulatedLead?,
         machine: VirtualClock.Machine,
         runner: any CommandRunner,
         events: any EventPublisher,
@@ -62,12 +69,15 @@ final class SimulatedLife: @unchecked Sendable {
         opened: (DaemonState) -> Void
     ) async {
         do {
-            let store = try Store(CrashDisk.database, on: disk, log: log, now: machine.wall) {
-                $0 == "timerd-store" ? storeLane : readerLane
-            }
+            let store = try open(disk, lead, log, now: machine.wall)
             self.store = store
             opened(store.state)
-            let clock = try await VirtualClock(machine, store, log: log)
+            let clock = try await VirtualClock(
+                machine,
+                store,
+                othersClock: lead?.clockDifference,
+                log: log
+            )
             self.clock = clock
             let scheduler = Scheduler(
                 loop: timers,
@@ -80,6 +90,7 @@ final class SimulatedLife: @unchecked Sendable {
                 events: events,
                 eventSequenceEnd: store.state.eventSequenceEnd,
                 epochBefore: store.state.runnerEpoch,
+                fence: fence,
                 settings: settings,
                 log: log
             )
@@ -104,6 +115,26 @@ final class SimulatedLife: @unchecked Sendable {
             phase = .ready
         } catch {
             phase = .failed(error)
+        }
+    }
+
+    private func open(
+        _ disk: CrashDisk,
+        _ lead: SimulatedLead?,
+        _ log: Logger,
+        now: Timestamp
+    ) throws -> Store {
+        let makeThread: @Sendable (String) -> any StoreLoop = { [storeLane, readerLane] name in
+            name == "timerd-store" ? storeLane : readerLane
+        }
+        guard let lead else {
+            let path = CrashDisk.database
+            return try Store(path, on: disk, log: log, now: now, makeThread: makeThread)
+        }
+        // Unsafe: its home is of the simulation, which has one thread.
+        nonisolated(unsafe) let copy = try lead.copy(on: disk)
+        return try Store(copy, on: disk, log: log, now: now, makeThread: makeThread) {
+            [weak self] error in self?.loss = error
         }
     }
 

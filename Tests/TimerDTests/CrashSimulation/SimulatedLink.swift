@@ -117,6 +117,9 @@ final class SimulatedLink: RunnerLink, @unchecked Sendable {
 
     @discardableResult
     func send(_ order: RunnerOrder) -> Bool {
+        if !hasEnded, case .start(let request, _) = order {
+            simulation.orderedByPaused(request.run, life)
+        }
         guard !hasEnded, !simulation.isDead(life) else { return true }
         if case .start(let request, _) = order { simulation.ordered(request) }
         orders.append((arrival(behind: orders.last?.date), order))

@@ -191,6 +191,9 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
         link = nil
     }
 
+    /// Its daemon stands still, and the connection stays.
+    func forgetLink() { link = nil }
+
     /// It dies, and its processes with it; returns the runs that it had.
     func die() -> Set<Int64> {
         guard epoch != nil else { return [] }

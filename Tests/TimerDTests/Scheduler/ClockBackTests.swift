@@ -186,7 +186,10 @@ struct ClockBackTests {
         }
     }
 
-    @Test("What a start of the machine made due is not put off by a clock that is set back")
+    @Test(
+        "What a start of the machine made due is not put off by a clock that is set back",
+        .ofOneHost()
+    )
     func bootBeforeClockBack() async throws {
         try await TestScheduler.with { test in
             let due = try await test.add(ScheduleWords(cron: "@reboot"))

@@ -153,7 +153,7 @@ import TimerControl
         }
     }
 
-    @Test("A job of start-up becomes one of dates, and the other way round")
+    @Test("A job of start-up becomes one of dates, and the other way round", .ofOneHost())
     func reboot() async throws {
         try await TestScheduler.with { test in
             let boot = try await test.add(ScheduleWords(cron: "@reboot"))

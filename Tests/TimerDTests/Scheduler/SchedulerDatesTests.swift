@@ -184,7 +184,10 @@ struct SchedulerDatesTests {
 
     // MARK: - @reboot
 
-    @Test("@reboot fires once at each start of the machine, and not at one of the daemon")
+    @Test(
+        "@reboot fires once at each start of the machine, and not at one of the daemon",
+        .ofOneHost()
+    )
     func reboot() async throws {
         try await TestScheduler.with { test in
             let job = try await test.add(ScheduleWords(cron: "@reboot"))

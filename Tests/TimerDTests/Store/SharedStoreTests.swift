@@ -22,7 +22,9 @@ struct SharedStoreTests {
         for table in try SharedTable.all(of: database) {
             let columns = table.columns.map { "quote(\"\($0.name)\")" }
             let text = "SELECT \(columns.joined(separator: " || ',' || ")) FROM \"\(table.name)\""
-            rows[table.name] = try Set(database.prepare(text).all { try $0.get(0, as: String.self) })
+            rows[table.name] = try Set(
+                database.prepare(text).all { try $0.get(0, as: String.self) }
+            )
         }
         return rows
     }
@@ -82,7 +84,16 @@ struct SharedStoreTests {
         second.close()
     }
 
-    @Test("A connection that is lost is opened again, and a write that was not stored is told as such")
+    /// Who waits for a lock.
+    private static let waiting = """
+        SELECT 1 FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'
+        """
+
+    @Test(
+        "A connection that is lost is opened again, and a write that was not stored is told as such",
+        .timeLimit(.minutes(1))
+    )
     func lostConnection() async throws {
         let folder = try TemporaryFolder()
         let store = try Store.test(folder.path, isShared: true, now: TestScheduler.start)
@@ -95,21 +106,40 @@ struct SharedStoreTests {
             _ = try other.execute(
                 """
                 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
-                WHERE datname = current_database() AND pid <> pg_backend_pid()
+                WHERE datname = current_database() AND application_name = 'timerd'
                 """,
                 within: .seconds(30)
             )
         }
         try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = 1") }
         try endConnections()
-        await #expect(throws: DatabaseError.self) {
+        let error = await #expect(throws: DatabaseError.self) {
             try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = 2") }
         }
+        #expect(error?.message.hasPrefix("PostgreSQL: ") == true, "\(error?.message ?? "")")
         // Nothing of it is in the copy either.
         let paused = try await store.writer.write {
             try $0.prepare("SELECT paused FROM daemon_state").value(as: Int.self)
         }
         #expect(paused == 1)
+        // One whose answer is lost, after it was stored: it waits for the row with the number, which somebody else has,
+        // loses its connection there, and finds the number as if it had gone up by it.
+        let blocker = try PostgresConnection(
+            SharedTestStore.current().address(of: folder.path),
+            application: "blocker",
+            within: .seconds(30)
+        )
+        _ = try blocker.execute("BEGIN", within: .seconds(30))
+        _ = try blocker.execute("UPDATE timerd.store SET number = number + 1", within: .seconds(30))
+        async let stored: Void = store.writer.write {
+            try $0.execute("UPDATE daemon_state SET paused = 3")
+        }
+        while try other.execute(Self.waiting, within: .seconds(30)).count == 0 {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        try endConnections()
+        _ = try blocker.execute("COMMIT", within: .seconds(30))
+        try await stored
         try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = 4") }
         try await store.close()
         let rows = try other.execute("SELECT paused FROM timerd.daemon_state", within: .seconds(30))
@@ -119,8 +149,11 @@ struct SharedStoreTests {
     @Test("A write whose answer is lost counts where it is stored all the same")
     func lostAnswer() async throws {
         let folder = try TemporaryFolder()
-        // Of its own: its settings are changed.
-        let shared = try SharedTestStore()
+        // A server of its own: a commit that is to be synchronous waits for a standby that never comes, and is on the
+        // server's own disk by then.
+        let shared = try SharedTestStore(
+            settings: ["synchronous_standby_names": "nobody", "synchronous_commit": "local"]
+        )
         let store = try Store(
             shared.database(in: folder.path),
             log: Logger(label: "test"),
@@ -132,39 +165,40 @@ struct SharedStoreTests {
             application: "test",
             within: .seconds(30)
         )
-        func set(_ standby: String) throws {
-            _ = try other.execute(
-                "ALTER SYSTEM SET synchronous_standby_names = '\(standby)'",
+        func endConnections(nextCommit: String) throws {
+            try other.script(
+                """
+                DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = \(nextCommit)',
+                    current_database()); END $$;
+                SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+                WHERE datname = current_database() AND pid <> pg_backend_pid()
+                """,
                 within: .seconds(30)
             )
-            _ = try other.execute("SELECT pg_reload_conf()", within: .seconds(30))
         }
-        // A commit waits for a standby that never comes, and is on the server's own disk by then.
-        try set("nobody")
+        try endConnections(nextCommit: "on")
+        await #expect(throws: DatabaseError.self) {
+            try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = 2") }
+        }
         async let written: Void = store.writer.write {
             try $0.execute("UPDATE daemon_state SET paused = 3")
         }
-        var isWaiting = false
-        while !isWaiting {
-            let rows = try other.execute(
+        let waits = Limit.wait(seconds: 30) {
+            let rows = try? other.execute(
                 """
                 SELECT pid FROM pg_stat_activity
                 WHERE datname = current_database() AND wait_event = 'SyncRep'
                 """,
                 within: .seconds(30)
             )
-            isWaiting = !rows.isEmpty
+            return rows?.isEmpty == false
         }
-        try set("")
-        _ = try other.execute(
-            """
-            SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
-            WHERE datname = current_database() AND pid <> pg_backend_pid()
-            """,
-            within: .seconds(30)
-        )
+        try #require(waits)
+        try endConnections(nextCommit: "local")
         try await written
-        try await store.writer.write { try $0.execute("UPDATE daemon_state SET paused = paused + 1") }
+        try await store.writer.write {
+            try $0.execute("UPDATE daemon_state SET paused = paused + 1")
+        }
         try await store.close()
         let rows = try other.execute("SELECT paused FROM timerd.daemon_state", within: .seconds(30))
         #expect(rows.integer(0, 0) == 4)
@@ -213,7 +247,9 @@ struct SharedStoreTests {
         #expect(try stored(folder.path)["zone_rules"] == mine["zone_rules"])
     }
 
-    @Test("A newer timerd makes the tables anew with what its migrations make of the rows; an older one is refused")
+    @Test(
+        "A newer timerd makes the tables anew with what its migrations make of the rows; an older one is refused"
+    )
     func upgrade() throws {
         let folder = try TemporaryFolder()
         let address = try SharedTestStore.current().address(of: folder.path)
@@ -227,14 +263,22 @@ struct SharedStoreTests {
                 Migration(
                     number: [Migration].released.count + 1,
                     name: "more",
-                    sql: "ALTER TABLE zone_rules ADD COLUMN more INTEGER; UPDATE zone_rules SET more = 5"
+                    sql:
+                        "ALTER TABLE zone_rules ADD COLUMN more INTEGER; UPDATE zone_rules SET more = 5"
                 )
             ]
         let connection = try PostgresHome.connect(address, within: .seconds(30))
         _ = try connection.execute("UPDATE timerd.lease SET epoch = 7", within: .seconds(30))
-        let made = try SharedCopy(at: folder.path + "/new.db", newer).make(connection, node: "test", epoch: 7)
+        let made = try SharedCopy(at: folder.path + "/new.db", newer).make(
+            connection,
+            node: "test",
+            epoch: 7
+        )
         made.database.close()
-        let rows = try connection.execute("SELECT more FROM timerd.zone_rules", within: .seconds(30))
+        let rows = try connection.execute(
+            "SELECT more FROM timerd.zone_rules",
+            within: .seconds(30)
+        )
         #expect(rows.integer(0, 0) == 5)
         let error = #expect(throws: DatabaseError.self) {
             try SharedCopy(at: folder.path + "/old.db").make(connection, node: "test", epoch: 7)

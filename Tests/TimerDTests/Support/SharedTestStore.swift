@@ -7,6 +7,7 @@ import Logging
 import Postgres
 import Schedules
 import TestPostgres
+import Testing
 
 @testable import TimerD
 
@@ -22,6 +23,7 @@ final class SharedTestStore: Sendable {
 
     private struct State {
         var databases: [String: String] = [:]
+        var count = 0
     }
 
     /// Unchecked: it is made once, and asked for its address alone, which does not change.
@@ -33,8 +35,12 @@ final class SharedTestStore: Sendable {
     private let address: String
     private let state = Locked(State())
 
-    init() throws {
-        let server = try PostgresServer()
+    /// `settings`: of the server, where a test has one of its own.
+    init(settings: [String: String] = [:]) throws {
+        var settings = settings
+        // A daemon that a test leaves as if it were dead keeps its connection.
+        settings["max_connections"] = "300"
+        let server = try PostgresServer(PostgresServer.Options(settings: settings))
         address = server.folder
         self.server = Server(server: server)
     }
@@ -52,7 +58,8 @@ final class SharedTestStore: Sendable {
     func address(of folder: String) throws -> PostgresAddress {
         let name = try state.withLock { state in
             if let name = state.databases[folder] { return name }
-            let name = "jobs\(state.databases.count)"
+            state.count += 1
+            let name = "jobs\(state.count)"
             let server = try connection("postgres")
             _ = try server.execute("CREATE DATABASE \(name)", within: .seconds(30))
             try connection(name).script(Self.tables, within: .seconds(30))
@@ -107,6 +114,13 @@ final class SharedTestStore: Sendable {
             version bigint NOT NULL DEFAULT 0, was_stored boolean NOT NULL DEFAULT false);
         INSERT INTO timerd.store VALUES (1, 0);
         """
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Skips what is of one host alone, where the tests' jobs are shared.
+    static func ofOneHost(_ reason: Comment = "'@reboot' is about one machine") -> Self {
+        .disabled(if: SharedTestStore.isWanted, reason)
+    }
 }
 
 extension Store {

@@ -38,11 +38,20 @@ final class VirtualClock: WallClock {
     private let box: Box
     private let clock: SystemClock
 
-    /// The clock of a daemon that starts on `machine` with what `store` kept.
-    init(_ machine: Machine, _ store: Store, log: Logger) async throws {
+    /// The clock of a daemon that starts on `machine` with what `store` kept; `othersClock`: see `ClockResumption`.
+    init(
+        _ machine: Machine,
+        _ store: Store,
+        othersClock: TimeSpan? = nil,
+        log: Logger
+    ) async throws {
         let box = Box(machine)
         self.box = box
-        let resumption = ClockResumption(store.state, bootID: machine.bootID) { box.read() }
+        let resumption = ClockResumption(
+            store.state,
+            bootID: machine.bootID,
+            othersClock: othersClock
+        ) { box.read() }
         try await resumption.write(to: store.writer, log: log)
         clock = resumption.clock
     }

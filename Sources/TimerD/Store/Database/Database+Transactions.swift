@@ -18,7 +18,13 @@ extension Database {
     /// Where the jobs are shared, they are stored there first: what is there counts.
     func commit() throws(DatabaseError) {
         try home?.commit(self)
-        try prepare("COMMIT").run()
+        do throws(DatabaseError) {
+            try prepare("COMMIT").run()
+        } catch {
+            // It is stored, and the copy lacks it: nothing that follows may go by this copy.
+            home?.lose("it is stored, but the copy of the jobs cannot be written: \(error.message)", self)
+            throw error
+        }
         noteTransaction(isCommitted: true)
     }
 

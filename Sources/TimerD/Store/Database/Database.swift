@@ -129,6 +129,8 @@ final class Database {
         guard !isClosed else { return }
         rollback()
         isClosed = true
+        // Its connection is of no use to anybody from here on.
+        home = nil
         finishStatements()
         let loss = loss
         if loss != nil { csqlite_keep_log_on_close(handle) }

@@ -129,7 +129,9 @@ struct ChangedTable {
         removed = SharedColumns(key.map { table.columns[$0].kind })
     }
 
-    /// Have PostgreSQL store it. Removals first: a row whose key has changed is one removed and another written.
+    /// Have PostgreSQL store it.
+    ///
+    /// Removals first: a row whose key has changed is one removed and another written.
     var statements: [PostgresStatement] {
         var statements: [PostgresStatement] = []
         if removed.count > 0 {

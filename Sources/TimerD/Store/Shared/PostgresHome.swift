@@ -24,8 +24,10 @@ final class PostgresHome: SharedHome {
     /// How long a transaction may take before its connection counts as lost.
     private let limit: Duration
 
-    /// `number`: of the last transaction, as it was read with the tables. `onConnect`: is told the process that serves
-    /// this node's writes, which whoever takes over may have to end.
+    /// Takes over the connection with which the tables were read.
+    ///
+    /// `number`: of the last transaction that they have. `onConnect`: is told the process that serves this node's writes,
+    /// which whoever takes over may have to end.
     init(
         _ address: PostgresAddress,
         connection: PostgresConnection,
@@ -55,7 +57,7 @@ final class PostgresHome: SharedHome {
         within limit: Duration
     ) throws(PostgresError) -> PostgresConnection {
         let connection = try PostgresConnection(address, application: "timerd", within: limit)
-        try connection.script(SQL.session, within: limit)
+        try connection.script(Statements.session, within: limit)
         return connection
     }
 
@@ -74,8 +76,12 @@ final class PostgresHome: SharedHome {
         let statements =
             [
                 PostgresStatement("BEGIN"),
-                PostgresStatement(SQL.fence, [.integer(epoch), .text(node)], isPrepared: true),
-                PostgresStatement(SQL.count, [.integer(number + 1)], isPrepared: true),
+                PostgresStatement(
+                    Statements.fence,
+                    [.integer(epoch), .text(node)],
+                    isPrepared: true
+                ),
+                PostgresStatement(Statements.count, [.integer(number + 1)], isPrepared: true),
             ] + changes + [PostgresStatement("COMMIT")]
         do throws(PostgresError) {
             _ = try open().pipeline(statements, within: limit)
@@ -92,7 +98,7 @@ final class PostgresHome: SharedHome {
             guard error.mayBeDone else { throw trouble(error, database) }
             return try lookAgain(error, database)
         }
-        if error.sqlState == SQL.fenceState {
+        if error.sqlState == Statements.fenceState {
             throw lose("another node leads since epoch \(epoch) has ended", database)
         }
         // The transaction has failed; what is left of it must not be part of the next.
@@ -128,7 +134,7 @@ final class PostgresHome: SharedHome {
         do throws(PostgresError) {
             // Waits for the row in case the server is still at it.
             let answer = try open().execute(
-                SQL.settle,
+                Statements.settle,
                 [.integer(epoch), .integer(number + 1)],
                 within: limit
             )
@@ -160,7 +166,8 @@ final class PostgresHome: SharedHome {
         )
     }
 
-    private func lose(_ reason: String, _ database: Database) -> DatabaseError {
+    @discardableResult
+    func lose(_ reason: String, _ database: Database) -> DatabaseError {
         let error = DatabaseError(code: SQLITE_IOERR, message: reason, path: database.path)
         loss = error
         return error
@@ -175,7 +182,7 @@ final class PostgresHome: SharedHome {
         return lose(words + error.message, database)
     }
 
-    enum SQL {
+    enum Statements {
         /// A division by zero.
         static let fenceState = "22012"
         static let session = """
@@ -194,7 +201,9 @@ final class PostgresHome: SharedHome {
             )
             SELECT 1 / count(*) FROM counted
             """
-        /// Whether the transaction with a number is stored. From then on it cannot be any more, and another answer is the
+        /// Whether the transaction with a number is stored.
+        ///
+        /// From then on it cannot be any more, and another answer is the
         /// same, should this one be lost.
         static let settle = """
             UPDATE timerd.store

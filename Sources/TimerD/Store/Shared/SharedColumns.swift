@@ -35,7 +35,9 @@ struct SharedColumns {
             values[column] = .integers(array)
         case .texts(var array):
             values[column] = .null
-            array.append(given.map { SharedText.encode(String(decoding: Self.bytes($0), as: UTF8.self)) })
+            array.append(
+                given.map { SharedText.encode(String(decoding: Self.bytes($0), as: UTF8.self)) }
+            )
             values[column] = .texts(array)
         case .byteStrings(var array):
             values[column] = .null

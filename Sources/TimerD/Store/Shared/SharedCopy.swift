@@ -20,7 +20,7 @@ struct SharedCopy {
     }
 
     /// How many rows are read or written at a time.
-    private static let portion = 10_000
+    fileprivate static let portion = 10_000
     /// How long the server may be silent.
     private static let limit = Duration.seconds(60)
 
@@ -97,37 +97,14 @@ struct SharedCopy {
         _ connection: PostgresConnection,
         epoch: Int64
     ) throws {
-        csqlite_keep_rules(database.handle, 0)
-        defer { csqlite_keep_rules(database.handle, 1) }
-        for table in tables {
-            try database.execute("DELETE FROM \"\(table.name)\"")
-            let insertion = try database.prepare(table.localInsertion)
-            var count = 0
-            try database.begin()
+        // Whole tables, here alone: see `PostgresHome.connect`.
+        try connection.script("SET enable_seqscan = on", within: Self.limit)
+        try database.fill(tables, epoch: epoch) { table, insert in
             try connection.readRows(table.reading, within: Self.limit) { row in
-                try insertion.withRaw { (handle) throws(DatabaseError) in
-                    bind(row, table, to: handle)
-                    guard sqlite3_step(handle) == SQLITE_DONE else {
-                        throw DatabaseError(
-                            of: database.handle,
-                            sql: table.localInsertion,
-                            path: path
-                        )
-                    }
-                }
-                count += 1
-                if count % Self.portion == 0 {
-                    try database.commit()
-                    try database.begin()
-                }
+                try insert { bind(row, table, to: $0) }
             }
-            try database.commit()
         }
-        // Numbers that were given out and whose rows are gone are in the tables, but for those that SQLite counts itself.
-        try database.execute(
-            "DELETE FROM sqlite_sequence;"
-                + "INSERT INTO sqlite_sequence VALUES ('upload_parts', \(epoch << 32))"
-        )
+        try connection.script("SET enable_seqscan = off", within: Self.limit)
     }
 
     private func bind(_ row: borrowing PostgresRow, _ table: SharedTable, to statement: OpaquePointer) {
@@ -161,10 +138,10 @@ struct SharedCopy {
             _ = try connection.execute(sql, parameters, within: Self.limit)
         }
         try run("BEGIN")
-        try run(PostgresHome.SQL.fence, lead)
-        try run(PostgresHome.SQL.count, [.integer(number + 1)])
+        try run(PostgresHome.Statements.fence, lead)
+        try run(PostgresHome.Statements.count, [.integer(number + 1)])
         if version > 0 {
-            let before = try connection.execute(SQL.tables, within: Self.limit)
+            let before = try connection.execute(Statements.tables, within: Self.limit)
             for row in 0..<before.count {
                 guard let name = before.text(row, 0) else { continue }
                 try run(SharedTable(name: name, columns: []).removal)
@@ -184,11 +161,53 @@ struct SharedCopy {
         try run("COMMIT")
     }
 
-    enum SQL {
+    enum Statements {
         /// The tables of jobs, without those of the cluster itself.
         static let tables = """
             SELECT tablename::text FROM pg_tables WHERE schemaname = 'timerd'
                 AND tablename NOT IN ('cluster', 'lease', 'nodes', 'store')
             """
+    }
+}
+
+extension Database {
+    /// Adds a row, whose columns are bound to the statement that it calls with.
+    typealias Insertion = (_ bind: (OpaquePointer) -> Void) throws(DatabaseError) -> Void
+
+    /// Fills the tables of a copy, in place of what its migrations have put there.
+    ///
+    /// `rows`: adds the rows of a table.
+    func fill(
+        _ tables: [SharedTable],
+        epoch: Int64,
+        rows: (SharedTable, Insertion) throws -> Void
+    ) throws {
+        csqlite_keep_rules(handle, 0)
+        defer { csqlite_keep_rules(handle, 1) }
+        for table in tables {
+            try execute("DELETE FROM \"\(table.name)\"")
+            let insertion = try prepare(table.localInsertion)
+            var count = 0
+            try begin()
+            try rows(table) { (bind) throws(DatabaseError) in
+                try insertion.withRaw { (statement) throws(DatabaseError) in
+                    bind(statement)
+                    guard sqlite3_step(statement) == SQLITE_DONE else {
+                        throw DatabaseError(of: handle, sql: table.localInsertion, path: path)
+                    }
+                }
+                count += 1
+                if count % SharedCopy.portion == 0 {
+                    try commit()
+                    try begin()
+                }
+            }
+            try commit()
+        }
+        // Numbers that were given out and whose rows are gone are in the tables, but for those that SQLite counts itself.
+        try execute(
+            "DELETE FROM sqlite_sequence;"
+                + "INSERT INTO sqlite_sequence VALUES ('upload_parts', \(epoch << 32))"
+        )
     }
 }

@@ -16,6 +16,10 @@ protocol SharedHome: AnyObject {
     /// Forgets what the transaction has changed, which is undone.
     func abandon()
 
+    /// Stores nothing any more, for that reason; returns it.
+    @discardableResult
+    func lose(_ reason: String, _ database: Database) -> DatabaseError
+
     /// Why nothing can be stored any more: another node leads by now, or what is stored cannot be known.
     var loss: DatabaseError? { get }
 }

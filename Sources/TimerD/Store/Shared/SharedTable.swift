@@ -42,8 +42,8 @@ struct SharedTable: Hashable, Sendable {
 
     /// The tables of a migrated database, by name.
     static func all(of database: Database) throws -> [SharedTable] {
-        try database.prepare(SQL.tables).all { try $0.get(0, as: String.self) }.map { name in
-            let columns = try database.prepare(SQL.columns).all(name) { row in
+        try database.prepare(Statements.tables).all { try $0.get(0, as: String.self) }.map { name in
+            let columns = try database.prepare(Statements.columns).all(name) { row in
                 let type = try row.get(1, as: String.self)
                 guard let kind = Kind(rawValue: type) else {
                     throw StoreError.unreadable("a column of '\(name)' is of type '\(type)'")
@@ -54,7 +54,7 @@ struct SharedTable: Hashable, Sendable {
         }
     }
 
-    enum SQL {
+    enum Statements {
         static let tables = """
             SELECT name FROM sqlite_schema
             WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name
@@ -92,7 +92,8 @@ extension SharedTable {
         let update =
             others.isEmpty
             ? "NOTHING" : "UPDATE SET " + list(others) { "\(quoted($0)) = EXCLUDED.\(quoted($0))" }
-        return "INSERT INTO \(place) (\(list(columns, quoted))) SELECT * FROM \(arrays(of: columns))"
+        return
+            "INSERT INTO \(place) (\(list(columns, quoted))) SELECT * FROM \(arrays(of: columns))"
             + " ON CONFLICT (\(list(keyColumns, quoted))) DO \(update)"
     }
 
@@ -100,13 +101,17 @@ extension SharedTable {
     var deletion: String {
         let keys = keyColumns
         if let only = keys.first, keys.count == 1 {
-            return "DELETE FROM \(place) WHERE \(quoted(only)) = ANY ($1::\(only.kind.inPostgres)[])"
+            return
+                "DELETE FROM \(place) WHERE \(quoted(only)) = ANY ($1::\(only.kind.inPostgres)[])"
         }
-        return "DELETE FROM \(place) WHERE (\(list(keys, quoted))) IN (SELECT * FROM \(arrays(of: keys)))"
+        return
+            "DELETE FROM \(place) WHERE (\(list(keys, quoted))) IN (SELECT * FROM \(arrays(of: keys)))"
     }
 
     private func arrays(of columns: [Column]) -> String {
-        let types = columns.enumerated().map { "$\($0.offset + 1)::\($0.element.kind.inPostgres)[]" }
+        let types = columns.enumerated().map {
+            "$\($0.offset + 1)::\($0.element.kind.inPostgres)[]"
+        }
         return "unnest(\(types.joined(separator: ", ")))"
     }
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Postgres
+import Schedules
+import TestPostgres
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// A daemon that shares its jobs: what it is told of them, and how they get there.
+@Suite("Shared jobs", .enabled(if: PostgresServer.isInstalled))
+struct SharedJobsTests {
+    private func read(
+        _ commandLine: [String: String] = [:],
+        environment: [String: String] = [:]
+    ) async throws(SettingError) -> TimerD.Configuration {
+        try await TimerD.Configuration.read(
+            commandLine: commandLine,
+            environment: environment,
+            file: nil,
+            paths: DefaultPaths(environment: [:], uid: 0) { _ in false },
+            uid: 0
+        )
+    }
+
+    @Test(
+        "An address is PostgreSQL's, anything else a path",
+        arguments: [
+            ("postgresql://db/timerd", true), ("postgres://ann@db:5433/x?sslmode=require", true),
+            ("host=db dbname=timerd", true), ("service=jobs", true), ("/var/lib/x.db", false),
+            ("hosts=1.db", false), ("./host=db", false),
+        ]
+    )
+    func addresses(text: String, isShared: Bool) async throws {
+        let configuration = try await read(["database": text, "node": "alpha"])
+        #expect((configuration.shared != nil) == isShared)
+        #expect(configuration.database == (isShared ? "/var/lib/timerd/copy-alpha.db" : text))
+        // At the default socket it is the runner that the service manager starts.
+        #expect(!isShared || configuration.runner == "/var/lib/timerd/timerd.db-runner")
+    }
+
+    @Test("A password is refused on the command line, and shown nowhere")
+    func password() async throws {
+        let address = "postgresql://ann:secret@db/timerd"
+        let refusal = await #expect(throws: SettingError.self) {
+            try await read(["database": address])
+        }
+        #expect(refusal?.description.contains("--database has a password") == true)
+        let configuration = try await read(environment: [
+            "TIMERD_DATABASE": address, "TIMERD_NODE": "a",
+        ])
+        #expect(!configuration.jsonText.contains("secret"))
+        #expect(configuration.databaseShown == "postgresql://ann@db/timerd")
+    }
+
+    @Test(
+        "What no node can be called, and an address that cannot be read, are refused without the password"
+    )
+    func refusals() async throws {
+        let name = await #expect(throws: SettingError.self) {
+            try await read(["database": "postgresql://db/x", "node": "a b"])
+        }
+        #expect(name?.description.contains("accepted is a name of up to 63 letters") == true)
+        let bad = await #expect(throws: SettingError.self) {
+            try await read(environment: ["TIMERD_DATABASE": "postgresql://ann:secret@db/x?nosuch=1"]
+            )
+        }
+        #expect(bad?.description.contains("secret") == false)
+        let lease = await #expect(throws: SettingError.self) {
+            try await read(environment: ["TIMERD_LEASE": "10ms"])
+        }
+        #expect(lease?.description.contains("from 1s to 1h") == true)
+    }
+
+    @Test("The jobs of one host are put into PostgreSQL, once, and the file stays as it is")
+    func adoption() async throws {
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, isShared: false)
+        for number in 0..<5 {
+            try await test.add(ScheduleWords(every: "1h")) { $0.name = "job \(number)" }
+        }
+        try await test.close()
+        let server = try PostgresServer()
+        let configuration = try await read([
+            "database": server.address, "node": "alpha", "copy": folder.path + "/copy.db",
+        ])
+        let adoption = try #require(JobAdoption(configuration))
+        let file = folder.path + "/timerd.db"
+        let before = try Data(contentsOf: URL(filePath: file))
+        #expect(try adoption.adopt(file) == 5)
+        #expect(try Data(contentsOf: URL(filePath: file)) == before)
+        let connection = try PostgresConnection(
+            PostgresAddress(server.address),
+            application: "test",
+            within: .seconds(30)
+        )
+        let names = try connection.execute(
+            "SELECT string_agg(name, ',' ORDER BY name) FROM timerd.job_definitions",
+            within: .seconds(30)
+        )
+        #expect(names.text(0, 0) == "job 0,job 1,job 2,job 3,job 4")
+        let again = #expect(throws: DaemonError.self) { try adoption.adopt(file) }
+        #expect(again?.description.contains("has jobs already") == true)
+    }
+
+    @Test("Jobs that wait for the start of a machine are not shared")
+    func reboot() async throws {
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, isShared: false)
+        let job = try await test.add(ScheduleWords(cron: "@reboot"))
+        try await test.close()
+        let server = try PostgresServer()
+        let configuration = try await read([
+            "database": server.address, "node": "alpha", "copy": folder.path + "/copy.db",
+        ])
+        let refusal = #expect(throws: DaemonError.self) {
+            try JobAdoption(configuration)?.adopt(folder.path + "/timerd.db")
+        }
+        #expect(refusal?.description.contains("@reboot") == true)
+        #expect(refusal?.description.contains("\(job.id)") == true)
+        // Nor are new ones taken.
+        let shared = try await TestScheduler(folder: folder.path + "/", isShared: true)
+        await #expect(throws: ControlError.self) {
+            try await shared.add(ScheduleWords(cron: "@reboot"))
+        }
+        try await shared.close()
+    }
+}
