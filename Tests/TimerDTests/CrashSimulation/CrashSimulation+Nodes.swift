@@ -94,7 +94,8 @@ extension CrashSimulation {
     }
 
     private func course(ofCommitIn life: SimulatedLife) -> SimulatedHome.Course {
-        // What a dead host still does counts for nothing.
+        // Only its epoch has ended for one that was paused. What a dead host still does counts for nothing.
+        if paused?.life === life { return .stored }
         if isDead(life.number) { return .notStored }
         guard !isEnding else { return .stored }
         let dies = crashesLeft > 0 ? 1 : 0

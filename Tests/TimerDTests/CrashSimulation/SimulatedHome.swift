@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
-import Foundation
 import Postgres
 
 @testable import TimerD
@@ -49,8 +48,7 @@ final class SharedRows: @unchecked Sendable {
 
     /// The rows of a table, in an order that nobody may rely on.
     func rows(of table: String, _ dice: inout Dice) -> [Row] {
-        if table == SimulatedHome.broken { return [] }
-        return (tables[table] ?? [:]).sorted { $0.key < $1.key }.map(\.value).shuffled(using: &dice)
+        (tables[table] ?? [:]).sorted { $0.key < $1.key }.map(\.value).shuffled(using: &dice)
     }
 
     /// The tables that differ.
@@ -88,7 +86,6 @@ final class SimulatedHome: SharedHome {
         case storedLast
     }
 
-    static let broken = ProcessInfo.processInfo.environment["TIMERD_BROKEN"]
     private let shared: SharedRows
     private let epoch: Int64
     private let changes: ChangedRows
@@ -114,7 +111,6 @@ final class SimulatedHome: SharedHome {
     @discardableResult
     func lose(_ reason: String, _ database: Database) -> DatabaseError {
         let error = trouble(reason, database)
-        if Self.broken == "lose" { return error }
         loss = error
         return error
     }
@@ -124,7 +120,7 @@ final class SimulatedHome: SharedHome {
         let tables = try changes.tables(in: database)
         changes.forget()
         guard !tables.isEmpty else { return }
-        guard shared.epoch == epoch || Self.broken == "fence" else { throw lose("another node leads", database) }
+        guard shared.epoch == epoch else { throw lose("another node leads", database) }
         switch course() {
         case .stored, .storedLate, .storedLast: shared.add(tables)
         case .notStored: throw trouble("the connection is lost", database)
