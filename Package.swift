@@ -167,7 +167,8 @@ let package = Package(
         .target(
             name: "TimerD",
             dependencies: [
-                "CGatheredLog", "CLinux", "CPAM", "CSQLite", "CSpawn", "Cluster", "JobModel", "Locks",
+                "CGatheredLog", "CLinux", "CPAM", "CSQLite", "CSpawn", "Cluster", "JobModel",
+                "Locks",
                 "Migrations", "Platform", "Postgres",
                 "RunLoopTimers", "Schedules", "TimerControl",
                 .product(name: "Configuration", package: "swift-configuration"),

@@ -51,6 +51,8 @@ struct Store: Sendable {
         onLost: @escaping @Sendable (DatabaseError) -> Void
     ) throws {
         let path = database.path
+        // A node that leads no more is nothing out of the ordinary: another does.
+        let level: Logger.Level = database.home == nil ? .critical : .notice
         state = try DaemonState.read(database, now: now)
         try KnownZoneRules.read(database)
         // The last that may fail: no thread is left behind by a store that cannot be opened.
@@ -62,7 +64,11 @@ struct Store: Sendable {
             onTrouble: { log.error("the database takes no writes", metadata: ["error": "\($0)"]) },
             onRecovered: { log.notice("the database takes writes again") },
             onLost: { error in
-                log.critical("nothing can be stored any more", metadata: ["error": "\(error)"])
+                log.log(
+                    level: level,
+                    "nothing can be stored any more",
+                    metadata: ["error": "\(error)"]
+                )
                 onLost(error)
             }
         )

@@ -104,8 +104,10 @@ import TimerControl
             ])
             let handler = handler(test, desk)
             #expect(await drain(handler, "alpha").failure?.reason == .conflict)
-            #expect(try await drain(handler, "beta").get().state == .draining)
-            #expect(try await drain(handler, "alpha", false).get().state == .leading)
+            let beta = try await drain(handler, "beta").get()
+            #expect(beta.state == .draining)
+            let alpha = try await drain(handler, "alpha", false).get()
+            #expect(alpha.state == .leading)
             #expect(desk.drained.map(\.name) == ["beta", "alpha"])
         }
     }

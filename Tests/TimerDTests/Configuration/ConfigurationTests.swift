@@ -226,7 +226,7 @@ import TimerControl
     static let slips = [
         Slip(
             text: "{\n  \"maxRuns\": 1,\n  \"maxRun\": 2\n}",
-            message: ":3: there is no setting 'maxRun'; accepted are database, node, lease, copy, socket, "
+            message: ":3: there is no setting 'maxRun'; accepted are database, node, "
         ),
         Slip(
             text: "{\n\n\"maxRuns\": \"many\"}",
@@ -246,7 +246,7 @@ import TimerControl
             message: ":1: 'drainTime' is 10, accepted is a time span"
         ),
         Slip(text: "{\"drainTime\": \"2d\"}", message: ":1: 'drainTime' is \"2d\", accepted is"),
-        Slip(text: "{\"database\": \"\"}", message: ":1: 'database' is \"\", accepted is a path, or"),
+        Slip(text: "{\"database\": \"\"}", message: ":1: 'database' is \"\", accepted is a path"),
         Slip(text: "{\"allow\": \"ann\"}", message: ":1: 'allow' is \"ann\", accepted is a list"),
         Slip(text: "{\"deny\": [\"a b\"]}", message: ":1: 'deny' is [\"a b\"], accepted is a list"),
         Slip(text: "{\"deny\": [-1]}", message: ":1: 'deny' is [-1], accepted is a list"),

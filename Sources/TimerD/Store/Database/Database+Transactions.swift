@@ -22,7 +22,10 @@ extension Database {
             try prepare("COMMIT").run()
         } catch {
             // It is stored, and the copy lacks it: nothing that follows may go by this copy.
-            home?.lose("it is stored, but the copy of the jobs cannot be written: \(error.message)", self)
+            home?.lose(
+                "it is stored, but the copy of the jobs cannot be written: \(error.message)",
+                self
+            )
             throw error
         }
         noteTransaction(isCommitted: true)

@@ -67,7 +67,11 @@ final class Database {
                 try configureWriter()
                 try settleLog()
                 // It writes what it has gathered when it is told to sync.
-                if mode == .copy { try execute("PRAGMA synchronous = OFF") } else { try gatherLog() }
+                if mode == .copy {
+                    try execute("PRAGMA synchronous = OFF")
+                } else {
+                    try gatherLog()
+                }
                 try takeOverCheckpoints()
                 let real = String(cString: sqlite3_db_filename(handle, "main"))
                 files = OpenedFiles(path: path, real: real, on: disk)

@@ -36,7 +36,9 @@ struct SharedCopy {
         adopting: Bool = false
     ) throws -> (database: Database, tables: [SharedTable], number: Int64) {
         guard csqlite_has_sessions() != 0 else {
-            throw refusal("this SQLite was built without its session extension, SQLITE_ENABLE_SESSION")
+            throw refusal(
+                "this SQLite was built without its session extension, SQLITE_ENABLE_SESSION"
+            )
         }
         let (number, version) = try stored(connection)
         guard version <= migrations.count else {
@@ -79,7 +81,8 @@ struct SharedCopy {
             "SELECT number, version FROM timerd.store",
             within: Self.limit
         )
-        guard rows.count == 1, let number = rows.integer(0, 0), let version = rows.integer(0, 1) else {
+        guard rows.count == 1, let number = rows.integer(0, 0), let version = rows.integer(0, 1)
+        else {
             throw refusal("timerd.store in PostgreSQL has \(rows.count) rows, and should have one")
         }
         return (number, Int(clamping: version))
@@ -107,7 +110,11 @@ struct SharedCopy {
         try connection.script("SET enable_seqscan = off", within: Self.limit)
     }
 
-    private func bind(_ row: borrowing PostgresRow, _ table: SharedTable, to statement: OpaquePointer) {
+    private func bind(
+        _ row: borrowing PostgresRow,
+        _ table: SharedTable,
+        to statement: OpaquePointer
+    ) {
         for (column, shape) in table.columns.enumerated() {
             let place = Int32(column + 1)
             switch shape.kind {
