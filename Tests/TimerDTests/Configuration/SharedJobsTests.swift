@@ -52,7 +52,7 @@ struct SharedJobsTests {
             "TIMERD_DATABASE": address, "TIMERD_NODE": "a",
         ])
         #expect(!configuration.jsonText.contains("secret"))
-        #expect(configuration.databaseShown == "postgresql://ann@db/timerd")
+        #expect(configuration.databaseShown == "postgresql://ann:***@db/timerd")
     }
 
     @Test(
