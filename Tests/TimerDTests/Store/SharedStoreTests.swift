@@ -169,7 +169,13 @@ struct SharedStoreTests {
             try other.script(
                 """
                 DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = \(nextCommit)',
-                    current_database()); END $$;
+                    current_database()); END $$
+                """,
+                within: .seconds(30)
+            )
+            // For the next connection, which may be there as soon as one has ended.
+            try other.script(
+                """
                 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
                 WHERE datname = current_database() AND pid <> pg_backend_pid()
                 """,
