@@ -20,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # What the navigation shows, in its order; a document of docs/ that is not here comes under "More".
 GROUPS = [
     ("Begin", ["README.md", "(screens)", "docs/from-cron.md", "docs/recipes.md", "docs/comparison.md"]),
-    ("Use", ["docs/configuration.md", "docs/web.md", "docs/notices.md", "docs/metrics.md", "docs/packages.md", "docs/container.md", "packaging/ansible/README.md"]),
+    ("Use", ["docs/configuration.md", "docs/web.md", "docs/notices.md", "docs/metrics.md", "docs/cluster.md", "docs/packages.md", "docs/container.md", "packaging/ansible/README.md"]),
     ("Trust", ["docs/reliability.md", "docs/security.md", "Benchmarks/README.md"]),
     ("Build on it", ["docs/protocol.md", "examples/README.md", "docs/architecture.md", "docs/internals.md", "docs/runner-protocol.md", "CONTRIBUTING.md", "CHANGELOG.md"]),
 ]
