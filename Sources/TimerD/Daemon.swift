@@ -47,12 +47,7 @@ public struct Daemon: Service {
         } catch {
             throw DaemonError(starting: error)
         }
-        if let mistake = Zone.localMistake {
-            log.warning(
-                "words of dates that name no zone are in UTC",
-                metadata: ["error": "\(mistake.message)"]
-            )
-        }
+        warnOfZone()
         log.info(
             "ready",
             metadata: [
@@ -87,6 +82,15 @@ public struct Daemon: Service {
         log.info("stopped")
     }
 
+    private func warnOfZone() {
+        if let mistake = Zone.localMistake {
+            log.warning(
+                "words of dates that name no zone are in UTC",
+                metadata: ["error": "\(mistake.message)"]
+            )
+        }
+    }
+
     /// Runs as one node of several.
     private func runNode(_ shared: SharedJobs) async throws {
         let node: NodeDaemon
@@ -95,6 +99,7 @@ public struct Daemon: Service {
         } catch {
             throw DaemonError(starting: error)
         }
+        warnOfZone()
         let (changes, reloads) = (node.reloads, reloads.stream)
         let reloading = Task { for await new in reloads { changes.yield(.reload(new)) } }
         defer { reloading.cancel() }

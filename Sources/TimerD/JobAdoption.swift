@@ -75,6 +75,10 @@ public struct JobAdoption {
         guard let epoch = taken.integer(0, 0) else {
             throw DaemonError("a node leads at '\(shared.redacted)': stop it first", .unavailable)
         }
+        // try?: where it cannot be given back, it ends by itself.
+        defer {
+            _ = try? connection.execute(Statements.release, [.integer(epoch)], within: Self.limit)
+        }
         let made = try SharedCopy(at: copy).make(
             connection,
             node: Self.name,
@@ -83,7 +87,6 @@ public struct JobAdoption {
         )
         defer { made.database.close() }
         let count = try made.database.prepare(Statements.count).value(as: Int.self)
-        _ = try connection.execute(Statements.release, [.integer(epoch)], within: Self.limit)
         return count ?? 0
     }
 

@@ -13,7 +13,7 @@ struct Lead: Sendable {
     var node: String
     var epoch: Int64
     var fence: Fence
-    /// How long the lease lasts: no commit is waited for as long as that.
+    /// How long the lease lasts: what is not stored by then is not waited for.
     var lease = SharedJobs.standardLease
     /// The control socket, which stays the node's, for it listens whether it leads or not.
     var listener: Int32
@@ -52,7 +52,7 @@ struct Lead: Sendable {
             epoch: epoch,
             number: copy.number,
             fence: fence,
-            limit: max(.milliseconds(500), lease / 3),
+            limit: max(.seconds(1), lease),
             onConnect: onConnect
         )
         return copy.database

@@ -152,7 +152,8 @@ struct ClusterDesk: NodeDesk {
                 leaseUntil: now + TimeSpan(microseconds: node.remaining),
                 clockDifference: node.clockDifference ?? 0,
                 runs: Int(node.runs),
-                epoch: node.leads ? epoch : nil
+                epoch: node.leads ? epoch : nil,
+                drainingSince: node.drainsSince.map { Timestamp(microseconds: $0) }
             )
         }
     }

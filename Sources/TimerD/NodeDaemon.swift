@@ -43,6 +43,8 @@ final class NodeDaemon {
     private var leading: (parts: DaemonParts, epoch: Int64)?
     /// Who leads, of what this node was told; nil for nobody, and for itself.
     private var leader: String?
+    /// Ends what was left on this node as another led.
+    private var leftRuns: Task<Void, Never>?
     /// Why this node could not lead when it had the lease last; nil if it could.
     private var leadFailure: String?
     /// Who led before this node did.
@@ -137,6 +139,8 @@ final class NodeDaemon {
             "this node leads",
             metadata: ["node": "\(shared.node)", "epoch": "\(epoch)"]
         )
+        // It has the runner to itself, and would end what begins from here on.
+        await leftRuns?.value
         let changes = changes.continuation
         let relayed = RelayedClients(node: shared.node)
         // From here on nobody else accepts clients: they wait for the daemon's own socket.
@@ -246,8 +250,11 @@ final class NodeDaemon {
         guard let leader else { return }
         log.info("another node leads", metadata: ["node": "\(leader)"])
         // What this node has begun was told as interrupted, and may have been begun anew.
-        let left = LeftRuns(socket: configuration.runner, log: log)
-        Task { await left.end() }
+        let (left, earlier) = (LeftRuns(socket: configuration.runner, log: log), leftRuns)
+        leftRuns = Task {
+            await earlier?.value
+            await left.end()
+        }
     }
 
     private func reload(_ new: Configuration) async {

@@ -93,7 +93,8 @@ final class RelayedClients: Sendable {
         }
         if name == own.name { return here(own.uid, getegid(), name) }
         do throws(Errno) {
-            if let user = try UserDatabase.user(named: name) {
+            // Root is who is root there: a name of root's here may be anybody's on another host.
+            if let user = try UserDatabase.user(named: name), user.uid != 0 {
                 return here(user.uid, user.gid, name)
             }
         } catch {

@@ -161,6 +161,7 @@ package enum ClusterTables {
             started_at timestamptz NOT NULL,
             until timestamptz NOT NULL,
             drains boolean NOT NULL DEFAULT false,
+            drains_since timestamptz,
             clock_difference_us bigint,
             runs bigint NOT NULL DEFAULT 0,
             store_backend integer

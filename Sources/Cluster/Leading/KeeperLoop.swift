@@ -191,7 +191,7 @@ final class KeeperLoop {
 
     private func leave() {
         guard let connection, connection.isUsable else { return }
-        // It goes either way; the row is over by itself soon.
+        // try?: it goes either way; the row is over by itself soon.
         try? NodeTable.leave(
             settings.node,
             on: connection,

@@ -70,6 +70,8 @@ package struct NodeStatus: Sendable, Equatable {
     package var remaining: Int64
     package var isThere: Bool { remaining > 0 }
     package var drains: Bool
+    /// Since when it does, in µs since 1970 by the database's clock; nil if it does not.
+    package var drainsSince: Int64?
     package var leads: Bool
     /// Its wall clock minus the database's, in µs; nil where it has not compared them.
     package var clockDifference: Int64?

@@ -72,6 +72,7 @@ enum NodeTable {
                 startedAt: rows.integer(row, 4) ?? 0,
                 remaining: rows.integer(row, 5) ?? 0,
                 drains: rows.boolean(row, 6) ?? false,
+                drainsSince: rows.integer(row, 10),
                 leads: rows.boolean(row, 7) ?? false,
                 clockDifference: rows.integer(row, 8),
                 runs: rows.integer(row, 9) ?? 0
@@ -90,7 +91,11 @@ enum NodeTable {
             rows = try connection.pipeline(
                 [
                     PostgresStatement(
-                        "UPDATE timerd.nodes SET drains = $2 WHERE name = $1",
+                        """
+                        UPDATE timerd.nodes SET drains = $2,
+                            drains_since = CASE WHEN $2 THEN coalesce(drains_since, clock_timestamp()) END
+                        WHERE name = $1
+                        """,
                         [.text(node), .boolean(drains)]
                     ),
                     PostgresStatement("SELECT pg_notify('\(channel)', '')"),
@@ -146,7 +151,8 @@ enum NodeTable {
             drains,
             coalesce(lease.node = nodes.name AND lease.machine = nodes.machine
                 AND lease.until > clock_timestamp(), false),
-            clock_difference_us, runs
+            clock_difference_us, runs,
+            (extract(epoch FROM drains_since) * 1000000)::bigint
         FROM timerd.nodes CROSS JOIN timerd.lease
         ORDER BY nodes.name
         """

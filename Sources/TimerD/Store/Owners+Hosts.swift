@@ -7,18 +7,24 @@ import SystemPackage
 extension Store {
     /// Gives each owner the uid that its name has on this host: where several hosts share jobs, owners are names.
     ///
-    /// One whom this host does not know keeps its row, and its jobs are held while this host leads.
+    /// One whom this host does not know keeps its row, and its jobs are held while this host leads. So does one whose name
+    /// is root's here: on another host it may be anybody's.
     ///
+    /// `find`: the uid of a name on this host, nil for none.
     /// - Throws: for a user database that does not answer.
-    func adoptOwners() async throws {
+    func adoptOwners(
+        find: (String) throws(Errno) -> UInt32? = { name throws(Errno) in
+            try UserDatabase.user(named: name)?.uid
+        }
+    ) async throws {
         let owners = try await writer.write { try Owners($0).all() }
         var found: [(id: OwnerID, uid: UInt32)] = []
         for (id, owner) in owners {
             // One who had no name is its number.
             guard owner.name != "\(owner.uid)",
-                let user = try UserDatabase.user(named: owner.name), user.uid != owner.uid
+                let uid = try find(owner.name), uid != owner.uid, uid != 0
             else { continue }
-            found.append((id, user.uid))
+            found.append((id, uid))
         }
         guard !found.isEmpty else { return }
         try await writer.write { [found] database in
@@ -30,18 +36,13 @@ extension Store {
 extension Owners {
     /// All but root's row.
     func all() throws -> [(id: OwnerID, owner: Owner)] {
-        try database.prepare(HostSQL.all).all {
+        try database.prepare(SQL.all).all {
             (try $0.get(0), Owner(uid: try $0.get(1), name: try $0.get(2)))
         }
     }
 
     /// Gives an owner another uid; not if a row has both already.
     func move(_ owner: OwnerID, to uid: UInt32) throws {
-        try database.prepare(HostSQL.move).run(owner, uid)
-    }
-
-    enum HostSQL {
-        static let all = "SELECT id, uid, name FROM owners WHERE id <> 0"
-        static let move = "UPDATE OR IGNORE owners SET uid = ?2 WHERE id = ?1"
+        try database.prepare(SQL.move).run(owner, uid)
     }
 }

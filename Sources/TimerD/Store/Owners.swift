@@ -152,6 +152,8 @@ struct Owners {
             WHERE maintenance_us IS NOT NULL AND (?1 IS NULL OR id = ?1) ORDER BY id
             """
         static let setMaintenance = "UPDATE owners SET maintenance_us = ?2 WHERE id = ?1"
+        static let all = "SELECT id, uid, name FROM owners WHERE id <> 0"
+        static let move = "UPDATE OR IGNORE owners SET uid = ?2 WHERE id = ?1"
         static let bytes = "SELECT bytes FROM owners WHERE id = ?1"
         static let full = """
             SELECT id FROM owners

@@ -85,7 +85,7 @@ struct Drain: AsyncParsableCommand {
 
     static func undone(_ node: NodeView) -> String {
         switch node.state {
-        case .leading: "\(node.title) leads on, and begins what is due"
+        case .leading: "\(node.title) may lead again; if it drained, it hands over first"
         case .gone: "\(node.title) may lead again; it is gone, 'timerctl nodes' says since when"
         case .standby, .draining: "\(node.title) may lead again"
         }

@@ -32,7 +32,7 @@ final class SharedRows: @unchecked Sendable {
             var rows = tables.removeValue(forKey: change.table.name) ?? [:]
             for key in Self.rows(of: change.removed.values) { rows["\(key)"] = nil }
             for row in Self.rows(of: change.written.values) {
-                rows["\(change.key.map { row[$0] })"] = row
+                rows["\(change.table.key.map { row[$0] })"] = row
             }
             tables[change.table.name] = rows
         }

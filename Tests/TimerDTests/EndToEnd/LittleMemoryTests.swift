@@ -6,8 +6,9 @@ import Testing
 
 @Suite("Little memory at a start", .timeLimit(.minutes(1)))
 struct LittleMemoryTests {
-    /// In MiB; with the first, libdispatch waited for ever for a thread that could not be made. A debug build needs some 98 to load
-    /// its libraries.
+    /// In MiB; with the first, libdispatch waited for ever for a thread that could not be made.
+    ///
+    /// A debug build needs some 98 to load its libraries.
     ///
     /// Not under a sanitizer, which needs more than that for itself.
     @Test(

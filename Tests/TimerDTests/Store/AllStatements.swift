@@ -238,6 +238,8 @@ enum AllStatements {
     ]
 
     private static let owners = [
+        ("Owners.SQL.all", Owners.SQL.all),
+        ("Owners.SQL.move", Owners.SQL.move),
         ("Owners.SQL.bytes", Owners.SQL.bytes),
         ("Owners.SQL.inMaintenance", Owners.SQL.inMaintenance),
         ("Owners.SQL.maintenance", Owners.SQL.maintenance),

@@ -210,6 +210,25 @@ struct SharedStoreTests {
         #expect(rows.integer(0, 0) == 4)
     }
 
+    @Test("On another host owners keep their names and get its uids; nobody becomes root by a name")
+    func owners() async throws {
+        let folder = try TemporaryFolder()
+        let store = try Store.test(folder.path, isShared: false, now: TestScheduler.start)
+        let before = ["ann": 1000, "bob": 1001, "carol": 1002, "eve": 1003] as [String: UInt32]
+        try await store.writer.write { database in
+            for (name, uid) in before {
+                _ = try Owners(database).row(of: Owner(uid: uid, name: name))
+            }
+        }
+        // Two have each other's, one is not there, and root is called like one.
+        let here = ["ann": 1001, "bob": 1000, "eve": 0] as [String: UInt32]
+        try await store.adoptOwners { here[$0] }
+        let owners = try await store.writer.write { try Owners($0).all().map(\.owner) }
+        let uids = Dictionary(uniqueKeysWithValues: owners.map { ($0.name, $0.uid) })
+        #expect(uids == ["ann": 1001, "bob": 1000, "carol": 1002, "eve": 1003])
+        try await store.close()
+    }
+
     @Test("A record is kept, and tried until it is stored")
     func keptRecord() async throws {
         let folder = try TemporaryFolder()

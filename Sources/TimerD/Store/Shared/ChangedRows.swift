@@ -82,7 +82,7 @@ final class ChangedRows {
         case SQLITE_DELETE:
             change.removed.addRow { column in
                 var value: OpaquePointer?
-                sqlite3changeset_old(cursor, Int32(change.key[column]), &value)
+                sqlite3changeset_old(cursor, Int32(shape.key[column]), &value)
                 return value
             }
         case SQLITE_INSERT:
@@ -92,9 +92,9 @@ final class ChangedRows {
                 return value
             }
         default:
-            try database.readWhole(shape, change.selection, into: &change.written) { place in
+            try database.readWhole(shape, into: &change.written) { place in
                 var value: OpaquePointer?
-                sqlite3changeset_old(cursor, Int32(change.key[place]), &value)
+                sqlite3changeset_old(cursor, Int32(shape.key[place]), &value)
                 return value
             }
         }
@@ -112,10 +112,6 @@ final class ChangedRows {
 /// What a transaction has done to one table: what PostgreSQL is to store.
 struct ChangedTable {
     let table: SharedTable
-    /// The columns of the primary key.
-    let key: [Int]
-    /// Reads a row by its key.
-    fileprivate let selection: String
     /// Rows as they are now, all columns.
     fileprivate(set) var written: SharedColumns
     /// The primary keys of rows that are gone.
@@ -123,10 +119,8 @@ struct ChangedTable {
 
     fileprivate init(_ table: SharedTable) {
         self.table = table
-        key = table.key
-        selection = table.local(byKey: true)
         written = SharedColumns(table.columns.map(\.kind))
-        removed = SharedColumns(key.map { table.columns[$0].kind })
+        removed = SharedColumns(table.key.map { table.columns[$0].kind })
     }
 
     /// Have PostgreSQL store it.
@@ -150,17 +144,16 @@ extension Database {
     /// Adds the row with the primary key that `key` gives, column by column.
     fileprivate func readWhole(
         _ table: SharedTable,
-        _ selection: String,
         into rows: inout SharedColumns,
         key: (Int) -> OpaquePointer?
     ) throws(DatabaseError) {
-        let statement = try prepare(selection)
+        let statement = try prepare(table.selection)
         try statement.withRaw { (handle) throws(DatabaseError) in
             for place in table.key.indices {
                 sqlite3_bind_value(handle, Int32(place + 1), key(place))
             }
             guard sqlite3_step(handle) == SQLITE_ROW else {
-                throw DatabaseError(of: self.handle, sql: selection, path: path)
+                throw DatabaseError(of: self.handle, sql: table.selection, path: path)
             }
             rows.addRow { sqlite3_column_value(handle, Int32($0)) }
         }
@@ -172,7 +165,7 @@ extension Database {
         limit: Int,
         body: ([PostgresValue]) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
-        let selection = table.local(byKey: false)
+        let selection = table.localReading
         let kinds = table.columns.map(\.kind)
         try prepare(selection).withRaw { (handle) throws(DatabaseError) in
             var rows = SharedColumns(kinds)

@@ -98,6 +98,9 @@ final class PostgresHome: SharedHome {
             guard error.mayBeDone else { throw trouble(error, database) }
             return try lookAgain(error, database)
         }
+        if error.sqlState == Statements.fenceState, error.statementIndex == 2 {
+            throw lose("another transaction was stored than this node knows of", database)
+        }
         if error.sqlState == Statements.fenceState {
             throw lose("another node leads since epoch \(epoch) has ended", database)
         }

@@ -31,13 +31,29 @@ struct SharedTable: Hashable, Sendable {
         }
     }
 
-    var name: String
-    var columns: [Column]
-
+    let name: String
+    let columns: [Column]
     /// The columns of the primary key, by their places in `columns`.
-    var key: [Int] {
-        columns.indices.filter { columns[$0].keyPlace > 0 }
+    let key: [Int]
+
+    // What each commit asks for is written once: a text that is made anew is compiled and looked up anew.
+
+    /// Writes rows whole in PostgreSQL, whether they were there or not; takes an array for each column.
+    let writing: String
+    /// Removes rows in PostgreSQL; takes an array for each column of the primary key.
+    let deletion: String
+    /// Reads a row of the copy by its primary key.
+    let selection: String
+
+    init(name: String, columns: [Column]) {
+        self.name = name
+        self.columns = columns
+        key = columns.indices.filter { columns[$0].keyPlace > 0 }
             .sorted { columns[$0].keyPlace < columns[$1].keyPlace }
+        let words = SharedTableWords(name: name, columns: columns, key: key.map { columns[$0] })
+        writing = words.writing
+        deletion = words.deletion
+        selection = words.selection
     }
 
     /// The tables of a migrated database, by name.
@@ -63,69 +79,26 @@ struct SharedTable: Hashable, Sendable {
     }
 }
 
-/// Its statements. The names are those of the migrations, words that need no quotes but for what SQL has a meaning for.
+/// What is asked of a table once: when it is made, filled or removed.
 extension SharedTable {
-    private var place: String { "timerd.\"\(name)\"" }
-    private func list(_ columns: some Sequence<Column>, _ text: (Column) -> String) -> String {
-        columns.map(text).joined(separator: ", ")
+    private var words: SharedTableWords {
+        SharedTableWords(name: name, columns: columns, key: key.map { columns[$0] })
     }
-    private func quoted(_ column: Column) -> String { "\"\(column.name)\"" }
-    private var keyColumns: [Column] { key.map { columns[$0] } }
 
     // MARK: - In PostgreSQL
 
-    var creation: String {
-        let rows = list(columns) { quoted($0) + " " + $0.kind.inPostgres }
-        return "CREATE TABLE \(place) (\(rows), PRIMARY KEY (\(list(keyColumns, quoted))))"
-            // Most rows are written again and again: with room beside them that needs no new entry in the index.
-            + " WITH (fillfactor = 70)"
-    }
-
-    var removal: String { "DROP TABLE IF EXISTS \(place)" }
-
+    var creation: String { words.creation }
+    var removal: String { "DROP TABLE IF EXISTS \(words.place)" }
     /// All rows.
-    var reading: String { "SELECT \(list(columns, quoted)) FROM \(place)" }
-
-    /// Writes rows whole, whether they were there or not; takes an array for each column.
-    var writing: String {
-        let others = columns.filter { $0.keyPlace == 0 }
-        let update =
-            others.isEmpty
-            ? "NOTHING" : "UPDATE SET " + list(others) { "\(quoted($0)) = EXCLUDED.\(quoted($0))" }
-        return
-            "INSERT INTO \(place) (\(list(columns, quoted))) SELECT * FROM \(arrays(of: columns))"
-            + " ON CONFLICT (\(list(keyColumns, quoted))) DO \(update)"
-    }
-
-    /// Removes rows; takes an array for each column of the primary key.
-    var deletion: String {
-        let keys = keyColumns
-        if let only = keys.first, keys.count == 1 {
-            return
-                "DELETE FROM \(place) WHERE \(quoted(only)) = ANY ($1::\(only.kind.inPostgres)[])"
-        }
-        return
-            "DELETE FROM \(place) WHERE (\(list(keys, quoted))) IN (SELECT * FROM \(arrays(of: keys)))"
-    }
-
-    private func arrays(of columns: [Column]) -> String {
-        let types = columns.enumerated().map {
-            "$\($0.offset + 1)::\($0.element.kind.inPostgres)[]"
-        }
-        return "unnest(\(types.joined(separator: ", ")))"
-    }
+    var reading: String { "SELECT \(words.all) FROM \(words.place)" }
 
     // MARK: - In SQLite
 
-    /// The row with a primary key, or all rows.
-    func local(byKey: Bool) -> String {
-        let condition = keyColumns.enumerated().map { "\(quoted($0.element)) = ?\($0.offset + 1)" }
-        return "SELECT \(list(columns, quoted)) FROM \"\(name)\""
-            + (byKey ? " WHERE " + condition.joined(separator: " AND ") : "")
-    }
+    /// All rows.
+    var localReading: String { "SELECT \(words.all) FROM \"\(name)\"" }
 
     var localInsertion: String {
         let marks = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-        return "INSERT INTO \"\(name)\" (\(list(columns, quoted))) VALUES (\(marks))"
+        return "INSERT INTO \"\(name)\" (\(words.all)) VALUES (\(marks))"
     }
 }
