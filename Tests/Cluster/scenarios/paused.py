@@ -26,6 +26,24 @@ def runner_of(node):
         return None
 
 
+def long_run(world, socket):
+    """The pid of a run that does not end by itself."""
+    path = "%s/long-%d" % (world.folder, time.monotonic_ns())
+    with Client(socket) as client:
+        client.call("job.add", schedule={"in": "0s"}, command=["sh", "-c", 'echo $$ > "$0.part"; mv "$0.part" "$0"; exec sleep 900', path])
+    world.wait_for(lambda: os.path.exists(path), "the long run to begin", 20)
+    with open(path) as file:
+        return int(file.read())
+
+
+def is_there(pid):
+    try:
+        os.kill(pid, 0)
+        return True
+    except ProcessLookupError:
+        return False
+
+
 def once(world, with_runner):
     """`with_runner`: its runner is stopped as well, as on a machine that is paused."""
     lease = 1.5
@@ -35,6 +53,7 @@ def once(world, with_runner):
     work = Workload(world, [a.socket, b.socket, c.socket], clients=3)
     work.wait_for_answers(20)
     dates.wait_for_fires()
+    left = long_run(world, b.socket)
     runner = runner_of(a) if with_runner else None
     time.sleep(world.dice.random() * 0.5)
     stopped = time.time()
@@ -58,6 +77,8 @@ def once(world, with_runner):
         answer = str(error)
     world.wait_for(lambda: a.states().get("a", {}).get("state") == "standby", "a to stand by after its pause", 15)
     back = time.time() - goes_on
+    # What a had begun was told as interrupted: it ends as a learns that another leads.
+    world.wait_for(lambda: not is_there(left), "the run that a had begun to end", 30)
     dates.wait_for_fires()
     work.wait_for_answers(20)
     work.stop()
