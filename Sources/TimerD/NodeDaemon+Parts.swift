@@ -55,6 +55,8 @@ extension NodeDaemon {
         _ log: Logger
     ) throws -> Relay {
         var limits = RelayLimits()
+        // Before timerctl gives up, which waits for 10 s and could not say why.
+        limits.leaderWait = .seconds(8)
         limits.maxConnections = configuration.maxConnections
         limits.maxConnectionsPerUser = configuration.maxConnectionsPerUser
         return try Relay(
