@@ -79,7 +79,8 @@ public struct RunWords: Sendable {
         case .failed: "failed\(reason)"
         case .released: "given back by its worker"
         case .lost: "lost\(reason)"
-        case .interrupted: "interrupted: all runs were ended, timerd-runner died, or another host took over"
+        case .interrupted:
+            "interrupted: all runs were ended, timerd-runner died, or another host took over"
         case nil: "done"
         }
     }

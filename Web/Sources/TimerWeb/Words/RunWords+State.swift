@@ -83,7 +83,9 @@ extension RunWords {
         if let handler = run.handlerWords { all.append("\(handler) command") }
         if let error = run.error { all.append(error) }
         if run.state == .waiting { all.append("waiting" + RunWords.cause(run.waitsFor)) }
-        if run.outcome == .interrupted { all.append("all runs were ended, timerd-runner died, or another host took over") }
+        if run.outcome == .interrupted {
+            all.append("all runs were ended, timerd-runner died, or another host took over")
+        }
         all += circumstances
         if let next = run.nextAttemptAt {
             all.append("tried again \(dates.distance(next))")
