@@ -6,6 +6,8 @@ package struct KnownRuns: Sendable {
     ///
     /// It knows all that was begun in its epoch and is not stored.
     package var epoch: Int64
+    /// The name of the node that it is on; nil of a daemon that shares its jobs with no other.
+    package var node: String?
     /// Of the process that minds them; nil where it is none of its own.
     package var pid: Int32?
     /// The release of timerd that this process is part of.
@@ -14,14 +16,22 @@ package struct KnownRuns: Sendable {
 
     package init(
         epoch: Int64,
+        node: String? = nil,
         pid: Int32? = nil,
         release: String? = nil,
         runs: [Int64: KnownRun] = [:]
     ) {
         self.epoch = epoch
+        self.node = node
         self.pid = pid
         self.release = release
         self.runs = runs
+    }
+
+    /// Whether a run is asked of another node: what is known here says nothing of it.
+    package func isElsewhere(_ place: RunPlace) -> Bool {
+        guard let node, let other = place.node else { return false }
+        return other != node
     }
 }
 

@@ -34,8 +34,6 @@ CREATE TABLE daemon_state (
     -- by triggers, so that no write can leave one out.
     notices_waiting INTEGER NOT NULL DEFAULT 0,
     notices_held INTEGER NOT NULL DEFAULT 0,
-    -- The epoch of the runner that is asked for all runs: what it does not know, it was never asked for.
-    runner_epoch INTEGER,
     -- In a copy that was made by a backup: when. Whoever starts on it skips the numbers that the
     -- original may have given out since.
     copied_at_us INTEGER
@@ -313,6 +311,11 @@ CREATE TABLE runs (
     code INTEGER,
     -- Why it could not be started.
     error TEXT,
+    -- The node that was asked for it; NULL of a daemon that shares its jobs with no other, and of a task.
+    node TEXT,
+    -- The epoch of the runner that was asked for it: what that one does not know, it was never asked for. NULL in a copy, whose
+    -- original may have gone on.
+    runner INTEGER,
     pid INTEGER,
     started_at_us INTEGER,
     ended_at_us INTEGER,

@@ -7,6 +7,8 @@ package enum NodeFrame: Equatable, Sendable {
     /// `user` is nil where that host has no name for the number. Nothing is sent before the other node has told by
     /// `taken` how much it takes: where it does not lead, nothing is lost by that.
     case open(connection: UInt32, uid: UInt32, user: String?)
+    /// The same for the sender itself: the other node has it run commands over this connection.
+    case openAgent(connection: UInt32)
     case data(connection: UInt32, [UInt8])
     /// So many bytes more may be sent.
     case taken(connection: UInt32, count: UInt32)
@@ -27,6 +29,7 @@ package enum NodeFrame: Equatable, Sendable {
         case finished
         case close
         case reset
+        case openAgent
     }
 
     /// What a frame of data has besides its data, at most.
@@ -40,6 +43,9 @@ package enum NodeFrame: Equatable, Sendable {
             bytes.append(number: uid)
             // An empty name is none.
             bytes.append(counted: (user ?? "").utf8)
+        case .openAgent(let connection):
+            bytes.append(Kind.openAgent.rawValue)
+            bytes.append(number: connection)
         case .data(let connection, let data):
             Self.append(data: data[...], of: connection, to: &bytes)
         case .taken(let connection, let count):
@@ -72,7 +78,7 @@ package enum NodeFrame: Equatable, Sendable {
     init(from reader: inout MessageReader) throws(MalformedMessage) {
         let byte = try reader.byte(of: "a frame")
         guard let kind = Kind(rawValue: byte) else {
-            throw MalformedMessage("\(byte) is no kind of frame, of which there are 1 to 6")
+            throw MalformedMessage("\(byte) is no kind of frame, of which there are 1 to 7")
         }
         if kind == .reset {
             self = .reset(reason: try reader.text(of: "a reason"))
@@ -84,6 +90,7 @@ package enum NodeFrame: Equatable, Sendable {
             let uid = try reader.number32(of: "a uid")
             let user = try reader.text(of: "a user's name")
             self = .open(connection: connection, uid: uid, user: user.isEmpty ? nil : user)
+        case .openAgent: self = .openAgent(connection: connection)
         case .data: self = .data(connection: connection, try reader.bytes(of: "data"))
         case .taken:
             self = .taken(connection: connection, count: try reader.number32(of: "a count"))

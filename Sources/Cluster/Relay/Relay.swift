@@ -112,6 +112,12 @@ package final class Relay: Sendable {
         inbox.add(.lead(adopt: adopt))
     }
 
+    /// Has the node that leads take `descriptor`, a connected Unix socket that does not block, as this node's agent.
+    ///
+    /// It is the relay's from then on, which closes it where nobody takes it in time, and with the link. While it is all that a link
+    /// carries, nothing goes over that to keep it: who has the ends looks after that. Returns at once.
+    package func carryAgent(_ descriptor: Int32) { inbox.add(.carryAgent(descriptor)) }
+
     /// Closes all connections, and ends the thread and the carrier.
     ///
     /// Returns when the thread has ended, which no client can delay; not to be called on that thread.

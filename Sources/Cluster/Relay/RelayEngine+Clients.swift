@@ -64,7 +64,7 @@ extension RelayEngine {
             key: nextKey(),
             descriptor: descriptor,
             uid: peer.uid,
-            isClient: true,
+            kind: .client,
             phase: .naming
         )
         let ofUser = clientsByUser[peer.uid, default: 0]
@@ -85,6 +85,22 @@ extension RelayEngine {
         // One question for all that wait for its answer.
         if naming[peer.uid] == nil { names.ask(peer.uid) }
         naming[peer.uid, default: []].append(connection)
+    }
+
+    /// Has this node's agent wait for the node that leads, as a client does.
+    func carryAgent(_ descriptor: Int32) {
+        let connection = RelayedConnection(
+            key: nextKey(),
+            descriptor: descriptor,
+            uid: geteuid(),
+            kind: .agent,
+            phase: .waiting
+        )
+        connections[connection.key] = connection
+        clientDeadlines.add(connection.key, at: now + limits.leaderWait.inMicroseconds)
+        watch(connection)
+        waiting.append(connection)
+        openWaiting()
     }
 
     func named(_ uid: UInt32, _ name: Result<String?, any Error>) {
@@ -137,6 +153,8 @@ extension RelayEngine {
         _ connection: RelayedConnection,
         _ adopt: @Sendable (Int32, RelayedPeer) -> Void
     ) {
+        // This node runs by itself while it leads.
+        guard connection.kind == .client else { return close(connection) }
         forget(connection)
         let peer = RelayedPeer(node: node, userName: connection.userName, uid: connection.uid)
         adopt(connection.descriptor, peer)
@@ -164,6 +182,8 @@ extension RelayEngine {
 
     /// Answers each line that a client has sent, or the connection where it has sent none, and closes it.
     func refuse(_ connection: RelayedConnection, _ refusal: RelayRefusal) {
+        // It knows no words of clients, and tries again.
+        guard connection.kind == .client else { return close(connection) }
         connection.phase = .flushing
         var sent: [UInt8] = []
         while sent.count < Self.mostRefused {

@@ -80,7 +80,12 @@ extension RelayEngine {
     /// One of a connection that is over changes nothing.
     private func take(_ frame: NodeFrame, of link: Link) -> Bool {
         switch frame {
-        case .open(let number, let uid, let user): return opened(number, uid, user, link)
+        case .open(let number, let uid, let user):
+            let peer = RelayedPeer(node: link.state.node, userName: user, uid: uid)
+            return opened(number, peer, link)
+        case .openAgent(let number):
+            let peer = RelayedPeer(node: link.state.node, userName: nil, uid: 0, isAgent: true)
+            return opened(number, peer, link)
         case .data(let number, let bytes):
             guard let connection = link.connections[number] else { return true }
             guard case .relayed = connection.phase, connection.stream.receive(bytes) else {
@@ -91,6 +96,7 @@ extension RelayEngine {
             guard let connection = link.connections[number] else { return true }
             guard connection.stream.taken(count) else { return false }
             connection.phase = .relayed(link, number)
+            if connection.kind == .agent { link.agent = number }
             watch(connection)
         case .finished(let number):
             guard let connection = link.connections[number] else { return true }
@@ -118,27 +124,32 @@ extension RelayEngine {
     func open(_ connection: RelayedConnection, on link: Link) {
         link.lastNumber += 1
         let number = link.lastNumber
-        if link.connections.isEmpty { link.state.resumeWatch(at: now) }
+        if !link.isWatched { link.state.resumeWatch(at: now) }
         link.connections[number] = connection
         connection.phase = .opening(link, number)
-        link.state.add(.open(connection: number, uid: connection.uid, user: connection.userName))
+        guard connection.kind == .agent else {
+            let (uid, user) = (connection.uid, connection.userName)
+            return link.state.add(.open(connection: number, uid: uid, user: user))
+        }
+        link.state.add(.openAgent(connection: number))
     }
 
     /// Makes the end of a connection that another node's client has opened.
-    private func opened(_ number: UInt32, _ uid: UInt32, _ user: String?, _ link: Link) -> Bool {
+    private func opened(_ number: UInt32, _ peer: RelayedPeer, _ link: Link) -> Bool {
         guard case .leading(let adopt) = mode, number > link.lastNumber else { return false }
         link.lastNumber = number
         let (connection, descriptor): (RelayedConnection, Int32)
         do throws(RelayRefused) {
-            (connection, descriptor) = try makeEnd(of: number, uid, link)
+            (connection, descriptor) = try makeEnd(of: number, peer, link)
         } catch {
             link.state.add(.close(connection: number, reason: error.reason))
             return true
         }
-        if link.connections.isEmpty { link.state.resumeWatch(at: now) }
+        if !link.isWatched { link.state.resumeWatch(at: now) }
         link.connections[number] = connection
+        if peer.isAgent { link.agent = number }
         link.state.add(.taken(connection: number, count: UInt32(RelayedStream.window)))
-        adopt(descriptor, RelayedPeer(node: link.state.node, userName: user, uid: uid))
+        adopt(descriptor, peer)
         return true
     }
 
@@ -146,7 +157,7 @@ extension RelayEngine {
 
     private func makeEnd(
         of number: UInt32,
-        _ uid: UInt32,
+        _ peer: RelayedPeer,
         _ link: Link
     ) throws(RelayRefused) -> (RelayedConnection, Int32) {
         guard connections.count - clientCount < limits.maxRelayedHere else {
@@ -162,8 +173,8 @@ extension RelayEngine {
         let connection = RelayedConnection(
             key: nextKey(),
             descriptor: ends[0],
-            uid: uid,
-            isClient: false,
+            uid: peer.uid,
+            kind: peer.isAgent ? .agent : .othersClient,
             phase: .relayed(link, number)
         )
         connections[connection.key] = connection

@@ -164,7 +164,7 @@ extension RelayEngine {
     func forget(_ connection: RelayedConnection) {
         if connection.watched != nil { poller.remove(connection.descriptor) }
         connection.watched = nil
-        if connection.isClient {
+        if connection.kind == .client {
             clientCount -= 1
             let ofUser = clientsByUser[connection.uid, default: 1] - 1
             clientsByUser[connection.uid] = ofUser > 0 ? ofUser : nil

@@ -122,6 +122,7 @@ final class RelayEngine {
         case .follow(let leader, let listener): follow(leader, listener)
         case .lead(let adopt): lead(adopt)
         case .carrier(let event): heard(event)
+        case .carryAgent(let descriptor): carryAgent(descriptor)
         case .named(let uid, let name): named(uid, name)
         case .stop: stop()
         }
@@ -216,7 +217,7 @@ final class RelayEngine {
         for key in flushDeadlines.take(until: now) {
             if let connection = connections[key] { close(connection) }
         }
-        for link in Array(links.values) where !link.connections.isEmpty {
+        for link in Array(links.values) where link.isWatched {
             switch link.state.due(at: now, limits) {
             case .nothing: break
             case .ping: link.state.ping()
@@ -234,7 +235,7 @@ final class RelayEngine {
         for time in [clientDeadlines.first, flushDeadlines.first, acceptTime] {
             next = min(next, time ?? .max)
         }
-        for link in links.values where !link.connections.isEmpty {
+        for link in links.values where link.isWatched {
             next = min(next, link.state.nextLook(limits))
         }
         if !waiting.isEmpty, retryTime > now { next = min(next, retryTime) }

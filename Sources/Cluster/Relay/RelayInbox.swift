@@ -8,6 +8,7 @@ enum RelayCommand: Sendable {
     case follow(leader: String?, listener: Int32)
     case lead(adopt: @Sendable (Int32, RelayedPeer) -> Void)
     case carrier(CarrierEvent)
+    case carryAgent(Int32)
     case named(uid: UInt32, Result<String?, any Error>)
     case stop
 }

@@ -10,11 +10,14 @@ package struct RelayedPeer: Hashable, Sendable {
     package var userName: String?
     /// His number on that host, which may be another's here.
     package var uid: UInt32
+    /// Whether it is no client, but the node itself, which runs commands for the one that leads.
+    package var isAgent: Bool
 
-    package init(node: String, userName: String?, uid: UInt32) {
+    package init(node: String, userName: String?, uid: UInt32, isAgent: Bool = false) {
         self.node = node
         self.userName = userName
         self.uid = uid
+        self.isAgent = isAgent
     }
 
     package var isRoot: Bool { uid == 0 }

@@ -2,6 +2,15 @@
 
 /// A connection on one of the two nodes that relay it; of the relay's thread.
 final class RelayedConnection {
+    enum Kind {
+        /// Accepted here.
+        case client
+        /// Another node's client.
+        case othersClient
+        /// A node's own, on either of the two.
+        case agent
+    }
+
     enum Phase {
         /// A client whose name is looked up.
         case naming
@@ -18,8 +27,7 @@ final class RelayedConnection {
     let key: UInt64
     let descriptor: Int32
     let uid: UInt32
-    /// Accepted here, not another node's.
-    let isClient: Bool
+    let kind: Kind
     var userName: String?
     var phase: Phase
     var stream: RelayedStream
@@ -30,13 +38,15 @@ final class RelayedConnection {
     /// What the poller watches it for; nil where it does not.
     var watched: (reads: Bool, writes: Bool)?
 
-    init(key: UInt64, descriptor: Int32, uid: UInt32, isClient: Bool, phase: Phase) {
+    init(key: UInt64, descriptor: Int32, uid: UInt32, kind: Kind, phase: Phase) {
         self.key = key
         self.descriptor = descriptor
         self.uid = uid
-        self.isClient = isClient
+        self.kind = kind
         self.phase = phase
-        stream = RelayedStream(mayBegin: !isClient)
+        // Who has asked for it may send once the other node has taken it.
+        let mayBegin = if case .relayed = phase { true } else { false }
+        stream = RelayedStream(mayBegin: mayBegin)
     }
 
     /// Whether what it sends is to be read now.
@@ -52,6 +62,14 @@ final class Link {
     var connections: [UInt32: RelayedConnection] = [:]
     /// Of the connection that was opened last on this side.
     var lastNumber: UInt32 = 0
+    /// That of the agent's connection, which there is one of at most.
+    var agent: UInt32?
+
+    /// Whether it is found out here when the other node is gone: an agent's ends are looked after elsewhere.
+    var isWatched: Bool {
+        let agents = agent.flatMap { connections[$0] } == nil ? 0 : 1
+        return connections.count > agents
+    }
 
     init(_ state: NodeLink) { self.state = state }
 }

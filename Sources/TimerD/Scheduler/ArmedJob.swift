@@ -34,7 +34,7 @@ struct ArmedJob: Sendable {
         /// The run's row is on its way to disk.
         case preparing(isDue: Bool)
         /// The run's row is on disk: its command may be started without a further write.
-        case prepared(RunID)
+        case prepared(RunID, RunPlace)
     }
 
     /// How long ahead of the date a run's row is written, so that its commit is over by then.

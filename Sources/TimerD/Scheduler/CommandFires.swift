@@ -23,6 +23,8 @@ extension CommandFire {
 /// A run whose row is stored, with all that its command needs.
 struct RunningCommand: Sendable {
     var run: RunID
+    /// Where it is.
+    var place: RunPlace
     var fire: CommandFire
     var command: [String]
     /// What it finds on its standard input; nil for the job's userInfo.

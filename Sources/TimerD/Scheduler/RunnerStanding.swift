@@ -8,10 +8,8 @@ struct RunnerStanding {
     private(set) var away: String?
     /// Whether it has no room for more.
     private(set) var isFull = false
-    /// The epoch that is stored: of this one it is asked for runs.
+    /// The epoch of the one that answers, or answered last: of this one it is asked for runs.
     private(set) var epoch: Int64?
-    /// The epoch of the one that came last, where that is not the one that was attached.
-    private(set) var latest: Int64?
 
     /// Since when no command begins, by the wall clock; nil if one may.
     private(set) var since: Timestamp?
@@ -22,20 +20,24 @@ struct RunnerStanding {
     private var fullSince: Timestamp?
     private var hadRoomAt: Timestamp?
 
-    /// Whether no command is to begin any more, as another node is to lead once those in progress have ended.
+    /// Whether no command is to begin there any more, as it is drained.
     private(set) var drains = false
+
+    init() {}
+
+    /// Nobody has answered yet, for that reason.
+    init(away reason: String) { away = "timerd-runner does not answer: \(reason)" }
 
     /// Why no command begins now; nil if one may.
     var trouble: String? {
-        if drains { return "this node drains: commands begin on the node that leads next" }
+        if drains { return "this node drains: commands begin on others" }
         if let away { return away }
-        if latest != nil, latest != epoch { return "another timerd-runner answers" }
         return isFull ? "timerd-runner has no room for more runs" : nil
     }
 
-    mutating func drain(at now: Timestamp) {
-        drains = true
-        since = since ?? now
+    mutating func drain(_ drains: Bool = true, at now: Timestamp) {
+        self.drains = drains
+        since = trouble == nil ? nil : since ?? now
     }
 
     /// Whether it is news: the same want of room is news once.
@@ -50,15 +52,12 @@ struct RunnerStanding {
             isNews = hadRoomAt.map { now - $0 > Self.hope || now < $0 } ?? true
             if isNews { fullSince = now }
         case .hasRoom: (isFull, hadRoomAt) = (false, now)
-        case .back(let epoch): (away, latest) = (nil, epoch)
+        case .back(let epoch): (away, self.epoch) = (nil, epoch)
         }
         since = trouble == nil ? nil : since ?? (isFull ? fullSince : nil) ?? now
         return isNews
     }
 
-    /// An epoch is stored, and no other one will be unless it came later.
-    mutating func stored(_ epoch: Int64) {
-        self.epoch = epoch
-        if trouble == nil { since = nil }
-    }
+    /// The first one, which was attached; unless another has come since.
+    mutating func attached(_ epoch: Int64) { self.epoch = self.epoch ?? epoch }
 }

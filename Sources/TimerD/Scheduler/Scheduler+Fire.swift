@@ -82,12 +82,12 @@ extension Scheduler {
         switch entry.stage {
         case .waiting: prepare(entry, isDue: true)
         case .preparing: armed.setStage(.preparing(isDue: true), of: entry.job.id)
-        case .prepared(let run):
+        case .prepared(let run, let place):
             armed.remove(entry.job.id)
             let firedAt = begin(entry, claim)
             var fire = commandFire(entry.job, claim)
             fire.firedAt = firedAt
-            let command = RunningCommand(run: run, fire: fire, command: command)
+            let command = RunningCommand(run: run, place: place, fire: fire, command: command)
             fires.insert(fire, .ready(command))
             start(command)
         }
@@ -146,7 +146,9 @@ extension Scheduler {
         let (id, fire) = (entry.job.id, claim.fire)
         let isLate = isDue && commandFire(entry.job, claim).isLate
         let user = entry.job.owner.uid
-        guard runnerTrouble == nil, places.enterIfFree(fire, of: user, isLate: isLate) else {
+        guard runnerTrouble == nil, places.enterIfFree(fire, of: user, isLate: isLate),
+            let place = host(for: commandFire(entry.job, claim))
+        else {
             if isDue { return enqueue(entry, for: .place) }
             turns.giveBack(user)
             return arm(entry.job, at: date)
@@ -157,12 +159,12 @@ extension Scheduler {
             askAhead(about: entry.job)
         }
         record(of: entry.job, share: entry.share) {
-            try $0.prepareRun(of: id, fire: fire, attempt: 1)
+            try $0.prepareRun(of: id, fire: fire, attempt: 1, at: place)
         } durable: { scheduler, run in
             guard case .preparing(let isDue) = scheduler.armed[id]?.stage,
                 scheduler.armed[id]?.job.claim?.fire == fire
             else { return }
-            scheduler.armed.setStage(.prepared(run), of: id)
+            scheduler.armed.setStage(.prepared(run, place), of: id)
             if isDue { scheduler.timerFired(id) }
         }
     }

@@ -30,15 +30,14 @@ extension Scheduler {
             // later look.
             let running = Set(held.leftOpen.filter { fires.isRunning($0) })
             let (cursor, leftOpen) = (held.cursor, held.leftOpen)
-            let (runner, epochBefore) = (runner.known, epochBefore)
+            let runner = runner.known
             do {
                 let look = try await write {
                     try $0.lookAtHeld(
                         after: cursor,
                         leftOpen: leftOpen,
                         running: running,
-                        runner: runner,
-                        epochBefore: epochBefore
+                        runner: runner
                     )
                 } durable: { scheduler, look in
                     scheduler.held.leftOpen.subtract(look.settled)

@@ -37,7 +37,7 @@ extension Scheduler {
     func lookAtNotices() {
         noticeWait.timer?.invalidate()
         (noticeWait.timer, noticeWait.date) = (nil, nil)
-        guard isRecovered, !isStopping, runnerTrouble == nil, !noticeTurns.isFull else { return }
+        guard isRecovered, !isStopping, hosts.standing.trouble == nil, !noticeTurns.isFull else { return }
         guard !noticeWait.isLooking else {
             noticeWait.looksAgain = true
             return
@@ -66,7 +66,7 @@ extension Scheduler {
             return noticeTurns.end(notice.ownerID, isPing: notice.isPing)
         }
         let (runner, accounts, settings) = (runner, accounts, settings)
-        let epoch = standing.epoch
+        let epoch = hosts.standing.epoch
         let number = notice.runNumber
         Task.detached(executorPreference: pool) {
             let failure: String?

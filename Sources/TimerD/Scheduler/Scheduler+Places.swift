@@ -37,7 +37,12 @@ extension Scheduler {
         let fire = entry.fire
         let isStored = if case .waiting(.place) = entry.state { true } else { fire.handler != nil }
         fires.setState(.waiting(.place), of: id)
-        if places.enter(id, of: fire.job.owner.uid, isLate: fire.isLate) {
+        if !hosts.mayTake(fire) {
+            // Not among those that wait for a place: it would keep it from those that have a host.
+            leavePlace(id)
+            hosts.wait(fire)
+            if !isStored { record(of: fire.job) { try $0.waitForPlace(id) } }
+        } else if places.enter(id, of: fire.job.owner.uid, isLate: fire.isLate) {
             begin(id)
         } else if !isStored {
             record(of: fire.job) { try $0.waitForPlace(id) }
@@ -54,15 +59,23 @@ extension Scheduler {
             fires.setState(.waiting(.run), of: id)
             return leavePlace(id)
         }
+        guard let place = host(for: fire) else { return hosts.wait(fire) }
         fires.setState(.beginning, of: id)
         record(of: fire.job) {
-            try $0.beginCommand(fire)
+            try $0.beginCommand(fire, at: place)
         } durable: { scheduler, begun in
-            scheduler.begun(id, begun)
+            scheduler.begun(id, begun, at: place)
         }
     }
 
-    private func begun(_ id: FireID, _ begun: BegunCommand?) {
+    /// A host for a fire that has its place; nil, and the place is given back, where none may take it now.
+    func host(for fire: CommandFire) -> RunPlace? {
+        if let host = hosts.enter(fire) { return host }
+        leavePlace(fire.id)
+        return nil
+    }
+
+    private func begun(_ id: FireID, _ begun: BegunCommand?, at place: RunPlace) {
         // A change that ended the job meanwhile has dropped the fire.
         guard let entry = fires[id], case .beginning = entry.state else { return }
         guard let begun else { return drop(id) }
@@ -71,6 +84,7 @@ extension Scheduler {
         fire.firedAt = begun.firedAt
         let command = RunningCommand(
             run: begun.run,
+            place: place,
             fire: fire,
             command: begun.command,
             input: begun.input
@@ -105,7 +119,13 @@ extension Scheduler {
 
     /// Gives back a fire's place, or leaves the line; the fires that get a place by this begin.
     func leavePlace(_ id: FireID) {
-        for next in places.leave(id) { goOn(next) }
+        if let next = hosts.leave(id) { served.append(next) }
+        served += places.leave(id)
+        // Those that begin may give theirs back at once: not one within the other, they may be many.
+        guard !isServing else { return }
+        isServing = true
+        defer { isServing = false }
+        while let next = served.popFirst() { goOn(next) }
     }
 
     /// Drops the job's fires whose command has not begun; the store has done the same when it ended the job.

@@ -20,29 +20,26 @@ extension Scheduler {
             let untold = try Outbox(transaction.database).events()
             return (untold, untold.isEmpty && Pruner.keepsNothing(transaction.database))
         }
+        let own = hosts.own
         let known = try await runner.attach { [loop] change in
-            loop.perform { self.assumeIsolated { $0.runnerChanged(change) } }
+            loop.perform { self.assumeIsolated { $0.runnerChanged(change, of: own) } }
+        }
+        hosts.standing.attached(known.epoch)
+        runner.attachOthers { [loop] node, change in
+            loop.perform { self.assumeIsolated { $0.runnerChanged(change, of: node) } }
         }
         if keepsNothing { retention.startedWithNothing(now: clock.now().elapsed) }
         publish(untold)
-        let epoch = standing.latest ?? known.epoch
-        return try await write { [epochBefore] writer in
-            let recovered = try writer.recover(known, epochBefore: epochBefore)
+        return try await write { writer in
+            let recovered = try writer.recover(known)
             // While no daemon ran, no worker could extend its lease.
             try writer.tasks.renewLeases(at: writer.moment.elapsed)
-            // Before any run is asked for: what it is asked for, it knows from here on.
-            try DaemonState.write(runnerEpoch: epoch, to: writer.database)
             // In the same write, so that no fire of these jobs begins before it.
             try writer.followClockBack()
             let isAnyHeld = try writer.jobs.heldCount() > 0 || !writer.owners.others().isEmpty
             return (recovered, tied: try writer.jobs.tiedJobs(), isAnyHeld: isAnyHeld)
         } durable: { scheduler, settled in
-            scheduler.standing.stored(epoch)
             scheduler.takeUp(settled.0, tied: settled.tied)
-            // Another one may have come since.
-            if let latest = scheduler.standing.latest, latest != epoch {
-                scheduler.storeRunner(latest)
-            }
             // Not awaited: the user database may be slow, and it is asked again before each command starts.
             if settled.isAnyHeld { scheduler.lookAtHeld(all: true) }
         }.0
@@ -70,7 +67,11 @@ extension Scheduler {
     /// busy.
     func takeOver(_ recovered: Recovered) {
         for left in recovered.running { left.isKnown ? takeUp(left) : interrupted(left) }
-        for run in recovered.settled { runner.stored(run.rawValue) }
+        for run in recovered.settled {
+            // Another node that led has told its end, and may have begun it anew.
+            if fence != nil { runner.stop(run.rawValue, by: .standard) }
+            runner.stored(run.rawValue)
+        }
         for (fire, wait) in recovered.waiting { fires.insert(fire, .waiting(wait)) }
     }
 
@@ -86,6 +87,7 @@ extension Scheduler {
         let definition = left.job.definition
         var command = RunningCommand(
             run: left.run,
+            place: left.place,
             fire: fire,
             command: left.handler.map {
                 settings.runDefaults.command(of: $0, for: definition) ?? []
@@ -94,6 +96,9 @@ extension Scheduler {
         command.isTakenUp = true
         log.notice("a run is taken up", metadata: metadata(of: left.run, left.job))
         places.enterRunning(fire.id, of: left.job.owner.uid)
+        let host = left.place.node ?? hosts.own
+        hosts.enterRunning(fire.id, on: host)
+        if host != hosts.own { runner.expect(left.run.rawValue, at: left.place) }
         fires.insert(fire, .running(command))
         takeUp(command, isStarted: left.isStarted)
     }

@@ -6,45 +6,60 @@ import TimerControl
 
 /// Whatever minds the runs comes and goes; while it is away, commands wait.
 extension Scheduler {
-    /// The connection with it has changed, or its room.
-    func runnerChanged(_ change: RunnerChange) {
-        let isNews = standing.take(change, at: clock.now().wall)
+    /// The connection with that of a host has changed, or its room.
+    func runnerChanged(_ change: RunnerChange, of host: String) {
+        let isNews = hosts.take(change, of: host, at: clock.now().wall)
+        var metadata: Logger.Metadata = hosts.own.isEmpty ? [:] : ["node": "\(host)"]
         switch change {
         case .away(let reason):
-            log.error(
+            metadata["error"] = "\(reason)"
+            // Those of others come and go with their nodes.
+            log.log(
+                level: host == hosts.own ? .error : .notice,
                 "timerd-runner does not answer; commands wait",
-                metadata: ["error": "\(reason)"]
+                metadata: metadata
             )
         case .replaced(let release):
+            metadata["release"] = "\(release)"
             log.notice(
                 "timerd-runner of another release has no runs, and makes room for one of this release",
-                metadata: ["release": "\(release)"]
+                metadata: metadata
             )
         case .full:
-            if isNews { log.warning("timerd-runner has no room for more runs; commands wait") }
+            guard isNews else { return }
+            log.warning(
+                "timerd-runner has no room for more runs; commands wait",
+                metadata: metadata
+            )
         case .hasRoom: beginAgain()
-        case .back(let epoch):
-            let pid = runner.known.pid ?? 0
-            log.notice("timerd-runner answers again", metadata: ["runner": "\(pid)"])
-            // Else the write of recovery comes behind this one, and has the epoch of the one that was attached.
-            if isRecovered { storeRunner(epoch) }
+        case .back:
+            if host == hosts.own { metadata["runner"] = "\(runner.known.pid ?? 0)" }
+            log.notice("timerd-runner answers again", metadata: metadata)
+            if isRecovered { beginAgain() }
         }
     }
 
-    /// Stores which runner is asked for runs from here on, and begins those that wait.
-    func storeRunner(_ epoch: Int64) {
-        // Before any run is asked for: what it is asked for, it knows from then on.
-        record {
-            try DaemonState.write(runnerEpoch: epoch, to: $0.database)
-        } durable: { scheduler, _ in
-            scheduler.standing.stored(epoch)
-            scheduler.beginAgain()
-        }
+    /// A node has come that runs commands for this one, which leads.
+    func nodeJoined(_ name: String, labels: Set<String>, drains: Bool) {
+        hosts.join(name, labels: labels)
+        hosts.drain(name, drains, at: clock.now().wall)
+        setPlaces()
     }
+
+    /// Has commands begin on that node no more, or again.
+    func drainNode(_ name: String, _ drains: Bool) {
+        guard name != hosts.own else { return }
+        hosts.drain(name, drains, at: clock.now().wall)
+        if !drains { beginAgain() }
+    }
+
+    /// How many commands are in progress on each node.
+    func runs(onEach nodes: [String]) -> [Int] { nodes.map { hosts.taken(on: $0) } }
 
     /// What clients are told of whatever minds the runs.
     var runnerStanding: StatusReply.Runner {
         let known = runner.known
+        let standing = hosts.standing
         let isAway = standing.away != nil
         return StatusReply.Runner(
             pid: isAway ? nil : known.pid,
@@ -58,6 +73,7 @@ extension Scheduler {
     /// Commands begin from now on, those that waited first; unless something else is in their way.
     private func beginAgain() {
         guard runnerTrouble == nil else { return }
+        _ = hosts.takeWaiting()
         goOnAll()
         lookAtNotices()
     }

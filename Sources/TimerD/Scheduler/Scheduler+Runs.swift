@@ -7,11 +7,8 @@ import TimerControl
 extension Scheduler {
     /// Starts the command of a fire that has its place; its start and end are recorded as they happen.
     func start(_ command: RunningCommand) {
-        let epoch = standing.epoch
         mind(command) { runner, request, started throws(RunBreak) in
-            var request = request
-            request.epoch = epoch
-            return try await runner.run(request, started: started)
+            try await runner.run(request, started: started)
         }
     }
 

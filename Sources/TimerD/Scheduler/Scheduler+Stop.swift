@@ -57,20 +57,26 @@ extension Scheduler {
         }
     }
 
-    /// Has no command begin any more, and returns once none is in progress; all else goes on.
+    /// Has no command begin on this host any more, and returns once none is in progress there; all else goes on.
     func drainRuns() async {
-        standing.drain(at: clock.now().wall)
+        hosts.drain(hosts.own, true, at: clock.now().wall)
         await withCheckedContinuation { waiter in
-            idleWaiters.append(waiter)
+            drainWaiters.append(waiter)
             resumeIfIdle()
         }
     }
 
-    /// Lets a stop go on, once no run is in progress.
+    /// Lets a stop go on, once no run is in progress; and a drain, once none is on this host.
     func resumeIfIdle() {
+        if hosts.taken(on: hosts.own) == 0 { resumeDrain() }
         guard fires.running == 0 else { return }
         for waiter in idleWaiters { waiter.resume() }
         idleWaiters = []
+    }
+
+    private func resumeDrain() {
+        for waiter in drainWaiters { waiter.resume() }
+        drainWaiters = []
     }
 
     private func drain(_ time: Duration) async {
@@ -110,5 +116,6 @@ extension Scheduler {
         }
         for waiter in idleWaiters { waiter.resume() }
         idleWaiters = []
+        resumeDrain()
     }
 }

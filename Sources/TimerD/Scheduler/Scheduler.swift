@@ -66,11 +66,13 @@ actor Scheduler {
     var places: RunQueue
     /// What the runs in progress have written, until the store has it.
     nonisolated let outputs: LiveOutputs
-    var standing = RunnerStanding()
+    /// Fires that have got what they waited for, and whether they are being begun.
+    var served: Deque<FireID> = []
+    var isServing = false
+    /// The hosts on which commands begin, and which fire has which.
+    var hosts: RunHosts
     /// Why no command begins now: whatever minds the runs does not answer, or has no room; else nil.
-    var runnerTrouble: String? { standing.trouble }
-    /// The epoch of the runner that the daemon before this one asked for its runs.
-    let epochBefore: Int64?
+    var runnerTrouble: String? { hosts.trouble }
     /// Until when this node may begin anything; nil for a daemon alone, which always may.
     nonisolated let fence: Fence?
     /// Whether runs are being ended because the daemon stops.
@@ -82,6 +84,8 @@ actor Scheduler {
     var announcedLoadDate: Timestamp?
     /// Resumed when the last run has ended, while stopping.
     var idleWaiters: [CheckedContinuation<Void, Never>] = []
+    /// Resumed when the last run on this host has ended, as it is drained.
+    var drainWaiters: [CheckedContinuation<Void, Never>] = []
     /// The notices that are being handed over, and when to look for more.
     var noticeTurns = NoticeTurns()
     var noticeWait = NoticeWait()
@@ -101,7 +105,8 @@ actor Scheduler {
         pool: (any TaskExecutor)? = nil,
         events: any EventPublisher,
         eventSequenceEnd: Int64,
-        epochBefore: Int64? = nil,
+        node: String? = nil,
+        labels: Set<String> = [],
         fence: Fence? = nil,
         settings: SchedulerSettings,
         echo: OutputEcho? = nil,
@@ -114,7 +119,6 @@ actor Scheduler {
         self.store = store
         dryRuns = DryRuns(path: store.path)
         self.runner = runner
-        self.epochBefore = epochBefore
         self.fence = fence
         self.accounts = accounts
         outputs = LiveOutputs(echo: echo, journal: journal)
@@ -123,6 +127,7 @@ actor Scheduler {
         self.settings = settings
         self.log = log
         places = RunQueue(settings.places)
+        hosts = RunHosts(own: node, labels: labels, limit: settings.maxRuns)
         taskStanding = TaskStanding()
         taskWaits = TaskWaits(taskStanding)
         let (now, window) = (clock.now().elapsed, Window(now: clock.now().elapsed))
@@ -151,9 +156,16 @@ actor Scheduler {
         terms.set(settings)
         retention.limits = settings.retention
         turns.limits = settings.turns
-        for next in places.setLimits(settings.places) { goOn(next) }
+        hosts.limit = settings.maxRuns
+        setPlaces()
         lookAtZones()
         lookAtHeld(all: true)
+    }
+
+    /// Has as many places for runs as the hosts have together.
+    func setPlaces() {
+        for next in places.setLimits(settings.places(on: hosts.count)) { goOn(next) }
+        for next in hosts.takeWaiting() { goOn(next) }
     }
 
     /// Whether a fire may begin here and now: not once another node may have taken over.

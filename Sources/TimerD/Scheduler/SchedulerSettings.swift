@@ -55,9 +55,16 @@ struct SchedulerSettings: Sendable {
 
     var historyBound: HistoryBound { HistoryBound(standard: runsKept, most: maxRunsKept) }
 
-    /// The places among the runs; root keeps a reserve where there are other users.
-    var places: RunQueue.Limits {
-        RunQueue.Limits(all: maxRuns, perUser: maxRunsPerUser, hasReserve: account.uid == 0)
+    /// The places among the runs of one host; root keeps a reserve where there are other users.
+    var places: RunQueue.Limits { places(on: 1) }
+
+    /// The same of several.
+    func places(on hosts: Int) -> RunQueue.Limits {
+        RunQueue.Limits(
+            all: maxRuns * hosts,
+            perUser: maxRunsPerUser * hosts,
+            hasReserve: account.uid == 0
+        )
     }
 
     /// How many bytes of each stream of a run are kept.

@@ -10,8 +10,6 @@ struct DaemonState: Hashable, Sendable {
     var eventSequenceEnd: Int64
     /// The date from which numbers go on, if the database is a copy that a backup made; else nil.
     var goesOnFrom: Timestamp?
-    /// The epoch of the runner that has all open runs; nil if there was none, or for a copy.
-    var runnerEpoch: Int64?
 
     /// `now`: by the wall clock; the numbers of a copy go on from it.
     static func read(_ database: Database, now: Timestamp) throws -> DaemonState {
@@ -26,8 +24,7 @@ struct DaemonState: Hashable, Sendable {
                     elapsed: try row.get(3)
                 ),
                 eventSequenceEnd: isCopy ? max(end, now.microseconds) : end,
-                goesOnFrom: isCopy ? now : nil,
-                runnerEpoch: isCopy ? nil : try row.get(6, as: Int64?.self)
+                goesOnFrom: isCopy ? now : nil
             )
         }
         guard let state else { throw StoreError.unreadable("daemon_state is empty") }
@@ -55,14 +52,6 @@ struct DaemonState: Hashable, Sendable {
         try database.prepare(SQL.writeSequenceEnd).run(end)
     }
 
-    /// Stores which runner is asked for all runs from here on.
-    ///
-    /// Those that are open were asked of the one before, or may have been.
-    static func write(runnerEpoch epoch: Int64, to database: Database) throws {
-        try database.prepare(SQL.writeRunnerEpoch).run(epoch)
-        if database.changes > 0 { try RunStore(database).markOfRunnerBefore() }
-    }
-
     /// Has no new run get one of the numbers up to `run`.
     static func skip(runsThrough run: RunID, in database: Database) throws {
         try database.prepare(SQL.skipRuns).run(run)
@@ -76,12 +65,12 @@ struct DaemonState: Hashable, Sendable {
     static func leaveCopy(_ database: Database, now: Timestamp) throws {
         let seconds = max(0, (now - .earliestOfClocks).microseconds / 1_000_000)
         try database.prepare(SQL.skipNumbers).run(now, seconds)
+        try RunStore(database).forgetRunners()
     }
 
     enum SQL {
         static let skipNumbers = """
             UPDATE daemon_state SET event_seq_end = max(event_seq_end, ?1), copied_at_us = NULL,
-                runner_epoch = NULL,
                 fires_through = max(fires_through, ?1), runs_through = max(runs_through, ?1),
                 jobs_through = max(jobs_through, coalesce((SELECT max(id) FROM jobs), 0)) + ?2
             """
@@ -98,8 +87,7 @@ struct DaemonState: Hashable, Sendable {
         }
         static let read = """
             SELECT boot_id, elapsed_base_us, shift_us, elapsed_us,
-                max(event_seq_end, (SELECT coalesce(max(seq), 0) + 1 FROM events)), copied_at_us,
-                runner_epoch
+                max(event_seq_end, (SELECT coalesce(max(seq), 0) + 1 FROM events)), copied_at_us
             FROM daemon_state
             """
         static let writeAnchor = """
@@ -107,9 +95,6 @@ struct DaemonState: Hashable, Sendable {
             SET boot_id = ?1, elapsed_base_us = ?2, shift_us = ?3, elapsed_us = ?4
             """
         static let writeMoment = "UPDATE daemon_state SET shift_us = ?1, elapsed_us = ?2"
-        static let writeRunnerEpoch = """
-            UPDATE daemon_state SET runner_epoch = ?1 WHERE runner_epoch IS NOT ?1
-            """
         static let skipRuns = "UPDATE daemon_state SET runs_through = max(runs_through, ?1)"
         static let writeSequenceEnd = "UPDATE daemon_state SET event_seq_end = ?1"
     }

@@ -10,10 +10,21 @@ struct RunStore {
     init(_ database: Database) { self.database = database }
 
     /// Stores that an attempt of a fire is about to begin.
-    func insert(of job: JobID, _ fire: FireID, attempt: Int, handler: RunHandler? = nil) throws
-        -> RunID
-    {
-        try database.prepare(SQL.insert).run(job, fire, attempt, handler?.rawValue ?? 0)
+    func insert(
+        of job: JobID,
+        _ fire: FireID,
+        attempt: Int,
+        handler: RunHandler? = nil,
+        at place: RunPlace
+    ) throws -> RunID {
+        try database.prepare(SQL.insert).run(
+            job,
+            fire,
+            attempt,
+            handler?.rawValue ?? 0,
+            place.node,
+            place.runner
+        )
         return RunID(rawValue: database.lastInsertRowID)
     }
 
@@ -29,9 +40,8 @@ struct RunStore {
         try database.prepare(SQL.markStarted).run(run, pid, date)
     }
 
-    /// Notes of the runs that have no end yet that they may have begun: another runner, which does not know them,
-    /// says nothing of that.
-    func markOfRunnerBefore() throws { try database.prepare(SQL.markOfRunnerBefore).run() }
+    /// Notes of the runs that have no end yet that they may have begun: a runner that does not know them says nothing of that.
+    func forgetRunners() throws { try database.prepare(SQL.forgetRunners).run() }
 
     /// Notes how many processes of a run in progress its timeout could not end.
     func markSurvivors(_ run: RunID, _ count: Int) throws {
@@ -94,15 +104,14 @@ struct RunStore {
         }
     }
 
-    /// The runs of a fire that have no end yet; of each, whether its start is stored, and whether it may have begun
-    /// though the runner that is stored does not know it.
+    /// The runs of a fire that have no end yet; of each, whether its start is stored, and where it was asked for.
     func inProgress(of fire: FireID) throws -> [(
-        run: RunID, attempt: Int, handler: RunHandler?, isStarted: Bool, mayHaveBegun: Bool
+        run: RunID, attempt: Int, handler: RunHandler?, isStarted: Bool, place: RunPlace
     )] {
         try database.prepare(SQL.inProgressOfFire).all(fire) {
             (
                 try $0.get(0), try $0.get(1), RunHandler(rawValue: try $0.get(2)), try $0.get(3),
-                try $0.get(4)
+                RunPlace(node: try $0.get(4), runner: try $0.get(5))
             )
         }
     }
@@ -159,8 +168,8 @@ struct RunStore {
 
     enum SQL {
         static let insert = """
-            INSERT INTO runs (id, job_id, fire_id, attempt, handler)
-            VALUES (\(DaemonState.SQL.next("runs")), ?1, ?2, ?3, ?4)
+            INSERT INTO runs (id, job_id, fire_id, attempt, handler, node, runner)
+            VALUES (\(DaemonState.SQL.next("runs")), ?1, ?2, ?3, ?4, ?5, ?6)
             """
         static let insertStarted = """
             INSERT INTO runs (id, job_id, fire_id, attempt, started_at_us)
@@ -169,9 +178,8 @@ struct RunStore {
         static let markStarted = """
             UPDATE runs SET pid = ?2, started_at_us = ?3 WHERE id = ?1
             """
-        /// No process has the number 0.
-        static let markOfRunnerBefore = """
-            UPDATE runs SET pid = 0 WHERE outcome IS NULL
+        static let forgetRunners = """
+            UPDATE runs SET runner = NULL WHERE outcome IS NULL
                 AND fire_id IN (
                     SELECT id FROM fires INDEXED BY fires_open WHERE \(RunRow.isOpen))
             """
@@ -200,7 +208,7 @@ struct RunStore {
             WHERE runs.fire_id = ?1 AND runs.outcome IS NULL
             """
         static let inProgressOfFire = """
-            SELECT id, attempt, handler, coalesce(pid, 0) > 0, pid IS 0
+            SELECT id, attempt, handler, pid IS NOT NULL, node, runner
             FROM runs WHERE fire_id = ?1 AND outcome IS NULL
             """
         static let isOpen = "SELECT ended_at_us IS NULL FROM runs WHERE id = ?1"

@@ -70,8 +70,7 @@ extension JobTransaction {
         after cursor: JobID,
         leftOpen: Set<JobID>,
         running: Set<JobID> = [],
-        runner: KnownRuns,
-        epochBefore: Int64?
+        runner: KnownRuns
     ) throws -> HeldLook {
         var look = HeldLook()
         try lookAtZones()
@@ -89,12 +88,7 @@ extension JobTransaction {
             defer { missedFor = nil }
             if leftOpen.contains(job.id) {
                 look.settled.insert(job.id)
-                try recover(
-                    of: job.id,
-                    runner,
-                    epochBefore: epochBefore,
-                    into: &look.recovered
-                )
+                try recover(of: job.id, runner, into: &look.recovered)
                 // Without a claim its next date waits for a window.
                 if job.claim == nil { try orHold(job) { try $0.resolveAndPut($1) } }
             } else {

@@ -31,11 +31,10 @@ extension JobTransaction {
     ///
     /// The work grows with the window and the number of runs at a time, not with the number of jobs.
     ///
-    /// `runner`: what whatever minds the runs knows; `epochBefore`: that of whatever the daemon before this one
-    /// had asked for its runs.
-    mutating func recover(_ runner: KnownRuns, epochBefore: Int64?) throws -> Recovered {
+    /// `runner`: what whatever minds the runs of this node knows. Runs of other nodes go on until these have been heard.
+    mutating func recover(_ runner: KnownRuns) throws -> Recovered {
         var recovered = Recovered()
-        try recover(of: nil, runner, epochBefore: epochBefore, into: &recovered)
+        try recover(of: nil, runner, into: &recovered)
         let known = runner.runs.keys.sorted().map(RunID.init(rawValue:))
         recovered.hasNotices = try notices.owner(after: .nobody) != nil
         recovered.settled = try known.filter { try !runs.isOpen($0) }
@@ -48,7 +47,6 @@ extension JobTransaction {
     mutating func recover(
         of only: JobID?,
         _ runner: KnownRuns,
-        epochBefore: Int64?,
         into recovered: inout Recovered
     ) throws {
         var settled: Set<FireID> = []
@@ -67,9 +65,7 @@ extension JobTransaction {
             let isClaim = job.claim?.fire == fire.id
             let left = fire.state == .running ? try runs(of: fire, job, runner) : []
             // What the same runner does not know, it was never asked for; a runner before it may have been.
-            let isUnasked =
-                runner.epoch == epochBefore
-                && !left.contains { $0.isKnown || $0.mayHaveBegun }
+            let isUnasked = left.allSatisfy { !$0.isKnown && $0.place.runner == runner.epoch }
             if isUnasked, fire.state == .running, isClaim, !fire.hasCome(of: job, at: moment) {
                 // It was prepared ahead of its date.
                 try releaseRun(of: fire.id)
@@ -213,8 +209,8 @@ extension JobTransaction {
                 attempt: $0.attempt,
                 handler: $0.handler,
                 isStarted: $0.isStarted,
-                isKnown: runner.runs[$0.run.rawValue] != nil,
-                mayHaveBegun: $0.mayHaveBegun
+                isKnown: runner.runs[$0.run.rawValue] != nil || runner.isElsewhere($0.place),
+                place: $0.place
             )
         }
     }

@@ -6,9 +6,9 @@ import TimerControl
 /// What one write does to runs.
 extension JobTransaction {
     /// Stores that the fire's command is about to be started; after a crash it counts as perhaps started.
-    func prepareRun(of job: JobID, fire: FireID, attempt: Int) throws -> RunID {
+    func prepareRun(of job: JobID, fire: FireID, attempt: Int, at place: RunPlace) throws -> RunID {
         try fires.markRunning(fire)
-        return try runs.insert(of: job, fire, attempt: attempt)
+        return try runs.insert(of: job, fire, attempt: attempt, at: place)
     }
 
     /// Makes a fire whose command was about to be started, and was not, a claim again.

@@ -21,7 +21,7 @@ extension JobTransaction {
     /// more.
     ///
     /// The first time it also stores the fire's event.
-    mutating func beginCommand(_ fire: CommandFire) throws -> BegunCommand? {
+    mutating func beginCommand(_ fire: CommandFire, at place: RunPlace) throws -> BegunCommand? {
         // It was dropped meanwhile: the job was ended, or another fire replaced it.
         guard try isWaiting(fire.id) else { return nil }
         // An invalidated job starts no more runs.
@@ -47,7 +47,8 @@ extension JobTransaction {
             of: job.id,
             fire.id,
             attempt: fire.attempt,
-            handler: fire.handler
+            handler: fire.handler,
+            at: place
         )
         if fire.firedAt == nil {
             try enqueueFired(

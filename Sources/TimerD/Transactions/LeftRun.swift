@@ -12,10 +12,11 @@ struct LeftRun: Sendable {
     var handler: RunHandler?
     /// Whether its start is stored.
     var isStarted: Bool
-    /// Whether whatever minds the runs knows it; else that has ended, and its processes with it.
+    /// Whether whatever minds the runs knows it, or may, as it is on another node; else that has ended, and its processes
+    /// with it.
     var isKnown: Bool
-    /// Whether it may have begun though the runner that is stored does not know it: one before that was asked for it.
-    var mayHaveBegun: Bool
+    /// Where it was asked for.
+    var place: RunPlace
 
     /// Its fire, as it goes on in this daemon.
     var commandFire: CommandFire {

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DequeModule
+import Schedules
+import TimerControl
+
+/// The hosts on which commands begin, and which of them a command gets; pure.
+///
+/// A daemon alone has one, its own. A fire has its host from before its row says `running` until its run is over.
+struct RunHosts: Sendable {
+    struct Host: Sendable {
+        var standing = RunnerStanding()
+        /// What it is called in a job's `on` beside its name.
+        var labels: Set<String> = []
+        /// How many fires have it.
+        fileprivate(set) var taken = 0
+        /// Users whom it does not know, by their names.
+        var strangers: Set<String> = []
+    }
+
+    /// One that has not told of itself yet.
+    private static let unknown = Host(standing: RunnerStanding(away: "its node has not come"))
+
+    /// The name of this daemon's own; empty where there is no other.
+    let own: String
+    /// How many commands run at once on each.
+    var limit: Int
+    private(set) var hosts: [String: Host]
+    private var places: [FireID: String] = [:]
+    /// Fires that no host could take as they had their turn, by what they ask for; the first first, some of which may have
+    /// left.
+    private var lines: [String: Deque<Waiter>] = [:]
+    private var waiting: [FireID: String] = [:]
+
+    private struct Waiter {
+        var fire: FireID
+        /// The name of its job's owner.
+        var owner: String
+    }
+
+    /// What a fire asks for that may run anywhere.
+    private static let anywhere = ""
+
+    init(own: String?, labels: Set<String> = [], limit: Int) {
+        self.own = own ?? ""
+        self.limit = limit
+        hosts = [self.own: Host(labels: labels)]
+    }
+
+    /// How the runner of this daemon's own host stands.
+    var standing: RunnerStanding {
+        get { hosts[own]?.standing ?? RunnerStanding() }
+        set { hosts[own]?.standing = newValue }
+    }
+
+    /// Why no command begins on any host; nil if one may.
+    var trouble: String? {
+        guard let trouble = standing.trouble else { return nil }
+        return hosts.values.contains { $0.standing.trouble == nil } ? nil : trouble
+    }
+
+    /// How many hosts have told of themselves.
+    var count: Int { hosts.count }
+
+    /// How many fires a host has.
+    func taken(on host: String) -> Int { hosts[host]?.taken ?? 0 }
+
+    /// What is stored of a run that begins there now.
+    func place(on host: String) -> RunPlace {
+        RunPlace(node: own.isEmpty ? nil : host, runner: hosts[host]?.standing.epoch)
+    }
+
+    // MARK: - Who comes and goes
+
+    mutating func join(_ name: String, labels: Set<String>) {
+        hosts[name, default: Self.unknown].labels = labels
+        hosts[name]?.strangers = []
+    }
+
+    /// Notes how a host's runner has changed; returns whether that is news.
+    @discardableResult
+    mutating func take(_ change: RunnerChange, of host: String, at now: Timestamp) -> Bool {
+        hosts[host, default: Self.unknown].standing.take(change, at: now)
+    }
+
+    /// Has commands begin on a host no more, or again.
+    mutating func drain(_ host: String, _ drains: Bool, at now: Timestamp) {
+        hosts[host]?.standing.drain(drains, at: now)
+    }
+
+    /// A host does not know that user: his commands go elsewhere from here on, until it comes again.
+    mutating func noteStranger(_ user: String, on host: String) {
+        hosts[host]?.strangers.insert(user)
+    }
+
+    // MARK: - Places
+
+    /// Whether a host may take the fire now.
+    func mayTake(_ fire: CommandFire) -> Bool {
+        places[fire.id] != nil || hosts.contains { mayTake(fire, $0.key, $0.value) }
+    }
+
+    /// Gives the fire the host with the fewest commands of those that may take it, this one first; nil where none may.
+    mutating func enter(_ fire: CommandFire) -> RunPlace? {
+        if let host = places[fire.id] { return place(on: host) }
+        let candidates = hosts.filter { mayTake(fire, $0.key, $0.value) }
+        let best = candidates.min { one, other in
+            (one.value.taken, one.key == own ? 0 : 1, one.key)
+                < (other.value.taken, other.key == own ? 0 : 1, other.key)
+        }
+        guard let best else { return nil }
+        enterRunning(fire.id, on: best.key)
+        return place(on: best.key)
+    }
+
+    /// Notes that a fire has that host already, as its run is in progress there.
+    mutating func enterRunning(_ fire: FireID, on host: String) {
+        guard places[fire] == nil else { return }
+        waiting[fire] = nil
+        places[fire] = host
+        hosts[host, default: Self.unknown].taken += 1
+    }
+
+    /// Has the fire wait for a host that may take it.
+    mutating func wait(_ fire: CommandFire) {
+        let wish = fire.job.policy.run.on ?? Self.anywhere
+        guard waiting.updateValue(wish, forKey: fire.id) == nil else { return }
+        lines[wish, default: []].append(Waiter(fire: fire.id, owner: fire.job.owner.name))
+    }
+
+    /// Gives back the fire's host, or has it wait no more; returns a fire that has waited for such a host.
+    mutating func leave(_ fire: FireID) -> FireID? {
+        waiting[fire] = nil
+        guard let name = places.removeValue(forKey: fire) else { return nil }
+        hosts[name]?.taken -= 1
+        guard let host = hosts[name], host.standing.trouble == nil, !waiting.isEmpty else {
+            return nil
+        }
+        for wish in host.labels.sorted() + [name, Self.anywhere] {
+            if let next = takeFirst(of: wish, for: host) { return next }
+        }
+        return nil
+    }
+
+    /// Takes all fires that wait for a host, by their age.
+    mutating func takeWaiting() -> [FireID] {
+        defer { (lines, waiting) = ([:], [:]) }
+        return waiting.keys.sorted()
+    }
+
+    /// How many fires wait for a host, by the label that they ask for; an empty one for those that may run anywhere.
+    var waits: [String: Int] {
+        waiting.values.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    }
+
+    private mutating func takeFirst(of wish: String, for host: Host) -> FireID? {
+        guard var line = lines.removeValue(forKey: wish) else { return nil }
+        // Those that have left go once they are first, so that each goes once.
+        while let first = line.first, waiting[first.fire] == nil { line.removeFirst() }
+        defer { if !line.isEmpty { lines[wish] = line } }
+        guard let index = line.firstIndex(where: {
+            waiting[$0.fire] != nil && !host.strangers.contains($0.owner)
+        }) else {
+            return nil
+        }
+        let next = line.remove(at: index).fire
+        waiting[next] = nil
+        return next
+    }
+
+    private func mayTake(_ fire: CommandFire, _ name: String, _ host: Host) -> Bool {
+        guard host.standing.trouble == nil, hosts.count == 1 || host.taken < limit,
+            !host.strangers.contains(fire.job.owner.name)
+        else { return false }
+        guard let label = fire.job.policy.run.on else { return true }
+        return label == name || host.labels.contains(label)
+    }
+}
