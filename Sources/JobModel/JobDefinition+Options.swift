@@ -47,6 +47,7 @@ extension JobDefinition {
         case .output: output.map { .text($0.rawValue) }
         case .outputKept: outputKept.map(OptionValue.text)
         case .keepRuns: keepRuns.map(OptionValue.integer)
+        case .on: on.map(OptionValue.text)
         case .queue: queue.map(OptionValue.text)
         case .priority: priority.map(OptionValue.integer)
         case .key: key.map(OptionValue.text)
@@ -115,6 +116,7 @@ extension JobDefinition {
         case .output: output = try option.choice(value)
         case .outputKept: outputKept = try option.text(value)
         case .keepRuns: keepRuns = try option.number(value)
+        case .on: on = try option.text(value)
         case .queue: queue = try option.text(value)
         case .priority: priority = try option.number(value)
         case .key: key = try option.text(value)

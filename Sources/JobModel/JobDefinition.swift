@@ -57,6 +57,8 @@ public struct JobDefinition: Hashable, Sendable {
     public var outputKept: String?
     /// How many rows of the job's history are kept, the newest; nil for the daemon's number.
     public var keepRuns: Int?
+    /// The host that its commands run on, by the name of a node or a label of it; nil for any.
+    public var on: String?
     /// The queue that its fires become tasks of, in place of a command.
     public var queue: String?
     /// Of the tasks that are ready the higher one goes first; default 0.

@@ -14,7 +14,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
         tolerance, jitter
     case misfire, misfireLimit, misfireAfter, misfireWindow
     case timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess
-    case rerunInterrupted, keepRuns
+    case rerunInterrupted, keepRuns, on
     case queue, priority, key, keyKept
     case output, outputKept
     case notify, notifyOn, notifyLate, notifyEvery, ping
@@ -174,6 +174,12 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
                 .integer(1...Limits.keepRuns),
                 unset: "the daemon's number, 100",
                 "How many of its newest runs the job's history keeps."
+            )
+        case .on:
+            Row(
+                .label,
+                unset: "any host",
+                "The host that its commands run on: a node's name or label."
             )
         case .notify:
             Row(

@@ -20,7 +20,7 @@ package struct QueuePolicy: Hashable, Sendable {
         .onFailure,
         .onSuccess, .rerunInterrupted, .output, .outputKept, .nice, .memoryMax, .memoryHigh,
         .cpuWeight,
-        .cpuQuota, .tasksMax, .ioWeight, .cpuTime, .umask,
+        .cpuQuota, .tasksMax, .ioWeight, .cpuTime, .umask, .on,
     ]
 
     /// Nil for a job without a queue.

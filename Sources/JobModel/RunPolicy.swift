@@ -24,6 +24,8 @@ package struct RunPolicy: Hashable, Sendable {
     package var output = JobDefinition.Output.keep
     /// How many bytes of each stream are kept; nil for as many as the settings say.
     package var outputKept: Int?
+    /// The name or a label of the nodes that it runs on; nil for all nodes.
+    package var on: String?
 
     /// One set for all jobs: few have their own.
     private static let zeroAlone: Set<Int32> = [0]
@@ -55,6 +57,10 @@ package struct RunPolicy: Hashable, Sendable {
         output = definition.output ?? .keep
         if let text = definition.outputKept {
             outputKept = try JobOption.outputKept.bytes(text)
+        }
+        if let label = definition.on {
+            try JobOption.on.check(.text(label))
+            on = label
         }
         limits = try ProcessLimits(definition)
     }

@@ -123,6 +123,7 @@ extension Run: JSONWritable {
             writer.member("missed", missed)
             writer.member("name", name)
             writer.member("nextAttemptAt", nextAttemptAt)
+            writer.member("node", node)
             writer.member("onFailure", onFailure)
             writer.member("onSuccess", onSuccess)
             writer.member("outcome", outcome)

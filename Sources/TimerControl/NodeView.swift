@@ -9,6 +9,13 @@ public struct NodeView: Codable, Hashable, Sendable {
     public var version: String
     /// The name of its machine, as uname(2) has it; nil if it has told none.
     public var host: String?
+    /// What jobs may call it in `on`, beside its name.
+    public var labels: [String] {
+        get { statedLabels ?? [] }
+        set { statedLabels = newValue.isEmpty ? nil : newValue }
+    }
+    /// Left out on the wire where there are none.
+    private var statedLabels: [String]?
     public var startedAt: Timestamp?
     /// When its lease ends, or has ended; by the clock of the daemon that answers.
     public var leaseUntil: Timestamp
@@ -20,6 +27,12 @@ public struct NodeView: Codable, Hashable, Sendable {
     public var epoch: Int64?
     /// Since when it drains; nil if it does not, or if that is not known.
     public var drainingSince: Timestamp?
+
+    private enum CodingKeys: String, CodingKey {
+        case name, state, version, host, startedAt, leaseUntil, clockDifference, runs, epoch
+        case drainingSince
+        case statedLabels = "labels"
+    }
 
     public enum State: String, Codable, Hashable, Sendable, CaseIterable {
         case leading
@@ -36,6 +49,7 @@ public struct NodeView: Codable, Hashable, Sendable {
         state: State,
         version: String,
         host: String? = nil,
+        labels: [String] = [],
         startedAt: Timestamp? = nil,
         leaseUntil: Timestamp,
         clockDifference: Int64 = 0,
@@ -47,6 +61,7 @@ public struct NodeView: Codable, Hashable, Sendable {
         (self.startedAt, self.leaseUntil) = (startedAt, leaseUntil)
         (self.clockDifference, self.runs, self.epoch) = (clockDifference, runs, epoch)
         self.drainingSince = drainingSince
+        self.labels = labels
     }
 
     /// Whether it leads, also while it drains.

@@ -42,6 +42,8 @@ public struct Run: Codable, Hashable, Sendable {
     public var error: String?
     public var startedAt: Timestamp?
     public var endedAt: Timestamp?
+    /// The node that it was on; nil of a daemon that shares its jobs with no other.
+    public var node: String?
     /// True for the command of `onFailure`, which is no attempt of the job's own.
     public var onFailure: Bool?
     /// True for the command of `onSuccess`, which is none either.

@@ -23,7 +23,8 @@ extension NodeDaemon {
             node: NodeIdentity(
                 name: shared.node,
                 machine: NodeIdentity.machine(folder: folder),
-                version: timerdVersion
+                version: timerdVersion,
+                labels: shared.labels
             ),
             terms: LeaseTerms(length: Int64(shared.lease / .microseconds(1)))
         )
@@ -150,6 +151,7 @@ struct ClusterDesk: NodeDesk {
                     ? node.drains ? .draining : node.leads ? .leading : .standby : .gone,
                 version: node.version,
                 host: node.host,
+                labels: node.labels,
                 startedAt: Timestamp(microseconds: node.startedAt),
                 leaseUntil: now + TimeSpan(microseconds: node.remaining),
                 clockDifference: node.clockDifference ?? 0,

@@ -48,6 +48,14 @@ struct TimerDMain: AsyncParsableCommand {
     )
     var node: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "What jobs may call this daemon in --on, beside its name: gpu,ssd; also TIMERD_LABELS.",
+            valueName: "word,..."
+        )
+    )
+    var labels: String?
+
     @Option(help: ArgumentHelp("The control socket; also TIMERD_SOCKET.", valueName: "path"))
     var socket: String?
 
@@ -247,6 +255,7 @@ struct TimerDMain: AsyncParsableCommand {
         var commandLine: [String: String] = [:]
         commandLine["database"] = database
         commandLine["node"] = node
+        commandLine["labels"] = labels
         commandLine["socket"] = socket
         commandLine["listen"] = listen
         commandLine["drainTime"] = drain.map { "\($0)s" }

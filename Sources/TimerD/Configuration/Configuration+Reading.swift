@@ -78,7 +78,7 @@ extension Configuration {
         let node = text(.node, HostName.current)
         var lease = SharedJobs.standardLease
         span(.lease, &lease)
-        shared = SharedJobs(database, node: node, lease: lease)
+        shared = SharedJobs(database, node: node, labels: list(.labels), lease: lease)
         if shared != nil {
             database = text(.copy, SharedJobs.copy(beside: paths.database, node: node))
             // One daemon has the default socket, and the runner that the service manager starts for it.
@@ -189,7 +189,8 @@ extension Configuration {
     private var nodeValues: [(Setting, JSONValue)] {
         guard let shared else { return [] }
         return [
-            (.node, .string(shared.node)), (.lease, .string("\(TimeSpan(shared.lease))")),
+            (.node, .string(shared.node)),
+            (.labels, .array(shared.labels.map { .string($0) })), (.lease, .string("\(TimeSpan(shared.lease))")),
             (.copy, .string(database)),
         ]
     }

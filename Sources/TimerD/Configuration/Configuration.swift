@@ -131,7 +131,9 @@ extension SchedulerSettings {
 extension Configuration {
     /// These settings with the places of those in force, which stay as they are until a restart.
     func keeping(placesOf old: Configuration, _ log: Logger) -> Configuration {
-        let places: Set<Setting> = [.database, .node, .lease, .copy, .socket, .runner, .listen]
+        let places: Set<Setting> = [
+            .database, .node, .labels, .lease, .copy, .socket, .runner, .listen,
+        ]
         for setting in old.changes(to: self) where places.contains(setting) {
             log.warning("a changed setting needs a restart", metadata: ["setting": "\(setting)"])
         }

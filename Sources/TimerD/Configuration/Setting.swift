@@ -9,7 +9,7 @@ import TimerControl
 
 /// The settings, by their names in the configuration file.
 enum Setting: String, CaseIterable {
-    case database, node, lease, copy
+    case database, node, labels, lease, copy
     case socket, runner, logLevel, drainTime
     case maxRuns, maxRunsPerUser, maxJobsPerUser, maxTasksPerUser, maxFiresPerSecondPerUser
     case maxBytesPerUser
@@ -29,6 +29,8 @@ enum Setting: String, CaseIterable {
         case database
         /// The name of a node.
         case node
+        /// Words that jobs may have in `on`.
+        case labels
         case level
         /// A time span in words.
         case span(ClosedRange<TimeSpan>)
@@ -49,6 +51,7 @@ enum Setting: String, CaseIterable {
         switch self {
         case .database: .database
         case .node: .node
+        case .labels: .labels
         case .lease: .span(.seconds(1) ... .seconds(3600))
         case .socket, .runner, .copy: .path
         case .logLevel: .level
@@ -92,6 +95,9 @@ enum Setting: String, CaseIterable {
         case .path: isAbsolute ? "an absolute path" : "a path"
         case .database: "a path, or PostgreSQL's postgresql://HOST/DATABASE"
         case .node: "a name of up to 63 letters, digits, '.', '_' and '-'"
+        case .labels:
+            "a list of up to \(Limits.tags) words, each of 1 to \(Limits.name) bytes without blanks, "
+                + "commas and control characters"
         case .level: Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
         case .span(let range):
             "a time span in quotes from \(range.lowerBound == .zero ? "0s" : "\(range.lowerBound)")"
@@ -120,6 +126,13 @@ enum Setting: String, CaseIterable {
             }
             return entries.contains(nil) ? nil : .stringArray(entries.compactMap { $0 })
         case (.flag, .bool(let flag)): return .bool(flag)
+        case (.labels, .array(let values)):
+            let areWords = values.allSatisfy { value in
+                guard case .string(let text) = value else { return false }
+                return !text.contains(where: SharedJobs.isBetweenLabels)
+            }
+            // As those of a job are checked.
+            return areWords ? content(of: values, for: .tags) : nil
         case (.places, .array(let values)): return content(of: values, for: .notify)
         case (.reasons, .array(let values)): return content(of: values, for: .notifyOn)
         case (.options, .object):
@@ -179,6 +192,13 @@ enum Setting: String, CaseIterable {
             // try?: as above.
             (try? JSONValue(parsing: Array(text.utf8))).flatMap { content(of: $0) }
         case .number: Int64(text).flatMap { content(of: .integer($0)) }
+        case .labels:
+            content(
+                of: .array(
+                    text.split(whereSeparator: SharedJobs.isBetweenLabels)
+                        .map { .string(String($0)) }
+                )
+            )
         case .users, .limits, .places, .reasons:
             content(of: .array(text.split(separator: ",").map { .string(String($0)) }))
         }

@@ -9,16 +9,19 @@ public struct SharedJobs: Hashable, Sendable {
     let text: String
     /// The name of this daemon among those that share the jobs.
     public var node: String
+    /// What jobs may call it in `on`, beside its name.
+    public var labels: [String]
     /// How long a node that is not heard of goes on leading.
     public var lease: Duration
 
     static let standardLease = Duration.seconds(10)
 
     /// Nil for an address that is a path.
-    init?(_ text: String, node: String, lease: Duration) {
+    init?(_ text: String, node: String, labels: [String], lease: Duration) {
         guard Self.isShared(text) else { return nil }
         self.text = text
         self.node = node
+        self.labels = labels
         self.lease = lease
     }
 
@@ -49,6 +52,11 @@ public struct SharedJobs: Hashable, Sendable {
     /// Where the copy of the jobs is that a node has, in the folder of the default database.
     static func copy(beside database: String, node: String) -> String {
         "\(database.parentFolder)/copy-\(node).db"
+    }
+
+    /// Whether it separates two labels, and is in none.
+    static func isBetweenLabels(_ character: Character) -> Bool {
+        character == "," || character.isWhitespace
     }
 
     /// Whether a node can have that name.
