@@ -22,6 +22,12 @@ package final class Fence: Sendable {
     /// Whether something may begin now.
     package var isOpen: Bool { Self.now() < end.load(ordering: .acquiring) }
 
+    /// For how many µs more something may begin; 0 where nothing may.
+    package var remaining: Int64 {
+        let end = end.load(ordering: .acquiring)
+        return end > 0 ? max(0, end - Self.now()) : 0
+    }
+
     /// CLOCK_BOOTTIME in µs.
     package static func now() -> Int64 {
         var time = timespec()

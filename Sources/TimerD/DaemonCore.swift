@@ -41,7 +41,9 @@ struct DaemonCore {
     let resumption: ClockResumption
     let bus: EventBus
     let accounts: Accounts
-    let runner: ProgramRunner
+    let runner: any CommandRunner
+    /// The same, with those of other nodes; nil of a daemon alone.
+    let nodeRunners: NodeRunners?
     let scheduler: Scheduler
     let watch: ClockWatch
     let log: Logger
@@ -89,14 +91,26 @@ struct DaemonCore {
         bus = EventBus(newest: store.state.eventSequenceEnd - 1, loop: loops.sockets.any())
         accounts = Accounts(permission: AccountManagement.check)
         let account = Account(uid: geteuid())
-        own = Owner(uid: account.uid, name: account.name)
+        self.own = Owner(uid: account.uid, name: account.name)
         let epoll = loops.epoll
         let program = RunnerProgram(socket: configuration.runner)
-        runner = ProgramRunner(on: epoll, fence: lead?.fence) {
+        let own = ProgramRunner(on: epoll, fence: lead?.fence) {
             clock.now().wall.microseconds
         } connect: { () throws(RunnerUnreachable) in
             try program.connect()
         }
+        nodeRunners = lead.map { lead in
+            NodeRunners(
+                own: own,
+                of: lead.node,
+                on: epoll,
+                fence: lead.fence,
+                absence: lead.lease + max(.seconds(2), lead.lease / 2)
+            ) {
+                clock.now().wall.microseconds
+            }
+        }
+        runner = nodeRunners ?? own
         let echo = try await started.start {
             OutputEcho(to: .standardOutput, log: log)
         } stop: {
@@ -118,7 +132,8 @@ struct DaemonCore {
             pool: epoll,
             events: bus,
             eventSequenceEnd: store.state.eventSequenceEnd,
-            epochBefore: store.state.runnerEpoch,
+            node: lead?.node,
+            labels: Set(lead?.labels ?? []),
             fence: lead?.fence,
             settings: SchedulerSettings(configuration, account: account),
             echo: echo,
@@ -135,6 +150,16 @@ struct DaemonCore {
         }
         self.watch = watch
         await scheduler.onLoadDateChange { watch.set($0) }
+    }
+
+    /// Lets the agent of another node run commands; takes `descriptor` over, at whose other end it is.
+    func admitAgent(_ descriptor: Int32, of name: String) async {
+        // try?: the agent comes again.
+        guard let nodeRunners, let views = try? await nodes?.nodes(),
+            let node = views.first(where: { $0.name == name })
+        else { return _ = close(descriptor) }
+        await scheduler.nodeJoined(name, labels: Set(node.labels), drains: node.state == .draining)
+        nodeRunners.take(descriptor, of: name)
     }
 
     private static func lock(_ path: String, _ started: inout StartedParts) async throws

@@ -12,6 +12,8 @@ struct Lead: Sendable {
     /// The name of the node.
     var node: String
     var epoch: Int64
+    /// What the node is called in jobs' `on` beside its name.
+    var labels: [String] = []
     var fence: Fence
     /// How long the lease lasts: what is not stored by then is not waited for.
     var lease = SharedJobs.standardLease

@@ -43,8 +43,8 @@ final class NodeDaemon {
     private var leading: (parts: DaemonParts, epoch: Int64)?
     /// Who leads, of what this node was told; nil for nobody, and for itself.
     private var leader: String?
-    /// Ends what was left on this node as another led.
-    private var leftRuns: Task<Void, Never>?
+    /// Runs commands for the node that leads, while that is another one.
+    private var agent: RunAgent?
     /// Why this node could not lead when it had the lease last; nil if it could.
     private var leadFailure: String?
     /// Who led before this node did.
@@ -126,7 +126,7 @@ final class NodeDaemon {
         case .lost(let epoch, let error) where epoch == leading?.epoch:
             await stopLeading(error.sentence)
         case .drained, .lost: break
-        case .leader(let name): follow(name)
+        case .leader(let name): await follow(name)
         case .reload(let new): await reload(new)
         }
     }
@@ -139,8 +139,7 @@ final class NodeDaemon {
             "this node leads",
             metadata: ["node": "\(shared.node)", "epoch": "\(epoch)"]
         )
-        // It has the runner to itself, and would end what begins from here on.
-        await leftRuns?.value
+        await stopAgent()
         let changes = changes.continuation
         let relayed = RelayedClients(node: shared.node)
         // From here on nobody else accepts clients: they wait for the daemon's own socket.
@@ -149,6 +148,7 @@ final class NodeDaemon {
             address: address,
             node: shared.node,
             epoch: epoch,
+            labels: shared.labels,
             fence: keeper.fence,
             lease: shared.lease,
             listener: socket.descriptor,
@@ -162,7 +162,9 @@ final class NodeDaemon {
             }
             leading = (parts, epoch)
             watchdog = Watchdog(manager, on: parts.thread)
-            relayed.serve(parts.socket, parts.core.own)
+            relayed.serve(parts.socket, parts.core.own) { descriptor, node in
+                Task { await parts.core.admitAgent(descriptor, of: node) }
+            }
             manager.tell(.status("leading, at '\(configuration.socket)'"))
             if leadFailure != nil { log.notice("this node leads", metadata: ["epoch": "\(epoch)"]) }
             leadFailure = nil
@@ -186,6 +188,7 @@ final class NodeDaemon {
         }
         keeper.coreStopped()
         relay.follow(leader: leader, listener: socket.descriptor)
+        startAgent()
         let failure = DaemonError(starting: error).description
         // It may be the same each time.
         if failure != leadFailure {
@@ -224,6 +227,29 @@ final class NodeDaemon {
         await stop(ended, reason)
         keeper.coreStopped()
         relay.follow(leader: leader, listener: socket.descriptor)
+        startAgent()
+    }
+
+    /// Runs commands for the node that leads, if that is another one.
+    private func startAgent() {
+        guard leading == nil, agent == nil, let leader else { return }
+        do throws(SystemError) {
+            agent = try RunAgent(
+                for: leader,
+                SchedulerSettings(configuration, account: Account(uid: geteuid())),
+                runner: configuration.runner,
+                log: log
+            ) { [relay] in
+                relay.carryAgent($0)
+            }
+        } catch {
+            log.error("no commands can be run on this node", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func stopAgent() async {
+        await agent?.stop()
+        agent = nil
     }
 
     /// Stops the core; what could not be stored is settled by the node that leads next, as after a crash.
@@ -242,19 +268,15 @@ final class NodeDaemon {
         }
     }
 
-    private func follow(_ name: String?) {
+    private func follow(_ name: String?) async {
         leader = name == shared.node ? nil : name
         leaderBefore = leader ?? leaderBefore
         guard leading == nil else { return }
         relay.follow(leader: leader, listener: socket.descriptor)
+        if agent?.leader != leader { await stopAgent() }
         guard let leader else { return }
         log.info("another node leads", metadata: ["node": "\(leader)"])
-        // What this node has begun was told as interrupted, and may have been begun anew.
-        let (left, earlier) = (LeftRuns(socket: configuration.runner, log: log), leftRuns)
-        leftRuns = Task {
-            await earlier?.value
-            await left.end()
-        }
+        startAgent()
     }
 
     private func reload(_ new: Configuration) async {
@@ -263,6 +285,7 @@ final class NodeDaemon {
             configuration = await leading.parts.reload(new, over: configuration)
         } else {
             configuration = new.keeping(placesOf: configuration, log)
+            agent?.reload(SchedulerSettings(configuration, account: Account(uid: geteuid())))
             log.notice("reloaded")
         }
         manager.tell(.ready)
@@ -275,6 +298,7 @@ final class NodeDaemon {
         manager.tell(.stopping, .status("stopping"), .needs(time + .seconds(20)))
         log.info("stopping", metadata: ["runs": endsRuns ? "end within \(time)" : "go on"])
         changes.continuation.finish()
+        await stopAgent()
         var runsAreLeft = false
         if let parts = leading?.parts {
             await stop(parts, "it stops", endsRuns ? .end(after: configuration.drainTime) : .goOn)

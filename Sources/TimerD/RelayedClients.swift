@@ -12,9 +12,12 @@ import TimerControl
 ///
 /// Those that come before the daemon serves wait. An owner is a name: on this host it may have another number.
 final class RelayedClients: Sendable {
+    /// Takes over a descriptor, at whose other end the agent of that node is.
+    typealias Agents = @Sendable (_ descriptor: Int32, _ node: String) -> Void
+
     private enum State {
         case waiting([(descriptor: Int32, peer: RelayedPeer)])
-        case serving(ControlSocket, own: Owner)
+        case serving(ControlSocket, own: Owner, agents: Agents)
         case refusing
     }
 
@@ -26,30 +29,33 @@ final class RelayedClients: Sendable {
 
     /// Takes over a descriptor, at whose other end `peer` is.
     func take(_ descriptor: Int32, of peer: RelayedPeer) {
-        let serving = state.withLock { state -> (ControlSocket, Owner)? in
+        let serving = state.withLock { state -> (ControlSocket, Owner, Agents)? in
             switch state {
             case .waiting(var clients):
                 state = .refusing
                 clients.append((descriptor, peer))
                 state = .waiting(clients)
                 return nil
-            case .serving(let socket, let own): return (socket, own)
+            case .serving(let socket, let own, let agents): return (socket, own, agents)
             case .refusing:
                 close(descriptor)
                 return nil
             }
         }
-        if let (socket, own) = serving { admit(descriptor, peer, socket, own) }
+        guard let (socket, own, agents) = serving else { return }
+        peer.isAgent ? agents(descriptor, peer.node) : admit(descriptor, peer, socket, own)
     }
 
     /// Hands over those that have waited, and all that come from here on.
-    func serve(_ socket: ControlSocket, _ own: Owner) {
+    func serve(_ socket: ControlSocket, _ own: Owner, agents: @escaping Agents) {
         let waiting = state.withLock { state -> [(descriptor: Int32, peer: RelayedPeer)] in
-            defer { state = .serving(socket, own: own) }
+            defer { state = .serving(socket, own: own, agents: agents) }
             guard case .waiting(let clients) = state else { return [] }
             return clients
         }
-        for (descriptor, peer) in waiting { admit(descriptor, peer, socket, own) }
+        for (descriptor, peer) in waiting {
+            peer.isAgent ? agents(descriptor, peer.node) : admit(descriptor, peer, socket, own)
+        }
     }
 
     /// Closes those that have waited, and all that come from here on.

@@ -80,7 +80,7 @@ public struct RunWords: Sendable {
         case .released: "given back by its worker"
         case .lost: "lost\(reason)"
         case .interrupted:
-            "interrupted: all runs were ended, timerd-runner died, or another host took over"
+            "interrupted: all runs were ended, timerd-runner died, or its host was gone"
         case nil: "done"
         }
     }

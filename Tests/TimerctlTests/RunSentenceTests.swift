@@ -48,7 +48,7 @@ import TimerWords
         (run(.waiting) { $0.waitsFor = .run }, "waiting for the run before it to end"),
         (
             run(.done) { $0.outcome = .interrupted },
-            "interrupted: all runs were ended, timerd-runner died, or another host took over"
+            "interrupted: all runs were ended, timerd-runner died, or its host was gone"
         ),
         (
             done(1) {

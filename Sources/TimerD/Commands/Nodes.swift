@@ -14,8 +14,8 @@ extension CommandHandler {
     /// The nodes by name, with the runs of this one, which leads, as they are now.
     private func views(of desk: any NodeDesk) async throws -> [NodeView] {
         var views = try await desk.nodes().sorted { $0.name < $1.name }
-        let running = await scheduler.standing(withNextDate: false).running
-        for index in views.indices where views[index].leads { views[index].runs = running }
+        let runs = await scheduler.runs(onEach: views.map(\.name))
+        for (index, count) in runs.enumerated() { views[index].runs = count }
         return views
     }
 
@@ -43,6 +43,7 @@ extension CommandHandler {
             throw ControlError.lastNode(request.name)
         }
         try await nodes.drain(request.name, request.drains, by: caller)
+        await scheduler.drainNode(request.name, request.drains)
         if node.state != .gone {
             let state: NodeView.State = node.leads ? .leading : .standby
             node.state = request.drains ? .draining : state

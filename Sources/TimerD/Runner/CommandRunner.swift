@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import TimerControl
 
 /// Carries out runs: the seam between the scheduler and processes.
 ///
@@ -12,6 +13,18 @@ protocol CommandRunner: Sendable {
     ///
     /// - Throws: `RunnerUnreachable`.
     func attach(_ changed: @escaping @Sendable (RunnerChange) -> Void) async throws -> KnownRuns
+
+    /// Has `changed` called when the runners of other nodes come or go, with the node's name.
+    func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void)
+
+    /// A daemon before this one has asked another node for a run: that goes on until the node has been heard.
+    func expect(_ run: Int64, at place: RunPlace)
+
+    /// Returns once it is known whether a run that another node was told to begin has begun.
+    func settled(_ run: Int64) async
+
+    /// So much of what these runs wrote was passed on: a later daemon goes on behind it.
+    func passed(_ runs: [Int64: OutputPosition])
 
     /// What is known now of the runs that are not `stored`, by their numbers.
     var known: KnownRuns { get }
@@ -74,6 +87,14 @@ extension CommandRunner {
     func stored(_ run: Int64) {}
 
     func detach() async {}
+
+    func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void) {}
+
+    func expect(_ run: Int64, at place: RunPlace) {}
+
+    func settled(_ run: Int64) async {}
+
+    func passed(_ runs: [Int64: OutputPosition]) {}
 }
 
 /// How the connection with what minds the runs has changed.
@@ -94,6 +115,8 @@ enum RunnerChange: Sendable {
 enum RunBreak: Error {
     /// Nothing was begun, for that reason: it may be, later.
     case notBegun(String)
+    /// The same, as the node does not know the user.
+    case stranger(String)
     /// It goes on without this daemon.
     case left
 }
@@ -132,6 +155,10 @@ struct RunRequest: Sendable {
     var timeout: Duration?
     /// How the run is ended at its timeout, and how the processes that it leaves behind are ended.
     var teardown = Teardown.standard
+    /// The node that is asked for it; nil for this one.
+    var node: String?
+    /// What that node is told to run: the request of its own follows from that.
+    var offer: [UInt8] = []
     /// The epoch of who alone may be asked for it; nil for anybody.
     ///
     /// By another it is `notBegun`: the next daemon would not look for it there.

@@ -12,37 +12,56 @@ extension SchedulerSettings {
         _ clock: any WallClock,
         _ body: @Sendable (RunRequest) async throws(RunBreak) -> RunResult
     ) async throws(RunBreak) -> RunResult {
-        let owner: Account
+        let request: RunRequest
         do throws(StartRefusal) {
-            // One that goes on has its account, whatever became of that since.
-            owner =
-                command.isTakenUp
-                ? Account(formerly: command.job.owner)
-                : try await self.account(of: command.job.owner, job: command.job.id, accounts)
+            request = try await self.request(for: command, accounts)
         } catch {
             let now = clock.now().wall.microseconds
             return .notStarted(error.message, from: now, to: now)
         }
-        var request = request(for: command, owner: owner)
-        if command.isTakenUp {
-            // To name what it could not read.
-            request.secrets = secretsFolder.unchecked(
-                command.job.definition.credentials,
-                of: owner
-            )
-        } else {
-            do throws(StartRefusal) {
-                request.secrets = try await secretsFolder.secrets(
-                    command.job.definition.credentials,
-                    of: owner
-                )
-            } catch {
-                let now = clock.now().wall.microseconds
-                return .notStarted(error.message, from: now, to: now)
-            }
-        }
-        request.start = command.start
         return try await body(request)
+    }
+
+    /// What the runner of this node needs for a run, once it is known who its owner is here.
+    ///
+    /// - Throws: for an account that does not exist or may not be used, and secrets that are not there.
+    func request(
+        for command: RunningCommand,
+        _ accounts: Accounts
+    ) async throws(StartRefusal) -> RunRequest {
+        let (owner, credentials) = (command.job.owner, command.job.definition.credentials)
+        guard !command.isTakenUp else {
+            // One that goes on has its account, whatever became of that since.
+            let account = Account(formerly: owner)
+            var request = request(for: command, owner: account)
+            // To name what it could not read.
+            request.secrets = secretsFolder.unchecked(credentials, of: account)
+            request.start = command.start
+            return request
+        }
+        let account = try await account(of: owner, job: command.job.id, accounts)
+        var request = request(for: command, owner: account)
+        request.secrets = try await secretsFolder.secrets(credentials, of: account)
+        request.start = command.start
+        return request
+    }
+
+    /// The same on another node, which finds out who the owner is there.
+    func request(for command: RunningCommand, on node: String) -> RunRequest {
+        var request = RunRequest(
+            run: command.run.rawValue,
+            argv: command.command,
+            environment: [:],
+            workingDirectory: "/",
+            output: command.output,
+            limits: command.job.policy.run.limits,
+            timeout: runDefaults.timeout(of: command.job)?.duration,
+            teardown: command.job.policy.run.teardown
+        )
+        request.node = node
+        request.start = command.start
+        if !command.isTakenUp { request.offer = RunOffer(command).bytes }
+        return request
     }
 
     /// What the runner needs for a run: its command, and all that the command is told.

@@ -30,7 +30,7 @@ extension Scheduler {
     func apply(_ changes: JobChanges, caller: Caller) async throws -> AppliedChanges {
         try await holding([changes.touched], caller: caller) { scheduler in
             let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
-            return try await scheduler.write(
+            let applied = try await scheduler.write(
                 isLong: changes.count > Self.longWrite,
                 of: caller.uid,
                 unstarted: scheduler.unstarted([changes.touched], caller)
@@ -39,6 +39,8 @@ extension Scheduler {
             } durable: { scheduler, applied in
                 scheduler.withdrawRuns(of: applied.invalidated.jobs)
             }
+            await scheduler.settleStarts(of: applied.invalidated.jobs)
+            return applied
         }
     }
 
@@ -77,7 +79,7 @@ extension Scheduler {
             if case .invalidate = change, let word = selection.word(of: caller) {
                 busy = scheduler.fires.jobs(word)
             }
-            return try await scheduler.write(
+            let changed = try await scheduler.write(
                 isLong: selection.isLong,
                 of: caller.uid,
                 unstarted: scheduler.unstarted([selection], caller)
@@ -93,6 +95,18 @@ extension Scheduler {
                 if case .owner(let words) = selection {
                     scheduler.endRuns(ofOwner: words, caller: caller)
                 }
+            }
+            if case .invalidate = change { await scheduler.settleStarts(of: changed.jobs) }
+            return changed
+        }
+    }
+
+    /// Returns once it is known of each command of `jobs` that another node was told to begin whether it has.
+    private func settleStarts(of jobs: [StoredJob]) async {
+        for job in jobs {
+            for command in fires.of(job.id).compactMap(\.command)
+            where command.place.node.map({ $0 != hosts.own }) ?? false {
+                await runner.settled(command.run.rawValue)
             }
         }
     }

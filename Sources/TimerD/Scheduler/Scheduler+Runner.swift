@@ -6,8 +6,9 @@ import TimerControl
 
 /// Whatever minds the runs comes and goes; while it is away, commands wait.
 extension Scheduler {
-    /// The connection with that of a host has changed, or its room.
-    func runnerChanged(_ change: RunnerChange, of host: String) {
+    /// The connection with that of a host has changed, or its room; `host`: nil for this one.
+    func runnerChanged(_ change: RunnerChange, of host: String? = nil) {
+        let host = host ?? hosts.own
         let isNews = hosts.take(change, of: host, at: clock.now().wall)
         var metadata: Logger.Metadata = hosts.own.isEmpty ? [:] : ["node": "\(host)"]
         switch change {

@@ -40,12 +40,13 @@ extension Scheduler {
             onStdout: settings.isOnStdout(policy)
         )
         let (runner, accounts, settings, clock) = (runner, accounts, settings, clock)
+        let node = command.place.node.flatMap { $0 == hosts.own ? nil : $0 }
         // Nothing of a run's preparation is to happen on the timers' thread.
         command.task = Task.detached(executorPreference: pool) { [command] in
             do throws(RunBreak) {
-                let result = try await settings.carryOut(command, accounts, clock) {
-                    request throws(RunBreak) in
+                let carryOut = { @Sendable (request: RunRequest) async throws(RunBreak) -> RunResult in
                     var request = request
+                    request.epoch = command.place.runner
                     request.outlasted = { pids in
                         self.loop.perform { self.assumeIsolated { $0.outlasted(command, pids) } }
                     }
@@ -55,11 +56,21 @@ extension Scheduler {
                         self.loop.perform { self.assumeIsolated { $0.started(command, pid, now) } }
                     }
                 }
+                let result =
+                    if let node {
+                        try await carryOut(settings.request(for: command, on: node))
+                    } else {
+                        try await settings.carryOut(command, accounts, clock, carryOut)
+                    }
                 await self.ended(command, result)
                 // It may have failed to start because its owner is gone.
                 if !result.outcome.wasStarted { await self.checkOwner(command.job.owner) }
             } catch {
-                if case .notBegun(let reason) = error { await self.notBegun(command, reason) }
+                switch error {
+                case .notBegun(let reason): await self.notBegun(command, reason)
+                case .stranger(let reason): await self.notBegun(command, reason, isStranger: true)
+                case .left: break
+                }
             }
         }
         fires.setState(.running(command), of: command.fire.id)
@@ -74,7 +85,12 @@ extension Scheduler {
     }
 
     /// The command has not begun, and may begin later: it waits for a place again.
-    private func notBegun(_ command: RunningCommand, _ reason: String) {
+    ///
+    /// `isStranger`: its node does not know the owner.
+    private func notBegun(_ command: RunningCommand, _ reason: String, isStranger: Bool = false) {
+        if isStranger, let node = command.place.node {
+            hosts.noteStranger(command.job.owner.name, on: node)
+        }
         guard let now = fires[command.run] else { return }
         guard !now.isStopped, !isStopping else {
             let date = clock.now().wall.microseconds

@@ -27,7 +27,7 @@ enum RunRow {
         CASE WHEN fires.waits_for = 'retry' AND \(isLastOfWaiting) THEN fires.waits_until_us END,
         CASE WHEN \(isLastOfWaiting) THEN fires.waits_for END, runs.survivors,
         runs.failed_owner_id IS NOT NULL,
-        (SELECT name FROM job_definitions WHERE job_definitions.job_id = fires.job_id)
+        (SELECT name FROM job_definitions WHERE job_definitions.job_id = fires.job_id), runs.node
         """
     /// Whether the fire waits, and this is its last run, or it has none.
     private static let isLastOfWaiting = """
@@ -78,7 +78,8 @@ enum RunRow {
         run.startedAt = row.ifReadable(14)
         run.endedAt = row.ifReadable(15)
         run.name = row.ifReadable(24)
-        return RunOnPage(run, date: row.ifReadable(25))
+        run.node = row.ifReadable(25)
+        return RunOnPage(run, date: row.ifReadable(26))
     }
 
     private static func read(_ row: borrowing Row) throws -> RunOnPage {
@@ -108,13 +109,14 @@ enum RunRow {
         run.survivors = try row.get(22)
         run.failed = try row.get(23) ? true : nil
         run.name = try row.get(24)
+        run.node = try row.get(25)
         run.handler = try row.count(19, above: 0).flatMap(RunHandler.init)
         if run.handler != nil { run.attempt = nil }
         run.nextAttemptAt = try row.date(20)
         // The fire may wait for its next attempt; this one is over.
         if run.outcome != nil { run.state = .done }
         run.waitsFor = try row.get(21)
-        return RunOnPage(run, date: row.ifReadable(25))
+        return RunOnPage(run, date: row.ifReadable(26))
     }
 }
 

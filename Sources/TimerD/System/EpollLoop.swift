@@ -116,6 +116,15 @@ final class EpollLoop: Sendable {
         }
     }
 
+    /// Calls no more for the watch, or again, without closing its descriptor; on the loop's thread.
+    func pause(_ watch: Watch, _ pauses: Bool) {
+        guard let entry = state.withLock({ $0.entries[watch.number] }) else { return }
+        var event = epoll_event()
+        event.events = pauses ? 0 : EPOLLIN.rawValue
+        event.data.u64 = watch.number
+        epoll_ctl(epoll.rawValue, EPOLL_CTL_MOD, entry.descriptor.rawValue, &event)
+    }
+
     /// Runs `body` on the loop's thread, in the order in which it was given; here, once that has ended.
     func perform(_ body: @escaping @Sendable () -> Void) {
         let (isRefused, sleeps) = state.withLock { state in

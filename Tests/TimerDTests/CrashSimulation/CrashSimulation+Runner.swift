@@ -110,11 +110,13 @@ extension CrashSimulation {
     func asked(_ run: Int64, of epoch: Int64) {
         for index in deaths.indices { deaths[index].end = min(deaths[index].end, run) }
         guard life?.isReady == true else { return }
-        let stored = inspect { try $0.number("SELECT runner_epoch FROM daemon_state") }
+        let others = inspect {
+            try $0.number("SELECT count(*) FROM runs WHERE id = \(run) AND runner IS NOT \(epoch)")
+        }
         check(
             .epochStored,
-            stored.map { $0 == Int(epoch) } ?? true,
-            "run \(run) was asked of runner \(epoch), and that of \(stored ?? -1) is stored"
+            others ?? 0 == 0,
+            "run \(run) was asked of runner \(epoch), and its row says another"
         )
     }
 

@@ -89,7 +89,6 @@ final class SimulatedLife: @unchecked Sendable {
                 pool: pool,
                 events: events,
                 eventSequenceEnd: store.state.eventSequenceEnd,
-                epochBefore: store.state.runnerEpoch,
                 fence: fence,
                 settings: settings,
                 log: log

@@ -100,7 +100,7 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
             say(.signalled(run: number, answer: process != nil ? .sent : .gone))
         case .stored(let number): if runs[number]?.isEndTold == true { runs[number] = nil }
         case .ping: say(.pong)
-        case .leave, .endAll, .passed: break
+        case .leave, .endAll, .passed, .offer, .go, .withdraw: break
         }
     }
 

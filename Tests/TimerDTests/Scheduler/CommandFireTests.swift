@@ -25,7 +25,7 @@ import TimerControl
     /// The state of that word, of that fire.
     private static func state(_ word: String, _ fire: CommandFire) -> CommandFire.State {
         let run = RunID(rawValue: fire.id.rawValue)
-        let command = RunningCommand(run: run, fire: fire, command: ["x"])
+        let command = RunningCommand(run: run, place: RunPlace(), fire: fire, command: ["x"])
         return switch word {
         case "place": .waiting(.place)
         case "run": .waiting(.run)
@@ -43,7 +43,7 @@ import TimerControl
         var fires = CommandFires()
         let (new, old) = (try Self.fire(1), try Self.fire(2))
         fires.insert(new, Self.state("running", new))
-        var taken = RunningCommand(run: RunID(rawValue: 2), fire: old, command: ["x"])
+        var taken = RunningCommand(run: RunID(rawValue: 2), place: RunPlace(), fire: old, command: ["x"])
         taken.isTakenUp = true
         fires.insert(old, .running(taken))
         #expect((fires.running, fires.withProcess) == (2, 1))

@@ -135,15 +135,11 @@ struct KnownRunsTests {
         }
     }
 
-    @Test(
-        "The daemon dies when the next runner is stored and the end of its run is not: that was interrupted"
-    )
-    func anotherRunnerAndCrash() async throws {
+    @Test("In a copy nobody knows whether it began since: it was interrupted, and is not begun again")
+    func copied() async throws {
         try await withRun { test, job, _ in
-            try await test.store.writer.write { writer in
-                try DaemonState.write(runnerEpoch: 1, to: writer)
-            }
-            let after = try await test.crashedAndDown(for: .seconds(5), known: KnownRuns(epoch: 1))
+            try await test.store.writer.write { try RunStore($0).forgetRunners() }
+            let after = try await test.crashedAndDown(for: .seconds(5), known: known(test))
             #expect(after.recovered.interrupted == 1)
             #expect(after.runner.requests.isEmpty)
             #expect(try await after.history(job).map(\.outcome) == [.interrupted])

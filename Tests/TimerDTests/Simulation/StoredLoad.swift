@@ -88,7 +88,7 @@ struct StoredLoad {
         guard let claim = job.claim else { return }
         let run =
             try job.definition.command == nil
-            ? nil : writer.prepareRun(of: job.id, fire: claim.fire, attempt: 1)
+            ? nil : writer.prepareRun(of: job.id, fire: claim.fire, attempt: 1, at: RunPlace())
         let fired = event(.fireFired, job, claim.fire)
         var told = FireEvents(fired: fired)
         if job.endWithItsFire(at: moment) != nil {
@@ -103,7 +103,7 @@ struct StoredLoad {
         fires += 1
         guard let run else { return }
         let fire = CommandFire(id: claim.fire, job: job, fireDate: moment.wall)
-        let command = RunningCommand(run: run, fire: fire, command: ["x"])
+        let command = RunningCommand(run: run, place: RunPlace(), fire: fire, command: ["x"])
         try writer.recordStarted(command.run, of: command.fire, 4_194_303, at: moment.wall)
         let ended = EndedRun(
             fire: claim.fire,

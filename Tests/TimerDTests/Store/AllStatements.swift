@@ -50,7 +50,6 @@ enum AllStatements {
         ("DaemonState.SQL.skipRuns", DaemonState.SQL.skipRuns),
         ("DaemonState.SQL.writeAnchor", DaemonState.SQL.writeAnchor),
         ("DaemonState.SQL.writeMoment", DaemonState.SQL.writeMoment),
-        ("DaemonState.SQL.writeRunnerEpoch", DaemonState.SQL.writeRunnerEpoch),
         ("DaemonState.SQL.writeSequenceEnd", DaemonState.SQL.writeSequenceEnd),
     ]
 
@@ -290,7 +289,7 @@ enum AllStatements {
         ("RunStore.SQL.isOpen", RunStore.SQL.isOpen),
         ("RunStore.SQL.last", RunStore.SQL.last),
         ("RunStore.SQL.markFinished", RunStore.SQL.markFinished),
-        ("RunStore.SQL.markOfRunnerBefore", RunStore.SQL.markOfRunnerBefore),
+        ("RunStore.SQL.forgetRunners", RunStore.SQL.forgetRunners),
         ("RunStore.SQL.markStarted", RunStore.SQL.markStarted),
         ("RunStore.SQL.markSurvivors", RunStore.SQL.markSurvivors),
         ("RunStore.SQL.openOfFire", RunStore.SQL.openOfFire),

@@ -194,7 +194,7 @@ import TimerControl
             let fire = try #require(
                 try FireStore(database).insertByHand(Self.start, of: job, at: moment)
             )
-            let run = try RunStore(database).insert(of: job.id, fire, attempt: 1)
+            let run = try RunStore(database).insert(of: job.id, fire, attempt: 1, at: RunPlace())
             #expect((fire.rawValue, run.rawValue) == (1, 1))
             try database.begin()
             try JobStore(database).delete(job.id)

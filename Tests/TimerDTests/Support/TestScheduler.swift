@@ -93,7 +93,6 @@ final class TestScheduler: Sendable {
             targets: TargetWatch(on: .test),
             events: publisher?(store.state) ?? sink,
             eventSequenceEnd: store.state.eventSequenceEnd,
-            epochBefore: store.state.runnerEpoch,
             settings: settings,
             log: log,
             findZone: { (name) throws(ScheduleError) in try zones.find(name) }

@@ -16,7 +16,7 @@ struct RunnerGreeting {
 /// The connection with the runner; all of it on the loop's thread.
 extension ProgramRunner {
     /// How long a runner may take to say what it knows.
-    static let patience = Duration.seconds(10)
+    var patience: Duration { remote?.patience ?? .seconds(10) }
     /// How often in a row a connection may end at once, or within `patience`, before there is some waiting.
     private static let hastyFailures = 3
 
@@ -31,13 +31,13 @@ extension ProgramRunner {
             )
             connection = .greeting(link, RunnerGreeting())
             link.send(.hello(version: language.version))
-            later(Self.patience) { runner in
+            later(patience) { runner in
                 guard case .greeting(let current, _) = runner.connection, current === link else {
                     return
                 }
                 // That was not in haste.
                 runner.failures = max(runner.failures, Self.hastyFailures)
-                link.close(Self.silence)
+                link.close(runner.silence)
             }
         } catch {
             lost(error.description)
@@ -51,12 +51,14 @@ extension ProgramRunner {
             connection = .away
             answerNobody()
             changed(.away(reason))
+            guard remote == nil else { return lostNode() }
             // Another daemon that is told the same socket, or a runner that dies of what it is asked, ends each connection.
             guard failures < Self.hastyFailures else { return failed(reason) }
             failures += 1
             look()
         case .greeting(_, let greeting):
             connection = .away
+            guard remote == nil else { return lostNode() }
             // One that was about to end, as it had nothing left, may have been asked: another one follows.
             guard greeting.welcome == nil, failures < Self.hastyFailures else {
                 return failed(reason)
@@ -65,6 +67,8 @@ extension ProgramRunner {
             later(.milliseconds(50)) { $0.lookIfAway() }
         // There is no connection that could be lost: it was left, or could not be made.
         case .none, .away:
+            // Another node's comes by itself.
+            guard remote == nil else { return }
             if attaching != nil || isAway { failed(reason) }
         // It was closed here; the next one is looked for once this one has ended.
         case .leaving: break
@@ -75,7 +79,7 @@ extension ProgramRunner {
         if isAway { look() }
     }
 
-    private var isAway: Bool { if case .away = connection { true } else { false } }
+    var isAway: Bool { if case .away = connection { true } else { false } }
 
     /// There is no runner now: tells whoever waits for the first one, or tries again, later each time.
     private func failed(_ reason: String) {
@@ -116,7 +120,7 @@ extension ProgramRunner {
             }
             connection = .linked(link)
             isQuestioned = false
-            later(Self.patience) { runner in
+            later(patience) { runner in
                 if case .linked(let current) = runner.connection, current === link {
                     runner.failures = 0
                 }
@@ -142,7 +146,7 @@ extension ProgramRunner {
         for (run, entry) in before.sorted(by: { $0.key < $1.key })
         where greeting.known[run] == nil && entry.isOrdered && entry.isInProgress {
             // The same runner keeps what it was asked for: it has not read the order.
-            isSame
+            (entry.epoch.map { $0 == welcome.epoch } ?? isSame)
                 ? settle(run, .failure(.notBegun("timerd-runner did not get the order")))
                 : interrupt(run)
         }
@@ -151,13 +155,19 @@ extension ProgramRunner {
             for (run, known) in greeting.known {
                 if state.entries[run] == nil {
                     state.entries[run] = RunEntry(known: known)
+                    if remote != nil { state.entries[run]?.wish = (.standard, false) }
                     // It was stored, and the runner has not heard of that.
                     state.entries[run]?.isForgotten = isAgain
                 }
                 state.entries[run]?.known = known
             }
         }
+        for (run, known) in greeting.known.sorted(by: { $0.key < $1.key })
+        where known.phase == .running || known.phase == .surviving {
+            tellStart(of: run, known)
+        }
         resume(greeting)
+        mindNode()
         if let attached = attaching {
             attaching = nil
             attached.resume(returning: known)
@@ -199,7 +209,7 @@ extension ProgramRunner {
     /// The runner that had it is gone, and its processes with it.
     ///
     /// Who takes it up may come later: that is told then.
-    private func interrupt(_ run: Int64) {
+    func interrupt(_ run: Int64) {
         let date = now()
         let entry = state.withLock { state in
             state.entries[run]?.lostAt = date
@@ -213,13 +223,13 @@ extension ProgramRunner {
         switch report {
         case .welcome, .groups, .known, .synced: link.close("it speaks out of turn")
         case .pong: break
+        case .ready, .declined, .words:
+            guard remote != nil else { return link.close("it speaks out of turn") }
+            takeOfAgent(report, over: link)
         case .refused(let run, let errno): refused(run, Errno(rawValue: errno))
         case .started(let run, let known):
-            let started = state.withLock { state in
-                state.entries[run]?.known = known
-                return state.entries[run]?.started
-            }
-            started?(known.pid)
+            state.withLock { $0.entries[run]?.known = known }
+            tellStart(of: run, known)
         case .output(let run, let stream, let date, let position, let bytes):
             let output = state.withLock { $0.entries[run]?.output }
             output?.append(bytes, from: position, at: date, to: stream)
@@ -245,6 +255,8 @@ extension ProgramRunner {
                 state.entries[run]?.known?.phase = .ended
                 return state.entries[run]
             }
+            for beginner in entry?.beginners ?? [] { beginner.resume() }
+            state.withLock { $0.entries[run]?.beginners = [] }
             guard let entry, !entry.isForgotten else { return stored(run) }
             entry.output.end(at: OutputPosition(stdout: end.stdout, stderr: end.stderr))
             if entry.done != nil, let result = entry.result { settle(run, .success(result)) }

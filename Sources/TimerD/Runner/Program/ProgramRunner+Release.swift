@@ -11,6 +11,8 @@ extension ProgramRunner {
     ///
     /// Not where another one of its release has just made room: whoever starts them has no newer program.
     func isToLeave(_ runner: RunnerReport.Welcome) -> Bool {
+        // Each node looks after its own.
+        guard remote == nil else { return false }
         let isOwn = runner.release == timerdVersion && runner.version == language.version
         guard !isOwn else { return false }
         return left.map { left in
@@ -37,7 +39,7 @@ extension ProgramRunner {
         loop.perform(afterEndOf: runner.pid) { [weak self] in self?.followed() }
         link.close("it makes room for one of this release")
         // One that cannot end is asked again who it is.
-        later(Self.patience) { $0.followed() }
+        later(patience) { $0.followed() }
     }
 
     /// A runner that was told to leave has ended, or does not.

@@ -3,7 +3,7 @@
 /// A runner that hangs: it is found by its silence after an order; all of it on the loop's thread.
 extension ProgramRunner {
     /// Why a connection is closed over which nothing comes.
-    static let silence = "it has not answered within \(patience.components.seconds) s"
+    var silence: String { "it has not answered within \(patience.components.seconds) s" }
 
     /// The runner has been asked for something that it answers.
     ///
@@ -12,7 +12,7 @@ extension ProgramRunner {
         heardBefore = heard
         guard !isQuestioned else { return }
         isQuestioned = true
-        later(Self.patience) { $0.question(link) }
+        later(patience) { $0.question(link) }
     }
 
     /// Asks whether it is there, if it has said nothing since it was asked for something: a command may be long on its
@@ -25,10 +25,10 @@ extension ProgramRunner {
         }
         link.send(.ping)
         let before = heard
-        later(Self.patience) { runner in
+        later(patience) { runner in
             guard case .linked(let current) = runner.connection, current === link else { return }
             guard runner.heard == before else { return runner.question(link) }
-            link.close(Self.silence)
+            link.close(runner.silence)
         }
     }
 }

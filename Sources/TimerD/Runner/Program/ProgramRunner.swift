@@ -34,6 +34,8 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     }
 
     let loop: any RunnerLoop
+    /// How another node's runner is dealt with; nil for this node's own.
+    let remote: RemoteTerms?
     /// What this daemon speaks; the runner may speak less.
     let language: RunnerProtocol
     let state = Locked(State())
@@ -53,15 +55,21 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     var isQuestioned = false
     /// The runner that was told to leave last.
     var left: RunnerReport.Welcome?
+    /// How often the connection was lost.
+    var losses = 0
+    /// Whether it is looked at whether a node that has runs is there.
+    var isMinded = false
 
     /// `now` is the wall clock, in µs since 1970.
     init(
         on loop: any RunnerLoop,
         speaking language: RunnerProtocol = .current,
+        remote: RemoteTerms? = nil,
         fence: Fence? = nil,
         now: @escaping @Sendable () -> Int64
     ) {
         self.loop = loop
+        self.remote = remote
         self.fence = fence
         self.language = language
         self.now = now
@@ -221,7 +229,7 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
         guard fence?.isOpen ?? true else {
             return settle(request.run, .failure(.notBegun("this node leads no more")))
         }
-        guard request.start.begin() else { return refuse(request.run, .withdrawn) }
+        guard remote != nil || request.start.begin() else { return refuse(request.run, .withdrawn) }
         guard case .linked(let link) = connection else {
             return settle(request.run, .failure(.notBegun("timerd-runner does not answer")))
         }
@@ -229,6 +237,7 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
         if let epoch = request.epoch, current?.epoch != epoch {
             return settle(request.run, .failure(.notBegun("it is another timerd-runner by now")))
         }
+        guard remote == nil else { return offer(request, over: link) }
         if let runner = current, let part = language.lack(of: request, at: runner.version) {
             return refuse(request.run, .lacks(part, runner))
         }
@@ -246,16 +255,30 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     }
 
     /// What somebody who takes up a run is to hear of it at once.
-    private func tellWhatIsKnown(of run: Int64) {
+    func tellWhatIsKnown(of run: Int64) {
         guard let entry = state.withLock({ $0.entries[run] }) else { return }
         if let known = entry.known, known.phase != .starting, entry.end?.failure == nil {
-            entry.started(known.pid)
+            tellStart(of: run, known)
         }
         if !entry.outlasting.isEmpty { entry.request?.outlasted(entry.outlasting) }
         if let result = entry.result { settle(run, .success(result)) }
     }
 
-    private func end(_ run: Int64, by teardown: Teardown, asRunner: Bool) {
+    /// Tells whoever waits for a run that it has begun, once.
+    func tellStart(of run: Int64, _ known: KnownRun) {
+        let entry = state.withLock { state in
+            defer {
+                if state.entries[run]?.request != nil { state.entries[run]?.isStartTold = true }
+                state.entries[run]?.beginners = []
+            }
+            return state.entries[run]
+        }
+        for beginner in entry?.beginners ?? [] { beginner.resume() }
+        guard let entry, entry.request != nil, !entry.isStartTold else { return }
+        entry.started(known.pid)
+    }
+
+    func end(_ run: Int64, by teardown: Teardown, asRunner: Bool) {
         let isOrdered = state.withLock { state in
             guard state.entries[run]?.isOrdered == false else { return true }
             state.entries[run]?.wish = (teardown, asRunner)
@@ -310,10 +333,12 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
             defer {
                 state.entries[run]?.done = nil
                 state.entries[run]?.answers = []
+                state.entries[run]?.beginners = []
                 if case .failure = result { state.entries[run] = nil }
             }
             return state.entries[run]
         }
+        for beginner in entry?.beginners ?? [] { beginner.resume() }
         for answer in entry?.answers ?? [] { answer.resume(returning: .gone) }
         entry?.done?.resume(returning: result)
     }

@@ -13,6 +13,8 @@ struct RunEntry: Sendable {
     var started: @Sendable (Int32) -> Void = { _ in }
     /// Who waits for its end.
     var done: CheckedContinuation<Result<RunResult, RunBreak>, Never>?
+    /// Whether the agent of its node has been asked whether it could begin it.
+    var isOffered = false
     /// Whether the runner has been asked to start it; how to end it then, if somebody wanted that before.
     var isOrdered = false
     var wish: (teardown: Teardown, asRunner: Bool)?
@@ -20,8 +22,16 @@ struct RunEntry: Sendable {
     var asked: (teardown: Teardown, asRunner: Bool)?
     /// Who waits for what came of a signal.
     var answers: [CheckedContinuation<SignalAnswer?, Never>] = []
+    /// Who waits until it is known whether it has begun.
+    var beginners: [CheckedContinuation<Void, Never>] = []
     /// What the runner has said of it.
     var known: KnownRun?
+    /// Whether whoever waits for it has heard that it has begun.
+    var isStartTold = false
+    /// The epoch of the runner that was asked for it; nil where that is not known.
+    var epoch: Int64?
+    /// Why it could not begin, in its node's words.
+    var words: String?
     /// How it ended; kept until that is stored.
     var end: RunnerReport.End?
     /// Those whom its owner could not end at its timeout; each runner's greeting is followed by them again.
@@ -37,7 +47,15 @@ struct RunEntry: Sendable {
         output = request.output
         self.request = request
         command = CommandLookup(request)
+        epoch = request.epoch
         self.started = started
+    }
+
+    /// One that a daemon before has asked another node's runner for, which has not been heard yet.
+    init(expected epoch: Int64?) {
+        output = RunOutput()
+        isOrdered = true
+        self.epoch = epoch
     }
 
     /// One that the runner knows, and nobody has taken up.
@@ -66,7 +84,9 @@ struct RunEntry: Sendable {
     var result: RunResult? {
         guard let end else { return lostAt.map(interrupted(at:)) }
         if let failure = end.failure {
-            let reason = command?.refusal(failure) ?? StartRefusal("cannot run its command")
+            let reason =
+                words.map { StartRefusal($0) } ?? command?.refusal(failure)
+                ?? StartRefusal("cannot run its command")
             return .notStarted(
                 reason.message,
                 from: end.startedAtMicroseconds,

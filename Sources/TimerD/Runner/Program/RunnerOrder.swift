@@ -19,6 +19,12 @@ enum RunnerOrder {
     case passed(run: Int64, stdout: Int64, stderr: Int64)
     /// Is answered at once by a runner that does not hang.
     case ping
+    /// To the agent of a node: what it is to run, if it can, once it is told to `go`.
+    case offer(run: Int64, [UInt8])
+    /// It may begin what it was offered and is ready for, within so many µs since it has said so.
+    case go(run: Int64, within: Int64)
+    /// It is not to begin what it was offered.
+    case withdraw(run: Int64)
 
     /// The frame, complete.
     var frame: [UInt8] {
@@ -32,6 +38,11 @@ enum RunnerOrder {
             frame.put(teardown)
         case .stored(let run): frame.put(run)
         case .leave, .endAll, .ping: break
+        case .offer(let run, let offer):
+            frame.put(run)
+            frame.put(offer)
+        case .go(let run, let within): for value in [run, within] { frame.put(value) }
+        case .withdraw(let run): frame.put(run)
         case .passed(let run, let stdout, let stderr):
             for value in [run, stdout, stderr] { frame.put(value) }
         }
@@ -48,6 +59,9 @@ enum RunnerOrder {
         case .endAll: 6
         case .passed: 7
         case .ping: 8
+        case .offer: 64
+        case .go: 65
+        case .withdraw: 66
         }
     }
 }
@@ -64,7 +78,7 @@ private struct StartFlags: OptionSet {
 }
 
 /// The frame that is being written.
-private struct FrameWriter {
+struct FrameWriter {
     private var bytes: [UInt8]
 
     init(kind: UInt8) { bytes = [0, 0, 0, 0, kind] }

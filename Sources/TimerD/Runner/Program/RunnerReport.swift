@@ -25,6 +25,12 @@ enum RunnerReport: Sendable {
     case groups(ControlGroups)
     /// Answers `ping`.
     case pong
+    /// Of the agent of a node, in answer to an offer: it could begin that now.
+    case ready(run: Int64)
+    /// It does not begin what it was offered.
+    case declined(run: Int64, Refusal, reason: String)
+    /// Precedes the end of a run that could not begin: why, in words.
+    case words(run: Int64, String)
 
     /// Who the runner is.
     struct Welcome: Hashable, Sendable {
@@ -38,6 +44,16 @@ enum RunnerReport: Sendable {
         var bytes: UInt64
         /// The release of timerd that it is part of.
         var release: String
+    }
+
+    /// Why an agent does not begin a run.
+    enum Refusal: UInt8, Sendable {
+        /// It could not begin on any host, or not soon.
+        case forGood
+        /// It may begin later.
+        case forNow
+        /// The node does not know the user.
+        case stranger
     }
 
     /// How a run ended.
@@ -73,7 +89,7 @@ enum RunnerReport: Sendable {
 }
 
 /// What is left of a frame.
-private struct FrameReader {
+struct FrameReader {
     var rest: ArraySlice<UInt8>
 
     mutating func take<Value: FixedWidthInteger>(_: Value.Type = Value.self) -> Value? {
@@ -99,13 +115,21 @@ private struct FrameReader {
         return (0..<count).compactMap { _ in take(Int32.self) }
     }
 
+    mutating func takeText() -> String? { takeBytes().map { String(decoding: $0, as: UTF8.self) } }
+
+    private mutating func declined(_ run: Int64) -> RunnerReport? {
+        guard let refusal = take().flatMap(RunnerReport.Refusal.init), let reason = takeText()
+        else { return nil }
+        return .declined(run: run, refusal, reason: reason)
+    }
+
     mutating func report(_ kind: UInt8) -> RunnerReport? {
         switch kind {
         case 129: return welcome()
         case 131: return .synced
         case 138: return groups().map { .groups($0) }
         case 139: return .pong
-        case 130, 132...137: break
+        case 130, 132...137, 192...194: break
         default: return nil
         }
         guard let run = take(Int64.self) else { return nil }
@@ -116,6 +140,9 @@ private struct FrameReader {
         case 134: return output(run)
         case 135: return answer().map { .signalled(run: run, answer: $0) }
         case 136: return takePids().map { .outlasted(run: run, pids: $0) }
+        case 192: return .ready(run: run)
+        case 193: return declined(run)
+        case 194: return takeText().map { .words(run: run, $0) }
         default: return end().map { .ended(run: run, $0) }
         }
     }

@@ -84,7 +84,7 @@ extension RunWords {
         if let error = run.error { all.append(error) }
         if run.state == .waiting { all.append("waiting" + RunWords.cause(run.waitsFor)) }
         if run.outcome == .interrupted {
-            all.append("all runs were ended, timerd-runner died, or another host took over")
+            all.append("all runs were ended, timerd-runner died, or its host was gone")
         }
         all += circumstances
         if let next = run.nextAttemptAt {

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import JobModel
+import Platform
+import SystemPackage
+
+/// One connection of an agent with the node that leads, and with the runner of its own node: what they say to each other is passed
+/// on as it is, but for the beginning of a run.
+///
+/// Unchecked: all of it is touched on the loop's thread alone.
+final class AgentSession: @unchecked Sendable {
+    /// What it asks of the agent.
+    struct Surroundings: Sendable {
+        /// Opens a connection with the runner of this node, and starts one where there is none.
+        var connect: @Sendable () throws(RunnerUnreachable) -> FileDescriptor
+        /// Finds out how this node is to run what it is offered.
+        var prepare: @Sendable (_ run: Int64, _ offer: [UInt8]) async throws(StartRefusal) -> RunRequest
+        /// Called once, when the session is over; `hadBegun`: whether the node that leads had answered.
+        var ended: @Sendable (_ reason: String, _ hadBegun: Bool) -> Void
+    }
+
+    /// A run that could begin now.
+    private struct Prepared {
+        var request: RunRequest
+        var lookup: CommandLookup
+        /// When that was said, in µs of CLOCK_BOOTTIME.
+        var readyAt: Int64
+    }
+
+    private let loop: EpollLoop
+    private let surroundings: Surroundings
+    private var leader: FrameSocket?
+    private var runner: FrameSocket?
+    /// The version of the protocol that the runner speaks.
+    private var version = RunnerProtocol.current.version
+    /// What this node was offered, while it finds out how to run that.
+    private var offered: Set<Int64> = []
+    private var prepared: [Int64: Prepared] = [:]
+    /// What began, to say in words why it could not.
+    private var lookups: [Int64: CommandLookup] = [:]
+    private var isOver = false
+
+    /// How many bytes may wait for the node that leads before the runner is not read any more.
+    private static let mostUnsent = 256 * 1024
+
+    /// Takes over `descriptor`, at whose other end the node that leads is, or will be; on the loop's thread.
+    init(
+        on loop: EpollLoop,
+        _ descriptor: FileDescriptor,
+        _ surroundings: Surroundings
+    ) throws(Errno) {
+        self.loop = loop
+        self.surroundings = surroundings
+        leader = try FrameSocket(
+            on: loop,
+            descriptor,
+            take: { [weak self] in self?.takeOrder($0) ?? false },
+            ended: { [weak self] in self?.end($0) }
+        )
+        leader?.drained = { [weak self] in self?.runner?.pause(false) }
+    }
+
+    /// Ends both connections: what was not begun is not begun any more.
+    func end(_ reason: String) {
+        guard !isOver else { return }
+        isOver = true
+        (offered, prepared) = ([], [:])
+        leader?.close(reason)
+        runner?.close(reason)
+        surroundings.ended(reason, runner != nil)
+    }
+
+    // MARK: - From the node that leads
+
+    private func takeOrder(_ frame: ArraySlice<UInt8>) -> Bool {
+        guard !isOver, let kind = frame.first else { return false }
+        var reader = FrameReader(rest: frame.dropFirst())
+        switch kind {
+        case 1: return meetRunner() && pass(frame)
+        case 4:
+            guard let run = reader.take(Int64.self) else { return false }
+            lookups[run] = nil
+            return pass(frame)
+        case 3, 7, 8: return pass(frame)
+        case 64:
+            guard let run = reader.take(Int64.self), let offer = reader.takeBytes() else { return false }
+            take(run, offer: Array(offer))
+        case 65:
+            guard let run = reader.take(Int64.self), let within = reader.take(Int64.self) else {
+                return false
+            }
+            begin(run, within: within)
+        case 66:
+            guard let run = reader.take(Int64.self) else { return false }
+            offered.remove(run)
+            prepared[run] = nil
+        default: return false
+        }
+        return true
+    }
+
+    private func pass(_ frame: ArraySlice<UInt8>) -> Bool {
+        runner?.send(Self.whole(frame))
+        return runner != nil
+    }
+
+    /// The frame with its length in front.
+    private static func whole(_ frame: ArraySlice<UInt8>) -> [UInt8] {
+        withUnsafeBytes(of: UInt32(frame.count).littleEndian) { Array($0) } + frame
+    }
+
+    private func meetRunner() -> Bool {
+        guard runner == nil else { return false }
+        do throws(RunnerUnreachable) {
+            let descriptor = try surroundings.connect()
+            do throws(Errno) {
+                runner = try FrameSocket(
+                    on: loop,
+                    descriptor,
+                    take: { [weak self] in self?.takeReport($0) ?? false },
+                    ended: { [weak self] in self?.end("timerd-runner: \($0)") }
+                )
+            } catch {
+                descriptor.closeForGood()
+                throw RunnerUnreachable("cannot watch its connection: \(error.text)")
+            }
+        } catch {
+            end("\(error)")
+        }
+        return runner != nil
+    }
+
+    private func take(_ run: Int64, offer: [UInt8]) {
+        offered.insert(run)
+        Task.detached { [loop, surroundings, self] in
+            let result: Result<RunRequest, StartRefusal>
+            do throws(StartRefusal) {
+                result = .success(try await surroundings.prepare(run, offer))
+            } catch {
+                result = .failure(error)
+            }
+            loop.perform { self.prepared(run, result) }
+        }
+    }
+
+    private func prepared(_ run: Int64, _ result: Result<RunRequest, StartRefusal>) {
+        guard !isOver, offered.remove(run) != nil else { return }
+        do throws(StartRefusal) {
+            let request = try result.get()
+            try request.check()
+            if let part = RunnerProtocol.current.lack(of: request, at: version) {
+                throw StartRefusal("its timerd-runner is of an older release, and lacks \(part)")
+            }
+            prepared[run] = Prepared(
+                request: request,
+                lookup: CommandLookup(request),
+                readyAt: Fence.now()
+            )
+            leader?.send(AgentReport.ready(run: run).frame)
+        } catch {
+            decline(run, error.isNoUser ? .stranger : .forGood, error.message)
+        }
+    }
+
+    private func decline(_ run: Int64, _ refusal: RunnerReport.Refusal, _ reason: String) {
+        leader?.send(AgentReport.declined(run: run, refusal, reason: reason).frame)
+    }
+
+    /// Begins what it is ready for, unless that was too long ago: the node that leads may count on it that it never begins then.
+    private func begin(_ run: Int64, within: Int64) {
+        guard let prepared = prepared.removeValue(forKey: run) else {
+            return decline(run, .forNow, "it was told to begin what it was not ready for")
+        }
+        let waited = Fence.now() - prepared.readyAt
+        guard waited <= within else {
+            return decline(run, .forNow, "it was told to begin \(waited / 1000) ms after it was ready")
+        }
+        let order = RunnerOrder.start(prepared.request, files: prepared.lookup.files)
+        guard runner?.send(order.frame) == true else {
+            return decline(run, .forGood, prepared.lookup.refusal(.argListTooLong).message)
+        }
+        lookups[run] = prepared.lookup
+    }
+
+    // MARK: - From the runner
+
+    private func takeReport(_ frame: ArraySlice<UInt8>) -> Bool {
+        guard !isOver, let kind = frame.first else { return false }
+        switch kind {
+        case 129:
+            guard case .welcome(let welcome)? = RunnerReport(frame) else { return false }
+            version = welcome.version
+        case 137:
+            guard case .ended(let run, let end)? = RunnerReport(frame) else { return false }
+            if let failure = end.failure, let lookup = lookups.removeValue(forKey: run) {
+                leader?.send(AgentReport.words(run: run, lookup.refusal(failure).message).frame)
+            }
+        default: break
+        }
+        leader?.send(Self.whole(frame))
+        if let leader, leader.unsent > Self.mostUnsent { runner?.pause(true) }
+        return true
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import JobModel
+import TimerControl
+import Locks
+import SystemPackage
+
+/// The runners of all nodes: that of this one, which leads, and those that the agents of the others speak for.
+final class NodeRunners: CommandRunner {
+    private struct Node {
+        let connections: AwaitedConnections
+        let runner: ProgramRunner
+    }
+
+    private struct State {
+        var nodes: [String: Node] = [:]
+        /// Which node has which run; those of this one are not here.
+        var runs: [Int64: String] = [:]
+        var changed: @Sendable (_ node: String, RunnerChange) -> Void = { _, _ in }
+    }
+
+    private let own: ProgramRunner
+    /// The name of this node.
+    private let name: String
+    private let loop: EpollLoop
+    private let fence: Fence
+    /// How long another node may be away until its runs count as interrupted.
+    private let absence: Duration
+    private let now: @Sendable () -> Int64
+    private let state = Locked(State())
+
+    init(
+        own: ProgramRunner,
+        of name: String,
+        on loop: EpollLoop,
+        fence: Fence,
+        absence: Duration,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        (self.own, self.name, self.loop) = (own, name, loop)
+        (self.fence, self.absence, self.now) = (fence, absence, now)
+    }
+
+    /// The agent of a node has come: it is at the other end of `descriptor`, which is taken over.
+    func take(_ descriptor: Int32, of node: String) {
+        let (entry, changed) = state.withLock { (self.entry(node, &$0), $0.changed) }
+        entry.connections.put(FileDescriptor(rawValue: descriptor))
+        entry.runner.come { changed(node, $0) }
+    }
+
+    private func entry(_ node: String, _ state: inout State) -> Node {
+        if let entry = state.nodes[node] { return entry }
+        let connections = AwaitedConnections(on: loop)
+        let runner = ProgramRunner(
+            on: connections,
+            remote: RemoteTerms(node: node, absence: absence),
+            fence: fence,
+            now: now
+        )
+        let entry = Node(connections: connections, runner: runner)
+        state.nodes[node] = entry
+        return entry
+    }
+
+    private func runner(of run: Int64) -> ProgramRunner {
+        state.withLock { state in
+            state.runs[run].flatMap { state.nodes[$0]?.runner } ?? own
+        }
+    }
+
+    private func runner(for request: RunRequest) -> ProgramRunner {
+        guard let node = request.node, node != name else { return own }
+        return state.withLock { state in
+            state.runs[request.run] = node
+            return entry(node, &state).runner
+        }
+    }
+
+    // MARK: - As one
+
+    func attach(_ changed: @escaping @Sendable (RunnerChange) -> Void) async throws -> KnownRuns {
+        var known = try await own.attach(changed)
+        known.node = name
+        return known
+    }
+
+    func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void) {
+        state.withLock { $0.changed = changed }
+    }
+
+    var known: KnownRuns {
+        var known = own.known
+        known.node = name
+        return known
+    }
+
+    func expect(_ run: Int64, at place: RunPlace) {
+        guard let node = place.node, node != name else { return }
+        let runner = state.withLock { state in
+            state.runs[run] = node
+            return entry(node, &state).runner
+        }
+        runner.expect(run, at: place)
+    }
+
+    func run(
+        _ request: RunRequest,
+        started: @escaping @Sendable (Int32) -> Void
+    ) async throws(RunBreak) -> RunResult {
+        do throws(RunBreak) {
+            return try await runner(for: request).run(request, started: started)
+        } catch {
+            state.withLock { $0.runs[request.run] = nil }
+            throw error
+        }
+    }
+
+    func takeUp(
+        _ request: RunRequest,
+        started: @escaping @Sendable (Int32) -> Void
+    ) async throws(RunBreak) -> RunResult {
+        try await runner(for: request).takeUp(request, started: started)
+    }
+
+    func stored(_ run: Int64) {
+        let runner = runner(of: run)
+        state.withLock { $0.runs[run] = nil }
+        runner.stored(run)
+    }
+
+    @discardableResult
+    func stop(_ run: Int64, by teardown: Teardown) -> Bool {
+        runner(of: run).stop(run, by: teardown)
+    }
+
+    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
+        await runner(of: run).kill(run, by: teardown, asDaemon: asDaemon)
+    }
+
+    func settled(_ run: Int64) async { await runner(of: run).settled(run) }
+
+    var controlGroups: ControlGroups? { own.controlGroups }
+
+    func passed(_ runs: [Int64: OutputPosition]) {
+        for (run, position) in runs { runner(of: run).passed([run: position]) }
+    }
+
+    func detach() async {
+        await own.detach()
+        for node in state.withLock({ $0.nodes.values.map(\.runner) }) { await node.detach() }
+    }
+}

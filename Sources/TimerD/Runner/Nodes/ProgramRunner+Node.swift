@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import JobModel
+import Locks
+
+/// How another node's runner is dealt with, which that node's agent speaks for.
+struct RemoteTerms: Sendable {
+    /// The name of the node.
+    var node: String
+    /// How long it may say nothing, where it is expected to.
+    var patience = Duration.seconds(3)
+    /// How long it may be away until its runs count as interrupted.
+    var absence: Duration
+    /// How long it may take to begin what it was told to, once it has said that it could.
+    var beginning = Duration.seconds(1)
+}
+
+/// The runs of another node; all of it on the loop's thread.
+///
+/// A run is begun in two steps. The node is offered it, finds out who it is there, and says that it is ready. Only then it is
+/// decided here whether the run begins, and the node may begin it within a second of what it has said, by its own clock: a node
+/// that was stopped meanwhile does not. So it is known soon whether a run has begun there.
+extension ProgramRunner {
+    // MARK: - From any thread
+
+    /// The node has run it for the node that led before.
+    func expect(_ run: Int64, at place: RunPlace) {
+        state.withLock { $0.entries[run] = $0.entries[run] ?? RunEntry(expected: place.runner) }
+        loop.perform {
+            guard case .none = self.connection else { return }
+            self.connection = .away
+            self.lostNode()
+        }
+    }
+
+    /// The node has come, perhaps anew: there is a connection to be had.
+    func come(_ changed: @escaping @Sendable (RunnerChange) -> Void) {
+        loop.perform {
+            self.changed = changed
+            switch self.connection {
+            case .linked(let link), .greeting(let link, _): link.close("its node has come anew")
+            case .none, .away, .leaving: break
+            }
+            self.look()
+        }
+    }
+
+    /// Returns once it is known whether the node has begun a run that it was told to begin.
+    func settled(_ run: Int64) async {
+        guard remote != nil else { return }
+        await withCheckedContinuation { settled in
+            let isOpen = state.withLock { state in
+                guard let entry = state.entries[run], entry.isOrdered, entry.isInProgress,
+                    entry.known == nil
+                else { return false }
+                state.entries[run]?.beginners.append(settled)
+                return true
+            }
+            if !isOpen { settled.resume() }
+        }
+    }
+
+    // MARK: - A run begins
+
+    func offer(_ request: RunRequest, over link: any RunnerLink) {
+        state.withLock { $0.entries[request.run]?.isOffered = true }
+        guard link.send(.offer(run: request.run, request.offer)) else {
+            return refuse(request.run, StartRefusal("what it is to run is longer than 8 MiB"))
+        }
+        expectAnswer(over: link)
+        mindNode()
+    }
+
+    func takeOfAgent(_ report: RunnerReport, over link: any RunnerLink) {
+        switch report {
+        case .ready(let run): ready(run, over: link)
+        case .declined(let run, let refusal, let reason): declined(run, refusal, reason)
+        case .words(let run, let words): state.withLock { $0.entries[run]?.words = words }
+        default: break
+        }
+    }
+
+    /// The last look: what begins from here on begins by this node's word.
+    private func ready(_ run: Int64, over link: any RunnerLink) {
+        guard let remote, let entry = state.withLock({ $0.entries[run] }), !entry.isOrdered,
+            let request = entry.request
+        else { return _ = link.send(.withdraw(run: run)) }
+        let open = fence.map { Duration.microseconds($0.remaining) } ?? remote.beginning
+        guard open > .zero else {
+            link.send(.withdraw(run: run))
+            return settle(run, .failure(.notBegun("this node leads no more")))
+        }
+        guard request.start.begin() else {
+            link.send(.withdraw(run: run))
+            return refuse(run, .withdrawn)
+        }
+        state.withLock { $0.entries[run]?.isOrdered = true }
+        let within = min(open, remote.beginning)
+        link.send(.go(run: run, within: Int64(within / .microseconds(1))))
+        // By then it has begun, or never will.
+        later(within) { $0.tellSettled(run) }
+        if let wish = entry.wish { end(run, by: wish.teardown, asRunner: wish.asRunner) }
+    }
+
+    private func tellSettled(_ run: Int64) {
+        let beginners = state.withLock { state in
+            defer { state.entries[run]?.beginners = [] }
+            return state.entries[run]?.beginners ?? []
+        }
+        for beginner in beginners { beginner.resume() }
+    }
+
+    private func declined(_ run: Int64, _ refusal: RunnerReport.Refusal, _ reason: String) {
+        guard let remote else { return }
+        switch refusal {
+        case .forGood: refuse(run, StartRefusal(reason))
+        case .forNow: settle(run, .failure(.notBegun("'\(remote.node)': \(reason)")))
+        case .stranger: settle(run, .failure(.stranger("'\(remote.node)': \(reason)")))
+        }
+    }
+
+    // MARK: - The node comes and goes
+
+    /// The connection is lost: what was only offered is begun elsewhere; what runs is interrupted where the node stays away.
+    func lostNode() {
+        guard let remote else { return }
+        for (run, entry) in entriesByNumber where entry.isOffered && !entry.isOrdered {
+            settle(run, .failure(.notBegun("'\(remote.node)' has gone")))
+        }
+        losses += 1
+        let loss = losses
+        later(remote.absence) { runner in
+            guard runner.isAway, runner.losses == loss else { return }
+            runner.giveUp()
+        }
+    }
+
+    /// The node stays away: its runs count as interrupted, and are ended there once it is back.
+    private func giveUp() {
+        for (run, entry) in entriesByNumber where entry.isOrdered && entry.isInProgress {
+            interrupt(run)
+        }
+    }
+
+    private var entriesByNumber: [(key: Int64, value: RunEntry)] {
+        state.withLock { $0.entries }.sorted { $0.key < $1.key }
+    }
+
+    /// Asks now and then whether a node is there that has something to do: only what it has to say would show that it is not.
+    func mindNode() {
+        guard let remote, !isMinded, case .linked(let link) = connection else { return }
+        isMinded = true
+        later(remote.patience) { runner in
+            runner.isMinded = false
+            guard case .linked(let current) = runner.connection, current === link,
+                runner.state.withLock({ $0.entries.contains { $0.value.isInProgress } })
+            else { return }
+            link.send(.ping)
+            runner.expectAnswer(over: link)
+            runner.mindNode()
+        }
+    }
+}
