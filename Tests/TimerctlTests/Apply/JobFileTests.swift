@@ -25,6 +25,7 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
                 env: {LEVEL: 7, DEBUG: yes, NOTHING: ""}
                 userInfo: {text: no, list: [1, -2.5, 0x10, null, ~, true, "true"]}
                 umask: 022
+                on: on
                 memoryMax: 1048576
                 successCodes: [0, 3]
                 paused: true
@@ -57,6 +58,7 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
                 ])
         )
         #expect(heartbeat.umask == "022")
+        #expect(heartbeat.on == "on", "neither the name nor the word is true, as in older YAML")
         #expect(heartbeat.memoryMax == "1048576")
         #expect(heartbeat.successCodes == [0, 3])
         #expect(heartbeat.paused == true)
