@@ -79,11 +79,11 @@ import TimerControl
     func labelsOnTheWire() throws {
         var node = Self.node("alpha")
         #expect(try JSONValue(encoding: node)["labels"] == nil)
-        #expect(try JSONValue(encoding: node).decoded(NodeView.self) == node)
+        #expect(try JSONValue(encoding: node).decoded(as: NodeView.self) == node)
         node.labels = ["gpu", "ssd"]
         let json = try JSONValue(encoding: node)
         #expect(json["labels"] == .array([.string("gpu"), .string("ssd")]))
-        #expect(try json.decoded(NodeView.self) == node)
+        #expect(try json.decoded(as: NodeView.self) == node)
     }
 
     @Test("Tab offers names of nodes, and for --on their labels too, each once")

@@ -65,7 +65,7 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
         #expect(file.jobs[1].definition.command == ["/bin/sh", "-c", "pg_dump shop | gzip"])
         #expect(file.jobs[1].definition.schedule.tz == "CET-1")
         #expect(file.jobs[2].definition.schedule.at == "2026-12-24T08:00:00.000000Z")
-        #expect(file.jobs[2].place == Place(file: "jobs.yaml", line: 17, column: 3))
+        #expect(file.jobs[2].place == Place(file: "jobs.yaml", line: 18, column: 3))
     }
 
     @Test("JSON is read as well, with its places")
