@@ -9,7 +9,7 @@ import TimerWords
 struct Complete: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "complete",
-        abstract: "Print the words that shells complete: jobs, tags, zones, queues or nodes.",
+        abstract: "Print the words that shells complete: jobs, tags, zones, queues, nodes, hosts.",
         shouldDisplay: false
     )
 
@@ -20,9 +20,11 @@ struct Complete: AsyncParsableCommand {
         case zones
         case queues
         case nodes
+        /// What a job may have in `on`: the names and labels of nodes.
+        case hosts
     }
 
-    @Argument(help: "jobs, tags, zones, queues or nodes.")
+    @Argument(help: "jobs, tags, zones, queues, nodes, hosts.")
     var kind: Kind
 
     @OptionGroup var common: CommonOptions
@@ -38,9 +40,9 @@ struct Complete: AsyncParsableCommand {
             let queues = try await Daemon.ask(common, .listQueues(request), for: QueuesReply.self)
                 .value.queues
             words = queues.map(\.queue).filter { !$0.contains(where: \.isWhitespace) }
-        } else if kind == .nodes {
+        } else if kind == .nodes || kind == .hosts {
             let nodes = try await Daemon.ask(common, .listNodes, for: NodesReply.self).value.nodes
-            words = nodes.map(\.name).filter(Self.isPlain)
+            words = Self.words(kind, of: nodes)
         } else {
             var request = ListJobs()
             request.all = true
@@ -61,8 +63,17 @@ struct Complete: AsyncParsableCommand {
             ? jobs.flatMap { $0.definition.tags ?? [] }
             : jobs.filter { $0.owner == user }.compactMap(\.definition.name)
                 + jobs.map { "\($0.id)" }
+        return plain(all)
+    }
+
+    /// The names of nodes; of hosts also their labels.
+    static func words(_ kind: Kind, of nodes: [NodeView]) -> [String] {
+        plain(nodes.map(\.name) + (kind == .hosts ? nodes.flatMap(\.labels) : []))
+    }
+
+    private static func plain(_ words: [String]) -> [String] {
         var seen: Set<String> = []
-        return all.filter { isPlain($0) && seen.insert($0).inserted }
+        return words.filter { isPlain($0) && seen.insert($0).inserted }
     }
 
     /// Whether a shell reads it as it is.
@@ -97,4 +108,5 @@ extension CompletionKind {
     static let jobs = shellCommand("timerctl complete jobs 2>/dev/null")
     static let tags = shellCommand("timerctl complete tags 2>/dev/null")
     static let zones = shellCommand("timerctl complete zones 2>/dev/null")
+    static let hosts = shellCommand("timerctl complete hosts 2>/dev/null")
 }

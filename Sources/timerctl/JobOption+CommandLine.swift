@@ -107,6 +107,7 @@ extension JobOption {
         case .path: .directory
         case .files: .file()
         case .zone: .zones
+        case .label where self == .on: .hosts
         default: nil
         }
     }
@@ -129,6 +130,7 @@ extension JobOption {
     /// What stands for its value in help and manual; nil for the option's own name.
     var valueName: String? {
         switch form {
+        case .label where self == .on: "label"
         case .label, .labels, .flag: nil
         case .command: "line"
         case .environment: "name=value"

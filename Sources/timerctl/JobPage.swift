@@ -106,6 +106,7 @@ struct JobPage {
             definition.output.map { Field(label: "output", value: $0.rawValue) },
             definition.outputKept.map { Field(label: "output kept", value: $0) },
             definition.keepRuns.map { Field(label: "history", value: "\($0) runs kept") },
+            definition.on.map { Field(label: "runs on", value: $0) },
             limits.isEmpty ? nil : Field(label: "limits", value: limits.joined(separator: ", ")),
             groups?.withoutEffect(definition).map {
                 Field(label: "no effect", value: $0, style: .yellow)
@@ -225,7 +226,8 @@ struct JobPage {
         if begun.isEmpty { return [("none yet", nil)] }
         return begun.map { run in
             let sentence = RunSentence(run, dates: dates)
-            let number = run.id.map { "  (run \($0))" } ?? ""
+            let node = run.node.map { " on \($0)" } ?? ""
+            let number = run.id.map { "  (run \($0)\(node))" } ?? ""
             return ("\(dates.full(run.fireDate))  \(sentence.text)\(number)", sentence.style)
         }
     }

@@ -22,6 +22,7 @@ struct RunOptions: ParsableArguments {
     @Option(.onFailure) var onFailure: StatedOption?
     @Option(.onSuccess) var onSuccess: StatedOption?
     @Option(.keepRuns) var keepRuns: StatedOption?
+    @Option(.on) var on: StatedOption?
     @Flag(.rerunInterrupted) var rerunInterrupted = false
     @Option(.output) var output: StatedOption?
     @Option(.outputKept) var outputKept: StatedOption?
@@ -41,7 +42,7 @@ struct RunOptions: ParsableArguments {
         definition.rerunInterrupted = rerunInterrupted ? true : nil
         let stated = [
             timeout, killAfter, overlap, retries, backoff, successCodes, onFailure, onSuccess,
-            keepRuns, output, outputKept, nice, memoryMax, memoryHigh, cpuWeight, cpuQuota,
+            keepRuns, on, output, outputKept, nice, memoryMax, memoryHigh, cpuWeight, cpuQuota,
             tasksMax, ioWeight, cpuTime, umask,
         ]
         for option in stated.compactMap(\.self) { try definition.add(option) }

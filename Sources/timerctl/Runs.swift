@@ -13,7 +13,8 @@ struct Runs: AsyncParsableCommand {
         discussion: """
             Every date has its line: a run with its outcome, an event, or why it was skipped. Dates \
             that are still ahead, and are skipped already, come last. With --failed only runs that \
-            failed, the last to end first.
+            failed, the last to end first. NODE is the host that a run was on, where several share \
+            their jobs.
 
             Examples:
               timerctl runs
@@ -143,8 +144,11 @@ struct Runs: AsyncParsableCommand {
             .init(title: "JOB", isRightAligned: true, rank: 3),
             .init(title: "NAME", narrowest: 8), .init(title: "FIRE DATE", rank: 2),
             .init(title: "", rank: 1),
-            .init(title: "OUTCOME"),
         ]
+        // A daemon alone has no name for its host.
+        let showsNode = runs.contains { $0.node != nil }
+        if showsNode { columns.append(.init(title: "NODE", narrowest: 8, rank: 4)) }
+        columns.append(.init(title: "OUTCOME"))
         if isOfOneJob { columns.removeSubrange(1...2) }
         var table = Table(columns: columns)
         table.rows = runs.map { run in
@@ -152,8 +156,9 @@ struct Runs: AsyncParsableCommand {
             var cells: [Table.Cell] = [
                 .init(run.id.map { "\($0)" } ?? "-"), "\(run.job)", .init(run.name ?? "-"),
                 .init(dates.dayAndTime(run.fireDate)), .init(dates.distance(run.fireDate)),
-                .init(sentence.text, sentence.style),
             ]
+            if showsNode { cells.append(.init(run.node ?? "-")) }
+            cells.append(.init(sentence.text, sentence.style))
             if isOfOneJob { cells.removeSubrange(1...2) }
             return cells
         }

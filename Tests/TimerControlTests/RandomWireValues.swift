@@ -139,6 +139,7 @@ struct RandomWireValues {
         run.error = maybe { $0.text() }
         run.startedAt = maybe { $0.timestamp() }
         run.endedAt = maybe { $0.timestamp() }
+        run.node = maybe { $0.text() }
         run.onFailure = maybe { $0.dice.isTrue(0.5) }
         run.onSuccess = maybe { $0.dice.isTrue(0.5) }
         run.nextAttemptAt = maybe { $0.timestamp() }

@@ -138,7 +138,7 @@ import TimerControl
                     + "'memoryHigh', 'memoryMax', 'misfire', "
                     + "'misfireAfter', 'misfireLimit', 'misfireWindow', 'name', 'nice', "
                     + "'notify', 'notifyEvery', 'notifyLate', 'notifyOn', "
-                    + "'onFailure', 'onSuccess', 'output', 'outputKept', 'overlap', 'paused', 'ping', 'priority', 'queue', 'rerunInterrupted', 'retries', "
+                    + "'on', 'onFailure', 'onSuccess', 'output', 'outputKept', 'overlap', 'paused', 'ping', 'priority', 'queue', 'rerunInterrupted', 'retries', "
                     + "'schedule', 'successCodes', 'tags', 'tasksMax', 'timeout', 'tolerance', 'umask', "
                     + "'until', 'userInfo', 'whileConnected', 'whilePid' are accepted"
             ),

@@ -23,6 +23,7 @@ enum Samples {
         definition.cwd = "/tmp"
         definition.envFile = ["/etc/backup.env", "-/etc/more.env"]
         definition.keepRuns = 50
+        definition.on = "gpu"
         definition.queue = "mails"
         definition.priority = 5
         definition.key = "order-7"

@@ -68,6 +68,7 @@ import TimerControl
         expected.notifyEvery = "0s"
         expected.ping = "https://ping.example/x"
         expected.rerunInterrupted = true
+        expected.on = "gpu"
         expected.output = .journal
         expected.outputKept = "256K"
         expected.nice = -5
@@ -95,7 +96,8 @@ import TimerControl
             "--notify", "mail:a@example.org", "--notify", "command:logger -t x",
             "--notify-on", "failed,late", "--notify-late", "5min", "--notify-every", "0s",
             "--ping", "https://ping.example/x",
-            "--rerun-interrupted", "--output", "journal", "--output-kept", "256K", "--nice", "-5",
+            "--rerun-interrupted", "--on", "gpu", "--output", "journal", "--output-kept", "256K",
+            "--nice", "-5",
             "--memory-max", "1G", "--cpu-time", "30s",
             "--umask", "027", "--memory-high", "512M", "--cpu-weight", "50", "--cpu-quota", "150%",
             "--tasks-max", "9", "--io-weight", "200",

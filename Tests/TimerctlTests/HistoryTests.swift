@@ -33,6 +33,24 @@ import TimerControl
         #expect(ofOneJob.text(for: .plain).hasPrefix("RUN  FIRE DATE "))
     }
 
+    @Test("The node of a run has a column where any run has one")
+    func nodes() {
+        let runs = [
+            run(.skipped) { $0.reason = .skip },
+            run(.done) {
+                ($0.id, $0.outcome, $0.node) = (RunID(rawValue: 12), .exited, "al\u{1b}pha")
+            },
+        ]
+        #expect(
+            Runs.table(of: runs, isOfOneJob: true, dates: testDates).text(for: .plain) == """
+                RUN  FIRE DATE                 NODE     OUTCOME
+                  -  2026-12-01 09:00:00  now  -        skipped: dropped on request (skip)
+                 12  2026-12-01 09:00:00  now  al^[pha  exit 0
+
+                """
+        )
+    }
+
     @Test("Runs are those of one job, by id or name, or of all")
     func request() throws {
         #expect(try Runs.parse([]).request(testDates) == ListRuns())

@@ -83,6 +83,19 @@ import TimerWords
         #expect(!text.contains("next fire"))
     }
 
+    @Test("A job says on which host it runs, and each run on which it was")
+    func node() {
+        let job = job { $0.definition.on = "gpu" }
+        let runs = [
+            run(.done) { ($0.id, $0.outcome, $0.node) = (RunID(rawValue: 9), .exited, "alpha") },
+            run(.running) { $0.id = RunID(rawValue: 8) },
+        ]
+        let text = JobPage(job: job, runs: runs, dates: testDates).text(for: .plain)
+        #expect(text.contains("  runs on    gpu\n"))
+        #expect(text.contains("exit 0  (run 9 on alpha)\n"))
+        #expect(text.contains("running  (run 8)\n"))
+    }
+
     @Test("A paused job says how it is armed, and when it would be due")
     func paused() {
         let job = job { $0.state = .paused }

@@ -64,6 +64,7 @@ import TimerControl
                 ($0.id, $0.name, $0.outcome, $0.status) = (
                     RunID(rawValue: 1_234_567), "nightly-backup", .exited, 1
                 )
+                $0.node = "blade-7.rack-12.example.org"
             },
             run(.skipped) { $0.reason = .overlap },
         ]
@@ -81,7 +82,12 @@ import TimerControl
             Agenda.table(of: lines, dates: testDates),
             Nodes.table(
                 of: NodesReply(
-                    nodes: [NodesTests.node("alpha", .leading), NodesTests.gone],
+                    nodes: [
+                        NodesTests.node("alpha", .leading) {
+                            $0.labels = ["gpu", "ssd", "rack-12"]
+                        },
+                        NodesTests.gone,
+                    ],
                     now: testNow
                 )
             ),

@@ -64,6 +64,38 @@ import TimerControl
         #expect(lines([same, other]).map { String($0.prefix(14)) }[2] == "beta   blade-7")
     }
 
+    @Test("Labels have a column where any node has some")
+    func labels() {
+        #expect(lines([Self.node("alpha")]).first?.contains("LABELS") == false)
+        let nodes = [Self.node("alpha") { $0.labels = ["gpu", "ss\u{1b}d"] }, Self.node("beta")]
+        #expect(
+            lines(nodes).map { String($0.prefix(18)) } == [
+                "NODE   LABELS     ", "alpha  gpu,ss^[d  ", "beta   -          ",
+            ]
+        )
+    }
+
+    @Test("A node without labels has none on the wire, and one of an older daemon is read")
+    func labelsOnTheWire() throws {
+        var node = Self.node("alpha")
+        #expect(try JSONValue(encoding: node)["labels"] == nil)
+        #expect(try JSONValue(encoding: node).decoded(as: NodeView.self) == node)
+        node.labels = ["gpu", "ssd"]
+        let json = try JSONValue(encoding: node)
+        #expect(json["labels"] == .array([.string("gpu"), .string("ssd")]))
+        #expect(try json.decoded(as: NodeView.self) == node)
+    }
+
+    @Test("Tab offers names of nodes, and for --on their labels too, each once")
+    func completions() {
+        let nodes = [
+            Self.node("alpha") { $0.labels = ["gpu", "a;b"] },
+            Self.node("beta") { $0.labels = ["gpu"] },
+        ]
+        #expect(Complete.words(.nodes, of: nodes) == ["alpha", "beta"])
+        #expect(Complete.words(.hosts, of: nodes) == ["alpha", "beta", "gpu"])
+    }
+
     @Test("A clock is red beyond 100 ms, ahead or behind", arguments: [-1, 1] as [Int64])
     func clocks(sign: Int64) {
         #expect(!Self.node("alpha") { $0.clockDifference = sign * 100_000 }.isClockOff)

@@ -149,7 +149,7 @@ import TimerWords
         """
         label: web
         jobs:
-          heartbeat: {every: 5s, command: [curl, -m, 4, "no"], timeout: 4s, nice: 5}
+          heartbeat: {every: 5s, command: [curl, -m, 4, "no"], timeout: 4s, nice: 5, on: gpu}
         """,
         """
         jobs:

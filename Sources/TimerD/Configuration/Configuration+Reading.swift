@@ -190,7 +190,8 @@ extension Configuration {
         guard let shared else { return [] }
         return [
             (.node, .string(shared.node)),
-            (.labels, .array(shared.labels.map { .string($0) })), (.lease, .string("\(TimeSpan(shared.lease))")),
+            (.labels, .array(shared.labels.map { .string($0) })),
+            (.lease, .string("\(TimeSpan(shared.lease))")),
             (.copy, .string(database)),
         ]
     }

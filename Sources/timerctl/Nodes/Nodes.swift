@@ -13,7 +13,8 @@ struct Nodes: AsyncParsableCommand {
         discussion: """
             One of them leads: it fires all jobs, and the others stand by to take over. LEASE is how \
             long a node is still taken for alive, CLOCK how far its clock is ahead of the database's, \
-            in red beyond 100 ms.
+            in red beyond 100 ms. LABELS is what --on of 'timerctl add' may call a node beside its \
+            name, where any has some.
 
             Examples:
               timerctl nodes
@@ -40,6 +41,8 @@ struct Nodes: AsyncParsableCommand {
         let showsHost = reply.nodes.contains { ($0.host ?? $0.name) != $0.name }
         var table = Table(columns: [.init(title: "NODE", narrowest: 8)])
         if showsHost { table.columns.append(.init(title: "HOST", narrowest: 8, rank: 4)) }
+        let showsLabels = reply.nodes.contains { !$0.labels.isEmpty }
+        if showsLabels { table.columns.append(.init(title: "LABELS", narrowest: 8, rank: 4)) }
         table.columns += [
             .init(title: "STATE"), .init(title: "LEASE"),
             .init(title: "CLOCK", isRightAligned: true, rank: 1),
@@ -49,6 +52,7 @@ struct Nodes: AsyncParsableCommand {
         table.rows = reply.nodes.map { node in
             var cells: [Table.Cell] = [.init(node.name)]
             if showsHost { cells.append(.init(node.host ?? "-")) }
+            if showsLabels { cells.append(.init(node.labelWords)) }
             return cells + [
                 .init(node.stateWords, node.state.style), .init(node.lease(at: reply.now)),
                 .init(node.clockWords, node.isClockOff ? .red : nil),
@@ -63,6 +67,9 @@ struct Nodes: AsyncParsableCommand {
 extension NodeView {
     /// "'a'", also of a name that would move the cursor.
     var title: String { "'\(Printable.escaped(name))'" }
+
+    /// "gpu,ssd", as `--labels` takes them; "-" of a node that has none.
+    var labelWords: String { labels.isEmpty ? "-" : labels.joined(separator: ",") }
 
     /// "standby"; of a node that drains, whether it leads still.
     var stateWords: String {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Logging
 import Postgres
 import Schedules
 import TestPostgres
@@ -39,6 +40,52 @@ struct SharedJobsTests {
         #expect(configuration.database == (isShared ? "/var/lib/timerd/copy-alpha.db" : text))
         // At the default socket it is the runner that the service manager starts.
         #expect(!isShared || configuration.runner == "/var/lib/timerd/timerd.db-runner")
+    }
+
+    @Test("Labels are words, which commas or blanks separate outside of the file")
+    func labels() async throws {
+        let shared = ["database": "postgresql://db/x", "node": "a"]
+        for words in ["gpu,ssd", "gpu ssd", " gpu , ssd\t"] {
+            let configuration = try await read(shared.merging(["labels": words]) { $1 })
+            #expect(configuration.shared?.labels == ["gpu", "ssd"], "\(words)")
+            #expect(configuration.jsonText.contains(#""labels": ["gpu","ssd"]"#))
+        }
+        let configuration = try await read(shared, environment: ["TIMERD_LABELS": "gpu"])
+        #expect(configuration.shared?.labels == ["gpu"])
+        #expect(try await read(shared).shared?.labels == [])
+        // As the name of a node, they say nothing of a daemon alone.
+        #expect(try await read(["labels": "gpu"]).jsonText == read().jsonText)
+        for wrong in [
+            String(repeating: "x", count: 256), "a\u{1b}",
+            (0...64).map { "l\($0)" }.joined(separator: ","),
+        ] {
+            let refusal = await #expect(throws: SettingError.self) {
+                try await read(shared.merging(["labels": wrong]) { $1 })
+            }
+            #expect(refusal?.description.contains("accepted is a list of up to 64 words") == true)
+        }
+    }
+
+    @Test(
+        "In the file labels are a list",
+        arguments: [
+            (#"["gpu", "ssd"]"#, true), ("[]", true), (#"["a b"]"#, false), (#"["a,b"]"#, false),
+            (#"[""]"#, false), (#""gpu""#, false), ("[1]", false),
+        ]
+    )
+    func labelsInFile(json: String, isAccepted: Bool) throws {
+        let content = Setting.labels.content(of: try JSONValue(parsing: json))
+        #expect((content != nil) == isAccepted)
+    }
+
+    @Test("A changed label needs a restart")
+    func labelsStay() async throws {
+        let shared = ["database": "postgresql://db/x", "node": "a"]
+        let old = try await read(shared.merging(["labels": "gpu"]) { $1 })
+        let new = try await read(shared.merging(["labels": "ssd"]) { $1 })
+        #expect(old.changes(to: new) == [.labels])
+        let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        #expect(new.keeping(placesOf: old, log) == old)
     }
 
     @Test("A password is refused on the command line, and shown nowhere")

@@ -37,6 +37,7 @@ import TimerControl
             $0.onFailure = ["mail", "me"]
             $0.output = .journal
             $0.outputKept = "16M"
+            $0.on = "gpu"
             $0.nice = -5
             $0.memoryMax = "512M"
             $0.memoryHigh = "256M"
@@ -56,6 +57,7 @@ import TimerControl
         #expect(policy.onFailure == ["mail", "me"])
         #expect(policy.output == .journal)
         #expect(policy.outputKept == 16_777_216)
+        #expect(policy.on == "gpu")
         var limits = ProcessLimits(nice: -5, memoryMax: 536_870_912, cpuTime: 2, umask: 0o077)
         (limits.memoryHigh, limits.tasksMax) = (268_435_456, 9)
         (limits.cpuWeight, limits.cpuQuota, limits.ioWeight) = (1, 150, 10_000)
@@ -147,6 +149,10 @@ import TimerControl
             Refusal("parameter 'memoryHigh' is '1X', \(number)") { $0.memoryHigh = "1X" },
             Refusal("parameter 'outputKept' is '17M', \(kept)") { $0.outputKept = "17M" },
             Refusal("parameter 'outputKept' is '-1', \(kept)") { $0.outputKept = "-1" },
+            Refusal("parameter 'on' is empty, expected a name") { $0.on = "" },
+            Refusal(
+                "parameter 'on' is \"a\\n\", expected text without control characters"
+            ) { $0.on = "a\n" },
             Refusal("parameter 'umask' is '', \(mask)") { $0.umask = "" },
             Refusal("parameter 'umask' is '8', \(mask)") { $0.umask = "8" },
             Refusal("parameter 'umask' is '1000', \(mask)") { $0.umask = "1000" },
@@ -162,6 +168,20 @@ import TimerControl
     func refusals(refusal: Refusal) throws {
         let error = try #require(throws: OptionRefusal.self) { try read(refusal.change) }
         #expect(ControlError(error) == ControlError(.invalidParams, refusal.message))
+    }
+
+    @Test("A job whose fires are tasks of a queue says nothing of the host of commands")
+    func onBesideQueue() throws {
+        var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        definition.queue = "mails"
+        _ = try JobPolicy(definition, now: .distantPast, zone: .utc)
+        definition.on = "gpu"
+        let error = try #require(throws: OptionRefusal.self) {
+            try JobPolicy(definition, now: .distantPast, zone: .utc)
+        }
+        let message =
+            "parameter 'on' is stated, expected none beside 'queue', whose tasks are a worker's"
+        #expect(ControlError(error) == ControlError(.invalidParams, message))
     }
 
     @Test("What is no duration is refused", arguments: ["soon", "-1s", ""])

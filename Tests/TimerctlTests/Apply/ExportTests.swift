@@ -105,6 +105,7 @@ import TimerControl
             $0.definition.onSuccess = ["next"]
             $0.definition.envFile = ["/etc/a.env", "-/etc/b.env"]
             $0.definition.keepRuns = 50
+            $0.definition.on = "on"
             $0.definition.queue = "mails"
             $0.definition.priority = 5
             $0.definition.key = "order-7"

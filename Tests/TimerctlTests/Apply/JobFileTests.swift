@@ -25,6 +25,7 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
                 env: {LEVEL: 7, DEBUG: yes, NOTHING: ""}
                 userInfo: {text: no, list: [1, -2.5, 0x10, null, ~, true, "true"]}
                 umask: 022
+                on: on
                 memoryMax: 1048576
                 successCodes: [0, 3]
                 paused: true
@@ -57,13 +58,14 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
                 ])
         )
         #expect(heartbeat.umask == "022")
+        #expect(heartbeat.on == "on", "neither the name nor the word is true, as in older YAML")
         #expect(heartbeat.memoryMax == "1048576")
         #expect(heartbeat.successCodes == [0, 3])
         #expect(heartbeat.paused == true)
         #expect(file.jobs[1].definition.command == ["/bin/sh", "-c", "pg_dump shop | gzip"])
         #expect(file.jobs[1].definition.schedule.tz == "CET-1")
         #expect(file.jobs[2].definition.schedule.at == "2026-12-24T08:00:00.000000Z")
-        #expect(file.jobs[2].place == Place(file: "jobs.yaml", line: 17, column: 3))
+        #expect(file.jobs[2].place == Place(file: "jobs.yaml", line: 18, column: 3))
     }
 
     @Test("JSON is read as well, with its places")

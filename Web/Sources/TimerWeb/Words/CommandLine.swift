@@ -76,7 +76,7 @@ enum CommandLine {
         ("misfireAfter", .value), ("misfireWindow", .value), ("timeout", .value),
         ("killAfter", .value), ("overlap", .value), ("retries", .value), ("backoff", .value),
         ("successCodes", .list), ("onFailure", .line), ("onSuccess", .line),
-        ("rerunInterrupted", .flag), ("keepRuns", .value), ("output", .value),
+        ("rerunInterrupted", .flag), ("keepRuns", .value), ("on", .value), ("output", .value),
         ("outputKept", .value), ("notify", .each), ("notifyOn", .list), ("notifyLate", .value),
         ("notifyEvery", .value), ("ping", .value), ("nice", .value), ("memoryMax", .value),
         ("memoryHigh", .value), ("cpuWeight", .value), ("cpuQuota", .value), ("tasksMax", .value),

@@ -97,6 +97,7 @@ import TimerWords
         job.retries = 2
         job.successCodes = [0, 3]
         job.rerunInterrupted = true
+        job.on = "gpu"
         job.onFailure = ["/bin/sh", "-c", "mail ops | cat"]
         job.memoryMax = "512M"
         job.command = ["/opt/backup.sh", "--keep", "30"]
@@ -104,7 +105,7 @@ import TimerWords
             CommandLine.adding(job)
                 == #"timerctl add --cron '30 2 * * *' --tz Europe/Berlin --name 'it'\''s' --tag a --tag 'b c' "#
                 + "--env 'A=1 2' --env B=2 --retries 2 --success-codes 0,3 --on-failure 'mail ops | cat' "
-                + "--rerun-interrupted --memory-max 512M -- /opt/backup.sh --keep 30"
+                + "--rerun-interrupted --on gpu --memory-max 512M -- /opt/backup.sh --keep 30"
         )
     }
 

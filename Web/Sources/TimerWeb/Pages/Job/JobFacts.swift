@@ -101,6 +101,7 @@ struct JobFacts {
             code("Then, if it failed", definition.onFailure.map(ShellWords.joined)),
             code("Then, if it succeeded", definition.onSuccess.map(ShellWords.joined)),
             text("Output", output),
+            text("Runs on", definition.on),
             text("History", definition.keepRuns.map { "\($0.grouped) runs are kept" }),
         ]
     }

@@ -101,6 +101,7 @@ extension RunPage: PageContent {
             )
         }
         if let next = run.nextAttemptAt { all += fact("Next attempt", parts.when(next)) }
+        if let node = run.node { all += fact("Host", .text(node)) }
         all += fact("Fire", .text("\(run.fire)"))
         return all
     }
