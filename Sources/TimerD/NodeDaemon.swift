@@ -237,7 +237,7 @@ final class NodeDaemon {
             agent = try RunAgent(
                 for: leader,
                 SchedulerSettings(configuration, account: Account(uid: geteuid())),
-                runner: configuration.runner,
+                runner: RunnerProgram(socket: configuration.runner),
                 log: log
             ) { [relay] in
                 relay.carryAgent($0)

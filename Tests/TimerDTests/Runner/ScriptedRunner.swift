@@ -124,6 +124,7 @@ final class ScriptedLink: RunnerLink {
 
     // MARK: - The runner's end
 
+    var orders: [RunnerOrder] { state.withLock { $0.orders } }
     /// The runs that the daemon wanted started, and those that it said to be stored.
     var started: [Int64] {
         state.withLock { state in

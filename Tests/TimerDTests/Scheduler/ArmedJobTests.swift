@@ -102,7 +102,7 @@ import TimerControl
     func wakeDate() throws {
         var armed = ArmedJob(job: try .sample { $0.command = ["x"] }, since: nil)
         #expect(armed.wakeDate == .start(9.99))
-        armed.stage = .prepared(Self.run)
+        armed.stage = .prepared(Self.run, RunPlace())
         #expect(armed.wakeDate == .start(10))
         armed.job.fireDate = nil
         #expect(armed.wakeDate == nil)
@@ -112,13 +112,13 @@ import TimerControl
     @Test("Armed anew for the same fire, a job has come as far as it had; for another, nowhere")
     func since() throws {
         var before = ArmedJob(job: try .sample { $0.command = ["x"] }, since: nil)
-        before.stage = .prepared(Self.run)
+        before.stage = .prepared(Self.run, RunPlace())
         before.hasWaited = true
         #expect(before.unstartedFire == FireID(rawValue: 1))
         #expect(before.share == nil)
         var job = before.job
         let same = ArmedJob(job: job, since: before)
-        #expect(same.stage == .prepared(Self.run))
+        #expect(same.stage == .prepared(Self.run, RunPlace()))
         #expect(same.hasWaited)
         job.claim?.fire = FireID(rawValue: 2)
         let other = ArmedJob(job: job, since: before)

@@ -116,7 +116,7 @@ struct CommandPlacesTests {
                 _ = try writer.change(.ids([job]), .invalidate, caller: TestScheduler.root)
                 try writer.waitForPlace(id)
                 try writer.waitAgain(command.fire, after: command.run)
-                #expect(try writer.beginCommand(entry.fire) == nil)
+                #expect(try writer.beginCommand(entry.fire, at: RunPlace()) == nil)
                 #expect(try writer.job(job)?.fires == 0)
             }
             #expect(try await test.history(job).map(\.state) == [.skipped])

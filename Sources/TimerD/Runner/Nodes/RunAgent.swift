@@ -37,14 +37,14 @@ final class RunAgent: Sendable {
     init(
         for leader: String,
         _ settings: SchedulerSettings,
-        runner socket: String,
+        runner program: RunnerProgram,
         log: Logger,
         carry: @escaping @Sendable (Int32) -> Void
     ) throws(SystemError) {
         self.leader = leader
         self.carry = carry
         self.log = log
-        program = RunnerProgram(socket: socket)
+        self.program = program
         loop = try EpollLoop()
         state = Locked(State(settings: settings))
         loop.perform { self.open() }

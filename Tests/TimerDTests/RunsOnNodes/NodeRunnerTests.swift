@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import JobModel
+import Locks
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// What the node that leads makes of what the agent of another node says: the agent is a test.
+@Suite("Runs on another node", .timeLimit(.minutes(1)))
+struct NodeRunnerTests {
+    private let script = ScriptedRunner()
+    private let fence = Fence()
+
+    init() { fence.extend(to: .max) }
+
+    private func request(_ run: Int64, epoch: Int64? = 1) -> RunRequest {
+        var request = TestRunner.script("exit 3")
+        (request.run, request.epoch, request.node, request.offer) = (run, epoch, "b", [1, 2, 3])
+        return request
+    }
+
+    private func runner() -> ProgramRunner {
+        let terms = RemoteTerms(node: "b", absence: .seconds(5))
+        return ProgramRunner(on: script, remote: terms, fence: fence) { 5_000_000 }
+    }
+
+    /// One whose node has come, and knows those runs.
+    private func attached(
+        knowing known: [Int64: KnownRun] = [:]
+    ) async throws -> (ProgramRunner, ScriptedLink) {
+        let runner = runner()
+        runner.come { _ in }
+        let link = try await script.connection(0)
+        await link.greet(epoch: 1, knowing: known)
+        return (runner, link)
+    }
+
+    /// How a run went, in words.
+    private func outcome(
+        _ run: @Sendable () async throws(RunBreak) -> RunResult
+    ) async -> String {
+        do throws(RunBreak) {
+            return "\(try await run().outcome)"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    private func begin(_ runner: ProgramRunner, _ request: RunRequest) -> Task<String, Never> {
+        Task { await outcome { () throws(RunBreak) in try await runner.run(request) { _ in } } }
+    }
+
+    @Test("It is offered; once the node is ready it is told to begin; its end is the run's")
+    func begins() async throws {
+        let (runner, link) = try await attached()
+        let run = begin(runner, request(7))
+        try await eventually("it is offered") { link.offered == [7] }
+        #expect(link.told == [])
+        await link.say(.ready(run: 7))
+        await script.flush()
+        #expect(link.told == [7] && link.started.isEmpty)
+        await link.say(.started(run: 7, .scripted()), .scriptedEnd(of: 7, status: 3))
+        #expect(await run.value == "\(RunOutcome.exited(3))")
+        await runner.detach()
+    }
+
+    @Test("It was withdrawn before the node was ready: it is not told to begin")
+    func withdrawn() async throws {
+        let (runner, link) = try await attached()
+        let request = request(7)
+        let run = begin(runner, request)
+        try await eventually("it is offered") { link.offered == [7] }
+        #expect(request.start.withdraw())
+        await link.say(.ready(run: 7))
+        #expect(await run.value == "\(RunOutcome.notStarted(StartRefusal.withdrawn.message))")
+        #expect(link.told.isEmpty && link.withdrawn == [7])
+        await runner.detach()
+    }
+
+    @Test("This node leads no more as the other is ready: it is not told to begin")
+    func leadsNoMore() async throws {
+        let (runner, link) = try await attached()
+        let run = begin(runner, request(7))
+        try await eventually("it is offered") { link.offered == [7] }
+        fence.close()
+        await link.say(.ready(run: 7))
+        #expect(await run.value == #"notBegun("this node leads no more")"#)
+        #expect(link.told.isEmpty && link.withdrawn == [7])
+        await runner.detach()
+    }
+
+    @Test(
+        "The node declines it: for good, for now, or as it does not know the user",
+        arguments: [
+            (RunnerReport.Refusal.forGood, "\(RunOutcome.notStarted("why"))"),
+            (.forNow, #"notBegun("'b': why")"#), (.stranger, #"stranger("'b': why")"#),
+        ]
+    )
+    func declined(refusal: RunnerReport.Refusal, words: String) async throws {
+        let (runner, link) = try await attached()
+        let run = begin(runner, request(7))
+        try await eventually("it is offered") { link.offered == [7] }
+        await link.say(.declined(run: 7, refusal, reason: "why"))
+        #expect(await run.value == words)
+        await runner.detach()
+    }
+
+    @Test("The node goes before it was told to begin: it begins elsewhere at once")
+    func lostAhead() async throws {
+        let (runner, link) = try await attached()
+        let run = begin(runner, request(7))
+        try await eventually("it is offered") { link.offered == [7] }
+        await link.lose("gone")
+        #expect(await run.value == #"notBegun("'b' has gone")"#)
+        await runner.detach()
+    }
+
+    @Test(
+        "The node goes after it was told to begin, and comes again: what it knows goes on, what the same runner does not know never began, another's was interrupted"
+    )
+    func lostBehind() async throws {
+        for (epoch, knows, expected) in [
+            (Int64(1), true, "\(RunOutcome.exited(0))"),
+            (1, false, #"notBegun("timerd-runner did not get the order")"#),
+            (2, false, "\(RunOutcome.interrupted)"),
+        ] {
+            let script = ScriptedRunner()
+            let terms = RemoteTerms(node: "b", absence: .seconds(5))
+            let runner = ProgramRunner(on: script, remote: terms, fence: fence) { 5_000_000 }
+            runner.come { _ in }
+            let link = try await script.connection(0)
+            await link.greet(epoch: 1)
+            let run = begin(runner, request(7))
+            try await eventually("it is offered") { link.offered == [7] }
+            await link.say(.ready(run: 7))
+            await link.lose("gone")
+            #expect(script.connections == 1, "nothing is asked of a node that is not there")
+            runner.come { _ in }
+            let again = try await script.connection(1)
+            await again.greet(epoch: epoch, knowing: knows ? [7: .scripted()] : [:])
+            if knows { await again.say(.scriptedEnd(of: 7, status: 0)) }
+            #expect(await run.value == expected)
+            await runner.detach()
+        }
+    }
+
+    @Test("The node stays away: its run was interrupted; once it comes with it, that is ended and forgotten")
+    func away() async throws {
+        let (runner, link) = try await attached()
+        let run = begin(runner, request(7))
+        try await eventually("it is offered") { link.offered == [7] }
+        await link.say(.ready(run: 7), .started(run: 7, .scripted()))
+        await link.lose("gone")
+        await script.pass()
+        #expect(await run.value == "\(RunOutcome.interrupted)")
+        runner.stored(7)
+        runner.come { _ in }
+        let again = try await script.connection(1)
+        await again.greet(epoch: 1, knowing: [7: .scripted()])
+        await script.flush()
+        #expect(again.ended == [7])
+        await again.say(.scriptedEnd(of: 7, status: 0))
+        await script.flush()
+        #expect(again.stored == [7])
+        await runner.detach()
+    }
+
+    @Test("A node that is back in time is not given up by what passed before")
+    func backInTime() async throws {
+        let (runner, link) = try await attached()
+        let run = begin(runner, request(7))
+        try await eventually("it is offered") { link.offered == [7] }
+        await link.say(.ready(run: 7), .started(run: 7, .scripted()))
+        await link.lose("gone")
+        runner.come { _ in }
+        let again = try await script.connection(1)
+        await again.greet(epoch: 1, knowing: [7: .scripted()])
+        await script.pass()
+        await again.say(.pong, .scriptedEnd(of: 7, status: 4))
+        #expect(await run.value == "\(RunOutcome.exited(4))")
+        await runner.detach()
+    }
+
+    @Test(
+        "A run that the node began for the one that led before: it is heard when the node comes, and interrupted if it does not"
+    )
+    func expected() async throws {
+        for comes in [true, false] {
+            let script = ScriptedRunner()
+            let terms = RemoteTerms(node: "b", absence: .seconds(5))
+            let runner = ProgramRunner(on: script, remote: terms, fence: fence) { 5_000_000 }
+            runner.expect(7, at: RunPlace(node: "b", runner: 1))
+            let pids = Locked<[Int32]>([])
+            let request = request(7)
+            let run = Task {
+                await outcome { () throws(RunBreak) in
+                    try await runner.takeUp(request) { pid in pids.withLock { $0.append(pid) } }
+                }
+            }
+            if comes {
+                runner.come { _ in }
+                let link = try await script.connection(0)
+                await link.greet(epoch: 1, knowing: [7: .scripted()])
+                try await eventually("its start is told") { pids.withLock { $0.count } == 1 }
+                await link.say(.scriptedEnd(of: 7, status: 0))
+                #expect(await run.value == "\(RunOutcome.exited(0))")
+                #expect(pids.withLock { $0.count } == 1, "once")
+            } else {
+                try await eventually("somebody waits for it") { runner.isWaited(for: 7) }
+                await script.pass()
+                #expect(await run.value == "\(RunOutcome.interrupted)")
+            }
+            await runner.detach()
+        }
+    }
+
+    @Test("Whether a run that was told to begin has begun is known once it has, or cannot any more")
+    func settled() async throws {
+        for begins in [true, false] {
+            let script = ScriptedRunner()
+            let terms = RemoteTerms(node: "b", absence: .seconds(5))
+            let runner = ProgramRunner(on: script, remote: terms, fence: fence) { 5_000_000 }
+            runner.come { _ in }
+            let link = try await script.connection(0)
+            await link.greet(epoch: 1)
+            let run = begin(runner, request(7))
+            try await eventually("it is offered") { link.offered == [7] }
+            await runner.settled(7)
+            await link.say(.ready(run: 7))
+            let isSettled = Locked(false)
+            let settled = Task {
+                await runner.settled(7)
+                isSettled.withLock { $0 = true }
+            }
+            try await eventually("it is waited for") { runner.beginnerCount(of: 7) == 1 }
+            #expect(!isSettled.withLock { $0 })
+            if begins { await link.say(.started(run: 7, .scripted())) } else { await script.pass() }
+            await settled.value
+            await link.say(.scriptedEnd(of: 7, status: 0))
+            _ = await run.value
+            await runner.detach()
+        }
+    }
+
+    @Test("This node's own runner that says what only agents say speaks out of turn")
+    func ownRunner() async throws {
+        let (runner, changes) = try await script.attached()
+        await (try await script.connection(0)).say(.ready(run: 7))
+        #expect(changes.all == [#"away("it speaks out of turn")"#])
+        await runner.detach()
+    }
+}
+
+extension ProgramRunner {
+    fileprivate func isWaited(for run: Int64) -> Bool {
+        state.withLock { $0.entries[run]?.done != nil }
+    }
+
+    fileprivate func beginnerCount(of run: Int64) -> Int {
+        state.withLock { $0.entries[run]?.beginners.count ?? 0 }
+    }
+}
+
+extension ScriptedLink {
+    /// What the node was offered, told to begin, and told not to begin.
+    fileprivate var offered: [Int64] {
+        orders.compactMap { if case .offer(let run, _) = $0 { run } else { nil } }
+    }
+    fileprivate var told: [Int64] {
+        orders.compactMap { if case .go(let run, _) = $0 { run } else { nil } }
+    }
+    fileprivate var withdrawn: [Int64] {
+        orders.compactMap { if case .withdraw(let run) = $0 { run } else { nil } }
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("RunHosts") struct RunHostsTests {
+    private static func fire(_ id: Int64, on label: String? = nil) throws -> CommandFire {
+        let job = try StoredJob.sample(of: 1001) {
+            $0.command = ["x"]
+            $0.on = label
+        }
+        return CommandFire(id: FireID(rawValue: id), job: job, fireDate: .start(10))
+    }
+
+    /// Those of node a, which leads, and of b and c, which have come.
+    private static func three(limit: Int = 64) -> RunHosts {
+        var hosts = RunHosts(own: "a", labels: ["east"], limit: limit)
+        hosts.take(.back(epoch: 1), of: "a", at: .start(0))
+        for (name, label, epoch) in [("b", "west", Int64(2)), ("c", "west", 3)] {
+            hosts.join(name, labels: [label])
+            hosts.take(.back(epoch: epoch), of: name, at: .start(0))
+        }
+        return hosts
+    }
+
+    @Test("A daemon alone has one host, whose runs say no node, and which its queue of places alone limits")
+    func alone() throws {
+        var hosts = RunHosts(own: nil, limit: 1)
+        hosts.take(.back(epoch: 7), of: hosts.own, at: .start(0))
+        #expect(hosts.enter(try Self.fire(1)) == RunPlace(runner: 7))
+        #expect(hosts.enter(try Self.fire(2)) == RunPlace(runner: 7))
+        #expect(hosts.trouble == nil)
+    }
+
+    @Test("Each goes where the fewest are, to the node that leads first; a place given back counts")
+    func spread() throws {
+        var hosts = Self.three()
+        let nodes = try (1...6).map { hosts.enter(try Self.fire($0))?.node }
+        #expect(nodes == ["a", "b", "c", "a", "b", "c"])
+        #expect(hosts.enter(try Self.fire(2)) == RunPlace(node: "b", runner: 2), "it keeps its host")
+        _ = hosts.leave(FireID(rawValue: 5))
+        #expect(hosts.enter(try Self.fire(7))?.node == "b")
+    }
+
+    @Test("A label is a node's name or one of its labels")
+    func labels() throws {
+        var hosts = Self.three()
+        #expect(hosts.enter(try Self.fire(1, on: "c"))?.node == "c")
+        #expect(hosts.enter(try Self.fire(2, on: "west"))?.node == "b")
+        #expect(hosts.enter(try Self.fire(3, on: "east"))?.node == "a")
+        #expect(!hosts.mayTake(try Self.fire(4, on: "north")))
+        #expect(hosts.enter(try Self.fire(4, on: "north")) == nil)
+    }
+
+    @Test("No host has more than its limit; who waited for one goes on as one of it leaves, the first first")
+    func limit() throws {
+        var hosts = Self.three(limit: 1)
+        #expect(hosts.enter(try Self.fire(1, on: "b"))?.node == "b")
+        for id in 2...4 as ClosedRange<Int64> {
+            #expect(hosts.enter(try Self.fire(id, on: "b")) == nil)
+            hosts.wait(try Self.fire(id, on: "b"))
+        }
+        #expect(hosts.waits == ["b": 3])
+        // One that has left does not go on.
+        #expect(hosts.leave(FireID(rawValue: 2)) == nil)
+        #expect(hosts.leave(FireID(rawValue: 1)) == FireID(rawValue: 3))
+        #expect(hosts.waits == ["b": 1])
+        #expect(hosts.takeWaiting() == [FireID(rawValue: 4)])
+        #expect(hosts.waits.isEmpty)
+    }
+
+    @Test("A node that is away, full or drained gets none, and it is no trouble while another is there")
+    func away() throws {
+        for change in [RunnerChange.away("it has gone"), .full, .replaced("0")] {
+            var hosts = Self.three()
+            hosts.take(change, of: "b", at: .start(1))
+            #expect(try (1...4).map { hosts.enter(try Self.fire($0))?.node } == ["a", "c", "a", "c"])
+        }
+        var hosts = Self.three()
+        hosts.drain("b", true, at: .start(1))
+        hosts.take(.away("its runner has gone"), of: "a", at: .start(1))
+        #expect(hosts.trouble == nil)
+        #expect(hosts.enter(try Self.fire(1))?.node == "c")
+        hosts.take(.away("it has gone"), of: "c", at: .start(1))
+        #expect(hosts.trouble == "timerd-runner does not answer: its runner has gone")
+        hosts.drain("b", false, at: .start(2))
+        #expect(hosts.enter(try Self.fire(2))?.node == "b")
+    }
+
+    @Test("One of which only a run is known gets none before it has come")
+    func unknown() throws {
+        var hosts = RunHosts(own: "a", limit: 64)
+        hosts.take(.back(epoch: 1), of: "a", at: .start(0))
+        hosts.enterRunning(FireID(rawValue: 1), on: "b")
+        #expect(hosts.taken(on: "b") == 1)
+        #expect(try (2...4).map { hosts.enter(try Self.fire($0))?.node } == ["a", "a", "a"])
+    }
+
+    @Test("A node gets none of a user whom it does not know, until it comes again")
+    func stranger() throws {
+        var hosts = Self.three(limit: 1)
+        let user = try Self.fire(1).job.owner.name
+        hosts.noteStranger(user, on: "b")
+        #expect(hosts.enter(try Self.fire(1, on: "b")) == nil)
+        // Nor does one who waits go on for it.
+        hosts.wait(try Self.fire(1, on: "b"))
+        hosts.enterRunning(FireID(rawValue: 9), on: "b")
+        #expect(hosts.leave(FireID(rawValue: 9)) == nil)
+        #expect(hosts.waits == ["b": 1])
+        hosts.join("b", labels: [])
+        #expect(hosts.enter(try Self.fire(1, on: "b"))?.node == "b")
+        #expect(hosts.waits.isEmpty)
+    }
+}
