@@ -133,7 +133,7 @@ class Tally:
                 self.orphans[watcher].pop(identity, None)
                 again = self.again[watcher]
                 again[identity] = seq
-                while len(again) > 20000:
+                while len(again) > 5000:
                     again.popitem(last=False)
             entry = self.pending.get(seq)
             says = hash(tuple(sorted((key, str(value)) for key, value in event.items())))
