@@ -32,7 +32,8 @@ class Node:
         environment = dict(os.environ, TIMERD_COPY=self.copy, TIMERD_LEASE="%dms" % (self.lease * 1000),
                            TIMERD_DATABASE=self.uri, TIMERD_EVENTS_KEPT="1000000", TIMERD_MAX_RUNS_KEPT="100000",
                            SWIFT_BACKTRACE="enable=no",
-                           TIMERD_LOG_LEVEL="info", **self.settings)
+                           TIMERD_LOG_LEVEL="info")
+        environment.update(self.settings)
         with open(self.logged, "ab") as log:
             self.process = subprocess.Popen(
                 self.prefix + [folder_of_programs() + "/timerd", "--node", self.name, "--socket", self.socket],
