@@ -76,6 +76,7 @@ extension CommandHandler {
                 )
                 try requireNiceness(of: job)
                 try requireHistory(of: job)
+                try requireHosts(for: job)
                 jobs.append(job)
             } catch {
                 guard let list else { throw error }
@@ -92,6 +93,16 @@ extension CommandHandler {
         throw ControlError(
             .invalidParams,
             "parameter 'keepRuns' is \(number), accepted here is 1 to \(most) (the setting maxRunsKept)"
+        )
+    }
+
+    /// Refuses to choose among hosts where there is one.
+    private func requireHosts(for job: NewJob) throws(ControlError) {
+        guard let label = job.policy.run.on, nodes == nil else { return }
+        throw ControlError(
+            .invalidParams,
+            "parameter 'on' is '\(label)', and this daemon shares its jobs with no other host: leave it out,"
+                + " or set 'database' to PostgreSQL's address"
         )
     }
 

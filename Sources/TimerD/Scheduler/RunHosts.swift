@@ -172,7 +172,8 @@ struct RunHosts: Sendable {
         guard host.standing.trouble == nil, hosts.count == 1 || host.taken < limit,
             !host.strangers.contains(fire.job.owner.name)
         else { return false }
-        guard let label = fire.job.policy.run.on else { return true }
+        // A daemon alone has found such a job in a backup of several hosts.
+        guard !own.isEmpty, let label = fire.job.policy.run.on else { return true }
         return label == name || host.labels.contains(label)
     }
 }

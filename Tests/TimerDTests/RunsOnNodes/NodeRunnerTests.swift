@@ -96,7 +96,7 @@ struct NodeRunnerTests {
         "The node declines it: for good, for now, or as it does not know the user",
         arguments: [
             (RunnerReport.Refusal.forGood, "\(RunOutcome.notStarted("why"))"),
-            (.forNow, #"notBegun("'b': why")"#), (.stranger, #"stranger("'b': why")"#),
+            (.forNow, #"notBegun("\'b\': why")"#), (.stranger, #"stranger("\'b\': why")"#),
         ]
     )
     func declined(refusal: RunnerReport.Refusal, words: String) async throws {
@@ -114,7 +114,7 @@ struct NodeRunnerTests {
         let run = begin(runner, request(7))
         try await eventually("it is offered") { link.offered == [7] }
         await link.lose("gone")
-        #expect(await run.value == #"notBegun("'b' has gone")"#)
+        #expect(await run.value == #"notBegun("\'b\' has gone")"#)
         await runner.detach()
     }
 
