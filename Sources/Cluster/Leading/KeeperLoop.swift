@@ -15,6 +15,7 @@ final class KeeperLoop {
     private var connection: PostgresConnection?
     /// What was last told of the database, until it answers again.
     private var trouble: ClusterError?
+    private var clock = ClockDistance()
 
     init(
         _ settings: NodeKeeper.Settings,
@@ -131,7 +132,7 @@ final class KeeperLoop {
         on connection: PostgresConnection,
         within: Int64
     ) throws(ClusterError) -> LeaseAnswer {
-        let before = Self.wallClock()
+        let (before, sent) = (Self.wallClock(), Fence.now())
         let reply: LeaseStatements.Reply?
         do throws(PostgresError) {
             reply = try send(request, on: connection, .microseconds(within))
@@ -143,8 +144,12 @@ final class KeeperLoop {
             connection.close()
             throw .away("the row of node '\(settings.node.name)' is of another process, or is gone")
         }
-        let middle = before + (Self.wallClock() - before) / 2
-        mailbox.update { $0.clockDifference = middle - reply.clock }
+        let roundTrip = Fence.now() - sent
+        let difference = before + roundTrip / 2 - reply.clock
+        mailbox.update { $0.clockDifference = difference }
+        if let news = clock.compare(difference, roundTrip: roundTrip) {
+            listeners.onClockNews(news)
+        }
         return reply.answer
     }
 
