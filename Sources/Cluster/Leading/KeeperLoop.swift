@@ -16,6 +16,8 @@ final class KeeperLoop {
     /// What was last told of the database, until it answers again.
     private var trouble: ClusterError?
     private var clock = ClockDistance()
+    /// Whether the tables were there before.
+    private var hadTables = false
 
     init(
         _ settings: NodeKeeper.Settings,
@@ -97,6 +99,8 @@ final class KeeperLoop {
                 listeners.onRecovered()
             }
         } catch {
+            // With the next it looks at the tables, and is registered, anew.
+            if case .refused = error { connection?.close() }
             if connection?.isUsable == false { connection = nil }
             perform(error.lasts ? .refused(request) : .failed(request))
             tell(error)
@@ -121,7 +125,8 @@ final class KeeperLoop {
         } catch {
             throw .database(error)
         }
-        try ClusterTables.prepare(new, within: left())
+        try ClusterTables.prepare(new, hadThem: hadTables, within: left())
+        hadTables = true
         try NodeTable.register(settings.node, settings.terms, on: new, within: left())
         connection = new
         return new
