@@ -3,6 +3,7 @@
 import JobModel
 import Logging
 import Schedules
+import TimerControl
 
 /// The clock of a daemon that starts now, and what that start changes in the store.
 ///
@@ -13,6 +14,8 @@ struct ClockResumption: Sendable {
     private let anchor: ClockAnchor
     /// How far the wall clock was stepped while no daemon ran.
     private let step: TimeSpan
+    /// Whether another host led before, so that a step is the distance of two clocks.
+    private let isOtherHost: Bool
     /// Whether the machine has been started since the last daemon ran.
     private let hasStarted: Bool
     /// Whether only wall clocks tell how much time has passed since: claims may have been told, and lie ahead all the same.
@@ -37,6 +40,7 @@ struct ClockResumption: Sendable {
             before: othersClock ?? .zero
         )
         isOtherBoot = state.anchor.hasStarted(bootID)
+        isOtherHost = othersClock != nil && isOtherBoot
         hasStarted = othersClock == nil && isOtherBoot
         clock = SystemClock(anchor: anchor, read: read)
         self.state = state
@@ -47,12 +51,7 @@ struct ClockResumption: Sendable {
     /// On a restored copy, skips the numbers that its original may have given out. Logs a step of the wall
     /// clock that was made while no daemon ran.
     func write(to store: WriteQueue, log: Logger) async throws {
-        if step != .zero {
-            log.notice(
-                "the wall clock was stepped while no daemon ran",
-                metadata: ["step": "\(step)"]
-            )
-        }
+        tellStep(log)
         // One transaction, so that a crash cannot store the boot without the jobs that it made due.
         try await store.write { database in
             if let date = state.goesOnFrom { try DaemonState.leaveCopy(database, now: date) }
@@ -66,5 +65,21 @@ struct ClockResumption: Sendable {
         if state.goesOnFrom != nil {
             log.notice("started on a restored copy", metadata: ["database": "\(store.path)"])
         }
+    }
+
+    private func tellStep(_ log: Logger) {
+        guard step != .zero else { return }
+        guard isOtherHost else {
+            return log.notice(
+                "the wall clock was stepped while no daemon ran",
+                metadata: ["step": "\(step)"]
+            )
+        }
+        // No two clocks are the same.
+        guard step.magnitude >= NodeView.clockLimit else { return }
+        log.notice(
+            "the clock of this host is not that of the host that led before: dates follow this one now",
+            metadata: ["ahead": "\(step)"]
+        )
     }
 }

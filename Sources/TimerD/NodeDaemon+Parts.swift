@@ -43,7 +43,8 @@ extension NodeDaemon {
                 },
                 onRecovered: {
                     log.notice("the database can be used again", metadata: ["database": database])
-                }
+                },
+                onClockNews: { $0.tell(log) }
             )
         )
     }

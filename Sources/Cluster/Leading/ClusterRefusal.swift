@@ -11,6 +11,8 @@ package struct ClusterRefusal: Error, Sendable, Equatable, CustomStringConvertib
         case readOnly
         /// The schema `timerd` is not this program's.
         case otherProgram
+        /// The tables were there, and are not any more.
+        case tablesGone
         /// The tables were made by a newer timerd.
         case newerFormat
         /// The role may not do what is needed.
@@ -41,8 +43,10 @@ package enum ClusterError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// As a refusal, where the role may not do it.
+    /// As a refusal, where the role may not do it, or where tables that were found are gone.
     static func from(_ error: PostgresError, doing: String) -> Self {
+        // The table, or its whole schema, does not exist.
+        if error.sqlState == "42P01" || error.sqlState == "3F000" { return ClusterTables.gone }
         guard error.sqlState == "42501" else { return .database(error) }
         return .refused(
             ClusterRefusal(

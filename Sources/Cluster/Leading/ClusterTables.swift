@@ -9,9 +9,12 @@ package enum ClusterTables {
 
     /// Makes the tables where they are missing, and checks that they are this program's.
     ///
-    /// Nodes that start together make them once: the second waits for the first.
+    /// Nodes that start together make them once: the second waits for the first. `hadThem`: whether this process has
+    /// found them before. Where they are gone since, somebody may be about to put a backup in their place, and they are
+    /// not made.
     package static func prepare(
         _ connection: PostgresConnection,
+        hadThem: Bool = false,
         within limit: Duration
     ) throws(ClusterError) {
         guard connection.serverVersion >= 130_000 else {
@@ -20,6 +23,7 @@ package enum ClusterTables {
             throw refusal(.oldServer, "PostgreSQL is of version \(text), timerd needs 13 or newer")
         }
         if try check(connection, limit) { return }
+        guard !hadThem else { throw gone }
         do throws(PostgresError) {
             try connection.script(making, within: limit)
         } catch {
@@ -95,6 +99,14 @@ package enum ClusterTables {
         }
     }
 
+    static var gone: ClusterError {
+        refusal(
+            .tablesGone,
+            "the tables in the schema 'timerd' were removed from the database while timerd ran: restore them, "
+                + "or restart a node, which makes them anew without jobs"
+        )
+    }
+
     private static var otherProgram: ClusterError {
         refusal(
             .otherProgram,
@@ -131,6 +143,8 @@ package enum ClusterTables {
     ///   that the node commits on.
     /// - `store`: the number of the last commit of the jobs, the version of their tables (0: there are none), and whether
     ///   the last commit whose connection was lost had been stored.
+    /// - `cluster`: where it is made anew, relays of nodes that go on know the secret of the former one, and reach nobody
+    ///   by it: they connect again, and read this one.
     private static let making = """
         SELECT set_config('lock_timeout', '0', true), pg_advisory_xact_lock(8388365742957359204);
         DO $$ BEGIN
@@ -172,8 +186,13 @@ package enum ClusterTables {
             version bigint NOT NULL DEFAULT 0,
             was_stored boolean NOT NULL DEFAULT false
         );
-        INSERT INTO timerd.cluster VALUES (1, 'timerd', \(format), gen_random_uuid()::text)
-            ON CONFLICT DO NOTHING;
+        WITH made AS (
+            INSERT INTO timerd.cluster VALUES (1, 'timerd', \(format), gen_random_uuid()::text)
+            ON CONFLICT DO NOTHING RETURNING one
+        )
+        SELECT pg_terminate_backend(pid) FROM made CROSS JOIN pg_stat_activity
+        WHERE datname = current_database() AND usename = current_user
+            AND application_name = 'timerd relay';
         INSERT INTO timerd.lease VALUES (1, 0, NULL, NULL, to_timestamp(0), 0)
             ON CONFLICT DO NOTHING;
         INSERT INTO timerd.store VALUES (1, 0) ON CONFLICT DO NOTHING;

@@ -15,6 +15,9 @@ final class KeeperLoop {
     private var connection: PostgresConnection?
     /// What was last told of the database, until it answers again.
     private var trouble: ClusterError?
+    private var clock = ClockDistance()
+    /// Whether the tables were there before.
+    private var hadTables = false
 
     init(
         _ settings: NodeKeeper.Settings,
@@ -96,6 +99,8 @@ final class KeeperLoop {
                 listeners.onRecovered()
             }
         } catch {
+            // With the next it looks at the tables, and is registered, anew.
+            if case .refused = error { connection?.close() }
             if connection?.isUsable == false { connection = nil }
             perform(error.lasts ? .refused(request) : .failed(request))
             tell(error)
@@ -120,7 +125,8 @@ final class KeeperLoop {
         } catch {
             throw .database(error)
         }
-        try ClusterTables.prepare(new, within: left())
+        try ClusterTables.prepare(new, hadThem: hadTables, within: left())
+        hadTables = true
         try NodeTable.register(settings.node, settings.terms, on: new, within: left())
         connection = new
         return new
@@ -131,7 +137,7 @@ final class KeeperLoop {
         on connection: PostgresConnection,
         within: Int64
     ) throws(ClusterError) -> LeaseAnswer {
-        let before = Self.wallClock()
+        let (before, sent) = (Self.wallClock(), Fence.now())
         let reply: LeaseStatements.Reply?
         do throws(PostgresError) {
             reply = try send(request, on: connection, .microseconds(within))
@@ -143,8 +149,12 @@ final class KeeperLoop {
             connection.close()
             throw .away("the row of node '\(settings.node.name)' is of another process, or is gone")
         }
-        let middle = before + (Self.wallClock() - before) / 2
-        mailbox.update { $0.clockDifference = middle - reply.clock }
+        let roundTrip = Fence.now() - sent
+        let difference = before + roundTrip / 2 - reply.clock
+        mailbox.update { $0.clockDifference = difference }
+        if let news = clock.compare(difference, roundTrip: roundTrip) {
+            listeners.onClockNews(news)
+        }
         return reply.answer
     }
 

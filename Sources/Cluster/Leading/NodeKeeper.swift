@@ -34,19 +34,23 @@ package final class NodeKeeper: Sendable {
         /// The database does not answer, or does not take this node: once, and again where the reason is another.
         package var onTrouble: @Sendable (ClusterError) -> Void
         package var onRecovered: @Sendable () -> Void
+        /// The wall clock is far from the database's, or is no longer.
+        package var onClockNews: @Sendable (ClockDistance.News) -> Void
 
         package init(
             onLead: @escaping @Sendable (Int64) -> Void,
             onStopLeading: @escaping @Sendable (StopReason) -> Void,
             onLeaderChange: @escaping @Sendable (String?) -> Void = { _ in },
             onTrouble: @escaping @Sendable (ClusterError) -> Void = { _ in },
-            onRecovered: @escaping @Sendable () -> Void = {}
+            onRecovered: @escaping @Sendable () -> Void = {},
+            onClockNews: @escaping @Sendable (ClockDistance.News) -> Void = { _ in }
         ) {
             self.onLead = onLead
             self.onStopLeading = onStopLeading
             self.onLeaderChange = onLeaderChange
             self.onTrouble = onTrouble
             self.onRecovered = onRecovered
+            self.onClockNews = onClockNews
         }
     }
 

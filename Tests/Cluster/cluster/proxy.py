@@ -7,9 +7,10 @@ import time
 
 
 class Proxy(threading.Thread):
-    def __init__(self, port):
+    def __init__(self, port, change=None):
+        """`change`: what becomes of bytes that the database sends."""
         super().__init__(daemon=True)
-        self.target = port
+        self.target, self.change = port, change
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.listener.setblocking(False)
         self.port = self.listener.getsockname()[1]
@@ -86,6 +87,8 @@ class Proxy(threading.Thread):
                 got = end.recv(1 << 16)
                 if not got:
                     return self.close(end)
+                if self.change and end in self.fars:
+                    got = self.change(got)
                 self.waiting[other] += got
             for target in (end, other):
                 if self.waiting[target]:

@@ -16,12 +16,24 @@ def free_port():
 
 
 def programs():
+    """The folder with initdb and postgres: $TIMERD_POSTGRESQL, or that of the newest that Debian has."""
+    named = os.environ.get("TIMERD_POSTGRESQL")
+    if named:
+        if not os.access(named + "/initdb", os.X_OK):
+            raise SystemExit("cluster: there is no 'initdb' in '%s', which TIMERD_POSTGRESQL names" % named)
+        return named
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"), key=lambda path: int(path.split("/")[4]))
     if found:
         return os.path.dirname(found[-1])
     if shutil.which("initdb"):
         return os.path.dirname(shutil.which("initdb"))
     raise SystemExit("cluster: there is no PostgreSQL; Debian's package is 'postgresql-15'")
+
+
+def version():
+    """As 'PostgreSQL 15.20', of what is started here."""
+    return subprocess.run([programs() + "/postgres", "--version"], stdout=subprocess.PIPE, text=True).stdout.replace("(", "").replace(")", "") \
+        .strip().removeprefix("postgres ")
 
 
 def children(pid):
@@ -40,8 +52,8 @@ def children(pid):
 class Server:
     as_nobody = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"] if os.geteuid() == 0 else []
 
-    def __init__(self, folder, settings=(), template=None, data=None):
-        self.folder, self.port, self.process = folder, free_port(), None
+    def __init__(self, folder, settings=(), template=None, data=None, prefix=()):
+        self.folder, self.port, self.process, self.prefix = folder, free_port(), None, list(prefix)
         self.data = data or folder + "/data"
         self.settings = list(settings)
         os.makedirs(folder, exist_ok=True)
@@ -62,9 +74,9 @@ class Server:
 
     def start(self, wait=True, **changed):
         settings = ["listen_addresses=127.0.0.1", "port=%d" % self.port, "unix_socket_directories=" + self.folder,
-                    "max_connections=100", "shared_memory_type=mmap", "dynamic_shared_memory_type=mmap",
+                    "max_connections=100", "password_encryption=scram-sha-256", "shared_memory_type=mmap", "dynamic_shared_memory_type=mmap",
                     "log_line_prefix=%m [%p] ", *self.settings, *("%s=%s" % pair for pair in changed.items())]
-        command = self.as_nobody + [programs() + "/postgres", "-D", self.data]
+        command = self.as_nobody + self.prefix + [programs() + "/postgres", "-D", self.data]
         for setting in settings:
             command += ["-c", setting]
         end = time.monotonic() + 60

@@ -53,8 +53,8 @@ class World:
         self.nodes.append(node)
         return node
 
-    def proxy(self, port):
-        proxy = Proxy(port)
+    def proxy(self, port, change=None):
+        proxy = Proxy(port, change)
         self.proxies.append(proxy)
         return proxy
 

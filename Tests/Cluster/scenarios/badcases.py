@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the database, its address or its nodes: one clear message each, and it goes on once that is mended."""
+"""What is wrong with the database, its address or its nodes: one clear message each, and it goes on once that is mended.
+
+A clock that is off is in `clock`, and what a link costs that hangs while much is going on in `cut`.
+"""
 import os
 import re
 import shutil
@@ -24,13 +27,16 @@ def run(world):
     wrong_password(world, server)
     unknown_database(world, server)
     without_rights(world, server)
+    older(world, server)
     another_schema(world, server)
+    newer_schema(world, server)
+    removed(world, server)
+    hanging(world, server)
     one_name_twice(world, server)
     read_only(world, server)
     too_many_connections(world, server)
     replica(world, server)
     full_disk(world)
-    clock(world)
 
 
 def errors(log, level="error"):
@@ -185,6 +191,106 @@ def without_rights(world, server):
     end(node)
 
 
+def keep(world, node):
+    """Adds a job that is to be there at the end."""
+    world.leader([node])
+    return ask(node.socket, "job.add", schedule={"at": "2031-01-01T00:00:00Z"}, name="kept")["job"]["id"]
+
+
+def is_kept(world, node, job, what):
+    with node.client() as client:
+        there = {each["id"] for each in client.all("job.list", "jobs")}
+    world.check(job in there, "%s: a job that was answered is lost" % what)
+
+
+def older(world, server):
+    """A server that says that it is of version 12: none can be had here."""
+    server.sql("CREATE DATABASE older")
+    link = world.proxy(server.port, lambda got: re.sub(rb"(server_version\0)\d\d", rb"\g<1>12", got))
+    node = world.node("a", server.uri(database="older", port=link.port), lease=LEASE).start(wait=True)
+    hear(world, node)
+    refused_client(world, node, "PostgreSQL 12")
+    tell(world, "PostgreSQL 12", errors(node.log()), "version 12", "needs 13", most=1)
+    world.check(server.sql("SELECT to_regnamespace('timerd') IS NULL", "older") == "t", "tables were made in PostgreSQL 12")
+    link.change = None
+    link.heal(keep=False)
+    goes_on(world, node, "PostgreSQL 12")
+    end(node)
+
+
+def newer_schema(world, server):
+    server.sql("CREATE DATABASE newer")
+    node = world.node("a", server.uri(database="newer"), lease=LEASE).start(wait=True)
+    kept = keep(world, node)
+    end(node)
+    for what, change, undo in (("the nodes' tables of a newer timerd", "UPDATE timerd.cluster SET format = format + 1",
+                                "UPDATE timerd.cluster SET format = format - 1"),
+                               ("the jobs' tables of a newer timerd", "UPDATE timerd.store SET version = version + 1000",
+                                "UPDATE timerd.store SET version = version - 1000")):
+        server.sql(change, "newer")
+        before = server.sql("SELECT number FROM timerd.store", "newer")
+        node = world.node("a", server.uri(database="newer"), lease=LEASE).start(wait=True)
+        hear(world, node)
+        refused_client(world, node, what)
+        lines = errors(node.log())
+        tell(world, what, lines, "newer timerd", most=1)
+        world.check(server.sql("SELECT number FROM timerd.store", "newer") == before, "%s were written" % what)
+        server.sql(undo, "newer")
+        goes_on(world, node, what)
+        is_kept(world, node, kept, what)
+        end(node)
+
+
+def removed(world, server):
+    """The tables are taken away under two nodes, and put back; then they are gone for good, and one node is restarted."""
+    server.sql("CREATE DATABASE removed")
+    a = world.node("a", server.uri(database="removed"), lease=LEASE).start(wait=True)
+    kept = keep(world, a)
+    b = world.node("b", server.uri(database="removed"), lease=LEASE).start(wait=True)
+    world.wait_for(lambda: len(world.standing([b])) == 2, "both nodes to be there")
+    server.sql("ALTER SCHEMA timerd RENAME TO away", "removed")
+    for node in (a, b):
+        world.wait_for(lambda: "were removed" in node.log(), "'%s' to say that the tables were removed" % node.name, 20)
+    time.sleep(2 * LEASE)
+    refused_client(world, b, "tables that were removed")
+    tell(world, "tables that were removed", errors(b.log()), "were removed", "restore", most=1)
+    tell(world, "tables that were removed", errors(a.log()), "were removed", most=2)
+    world.check(server.sql("SELECT to_regnamespace('timerd') IS NULL", "removed") == "t", "tables were made where others were removed")
+    server.sql("ALTER SCHEMA away RENAME TO timerd", "removed")
+    goes_on(world, b, "tables that were removed")
+    is_kept(world, b, kept, "tables that were removed")
+    for node in (a, b):
+        world.wait_for(lambda: "can be used again" in node.log(), "'%s' to find the tables again" % node.name, 20)
+    server.sql("DROP SCHEMA timerd CASCADE", "removed")
+    for node in (a, b):
+        world.wait_for(lambda: node.log().count("were removed") >= 2, "'%s' to say so again" % node.name, 20)
+    end(a)
+    a.start(wait=True)
+    goes_on(world, b, "tables that were dropped")
+    goes_on(world, a, "tables that were dropped")
+    end(b)
+    end(a)
+
+
+def hanging(world, server):
+    """The connections of a node alone hang, and are not closed."""
+    server.sql("CREATE DATABASE hanging")
+    link = world.proxy(server.port)
+    node = world.node("a", server.uri(database="hanging", port=link.port), lease=LEASE).start(wait=True)
+    kept = keep(world, node)
+    for keeps in (True, False):
+        before = len(errors(node.log()))
+        link.cut()
+        world.wait_for(lambda: len(errors(node.log())) > before, "a message about connections that hang", 20)
+        time.sleep(2 * LEASE)
+        refused_client(world, node, "connections that hang", always=keeps)
+        tell(world, "connections that hang", errors(node.log())[before:], "no answer in time|lost")
+        link.heal(keep=keeps)
+        goes_on(world, node, "connections that hang")
+    is_kept(world, node, kept, "connections that hang")
+    end(node)
+
+
 def another_schema(world, server):
     server.sql("CREATE DATABASE other")
     server.sql("CREATE SCHEMA timerd CREATE TABLE timerd.lease (id int) CREATE TABLE timerd.jobs (what text)", "other")
@@ -291,6 +397,8 @@ def full_disk(world):
                 file.write(b"x" * 65536)
         except OSError:
             pass
+        # Some are to be stored before.
+        file.truncate(file.tell() - (4 << 20))
     added, refused, begun = [], None, time.monotonic()
     while refused is None and time.monotonic() - begun < 60:
         try:
@@ -303,6 +411,7 @@ def full_disk(world):
             refused = refusal
         except Lost:
             time.sleep(0.05)
+    world.check(added, "a full disk: nothing was answered before it was full, so that nothing could be lost")
     world.check(refused is not None and refused.reason in ("storageFailed", "stopping"), "a full disk: %s" % refused)
     world.say("full disk of the database: after %d jobs a client was told: %s" % (len(added), refused))
     time.sleep(LEASE * 3)
@@ -319,15 +428,3 @@ def full_disk(world):
     end(a)
     end(b)
 
-
-def clock(world):
-    """A node whose clock is a minute off says so."""
-    if not shutil.which("faketime"):
-        return world.say("no faketime here: a clock that is off is left out")
-    server = world.server()
-    node = world.node("a", server.uri(), lease=LEASE, prefix=["faketime", "-f", "+60s"]).start(wait=True)
-    world.leader([node])
-    state = node.states().get("a", {})
-    world.check(55e6 < state.get("clockDifference", 0) < 65e6, "a clock a minute ahead: %r" % state)
-    world.say("a clock that is a minute ahead is told as %.1f s" % (state.get("clockDifference", 0) / 1e6))
-    end(node)

@@ -60,4 +60,54 @@ struct ServerTroubleTests {
         await node.keeper.release()
         #expect(!node.keeper.fence.isOpen)
     }
+
+    @Test(
+        "Tables that are removed while nodes run are told as gone, and not made; they go on with those that are put back"
+    )
+    func restored() async throws {
+        let database = try NodeDatabase()
+        let (first, second) = try await Self.without(database, "ALTER SCHEMA timerd RENAME TO away")
+        #expect(
+            try database.connect().execute(Self.looking, within: .patient).boolean(0, 0) == false
+        )
+        try database.run("ALTER SCHEMA away RENAME TO timerd")
+        try await Self.goOn(first, second)
+    }
+
+    @Test("Where they are gone for good a node that is restarted makes them, and the others go on")
+    func dropped() async throws {
+        let database = try NodeDatabase()
+        let (first, second) = try await Self.without(database, "DROP SCHEMA timerd CASCADE")
+        let third = try WatchedNode("third", on: database)
+        try third.leads()
+        try await Self.goOn(first, second)
+        await third.keeper.stop()
+    }
+
+    private static let looking = "SELECT to_regnamespace('timerd') IS NOT NULL"
+
+    /// Two nodes that were told, once each, that `removing` has removed the tables.
+    private static func without(
+        _ database: NodeDatabase,
+        _ removing: String
+    ) async throws -> (WatchedNode, WatchedNode) {
+        let first = try WatchedNode("first", on: database)
+        try first.leads()
+        let second = try WatchedNode("second", on: database)
+        try second.waitFor(.leader("first"))
+        try database.run(removing)
+        try first.waitFor(.stop(.leaseOver))
+        for node in [first, second] { try node.waitFor(.refused(.tablesGone)) }
+        return (first, second)
+    }
+
+    private static func goOn(_ nodes: WatchedNode...) async throws {
+        for node in nodes { try node.waitFor(.recovered) }
+        while try await !nodes[0].keeper.nodes().contains(where: \.leads) { await Task.yield() }
+        for node in nodes {
+            #expect(node.all.filter { $0 == .refused(.tablesGone) }.count == 1)
+            #expect(!node.all.contains(.away))
+            await node.keeper.stop()
+        }
+    }
 }

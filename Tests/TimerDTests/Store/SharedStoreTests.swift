@@ -309,5 +309,7 @@ struct SharedStoreTests {
             try SharedCopy(at: folder.path + "/old.db").make(connection, node: "test", epoch: 7)
         }
         #expect(error?.sentence.contains("run a newer timerd") == true)
+        // The node stands by, and does not end.
+        #expect(error?.isLasting == false)
     }
 }

@@ -42,9 +42,11 @@ struct SharedCopy {
         }
         let (number, version) = try stored(connection)
         guard version <= migrations.count else {
+            // Nothing that lasts: it gives back the lease, and carries its clients to a newer node that leads.
             throw refusal(
                 "the jobs in PostgreSQL have schema version \(version), and this timerd knows"
-                    + " versions up to \(migrations.count); run a newer timerd"
+                    + " versions up to \(migrations.count); run a newer timerd",
+                SQLITE_ERROR
             )
         }
         if version > 0 || !adopting {
@@ -88,8 +90,8 @@ struct SharedCopy {
         return (number, Int(clamping: version))
     }
 
-    private func refusal(_ reason: String) -> DatabaseError {
-        DatabaseError(code: SQLITE_SCHEMA, message: reason, path: path)
+    private func refusal(_ reason: String, _ code: CInt = SQLITE_SCHEMA) -> DatabaseError {
+        DatabaseError(code: code, message: reason, path: path)
     }
 
     // MARK: - From PostgreSQL
