@@ -223,15 +223,19 @@ public struct StatusReply: Codable, Hashable, Sendable {
         public var trouble: String?
         /// Since when they do.
         public var troubleSince: Timestamp?
+        /// How many commands wait for a host that is not there, and for which, in words; nil where none does.
+        public var absentHosts: String?
 
         public init(
             pid: Int32?,
             version: String?,
             runs: Int,
             trouble: String? = nil,
-            troubleSince: Timestamp? = nil
+            troubleSince: Timestamp? = nil,
+            absentHosts: String? = nil
         ) {
             (self.pid, self.version, self.runs) = (pid, version, runs)
+            self.absentHosts = absentHosts
             (self.trouble, self.troubleSince) = (trouble, troubleSince)
         }
     }

@@ -273,7 +273,8 @@ final class NodeDaemon {
         leaderBefore = leader ?? leaderBefore
         guard leading == nil else { return }
         relay.follow(leader: leader, listener: socket.descriptor)
-        if agent?.leader != leader { await stopAgent() }
+        // The one that leads may be another process of the same name, which knows nothing of a connection before.
+        await stopAgent()
         guard let leader else { return }
         log.info("another node leads", metadata: ["node": "\(leader)"])
         startAgent()

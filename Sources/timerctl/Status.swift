@@ -77,7 +77,7 @@ extension StatusReply.Runner {
             let since = troubleSince.map { " since \(dates.dayAndTime($0))" } ?? ""
             return "commands wait\(since): \(trouble)"
         }
-        return [who, wait].compactMap(\.self).joined(separator: "; ")
+        return [who, wait, absentHosts].compactMap(\.self).joined(separator: "; ")
     }
 }
 

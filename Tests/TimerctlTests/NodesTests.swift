@@ -109,7 +109,7 @@ import TimerControl
     @Test("A drain says what will happen, by the node's runs and by who stands by")
     func sentences() {
         let others = [Self.node("alpha", .leading), Self.node("beta")]
-        let start = "'alpha' begins nothing more; "
+        let start = "no command begins on 'alpha' any more; "
         for (runs, words) in [
             (3, "once its 3 runs have ended another node leads"),
             (1, "once its run has ended another node leads"),
@@ -121,15 +121,24 @@ import TimerControl
         }
         let leader = Self.node("alpha", .draining) { $0.epoch = 7 }
         let alone =
-            "no other node stands by: nothing fires until one does, "
+            "no other node stands by: none begins anywhere until one does, "
             + "or 'timerctl drain alpha --undo'"
         #expect(Drain.sentence(leader, among: [leader, Self.gone]) == start + alone)
         let standby = Self.node("beta", .draining)
         #expect(
             Drain.sentence(standby, among: others)
-                == "'beta' will not lead; 'timerctl drain beta --undo' lets it again"
+                == "no command begins on 'beta', and it will not lead; 'timerctl drain beta --undo' undoes that"
         )
-        #expect(Drain.undone(Self.node("beta")) == "'beta' may lead again")
+        let busy = Self.node("beta", .draining) { $0.runs = 2 }
+        #expect(
+            Drain.sentence(busy, among: others)
+                == "no command begins on 'beta', and it will not lead; its 2 runs go on; "
+                + "'timerctl drain beta --undo' undoes that"
+        )
+        #expect(Drain.end(of: busy, among: others) == "'beta' has no runs any more")
+        #expect(
+            Drain.undone(Self.node("beta")) == "'beta' may lead, and run commands, again"
+        )
         let next = [Self.node("beta", .leading)]
         #expect(Drain.end(of: leader, among: next) == "'alpha' leads no more; 'beta' does")
         #expect(Drain.end(of: leader, among: []) == "'alpha' leads no more; no node does yet")
@@ -183,6 +192,10 @@ import TimerControl
         ])
         #expect(end == .success(after) && looks == 5)
         #expect(await wait([.success([])]).end == .success([]), "a node that is forgotten")
+        // One that does not lead has runs to wait for.
+        let busy = Self.node("alpha", .draining) { $0.runs = 1 }
+        let (idle, count) = await wait([.success([busy]), .success([busy]), .success(after)])
+        #expect(idle == .success(after) && count == 3)
     }
 
     @Test("It ends where somebody undoes the drain, and where nobody answers for long")

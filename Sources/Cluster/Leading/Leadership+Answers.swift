@@ -45,7 +45,8 @@ extension Leadership {
         if role == .standsBy {
             // Its own lease of before is nobody's who leads.
             let isLed = answer.lease.remaining > 0 && !answer.lease.isOwn
-            tell(leader: isLed ? answer.lease.holder : nil, &effects)
+            let leader = isLed ? answer.lease.holder : nil
+            tell(leader: leader, in: answer.lease.epoch, &effects)
         }
         if drains { handOver(.drains, &effects) }
     }

@@ -96,6 +96,7 @@ package struct Leadership: Sendable {
     var notBefore = Int64.min
     /// What was last said of who leads.
     private var toldLeader: String?
+    private var toldEpoch: Int64?
 
     package init(name: String, terms: LeaseTerms, now: Int64) {
         self.name = name
@@ -216,9 +217,11 @@ package struct Leadership: Sendable {
         }
     }
 
-    mutating func tell(leader: String?, _ effects: inout [Effect]) {
-        guard leader != toldLeader else { return }
-        toldLeader = leader
+    /// Tells who leads, where that is news: also where the same node leads in another `epoch`, as its process may be another.
+    mutating func tell(leader: String?, in epoch: Int64? = nil, _ effects: inout [Effect]) {
+        let isAnew = leader != nil && epoch != nil && toldEpoch != nil && epoch != toldEpoch
+        guard leader != toldLeader || isAnew else { return toldEpoch = toldEpoch ?? epoch }
+        (toldLeader, toldEpoch) = (leader, epoch)
         effects.append(.leader(leader))
     }
 }

@@ -153,6 +153,27 @@ struct RunHosts: Sendable {
         waiting.values.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 
+    /// How many commands wait for hosts that are not there, in words; nil where none does.
+    ///
+    /// One that is there and has no room is none of these.
+    var absent: String? {
+        let absent = waits.filter { wish, _ in
+            wish != Self.anywhere
+                && !hosts.contains {
+                    $0.value.standing.trouble == nil && Self.isMeant($0.key, $0.value, by: wish)
+                }
+        }
+        guard !absent.isEmpty else { return nil }
+        let words = absent.sorted { $0.key < $1.key }.map { wish, count in
+            count == 1 ? "1 command waits for '\(wish)'" : "\(count) commands wait for '\(wish)'"
+        }
+        return "\(words.joined(separator: ", ")): no node that is there and takes commands is called that"
+    }
+
+    private static func isMeant(_ name: String, _ host: Host, by label: String) -> Bool {
+        label == name || host.labels.contains(label)
+    }
+
     private mutating func takeFirst(of wish: String, for host: Host) -> FireID? {
         guard var line = lines.removeValue(forKey: wish) else { return nil }
         // Those that have left go once they are first, so that each goes once.
@@ -174,6 +195,6 @@ struct RunHosts: Sendable {
         else { return false }
         // A daemon alone has found such a job in a backup of several hosts.
         guard !own.isEmpty, let label = fire.job.policy.run.on else { return true }
-        return label == name || host.labels.contains(label)
+        return Self.isMeant(name, host, by: label)
     }
 }

@@ -67,7 +67,8 @@ extension Scheduler {
             version: isAway ? nil : known.release,
             runs: known.runs.count { $0.value.phase != .ended },
             trouble: standing.trouble,
-            troubleSince: standing.since
+            troubleSince: standing.since,
+            absentHosts: hosts.absent
         )
     }
 

@@ -146,6 +146,13 @@ enum Diagnosis {
                     : "runs that end make room; what they left behind, and how many there may be, is in timerd's log"
             )
         }
+        if let absentHosts = runner.absentHosts {
+            return .broken(
+                "runner",
+                absentHosts,
+                "start the node, or 'timerctl change JOB --on LABEL'; 'timerctl nodes' has names and labels"
+            )
+        }
         let text = "process \(runner.pid ?? 0) minds \(runner.runs)"
         guard let version = runner.version, version != daemon else { return .ok("runner", text) }
         return .warning(

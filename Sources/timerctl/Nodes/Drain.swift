@@ -8,11 +8,11 @@ import TimerWords
 struct Drain: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "drain",
-        abstract: "Have a node begin nothing more and hand over the lead, or undo that.",
+        abstract: "Have no command begin on a node and hand over its lead, or undo that.",
         discussion: """
-            For root and the user that the daemon runs as, from any of the hosts. A node that leads \
-            does so until its runs have ended; then another leads. It stays so, also over a restart, \
-            until --undo.
+            For root and the user that the daemon runs as, from any of the hosts. Commands begin on \
+            other nodes, and those in progress go on. A node that leads does so until they have \
+            ended; then another leads. It stays so, also over a restart, until --undo.
 
             Examples:
               timerctl drain alpha --wait && ssh alpha reboot
@@ -24,10 +24,10 @@ struct Drain: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The node's name.", valueName: "node"), completion: .nodes)
     var node: String
 
-    @Flag(help: "Let it lead again.")
+    @Flag(help: "Let commands begin on it, and let it lead, again.")
     var undo = false
 
-    @Flag(help: "Wait until it does not lead any more.")
+    @Flag(help: "Wait until it has no runs, and does not lead any more.")
     var wait = false
 
     @OptionGroup var common: CommonOptions
@@ -46,12 +46,12 @@ struct Drain: AsyncParsableCommand {
         guard common.json else {
             let sentence = undo ? Self.undone(drained) : Self.sentence(drained, among: nodes)
             try Output.write(sentence + "\n")
-            guard wait, drained.leads else { return }
+            guard wait, drained.isBusy else { return }
             let after = try await waitForEnd()
             return try Output.write(Self.end(of: drained, among: after.value.nodes) + "\n")
         }
         try Output.write(answer.jsonLine("node"))
-        guard wait, drained.leads else { return }
+        guard wait, drained.isBusy else { return }
         try Output.write(try await waitForEnd().jsonLines("nodes"))
     }
 
@@ -68,11 +68,16 @@ struct Drain: AsyncParsableCommand {
     static func sentence(_ node: NodeView, among nodes: [NodeView]) -> String {
         let undo = ShellWords.joined(["timerctl", "drain", node.name, "--undo"])
         guard node.leads else {
-            return "\(node.title) will not lead; '\(undo)' lets it again"
+            let start = "no command begins on \(node.title), and it will not lead; "
+            switch node.runs {
+            case 0, nil: return start + "'\(undo)' undoes that"
+            case 1: return start + "its run goes on; '\(undo)' undoes that"
+            case let runs?: return start + "its \(runs) runs go on; '\(undo)' undoes that"
+            }
         }
-        let start = "\(node.title) begins nothing more; "
+        let start = "no command begins on \(node.title) any more; "
         guard nodes.contains(where: { $0.name != node.name && $0.state == .standby }) else {
-            return start + "no other node stands by: nothing fires until one does, or '\(undo)'"
+            return start + "no other node stands by: none begins anywhere until one does, or '\(undo)'"
         }
         switch node.runs {
         case 0: return start + "it has no runs, and another node leads at once"
@@ -85,14 +90,17 @@ struct Drain: AsyncParsableCommand {
 
     static func undone(_ node: NodeView) -> String {
         switch node.state {
-        case .leading: "\(node.title) may lead again; if it drained, it hands over first"
-        case .gone: "\(node.title) may lead again; it is gone, 'timerctl nodes' says since when"
-        case .standby, .draining: "\(node.title) may lead again"
+        case .leading:
+            "\(node.title) may lead, and run commands, again; if it drained, it hands over first"
+        case .gone:
+            "\(node.title) may lead, and run commands, again; it is gone, 'timerctl nodes' says since when"
+        case .standby, .draining: "\(node.title) may lead, and run commands, again"
         }
     }
 
-    /// How the nodes stand once `node` leads no more.
+    /// How the nodes stand once `node` has no runs, and leads no more.
     static func end(of node: NodeView, among nodes: [NodeView]) -> String {
+        guard node.leads else { return "\(node.title) has no runs any more" }
         let leader = nodes.first(where: \.leads).map { "\($0.title) does" }
         return "\(node.title) leads no more; \(leader ?? "no node does yet")"
     }

@@ -2,7 +2,7 @@
 
 import TimerControl
 
-/// Waits until a node that drains leads no more.
+/// Waits until a node that drains has no runs, and leads no more.
 ///
 /// There is no event for that: the nodes are asked for again and again. While the lead changes hands connections are
 /// closed and requests refused, so that each look has a connection of its own, and may fail.
@@ -20,9 +20,9 @@ struct DrainWait {
         (self.node, self.look) = (node, look)
     }
 
-    /// All nodes, of which this one does not lead.
+    /// All nodes, of which this one has no runs and does not lead.
     ///
-    /// - Throws: `Failure` where it leads and drains no more: somebody has undone it; the last one where looks
+    /// - Throws: `Failure` where it drains no more: somebody has undone it; the last one where looks
     ///   went on failing.
     func run() async throws -> Answer<NodesReply> {
         var failures = 0
@@ -38,12 +38,20 @@ struct DrainWait {
             }
             if let answer {
                 let view = answer.value.nodes.first { $0.name == node }
-                guard let view, view.leads else { return answer }
+                guard let view, view.isBusy, view.state != .gone else { return answer }
                 guard view.state == .draining else {
-                    throw Failure(.refused, "\(view.title) drains no more, and leads on")
+                    throw Failure(
+                        .refused,
+                        "\(view.title) drains no more\(view.leads ? ", and leads on" : "")"
+                    )
                 }
             }
             try await pause()
         }
     }
+}
+
+extension NodeView {
+    /// Whether something has to end before it is drained.
+    var isBusy: Bool { leads || runs.map { $0 > 0 } ?? false }
 }

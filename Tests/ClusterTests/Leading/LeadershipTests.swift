@@ -160,6 +160,19 @@ struct LeadershipTests {
         #expect(effects == [.closeFence, .stopLeading(.leaseOver), .leader(nil)])
     }
 
+    @Test("That the same node leads anew is told: its process may be another")
+    func leadsAnew() {
+        var node = Self.standby()
+        for (epoch, told) in [(Int64(5), false), (6, true), (6, false)] {
+            let look = Self.look(epoch: epoch, remaining: 8 * Self.second)
+            let effects = node.receive(
+                .answered(.renew(epoch: nil), look, sent: Self.start + 2),
+                at: Self.start + 2
+            )
+            #expect(effects == (told ? [.leader("other")] : []))
+        }
+    }
+
     @Test("It renews at a third, and gives up a statement in time for the fence's end")
     func renews() {
         var node = Self.leader()

@@ -86,7 +86,7 @@ struct ServerTroubleTests {
 
     private static let looking = "SELECT to_regnamespace('timerd') IS NOT NULL"
 
-    /// Two nodes that were told, once each, that `removing` has removed the tables.
+    /// Two nodes that were told that `removing` has removed the tables.
     private static func without(
         _ database: NodeDatabase,
         _ removing: String
@@ -105,8 +105,10 @@ struct ServerTroubleTests {
         for node in nodes { try node.waitFor(.recovered) }
         while try await !nodes[0].keeper.nodes().contains(where: \.leads) { await Task.yield() }
         for node in nodes {
-            #expect(node.all.filter { $0 == .refused(.tablesGone) }.count == 1)
-            #expect(!node.all.contains(.away))
+            // On a busy machine a look may take longer than it may, which is told as another trouble in between.
+            let before = node.all.prefix { $0 != .recovered }
+            #expect(before.contains(.refused(.tablesGone)))
+            #expect(!node.all.dropFirst(before.count).contains(.refused(.tablesGone)))
             await node.keeper.stop()
         }
     }

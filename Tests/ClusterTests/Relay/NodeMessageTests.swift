@@ -56,7 +56,7 @@ struct NodeMessageTests {
                 [1, 1, 97, 0, 0, 0, 0, 0, 0, 0, 1] + [UInt8](repeating: 255, count: 10),
                 "the message's number does not fit into 64 bits"
             ),
-            (start + [9], "9 is no kind of frame, of which there are 1 to 6"),
+            (start + [9], "9 is no kind of frame, of which there are 1 to 7"),
             (start + [4], "it ends within a connection's number"),
             (
                 start + [4, 255, 255, 255, 255, 127],

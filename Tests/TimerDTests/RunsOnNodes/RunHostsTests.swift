@@ -73,6 +73,22 @@ import TimerControl
         #expect(hosts.waits.isEmpty)
     }
 
+    @Test("Who waits for a host that is not there is told; not who waits for room")
+    func absent() throws {
+        var hosts = Self.three(limit: 1)
+        for (id, label) in [(1, "b"), (2, "north"), (3, "north"), (4, "c")] as [(Int64, String)] {
+            hosts.wait(try Self.fire(id, on: label))
+        }
+        hosts.take(.away("it has gone"), of: "c", at: .start(1))
+        #expect(
+            hosts.absent
+                == "1 command waits for 'c', 2 commands wait for 'north': no node that is there and takes commands "
+                + "is called that"
+        )
+        _ = hosts.takeWaiting()
+        #expect(hosts.absent == nil)
+    }
+
     @Test("A node that is away, full or drained gets none, and it is no trouble while another is there")
     func away() throws {
         for change in [RunnerChange.away("it has gone"), .full, .replaced("0")] {
