@@ -157,7 +157,10 @@ struct DaemonCore {
         // try?: the agent comes again.
         guard let nodeRunners, let views = try? await nodes?.nodes(),
             let node = views.first(where: { $0.name == name })
-        else { return _ = close(descriptor) }
+        else {
+            close(descriptor)
+            return
+        }
         await scheduler.nodeJoined(name, labels: Set(node.labels), drains: node.state == .draining)
         nodeRunners.take(descriptor, of: name)
     }

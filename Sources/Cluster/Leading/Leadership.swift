@@ -220,7 +220,10 @@ package struct Leadership: Sendable {
     /// Tells who leads, where that is news: also where the same node leads in another `epoch`, as its process may be another.
     mutating func tell(leader: String?, in epoch: Int64? = nil, _ effects: inout [Effect]) {
         let isAnew = leader != nil && epoch != nil && toldEpoch != nil && epoch != toldEpoch
-        guard leader != toldLeader || isAnew else { return toldEpoch = toldEpoch ?? epoch }
+        guard leader != toldLeader || isAnew else {
+            toldEpoch = toldEpoch ?? epoch
+            return
+        }
         (toldLeader, toldEpoch) = (leader, epoch)
         effects.append(.leader(leader))
     }

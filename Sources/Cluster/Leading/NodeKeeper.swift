@@ -30,6 +30,7 @@ package final class NodeKeeper: Sendable {
         /// The core is to stop; `coreStopped` is called once it has.
         package var onStopLeading: @Sendable (StopReason) -> Void
         /// The name of the node that leads, as far as is known.
+        ///
         /// Also where the same node has begun to lead anew.
         package var onLeaderChange: @Sendable (String?) -> Void
         /// The database does not answer, or does not take this node: once, and again where the reason is another.

@@ -167,7 +167,8 @@ struct RunHosts: Sendable {
         let words = absent.sorted { $0.key < $1.key }.map { wish, count in
             count == 1 ? "1 command waits for '\(wish)'" : "\(count) commands wait for '\(wish)'"
         }
-        return "\(words.joined(separator: ", ")): no node that is there and takes commands is called that"
+        return words.joined(separator: ", ")
+            + ": no node that is there and takes commands is called that"
     }
 
     private static func isMeant(_ name: String, _ host: Host, by label: String) -> Bool {
@@ -179,9 +180,11 @@ struct RunHosts: Sendable {
         // Those that have left go once they are first, so that each goes once.
         while let first = line.first, waiting[first.fire] == nil { line.removeFirst() }
         defer { if !line.isEmpty { lines[wish] = line } }
-        guard let index = line.firstIndex(where: {
-            waiting[$0.fire] != nil && !host.strangers.contains($0.owner)
-        }) else {
+        guard
+            let index = line.firstIndex(where: {
+                waiting[$0.fire] != nil && !host.strangers.contains($0.owner)
+            })
+        else {
             return nil
         }
         let next = line.remove(at: index).fire

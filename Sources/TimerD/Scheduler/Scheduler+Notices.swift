@@ -37,7 +37,9 @@ extension Scheduler {
     func lookAtNotices() {
         noticeWait.timer?.invalidate()
         (noticeWait.timer, noticeWait.date) = (nil, nil)
-        guard isRecovered, !isStopping, hosts.standing.trouble == nil, !noticeTurns.isFull else { return }
+        guard isRecovered, !isStopping, hosts.standing.trouble == nil, !noticeTurns.isFull else {
+            return
+        }
         guard !noticeWait.isLooking else {
             noticeWait.looksAgain = true
             return

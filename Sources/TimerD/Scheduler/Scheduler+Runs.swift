@@ -44,7 +44,8 @@ extension Scheduler {
         // Nothing of a run's preparation is to happen on the timers' thread.
         command.task = Task.detached(executorPreference: pool) { [command] in
             do throws(RunBreak) {
-                let carryOut = { @Sendable (request: RunRequest) async throws(RunBreak) -> RunResult in
+                let carryOut: @Sendable (RunRequest) async throws(RunBreak) -> RunResult = {
+                    request throws(RunBreak) in
                     var request = request
                     request.epoch = command.place.runner
                     request.outlasted = { pids in

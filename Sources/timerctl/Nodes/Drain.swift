@@ -77,7 +77,8 @@ struct Drain: AsyncParsableCommand {
         }
         let start = "no command begins on \(node.title) any more; "
         guard nodes.contains(where: { $0.name != node.name && $0.state == .standby }) else {
-            return start + "no other node stands by: none begins anywhere until one does, or '\(undo)'"
+            return start
+                + "no other node stands by: none begins anywhere until one does, or '\(undo)'"
         }
         switch node.runs {
         case 0: return start + "it has no runs, and another node leads at once"

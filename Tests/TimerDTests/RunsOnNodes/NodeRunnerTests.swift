@@ -147,7 +147,9 @@ struct NodeRunnerTests {
         }
     }
 
-    @Test("The node stays away: its run was interrupted; once it comes with it, that is ended and forgotten")
+    @Test(
+        "The node stays away: its run was interrupted; once it comes with it, that is ended and forgotten"
+    )
     func away() async throws {
         let (runner, link) = try await attached()
         let run = begin(runner, request(7))

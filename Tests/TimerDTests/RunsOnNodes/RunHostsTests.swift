@@ -27,7 +27,9 @@ import TimerControl
         return hosts
     }
 
-    @Test("A daemon alone has one host, whose runs say no node, and which its queue of places alone limits")
+    @Test(
+        "A daemon alone has one host, whose runs say no node, and which its queue of places alone limits"
+    )
     func alone() throws {
         var hosts = RunHosts(own: nil, limit: 1)
         hosts.take(.back(epoch: 7), of: hosts.own, at: .start(0))
@@ -41,7 +43,10 @@ import TimerControl
         var hosts = Self.three()
         let nodes = try (1...6).map { hosts.enter(try Self.fire($0))?.node }
         #expect(nodes == ["a", "b", "c", "a", "b", "c"])
-        #expect(hosts.enter(try Self.fire(2)) == RunPlace(node: "b", runner: 2), "it keeps its host")
+        #expect(
+            hosts.enter(try Self.fire(2)) == RunPlace(node: "b", runner: 2),
+            "it keeps its host"
+        )
         _ = hosts.leave(FireID(rawValue: 5))
         #expect(hosts.enter(try Self.fire(7))?.node == "b")
     }
@@ -56,7 +61,9 @@ import TimerControl
         #expect(hosts.enter(try Self.fire(4, on: "north")) == nil)
     }
 
-    @Test("No host has more than its limit; who waited for one goes on as one of it leaves, the first first")
+    @Test(
+        "No host has more than its limit; who waited for one goes on as one of it leaves, the first first"
+    )
     func limit() throws {
         var hosts = Self.three(limit: 1)
         #expect(hosts.enter(try Self.fire(1, on: "b"))?.node == "b")
@@ -89,12 +96,16 @@ import TimerControl
         #expect(hosts.absent == nil)
     }
 
-    @Test("A node that is away, full or drained gets none, and it is no trouble while another is there")
+    @Test(
+        "A node that is away, full or drained gets none, and it is no trouble while another is there"
+    )
     func away() throws {
         for change in [RunnerChange.away("it has gone"), .full, .replaced("0")] {
             var hosts = Self.three()
             hosts.take(change, of: "b", at: .start(1))
-            #expect(try (1...4).map { hosts.enter(try Self.fire($0))?.node } == ["a", "c", "a", "c"])
+            #expect(
+                try (1...4).map { hosts.enter(try Self.fire($0))?.node } == ["a", "c", "a", "c"]
+            )
         }
         var hosts = Self.three()
         hosts.drain("b", true, at: .start(1))

@@ -43,7 +43,12 @@ import TimerControl
         var fires = CommandFires()
         let (new, old) = (try Self.fire(1), try Self.fire(2))
         fires.insert(new, Self.state("running", new))
-        var taken = RunningCommand(run: RunID(rawValue: 2), place: RunPlace(), fire: old, command: ["x"])
+        var taken = RunningCommand(
+            run: RunID(rawValue: 2),
+            place: RunPlace(),
+            fire: old,
+            command: ["x"]
+        )
         taken.isTakenUp = true
         fires.insert(old, .running(taken))
         #expect((fires.running, fires.withProcess) == (2, 1))

@@ -109,7 +109,12 @@ struct CommandPlacesTests {
             let scheduler = test.scheduler
             let entry = try #require(await scheduler.fires[id])
             let run = RunID(rawValue: 1_000_000)
-            let command = RunningCommand(run: run, place: RunPlace(), fire: entry.fire, command: ["second"])
+            let command = RunningCommand(
+                run: run,
+                place: RunPlace(),
+                fire: entry.fire,
+                command: ["second"]
+            )
             // As where a place is sought, or a command begins, while the invalidation is on its way back.
             try await test.store.writer.write { database in
                 var writer = JobTransaction(database, at: test.clock.now(), horizon: .distantPast)

@@ -135,7 +135,9 @@ struct KnownRunsTests {
         }
     }
 
-    @Test("In a copy nobody knows whether it began since: it was interrupted, and is not begun again")
+    @Test(
+        "In a copy nobody knows whether it began since: it was interrupted, and is not begun again"
+    )
     func copied() async throws {
         try await withRun { test, job, _ in
             try await test.store.writer.write { try RunStore($0).forgetRunners() }

@@ -10,12 +10,18 @@ import SystemPackage
 ///
 /// Unchecked: all of it is touched on the loop's thread alone.
 final class AgentSession: @unchecked Sendable {
+    typealias Prepare =
+        @Sendable (
+            _ run: Int64,
+            _ offer: [UInt8]
+        ) async throws(StartRefusal) -> RunRequest
+
     /// What it asks of the agent.
     struct Surroundings: Sendable {
         /// Opens a connection with the runner of this node, and starts one where there is none.
         var connect: @Sendable () throws(RunnerUnreachable) -> FileDescriptor
         /// Finds out how this node is to run what it is offered.
-        var prepare: @Sendable (_ run: Int64, _ offer: [UInt8]) async throws(StartRefusal) -> RunRequest
+        var prepare: Prepare
         /// Called once, when the session is over; `hadBegun`: whether the node that leads had answered.
         var ended: @Sendable (_ reason: String, _ hadBegun: Bool) -> Void
     }
@@ -84,7 +90,9 @@ final class AgentSession: @unchecked Sendable {
             return pass(frame)
         case 3, 7, 8: return pass(frame)
         case 64:
-            guard let run = reader.take(Int64.self), let offer = reader.takeBytes() else { return false }
+            guard let run = reader.take(Int64.self), let offer = reader.takeBytes() else {
+                return false
+            }
             take(run, offer: Array(offer))
         case 65:
             guard let run = reader.take(Int64.self), let within = reader.take(Int64.self) else {
@@ -174,7 +182,8 @@ final class AgentSession: @unchecked Sendable {
         }
         let waited = Fence.now() - prepared.readyAt
         guard waited <= within else {
-            return decline(run, .forNow, "it was told to begin \(waited / 1000) ms after it was ready")
+            let reason = "it was told to begin \(waited / 1000) ms after it was ready"
+            return decline(run, .forNow, reason)
         }
         let order = RunnerOrder.start(prepared.request, files: prepared.lookup.files)
         guard runner?.send(order.frame) == true else {

@@ -2,9 +2,9 @@
 
 import Cluster
 import JobModel
-import TimerControl
 import Locks
 import SystemPackage
+import TimerControl
 
 /// The runners of all nodes: that of this one, which leads, and those that the agents of the others speak for.
 final class NodeRunners: CommandRunner {

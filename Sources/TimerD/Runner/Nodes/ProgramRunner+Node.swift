@@ -85,7 +85,10 @@ extension ProgramRunner {
     private func ready(_ run: Int64, over link: any RunnerLink) {
         guard let remote, let entry = state.withLock({ $0.entries[run] }), !entry.isOrdered,
             let request = entry.request
-        else { return _ = link.send(.withdraw(run: run)) }
+        else {
+            link.send(.withdraw(run: run))
+            return
+        }
         let open = fence.map { Duration.microseconds($0.remaining) } ?? remote.beginning
         guard open > .zero else {
             link.send(.withdraw(run: run))
