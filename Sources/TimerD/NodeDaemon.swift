@@ -303,7 +303,7 @@ final class NodeDaemon {
         var runsAreLeft = false
         if let parts = leading?.parts {
             await stop(parts, "it stops", endsRuns ? .end(after: configuration.drainTime) : .goOn)
-            runsAreLeft = await parts.core.scheduler.hasRuns
+            runsAreLeft = await parts.core.scheduler.hasOwnCommands
         }
         // With runs that go on the lease ends by itself: a daemon that is back before takes them up again.
         if runsAreLeft { await keeper.stop() } else { await keeper.release(coreHasStopped: true) }
@@ -315,9 +315,4 @@ final class NodeDaemon {
         thread.stop()
         log.info("stopped")
     }
-}
-
-extension Scheduler {
-    /// Whether runs of this daemon go on.
-    var hasRuns: Bool { fires.all.contains { $0.command != nil } }
 }

@@ -198,8 +198,17 @@ struct TimerDMain: AsyncParsableCommand {
         } catch let error as DaemonError {
             let status = Self.failure("\(error)", error.status.rawValue)
             StartBackoff(manager).wait(after: error)
+            if configuration.shared != nil { Self.endAtOnce(status) }
             throw status
         }
+        if configuration.shared != nil { Self.endAtOnce(.success) }
+    }
+
+    /// Ends the process without what libraries do at an end: those of libpq (Kerberos) clear away what another thread that is
+    /// connecting just then goes on to use, and abort.
+    private static func endAtOnce(_ status: ExitCode) -> Never {
+        fflush(nil)
+        _exit(status.rawValue)
     }
 
     /// Makes the folder of a database at the default path, for its owner alone.

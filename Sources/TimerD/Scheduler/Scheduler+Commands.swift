@@ -104,8 +104,7 @@ extension Scheduler {
     /// Returns once it is known of each command of `jobs` that another node was told to begin whether it has.
     private func settleStarts(of jobs: [StoredJob]) async {
         for job in jobs {
-            for command in fires.of(job.id).compactMap(\.command)
-            where command.place.node.map({ $0 != hosts.own }) ?? false {
+            for command in fires.of(job.id).compactMap(\.command) where !isHere(command) {
                 await runner.settled(command.run.rawValue)
             }
         }

@@ -121,12 +121,13 @@ extension Scheduler {
     /// The run is over.
     private func ended(_ command: RunningCommand, _ result: RunResult) {
         let fire = command.fire
+        let isEndedHere = isEndingRuns && isHere(command)
         var ended = EndedRun(
             fire: fire.id,
             fireDate: fire.fireDate,
             attempt: fire.attempt,
             handler: fire.handler,
-            outcome: isEndingRuns ? .interrupted : result.outcome,
+            outcome: isEndedHere ? .interrupted : result.outcome,
             startedAt: nil,
             endedAt: Timestamp(microseconds: result.endedAtMicroseconds),
             output: settings.outputKept(of: command.job.policy.run) > 0
@@ -138,7 +139,7 @@ extension Scheduler {
             ended.startedAt = Timestamp(microseconds: result.startedAtMicroseconds)
         }
         let isStopped = fires[command.run]?.isStopped ?? true
-        ended.isStopped = isStopped && !isEndingRuns
+        ended.isStopped = isStopped && !isEndedHere
         counters.countRun(ended.outcome, of: command.job, handler: fire.handler)
         logEnd(of: command, ended.outcome)
         logSurvivors(ended.survivors, of: command.run, command.job)

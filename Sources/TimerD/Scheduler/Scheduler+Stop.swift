@@ -57,30 +57,36 @@ extension Scheduler {
         }
     }
 
-    /// Has no command begin on this host any more, and returns once none is in progress there; all else goes on.
+    /// Has no command begin on this host any more, and returns once none is in progress here; all else goes on.
     func drainRuns() async {
         hosts.drain(hosts.own, true, at: clock.now().wall)
         await withCheckedContinuation { waiter in
-            drainWaiters.append(waiter)
+            idleWaiters.append(waiter)
             resumeIfIdle()
         }
     }
 
-    /// Lets a stop go on, once no run is in progress; and a drain, once none is on this host.
+    /// The commands that are in progress on this host; those on other nodes do not depend on it.
+    var ownCommands: some Collection<RunningCommand> {
+        fires.all.compactMap(\.command).filter(isHere)
+    }
+
+    var hasOwnCommands: Bool { !ownCommands.isEmpty }
+
+    /// Whether a command is in progress on this host.
+    func isHere(_ command: RunningCommand) -> Bool {
+        command.place.node.map { $0 == hosts.own } ?? true
+    }
+
+    /// Lets a stop, or a drain, go on, once no run is in progress on this host.
     func resumeIfIdle() {
-        if hosts.taken(on: hosts.own) == 0 { resumeDrain() }
-        guard fires.running == 0 else { return }
+        guard !idleWaiters.isEmpty, !hasOwnCommands else { return }
         for waiter in idleWaiters { waiter.resume() }
         idleWaiters = []
     }
 
-    private func resumeDrain() {
-        for waiter in drainWaiters { waiter.resume() }
-        drainWaiters = []
-    }
-
     private func drain(_ time: Duration) async {
-        guard fires.running > 0 else { return }
+        guard hasOwnCommands else { return }
         let deadline = Task(executorPreference: pool) {
             try await Task.sleep(for: time)
             let patience = await self.endRuns()
@@ -99,7 +105,7 @@ extension Scheduler {
     /// Begins to end all runs; returns how long that may take at most.
     private func endRuns() -> Duration {
         isEndingRuns = true
-        let commands = fires.all.compactMap(\.command).sorted { $0.run < $1.run }
+        let commands = ownCommands.sorted { $0.run < $1.run }
         for command in commands { command.task?.cancel() }
         // Once for the run's own process, once for what it has left behind.
         let longest = commands.map(\.job.policy.run.teardown.length).max() ?? .zero
@@ -116,6 +122,5 @@ extension Scheduler {
         }
         for waiter in idleWaiters { waiter.resume() }
         idleWaiters = []
-        resumeDrain()
     }
 }

@@ -82,10 +82,8 @@ actor Scheduler {
     var isStopping = false { didSet { terms.setOpen(isRecovered && !isStopping) } }
     var loadDateChanged: @Sendable (Timestamp?) -> Void = { _ in }
     var announcedLoadDate: Timestamp?
-    /// Resumed when the last run has ended, while stopping.
+    /// Resumed when the last run on this host has ended, as it stops or is drained.
     var idleWaiters: [CheckedContinuation<Void, Never>] = []
-    /// Resumed when the last run on this host has ended, as it is drained.
-    var drainWaiters: [CheckedContinuation<Void, Never>] = []
     /// The notices that are being handed over, and when to look for more.
     var noticeTurns = NoticeTurns()
     var noticeWait = NoticeWait()

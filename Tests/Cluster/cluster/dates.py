@@ -74,6 +74,8 @@ class Dates:
                     self.world.broken("fire %d of job %d ran %d times: %r, row %r" % (row["fire"], job, len(of), of, row))
                 if row.get("outcome") == "exited" and not of:
                     self.world.broken("fire %d of job %d has exited and wrote nothing: %r" % (row["fire"], job, row))
+                if of and row.get("node") and not os.path.basename(of[0][2]).startswith(row["node"]):
+                    self.world.broken("fire %d of job %d ran at %s, row %r" % (row["fire"], job, of[0][2], row))
                 if row["state"] not in ("done", "skipped"):
                     self.world.broken("fire %d of job %d is not over: %r" % (row["fire"], job, row))
             known = {row["fire"] for row in rows[job]}

@@ -57,7 +57,7 @@ def go_through(world, a, b, cut, heal, how):
     work.stop()
     end_of_lease = began + LEASE
     begun = [line for all_lines in dates.lines().values() for line in all_lines
-             if line[2] == a.socket and line[1] > end_of_lease + 0.2]
+             if line[2] == a.socket and end_of_lease + 0.2 < line[1] < healed]
     world.check(not begun, "a began %d commands after its lease: %r" % (len(begun), begun[:2]))
     world.say(work.verify(b.socket))
     world.say(dates.verify(b.socket))
