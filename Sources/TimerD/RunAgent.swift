@@ -126,8 +126,15 @@ final class RunAgent: Sendable {
         named name: String?,
         _ own: Account
     ) async throws(StartRefusal) -> Owner {
-        guard let name else { return .root }
-        if name == own.name { return Owner(uid: own.uid, name: name) }
+        if name == own.name || name == nil && own.uid == 0 {
+            return Owner(uid: own.uid, name: own.name)
+        }
+        guard own.uid == 0, let name else {
+            throw StartRefusal(
+                "timerd runs as '\(own.name)' there, and cannot run commands of '\(name ?? "root")'",
+                isNoUser: true
+            )
+        }
         let found = await Self.threads.run { () -> Result<UserRecord?, Errno> in
             Result { () throws(Errno) in try UserDatabase.user(named: name) }
         }

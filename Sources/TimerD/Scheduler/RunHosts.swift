@@ -27,15 +27,15 @@ struct RunHosts: Sendable {
     var limit: Int
     private(set) var hosts: [String: Host]
     private var places: [FireID: String] = [:]
-    /// Fires that no host could take as they had their turn, by what they ask for; the first first, some of which may have
-    /// left.
-    private var lines: [String: Deque<Waiter>] = [:]
+    /// Fires that no host could take as they had their turn, by what they ask for; some of them may have left.
+    private var lines: [String: Line] = [:]
     private var waiting: [FireID: String] = [:]
 
-    private struct Waiter {
-        var fire: FireID
-        /// The name of its job's owner.
-        var owner: String
+    /// Those that wait for the same, each user's in their order; the users take turns.
+    private struct Line {
+        /// By their names, the next first.
+        var users: Deque<String> = []
+        var fires: [String: Deque<FireID>] = [:]
     }
 
     /// What a fire asks for that may run anywhere.
@@ -59,8 +59,8 @@ struct RunHosts: Sendable {
         return hosts.values.contains { $0.standing.trouble == nil } ? nil : trouble
     }
 
-    /// How many hosts have told of themselves.
-    var count: Int { hosts.count }
+    /// How many hosts take commands now; at least 1.
+    var count: Int { max(hosts.values.count { $0.standing.trouble == nil }, 1) }
 
     /// How many fires a host has.
     func taken(on host: String) -> Int { hosts[host]?.taken ?? 0 }
@@ -125,7 +125,9 @@ struct RunHosts: Sendable {
     mutating func wait(_ fire: CommandFire) {
         let wish = fire.job.policy.run.on ?? Self.anywhere
         guard waiting.updateValue(wish, forKey: fire.id) == nil else { return }
-        lines[wish, default: []].append(Waiter(fire: fire.id, owner: fire.job.owner.name))
+        let user = fire.job.owner.name
+        if lines[wish]?.fires[user] == nil { lines[wish, default: Line()].users.append(user) }
+        lines[wish]?.fires[user, default: []].append(fire.id)
     }
 
     /// Gives back the fire's host, or has it wait no more; returns a fire that has waited for such a host.
@@ -177,19 +179,25 @@ struct RunHosts: Sendable {
 
     private mutating func takeFirst(of wish: String, for host: Host) -> FireID? {
         guard var line = lines.removeValue(forKey: wish) else { return nil }
-        // Those that have left go once they are first, so that each goes once.
-        while let first = line.first, waiting[first.fire] == nil { line.removeFirst() }
-        defer { if !line.isEmpty { lines[wish] = line } }
-        guard
-            let index = line.firstIndex(where: {
-                waiting[$0.fire] != nil && !host.strangers.contains($0.owner)
-            })
-        else {
-            return nil
+        defer { if !line.users.isEmpty { lines[wish] = line } }
+        for _ in 0..<line.users.count {
+            guard let user = line.users.popFirst() else { break }
+            guard !host.strangers.contains(user) else {
+                line.users.append(user)
+                continue
+            }
+            var fires = line.fires.removeValue(forKey: user) ?? []
+            var next = fires.popFirst()
+            while let fire = next, waiting[fire] == nil { next = fires.popFirst() }
+            if !fires.isEmpty {
+                line.users.append(user)
+                line.fires[user] = fires
+            }
+            guard let next else { continue }
+            waiting[next] = nil
+            return next
         }
-        let next = line.remove(at: index).fire
-        waiting[next] = nil
-        return next
+        return nil
     }
 
     private func mayTake(_ fire: CommandFire, _ name: String, _ host: Host) -> Bool {

@@ -85,9 +85,14 @@ extension Scheduler {
     private func takeUp(_ left: LeftRun) {
         let fire = left.commandFire
         let definition = left.job.definition
+        var place = left.place
+        // A node may have had another name.
+        if runner.known.runs[left.run.rawValue] != nil {
+            place.node = hosts.place(on: hosts.own).node
+        }
         var command = RunningCommand(
             run: left.run,
-            place: left.place,
+            place: place,
             fire: fire,
             command: left.handler.map {
                 settings.runDefaults.command(of: $0, for: definition) ?? []
@@ -96,9 +101,9 @@ extension Scheduler {
         command.isTakenUp = true
         log.notice("a run is taken up", metadata: metadata(of: left.run, left.job))
         places.enterRunning(fire.id, of: left.job.owner.uid)
-        let host = left.place.node ?? hosts.own
+        let host = place.node ?? hosts.own
         hosts.enterRunning(fire.id, on: host)
-        if host != hosts.own { runner.expect(left.run.rawValue, at: left.place) }
+        if host != hosts.own { runner.expect(left.run.rawValue, at: place) }
         fires.insert(fire, .running(command))
         takeUp(command, isStarted: left.isStarted)
     }

@@ -9,7 +9,9 @@ extension Scheduler {
     /// The connection with that of a host has changed, or its room; `host`: nil for this one.
     func runnerChanged(_ change: RunnerChange, of host: String? = nil) {
         let host = host ?? hosts.own
+        let count = hosts.count
         let isNews = hosts.take(change, of: host, at: clock.now().wall)
+        if isRecovered, hosts.count != count { setPlaces() }
         var metadata: Logger.Metadata = hosts.own.isEmpty ? [:] : ["node": "\(host)"]
         switch change {
         case .away(let reason):
@@ -44,13 +46,13 @@ extension Scheduler {
     func nodeJoined(_ name: String, labels: Set<String>, drains: Bool) {
         hosts.join(name, labels: labels)
         hosts.drain(name, drains, at: clock.now().wall)
-        setPlaces()
     }
 
     /// Has commands begin on that node no more, or again.
     func drainNode(_ name: String, _ drains: Bool) {
         guard name != hosts.own else { return }
         hosts.drain(name, drains, at: clock.now().wall)
+        setPlaces()
         if !drains { beginAgain() }
     }
 

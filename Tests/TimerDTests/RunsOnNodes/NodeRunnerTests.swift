@@ -148,9 +148,10 @@ struct NodeRunnerTests {
     }
 
     @Test(
-        "The node stays away: its run was interrupted; once it comes with it, that is ended and forgotten"
+        "The node stays away: its run was interrupted; once it comes with it, that is ended and forgotten",
+        arguments: [true, false]
     )
-    func away() async throws {
+    func away(isStoredAhead: Bool) async throws {
         let (runner, link) = try await attached()
         let run = begin(runner, request(7))
         try await eventually("it is offered") { link.offered == [7] }
@@ -158,12 +159,13 @@ struct NodeRunnerTests {
         await link.lose("gone")
         await script.pass()
         #expect(await run.value == "\(RunOutcome.interrupted)")
-        runner.stored(7)
+        if isStoredAhead { runner.stored(7) }
         runner.come { _ in }
         let again = try await script.connection(1)
         await again.greet(epoch: 1, knowing: [7: .scripted()])
         await script.flush()
         #expect(again.ended == [7])
+        if !isStoredAhead { runner.stored(7) }
         await again.say(.scriptedEnd(of: 7, status: 0))
         await script.flush()
         #expect(again.stored == [7])

@@ -8,8 +8,12 @@ import TimerControl
 @testable import TimerD
 
 @Suite("RunHosts") struct RunHostsTests {
-    private static func fire(_ id: Int64, on label: String? = nil) throws -> CommandFire {
-        let job = try StoredJob.sample(of: 1001) {
+    private static func fire(
+        _ id: Int64,
+        on label: String? = nil,
+        of user: UInt32 = 1001
+    ) throws -> CommandFire {
+        let job = try StoredJob.sample(of: user) {
             $0.command = ["x"]
             $0.on = label
         }
@@ -78,6 +82,22 @@ import TimerControl
         #expect(hosts.waits == ["b": 1])
         #expect(hosts.takeWaiting() == [FireID(rawValue: 4)])
         #expect(hosts.waits.isEmpty)
+    }
+
+    @Test("Users who wait for the same host take turns")
+    func turns() throws {
+        var hosts = Self.three(limit: 1)
+        #expect(hosts.enter(try Self.fire(1, on: "b"))?.node == "b")
+        for id in 2...5 as ClosedRange<Int64> { hosts.wait(try Self.fire(id, on: "b", of: 1001)) }
+        hosts.wait(try Self.fire(6, on: "b", of: 1002))
+        var next: [Int64] = []
+        for _ in 0..<5 {
+            let fire = next.last ?? 1
+            guard let following = hosts.leave(FireID(rawValue: fire)) else { break }
+            hosts.enterRunning(following, on: "b")
+            next.append(following.rawValue)
+        }
+        #expect(next == [2, 6, 3, 4, 5])
     }
 
     @Test("Who waits for a host that is not there is told; not who waits for room")

@@ -21,6 +21,8 @@ final class RecordingRunner: CommandRunner {
         var takenUp: [Int64] = []
         var stored: [Int64] = []
         var groups: ControlGroups?
+        var expected: [Int64: RunPlace] = [:]
+        var strangerNodes: Set<String> = []
     }
 
     private let state: Locked<State>
@@ -43,6 +45,18 @@ final class RecordingRunner: CommandRunner {
     var takenUp: [Int64] { state.withLock { $0.takenUp } }
     /// The runs whose end was said to be stored, in order.
     var stored: [Int64] { state.withLock { $0.stored } }
+
+    /// The runs of other nodes that it was told to expect.
+    var expected: [Int64: RunPlace] { state.withLock { $0.expected } }
+    /// The nodes that know no user.
+    var strangerNodes: Set<String> {
+        get { state.withLock { $0.strangerNodes } }
+        set { state.withLock { $0.strangerNodes = newValue } }
+    }
+
+    func expect(_ run: Int64, at place: RunPlace) {
+        state.withLock { $0.expected[run] = place }
+    }
 
     /// What it was asked to run, in order.
     var requests: [RunRequest] { state.withLock { $0.requests } }
@@ -109,8 +123,8 @@ final class RecordingRunner: CommandRunner {
         _ request: RunRequest,
         started: @escaping @Sendable (Int32) -> Void
     ) async throws(RunBreak) -> RunResult {
-        guard let known = known.runs[request.run] else { throw .left }
         state.withLock { $0.takenUp.append(request.run) }
+        guard let known = known.runs[request.run] else { throw .left }
         if known.phase != .starting { started(known.pid) }
         var outcome = outcome
         if known.phase != .ended {
@@ -134,6 +148,7 @@ final class RecordingRunner: CommandRunner {
         started: @escaping @Sendable (Int32) -> Void
     ) async throws(RunBreak) -> RunResult {
         let startedAt = clock.now().wall.microseconds
+        if let node = request.node, strangerNodes.contains(node) { throw .stranger("no such user") }
         await startGate?.pass()
         guard request.start.begin() else {
             return .notStarted(StartRefusal.withdrawn.message, from: startedAt, to: startedAt)

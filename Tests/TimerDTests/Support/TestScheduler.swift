@@ -19,6 +19,8 @@ final class TestScheduler: Sendable {
     let runner: RecordingRunner
     let sink = RecordingSink()
     let scheduler: Scheduler
+    /// What it is called among others; nil for a daemon alone.
+    private let node: String?
     private let keeping: Keeping
     private let accounts: Accounts
     private let zones: TestZones
@@ -59,11 +61,13 @@ final class TestScheduler: Sendable {
         accounts: Accounts = .nobody,
         zones: TestZones = TestZones(),
         known: KnownRuns? = nil,
+        node: String? = nil,
         isShared: Bool = SharedTestStore.isWanted,
         publisher: (@Sendable (DaemonState) -> any EventPublisher)? = nil
     ) async throws {
         self.folder = folder
         self.keeping = keeping
+        self.node = node
         self.accounts = accounts
         self.zones = zones
         loop = VirtualTimerLoop()
@@ -93,6 +97,7 @@ final class TestScheduler: Sendable {
             targets: TargetWatch(on: .test),
             events: publisher?(store.state) ?? sink,
             eventSequenceEnd: store.state.eventSequenceEnd,
+            node: node,
             settings: settings,
             log: log,
             findZone: { (name) throws(ScheduleError) in try zones.find(name) }
@@ -175,7 +180,8 @@ final class TestScheduler: Sendable {
             keeping: keeping,
             accounts: accounts,
             zones: zones,
-            known: known
+            known: known,
+            node: node
         )
     }
 

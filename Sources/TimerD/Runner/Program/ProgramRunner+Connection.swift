@@ -153,6 +153,10 @@ extension ProgramRunner {
         let isAgain = attaching == nil
         state.withLock { state in
             for (run, known) in greeting.known {
+                // It was given up, and goes on where it is.
+                if let entry = state.entries[run], entry.lostAt != nil, entry.done == nil {
+                    state.entries[run] = nil
+                }
                 if state.entries[run] == nil {
                     state.entries[run] = RunEntry(known: known)
                     if remote != nil { state.entries[run]?.wish = (.standard, false) }

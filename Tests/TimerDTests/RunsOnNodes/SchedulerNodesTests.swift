@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// Which node the scheduler asks for a run, and what becomes of the runs of others.
+@Suite("Scheduler, runs on several nodes", .timeLimit(.minutes(2)))
+struct SchedulerNodesTests {
+    /// A scheduler of node a, with node b at its side, which is called gpu.
+    private static func withTwo(_ body: (TestScheduler) async throws -> Void) async throws {
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, node: "a")
+        try await Self.join("b", test)
+        try await body(test)
+        try await test.close()
+    }
+
+    private static func join(_ node: String, _ test: TestScheduler) async throws {
+        await test.loop.ask { [scheduler = test.scheduler] in
+            scheduler.assumeIsolated {
+                $0.nodeJoined(node, labels: ["gpu"], drains: false)
+                $0.runnerChanged(.back(epoch: 77), of: node)
+            }
+        }
+        try await test.settle()
+    }
+
+    /// The nodes that were asked for runs, in order; an empty word for this one.
+    private static func nodes(_ test: TestScheduler) -> [String] {
+        test.runner.requests.map { $0.node ?? "" }
+    }
+
+    @Test(
+        "Commands that are in progress at once are spread; each row says which node was asked, and of which runner"
+    )
+    func spread() async throws {
+        try await Self.withTwo { test in
+            test.runner.isHolding = true
+            for _ in 0..<4 { try await test.add(ScheduleWords(in: "5s"), command: ["x"]) }
+            try await test.advance(by: .seconds(6))
+            #expect(Self.nodes(test).sorted() == ["", "", "b", "b"])
+            let offer = try #require(test.runner.requests.first { $0.node == "b" }?.offer)
+            #expect(try RunOffer(offer).command == ["x"])
+            let rows = try await test.store.reader.read {
+                try $0.prepare("SELECT node, runner FROM runs ORDER BY node, id").all {
+                    RunPlace(node: try $0.get(0), runner: try $0.get(1))
+                }
+            }
+            let own = RunPlace(node: "a", runner: test.runner.known.epoch)
+            #expect(
+                rows == [own, own] + Array(repeating: RunPlace(node: "b", runner: 77), count: 2)
+            )
+            test.runner.end()
+        }
+    }
+
+    @Test(
+        "A job that asks for a host that is not there waits, delays no other, and begins once one comes"
+    )
+    func waits() async throws {
+        try await Self.withTwo { test in
+            let job = try await test.add(ScheduleWords(in: "5s"), command: ["tpu"]) {
+                $0.on = "tpu"
+            }
+            try await test.add(ScheduleWords(in: "5s"), command: ["gpu"]) { $0.on = "gpu" }
+            try await test.advance(by: .seconds(6))
+            #expect(test.runner.requests.map(\.argv) == [["gpu"]])
+            #expect(Self.nodes(test) == ["b"])
+            let waits = await test.scheduler.runnerStanding.absentHosts
+            #expect(waits?.hasPrefix("1 command waits for 'tpu'") == true)
+            #expect(try await test.history(job.id).map(\.waitsFor) == [.place])
+            try await Self.join("tpu", test)
+            #expect(test.runner.requests.map(\.argv) == [["gpu"], ["tpu"]])
+            #expect(await test.scheduler.runnerStanding.absentHosts == nil)
+        }
+    }
+
+    @Test("A node that does not know the user is not asked again; another runs the command, once")
+    func stranger() async throws {
+        try await Self.withTwo { test in
+            test.runner.strangerNodes = ["b"]
+            let job = try await test.add(ScheduleWords(in: "5s"), command: ["x"]) { $0.on = "gpu" }
+            try await test.advance(by: .seconds(6))
+            #expect(test.runner.requests.isEmpty)
+            try await Self.join("c", test)
+            #expect(Self.nodes(test) == ["c"])
+            #expect(try await test.history(job.id).map(\.outcome) == [.exited])
+        }
+    }
+
+    @Test("A node that drains gets no command; once it does not any more it does")
+    func drains() async throws {
+        try await Self.withTwo { test in
+            test.runner.isHolding = true
+            for drains in [true, false] {
+                await test.loop.ask { [scheduler = test.scheduler] in
+                    scheduler.assumeIsolated { $0.drainNode("b", drains) }
+                }
+                for _ in 0..<2 { try await test.add(ScheduleWords(in: "5s"), command: ["x"]) }
+                try await test.advance(by: .seconds(6))
+            }
+            #expect(Self.nodes(test) == ["", "", "b", "b"])
+            test.runner.end()
+        }
+    }
+
+    @Test(
+        "The next to lead expects the runs of other nodes, which keep their jobs busy, and takes up its own"
+    )
+    func takeOver() async throws {
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, node: "a")
+        try await Self.join("b", test)
+        test.runner.isHolding = true
+        let job = try await test.add(ScheduleWords(every: "5s"), command: ["x"]) { $0.on = "b" }
+        let own = try await test.add(ScheduleWords(every: "5s"), command: ["y"]) { $0.on = "a" }
+        try await test.advance(by: .seconds(6))
+        let run = try #require(test.runner.requests.first { $0.node == "b" }?.run)
+        let known = KnownRuns(epoch: test.runner.known.epoch, node: "a")
+        let after = try await test.crashedAndDown(for: .seconds(1), known: known)
+        #expect(after.runner.expected == [run: RunPlace(node: "b", runner: 77)])
+        #expect(after.runner.takenUp == [run], "nothing of it is interrupted")
+        // Its own was never asked for, by the runner that is there: it begins.
+        #expect(after.runner.requests.map(\.argv) == [["y"]])
+        try await after.advance(by: .seconds(5))
+        let busy = try await after.history(job.id).map(\.reason)
+        #expect(busy.contains(FireReason.overlap.rawValue), "\(busy)")
+        #expect(try await after.history(own.id).count >= 1)
+        after.runner.end()
+        test.runner.end()
+        try await after.close()
+    }
+}
