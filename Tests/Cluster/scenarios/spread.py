@@ -18,15 +18,16 @@ SETTINGS = {"TIMERD_MAX_RUNS": "300", "TIMERD_MAX_RUNS_PER_USER": "300"}
 
 def run(world):
     evenly(world)
-    killed(world, 25)
+    killed(world, 20)
     standby_paused(world)
     host_paused(world)
     leader_paused(world)
+    link_cut(world)
     host_lost(world)
-    database(world, ["killed", "away", "killed"])
+    database(world, ["killed", "away"])
     end = time.monotonic() + world.seconds
     while time.monotonic() < end:
-        world.dice.choice([lambda: killed(world, 40), lambda: standby_paused(world), lambda: host_paused(world), lambda: leader_paused(world),
+        world.dice.choice([lambda: killed(world, 40), lambda: standby_paused(world), lambda: host_paused(world), lambda: leader_paused(world), lambda: link_cut(world),
                            lambda: host_lost(world), lambda: database(world, ["killed", "away"])])()
 
 
@@ -155,7 +156,7 @@ def host_paused(world):
     minders = runners(node)[0]
     for pid in minders:
         os.kill(pid, signal.SIGSTOP)
-    time.sleep(0.05)
+    time.sleep(0.3)
     node.pause()
     begun = time.time()
     time.sleep(length)
@@ -217,6 +218,48 @@ def leader_paused(world):
     lines, _ = ledger.check(ledger.wait(nodes[0].socket))
     ledger.check_single()
     world.say("SIGSTOP of the leading daemon for three leases, twice: %d commands ended truly, none ran twice; %s" % (lines, lateness(ledger)))
+    world.close_nodes()
+
+
+def link_cut(world):
+    """The links between nodes and the database are silent for a while; what was under way comes late, or not at all."""
+    server = world.server()
+    proxies = [world.proxy(server.port) for _ in range(3)]
+    nodes = []
+    for name, proxy in zip("abc", proxies):
+        nodes.append(world.node(name, server.uri(port=proxy.port), lease=LEASE, settings=SETTINGS).start(wait=True))
+        world.leader(nodes[:1])
+    world.wait_for(lambda: len(world.standing(nodes)) == 3, "all nodes to be there")
+    ledger = Ledger(world, nodes, "ledger-%d" % world.nodes_made)
+    base = steady(world, ledger, nodes[2].socket, 40, 26, [0.2, 0.3, 1, 20])
+    time.sleep(max(0, base + 0.5 - time.time()))
+    cuts = []
+    for length in [0.4, 1.2, 0.8, 2.2, 1.6, ABSENCE + SILENCE + 2]:
+        number = world.dice.randrange(3)
+        if length > ABSENCE:
+            leader = world.leader()
+            number = world.dice.choice([number for number in range(3) if nodes[number] is not leader])
+        begun = time.time()
+        proxies[number].cut()
+        time.sleep(length)
+        proxies[number].heal(keep=world.dice.random() < 0.7)
+        cuts.append((nodes[number].name, begun, time.time()))
+        time.sleep(world.dice.uniform(0.3, 1.5))
+    given_up = []
+
+    def interrupted(row, line):
+        given_up.append((row, line))
+        return is_given_up(cuts[-1:])(row, line)
+
+    lines, _ = ledger.check(ledger.wait(nodes[0].socket), interrupted)
+    ledger.check_single()
+    for row, line in given_up:
+        if line and line.at > instant(row["endedAt"]):
+            world.broken("it was given up, and began %.2f s later: %r, %r" % (line.at - instant(row["endedAt"]), row, line))
+    world.check(given_up, "no run was given up, though the link of %s was cut for %.1f s" % (cuts[-1][0], cuts[-1][2] - cuts[-1][1]))
+    world.wait_for(lambda: not left_processes(ledger, given_up), "the runs that were given up to end", 10)
+    world.say("links to the database cut %d times: %d commands; of the %d that were given up none began later, all were ended; %s"
+              % (len(cuts), lines, len(given_up), lateness(ledger)))
     world.close_nodes()
 
 
