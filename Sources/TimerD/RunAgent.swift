@@ -77,6 +77,7 @@ final class RunAgent: Sendable {
         let (own, other) = (FileDescriptor(rawValue: ends[0]), ends[1])
         do throws(Errno) {
             let surroundings = AgentSession.Surroundings(
+                limit: state.withLock { $0.settings.maxRuns },
                 connect: { [program] () throws(RunnerUnreachable) in try program.connect() },
                 prepare: { [weak self] run, offer throws(StartRefusal) in
                     guard let self else { throw StartRefusal("this node stops") }

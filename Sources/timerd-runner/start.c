@@ -145,6 +145,8 @@ int start_run(struct reader *frame, uint64_t *id) {
     if (find_run(*id)) return EEXIST;
     struct order_start order = {0};
     int error = take_order(frame, &order);
+    // It has waited here, and may begin elsewhere by now.
+    if (error == 0 && loop_now() > order.latest) error = ETIMEDOUT;
     uint64_t reserved = sizeof(struct run) + 2 * (uint64_t)order.keep + note_limit(order.keep) * sizeof(struct note)
                         + order.input.count;
     struct run *run = error == 0 ? add_run(*id, reserved, &error) : NULL;

@@ -16,6 +16,8 @@ struct order_start {
     bool lacks_memory;
     struct limits limits;
     uint64_t timeout;
+    /// When it is too late to begin it, in µs of CLOCK_BOOTTIME; INT64_MAX for never.
+    int64_t latest;
     uint32_t keep;
     struct teardown rules;
     struct span input;

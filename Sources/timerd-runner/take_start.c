@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { has_credentials = 1, has_nice = 2, has_timeout = 4, has_session = 8, completes_environment = 16, has_secrets = 32 };
+enum { has_credentials = 1, has_nice = 2, has_timeout = 4, has_session = 8, completes_environment = 16, has_secrets = 32, has_latest = 64 };
 
 void free_order(struct order_start *order) {
     free(order->files);
@@ -117,6 +117,7 @@ int take_order(struct reader *frame, struct order_start *order) {
         order->user = take_string(frame);
     }
     if (flags & has_secrets) take_secrets(frame, order);
+    order->latest = flags & has_latest ? (int64_t)take_u64(frame) : INT64_MAX;
     if (order->lacks_memory) return ENOMEM;
     return is_read(frame) && order->files[0] && order->argv[0] ? 0 : EPROTO;
 }

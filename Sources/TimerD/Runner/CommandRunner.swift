@@ -20,8 +20,9 @@ protocol CommandRunner: Sendable {
     /// A daemon before this one has asked another node for a run: that goes on until the node has been heard.
     func expect(_ run: Int64, at place: RunPlace)
 
-    /// Returns once it is known whether a run that another node was told to begin has begun.
-    func settled(_ run: Int64) async
+    /// Returns once it is known whether a run that another node was told to begin has begun; `whereOffered`: also of one that it
+    /// is only about to be told.
+    func settled(_ run: Int64, whereOffered: Bool) async
 
     /// So much of what these runs wrote was passed on: a later daemon goes on behind it.
     func passed(_ runs: [Int64: OutputPosition])
@@ -92,7 +93,7 @@ extension CommandRunner {
 
     func expect(_ run: Int64, at place: RunPlace) {}
 
-    func settled(_ run: Int64) async {}
+    func settled(_ run: Int64, whereOffered: Bool) async {}
 
     func passed(_ runs: [Int64: OutputPosition]) {}
 }
@@ -109,6 +110,8 @@ enum RunnerChange: Sendable {
     /// It has no room for more runs: no command begins until it `hasRoom`.
     case full
     case hasRoom
+    /// So many commands run at once on its node.
+    case limit(Int)
 }
 
 /// Why there is no result of a run.
@@ -155,6 +158,8 @@ struct RunRequest: Sendable {
     var timeout: Duration?
     /// How the run is ended at its timeout, and how the processes that it leaves behind are ended.
     var teardown = Teardown.standard
+    /// When it is too late for the runner to begin it, in µs of CLOCK_BOOTTIME; nil for never.
+    var latest: Int64?
     /// The node that is asked for it; nil for this one.
     var node: String?
     /// What that node is told to run: the request of its own follows from that.

@@ -14,6 +14,8 @@ struct RunHosts: Sendable {
         var labels: Set<String> = []
         /// How many fires have it.
         fileprivate(set) var taken = 0
+        /// How many commands run at once there; nil for as many as here.
+        var limit: Int?
         /// Users whom it does not know, by their names.
         var strangers: Set<String> = []
     }
@@ -23,7 +25,7 @@ struct RunHosts: Sendable {
 
     /// The name of this daemon's own; empty where there is no other.
     let own: String
-    /// How many commands run at once on each.
+    /// How many commands run at once on this host.
     var limit: Int
     private(set) var hosts: [String: Host]
     private var places: [FireID: String] = [:]
@@ -62,6 +64,12 @@ struct RunHosts: Sendable {
     /// How many hosts take commands now; at least 1.
     var count: Int { max(hosts.values.count { $0.standing.trouble == nil }, 1) }
 
+    /// How many commands run at once on all of them; at least 1.
+    var room: Int {
+        let ready = hosts.values.filter { $0.standing.trouble == nil }
+        return max(ready.reduce(0) { $0 + ($1.limit ?? limit) }, 1)
+    }
+
     /// How many fires a host has.
     func taken(on host: String) -> Int { hosts[host]?.taken ?? 0 }
 
@@ -80,7 +88,8 @@ struct RunHosts: Sendable {
     /// Notes how a host's runner has changed; returns whether that is news.
     @discardableResult
     mutating func take(_ change: RunnerChange, of host: String, at now: Timestamp) -> Bool {
-        hosts[host, default: Self.unknown].standing.take(change, at: now)
+        if case .limit(let limit) = change { hosts[host, default: Self.unknown].limit = limit }
+        return hosts[host, default: Self.unknown].standing.take(change, at: now)
     }
 
     /// Has commands begin on a host no more, or again.
@@ -201,7 +210,7 @@ struct RunHosts: Sendable {
     }
 
     private func mayTake(_ fire: CommandFire, _ name: String, _ host: Host) -> Bool {
-        guard host.standing.trouble == nil, hosts.count == 1 || host.taken < limit,
+        guard host.standing.trouble == nil, hosts.count == 1 || host.taken < host.limit ?? limit,
             !host.strangers.contains(fire.job.owner.name)
         else { return false }
         // A daemon alone has found such a job in a backup of several hosts.

@@ -53,6 +53,7 @@ struct RunnerStanding {
             if isNews { fullSince = now }
         case .hasRoom: (isFull, hadRoomAt) = (false, now)
         case .back(let epoch): (away, self.epoch) = (nil, epoch)
+        case .limit: return false
         }
         since = trouble == nil ? nil : since ?? (isFull ? fullSince : nil) ?? now
         return isNews

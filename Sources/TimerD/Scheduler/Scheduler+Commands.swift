@@ -10,7 +10,7 @@ extension Scheduler {
         return try await holding(names.map { .name($0) }, caller: caller) { scheduler in
             // Root has no limit.
             let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
-            return try await scheduler.write(
+            let added = try await scheduler.write(
                 isLong: jobs.count > Self.longWrite,
                 of: caller.uid,
                 unstarted: scheduler.unstarted(names.map { .name($0) }, caller)
@@ -23,6 +23,8 @@ extension Scheduler {
                     scheduler.tie(job.id, to: process, of: new.owner.uid)
                 }
             }
+            if replace { await scheduler.settleStarts(of: added, whereOffered: true) }
+            return added
         }
     }
 
@@ -39,7 +41,8 @@ extension Scheduler {
             } durable: { scheduler, applied in
                 scheduler.withdrawRuns(of: applied.invalidated.jobs)
             }
-            await scheduler.settleStarts(of: applied.invalidated.jobs)
+            await scheduler.settleStarts(of: applied.invalidated.jobs, whereOffered: false)
+            await scheduler.settleStarts(of: applied.changed, whereOffered: true)
             return applied
         }
     }
@@ -96,16 +99,18 @@ extension Scheduler {
                     scheduler.endRuns(ofOwner: words, caller: caller)
                 }
             }
-            if case .invalidate = change { await scheduler.settleStarts(of: changed.jobs) }
+            // What was offered of an ended job is withdrawn; of another it begins ahead of the answer.
+            let isEnd = if case .invalidate = change { true } else { false }
+            await scheduler.settleStarts(of: changed.jobs, whereOffered: !isEnd)
             return changed
         }
     }
 
     /// Returns once it is known of each command of `jobs` that another node was told to begin whether it has.
-    private func settleStarts(of jobs: [StoredJob]) async {
+    private func settleStarts(of jobs: [StoredJob], whereOffered: Bool) async {
         for job in jobs {
             for command in fires.of(job.id).compactMap(\.command) where !isHere(command) {
-                await runner.settled(command.run.rawValue)
+                await runner.settled(command.run.rawValue, whereOffered: whereOffered)
             }
         }
     }

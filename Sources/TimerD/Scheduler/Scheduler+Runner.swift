@@ -9,9 +9,9 @@ extension Scheduler {
     /// The connection with that of a host has changed, or its room; `host`: nil for this one.
     func runnerChanged(_ change: RunnerChange, of host: String? = nil) {
         let host = host ?? hosts.own
-        let count = hosts.count
+        let room = hosts.room
         let isNews = hosts.take(change, of: host, at: clock.now().wall)
-        if isRecovered, hosts.count != count { setPlaces() }
+        if isRecovered, hosts.room != room { setPlaces() }
         var metadata: Logger.Metadata = hosts.own.isEmpty ? [:] : ["node": "\(host)"]
         switch change {
         case .away(let reason):
@@ -35,6 +35,7 @@ extension Scheduler {
                 metadata: metadata
             )
         case .hasRoom: beginAgain()
+        case .limit: break
         case .back:
             if host == hosts.own { metadata["runner"] = "\(runner.known.pid ?? 0)" }
             log.notice("timerd-runner answers again", metadata: metadata)

@@ -162,7 +162,7 @@ actor Scheduler {
 
     /// Has as many places for runs as the hosts have together.
     func setPlaces() {
-        for next in places.setLimits(settings.places(on: hosts.count)) { goOn(next) }
+        for next in places.setLimits(settings.places(hosts.room, on: hosts.count)) { goOn(next) }
         for next in hosts.takeWaiting() { goOn(next) }
     }
 

@@ -56,12 +56,12 @@ struct SchedulerSettings: Sendable {
     var historyBound: HistoryBound { HistoryBound(standard: runsKept, most: maxRunsKept) }
 
     /// The places among the runs of one host; root keeps a reserve where there are other users.
-    var places: RunQueue.Limits { places(on: 1) }
+    var places: RunQueue.Limits { places(maxRuns, on: 1) }
 
-    /// The same of several.
-    func places(on hosts: Int) -> RunQueue.Limits {
+    /// The same of several, which run `room` commands at once together.
+    func places(_ room: Int, on hosts: Int) -> RunQueue.Limits {
         RunQueue.Limits(
-            all: maxRuns * hosts,
+            all: room,
             perUser: maxRunsPerUser * hosts,
             hasReserve: account.uid == 0
         )

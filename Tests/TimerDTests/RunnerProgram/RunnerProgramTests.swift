@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import Foundation
 import Glibc
 import JobModel
@@ -97,6 +98,21 @@ import TimerControl
         #expect(end.outcome == .exited && end.code == 0 && end.survivors == [])
         #expect(try String(contentsOfFile: mail, encoding: .utf8) == "delivered\n")
         withExtendedLifetime(runner) {}
+    }
+
+    @Test("An order that is read behind its latest time begins nothing; one ahead of it does")
+    func latest() throws {
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        var request = TestRunner.script("echo now")
+        request.run = 1
+        request.latest = Fence.now() - 1
+        try peer.send(.start(request, files: ["/bin/sh"]))
+        let refused = try peer.next { if case .refused(1, let error) = $0 { error } else { nil } }
+        #expect(refused == ETIMEDOUT)
+        request.latest = Fence.now() + 3_600_000_000
+        try peer.send(.start(request, files: ["/bin/sh"]))
+        #expect(try peer.end(of: 1).stdout == Array("now\n".utf8))
     }
 
     @Test(

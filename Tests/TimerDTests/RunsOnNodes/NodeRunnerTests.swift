@@ -232,11 +232,11 @@ struct NodeRunnerTests {
             await link.greet(epoch: 1)
             let run = begin(runner, request(7))
             try await eventually("it is offered") { link.offered == [7] }
-            await runner.settled(7)
+            await runner.settled(7, whereOffered: false)
             await link.say(.ready(run: 7))
             let isSettled = Locked(false)
             let settled = Task {
-                await runner.settled(7)
+                await runner.settled(7, whereOffered: false)
                 isSettled.withLock { $0 = true }
             }
             try await eventually("it is waited for") { runner.beginnerCount(of: 7) == 1 }
@@ -247,6 +247,47 @@ struct NodeRunnerTests {
             _ = await run.value
             await runner.detach()
         }
+    }
+
+    @Test("What it was only offered is waited for where that is asked, until it is known")
+    func settledOffer() async throws {
+        let (runner, link) = try await attached()
+        let request = request(7)
+        let run = begin(runner, request)
+        try await eventually("it is offered") { link.offered == [7] }
+        let settled = Task { await runner.settled(7, whereOffered: true) }
+        try await eventually("it is waited for") { runner.beginnerCount(of: 7) == 1 }
+        request.start.withdraw()
+        await link.say(.ready(run: 7))
+        await settled.value
+        #expect(await run.value == "\(RunOutcome.notStarted(StartRefusal.withdrawn.message))")
+        await runner.detach()
+    }
+
+    @Test(
+        "A node is offered so many bytes at once; the next follow as it answers, and are begun elsewhere where it goes"
+    )
+    func bounded() async throws {
+        let (runner, link) = try await attached()
+        var runs: [Task<String, Never>] = []
+        for number in 1...4 as ClosedRange<Int64> {
+            var request = request(number)
+            request.offer = Array(repeating: 0, count: 60 * 1024)
+            runs.append(begin(runner, request))
+            try await eventually("it waits") { runner.isWaited(for: number) }
+            await script.flush()
+        }
+        #expect(link.offered == [1, 2])
+        await link.say(.ready(run: 2))
+        #expect(link.told == [2] && link.offered == [1, 2, 3])
+        await link.say(.declined(run: 1, .forNow, reason: "why"))
+        #expect(link.offered == [1, 2, 3, 4])
+        await link.say(.scriptedEnd(of: 2, status: 0))
+        await link.lose("gone")
+        #expect(await runs[0].value == #"notBegun("\'b\': why")"#)
+        #expect(await runs[1].value == "\(RunOutcome.exited(0))")
+        for run in runs[2...] { #expect(await run.value == #"notBegun("\'b\' has gone")"#) }
+        await runner.detach()
     }
 
     @Test("This node's own runner that says what only agents say speaks out of turn")

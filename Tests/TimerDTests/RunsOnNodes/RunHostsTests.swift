@@ -84,6 +84,17 @@ import TimerControl
         #expect(hosts.waits.isEmpty)
     }
 
+    @Test("A node's own limit counts there")
+    func ownLimit() throws {
+        var hosts = Self.three(limit: 2)
+        #expect(hosts.room == 6)
+        hosts.take(.limit(1), of: "b", at: .start(0))
+        #expect(hosts.room == 5)
+        #expect(hosts.enter(try Self.fire(1, on: "b"))?.node == "b")
+        #expect(hosts.enter(try Self.fire(2, on: "b")) == nil)
+        #expect(hosts.trouble == nil)
+    }
+
     @Test("Users who wait for the same host take turns")
     func turns() throws {
         var hosts = Self.three(limit: 1)

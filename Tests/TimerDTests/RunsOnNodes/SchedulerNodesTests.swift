@@ -128,7 +128,7 @@ struct SchedulerNodesTests {
         #expect(after.runner.requests.map(\.argv) == [["y"]])
         try await after.advance(by: .seconds(5))
         let busy = try await after.history(job.id).map(\.reason)
-        #expect(busy.contains(FireReason.overlap.rawValue), "\(busy)")
+        #expect(busy.contains(.overlap), "\(busy)")
         #expect(try await after.history(own.id).count >= 1)
         after.runner.end()
         test.runner.end()

@@ -5,6 +5,7 @@ enum AgentReport {
     case ready(run: Int64)
     case declined(run: Int64, RunnerReport.Refusal, reason: String)
     case words(run: Int64, String)
+    case room(Int)
 
     /// The frame, complete.
     var frame: [UInt8] {
@@ -23,6 +24,10 @@ enum AgentReport {
             var frame = FrameWriter(kind: 194)
             frame.put(run)
             frame.put(Array(words.utf8))
+            return frame.complete
+        case .room(let limit):
+            var frame = FrameWriter(kind: 195)
+            frame.put(UInt32(clamping: limit))
             return frame.complete
         }
     }

@@ -18,6 +18,8 @@ final class AgentSession: @unchecked Sendable {
 
     /// What it asks of the agent.
     struct Surroundings: Sendable {
+        /// How many commands run at once on this node.
+        var limit: Int
         /// Opens a connection with the runner of this node, and starts one where there is none.
         var connect: @Sendable () throws(RunnerUnreachable) -> FileDescriptor
         /// Finds out how this node is to run what it is offered.
@@ -83,7 +85,9 @@ final class AgentSession: @unchecked Sendable {
         guard !isOver, let kind = frame.first else { return false }
         var reader = FrameReader(rest: frame.dropFirst())
         switch kind {
-        case 1: return meetRunner() && pass(frame)
+        case 1:
+            leader?.send(AgentReport.room(surroundings.limit).frame)
+            return meetRunner() && pass(frame)
         case 4:
             guard let run = reader.take(Int64.self) else { return false }
             lookups[run] = nil
@@ -185,7 +189,10 @@ final class AgentSession: @unchecked Sendable {
             let reason = "it was told to begin \(waited / 1000) ms after it was ready"
             return decline(run, .forNow, reason)
         }
-        let order = RunnerOrder.start(prepared.request, files: prepared.lookup.files)
+        var request = prepared.request
+        // Also the runner may be stopped before it reads this.
+        request.latest = prepared.readyAt + within
+        let order = RunnerOrder.start(request, files: prepared.lookup.files)
         guard runner?.send(order.frame) == true else {
             return decline(run, .forGood, prepared.lookup.refusal(.argListTooLong).message)
         }

@@ -138,7 +138,9 @@ final class NodeRunners: CommandRunner {
         await runner(of: run).kill(run, by: teardown, asDaemon: asDaemon)
     }
 
-    func settled(_ run: Int64) async { await runner(of: run).settled(run) }
+    func settled(_ run: Int64, whereOffered: Bool) async {
+        await runner(of: run).settled(run, whereOffered: whereOffered)
+    }
 
     var controlGroups: ControlGroups? { own.controlGroups }
 

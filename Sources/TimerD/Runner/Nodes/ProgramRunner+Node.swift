@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
+import DequeModule
 import JobModel
 import Locks
 
@@ -46,13 +47,14 @@ extension ProgramRunner {
         }
     }
 
-    /// Returns once it is known whether the node has begun a run that it was told to begin.
-    func settled(_ run: Int64) async {
+    /// Returns once it is known whether the node has begun a run that it was told to begin; `whereOffered`: also of one that it
+    /// was only offered.
+    func settled(_ run: Int64, whereOffered: Bool) async {
         guard remote != nil else { return }
         await withCheckedContinuation { settled in
             let isOpen = state.withLock { state in
-                guard let entry = state.entries[run], entry.isOrdered, entry.isInProgress,
-                    entry.known == nil
+                guard let entry = state.entries[run], entry.isOrdered || whereOffered,
+                    entry.isInProgress, entry.known == nil
                 else { return false }
                 state.entries[run]?.beginners.append(settled)
                 return true
@@ -63,19 +65,48 @@ extension ProgramRunner {
 
     // MARK: - A run begins
 
+    /// How many bytes of offers may be on their way to a node: what it is told to do goes behind them.
+    private static let mostOffered = 128 * 1024
+
     func offer(_ request: RunRequest, over link: any RunnerLink) {
+        guard offeredBytes == 0 || offeredBytes + request.offer.count <= Self.mostOffered else {
+            return waitingOffers.append(request)
+        }
         state.withLock { $0.entries[request.run]?.isOffered = true }
         guard link.send(.offer(run: request.run, request.offer)) else {
             return refuse(request.run, StartRefusal("what it is to run is longer than 8 MiB"))
         }
+        offeredBytes += request.offer.count
         expectAnswer(over: link)
         mindNode()
     }
 
+    /// The node has answered an offer: others may follow.
+    private func noteAnswer(to run: Int64) {
+        let size = state.withLock { state -> Int in
+            guard state.entries[run]?.isOffered == true else { return 0 }
+            state.entries[run]?.isOffered = false
+            return state.entries[run]?.request?.offer.count ?? 0
+        }
+        offeredBytes = max(0, offeredBytes - size)
+        while let next = waitingOffers.first, case .linked(let link) = connection,
+            offeredBytes == 0 || offeredBytes + next.offer.count <= Self.mostOffered
+        {
+            waitingOffers.removeFirst()
+            // It may have been withdrawn meanwhile.
+            guard state.withLock({ $0.entries[next.run] }) != nil else { continue }
+            offer(next, over: link)
+        }
+    }
+
     func takeOfAgent(_ report: RunnerReport, over link: any RunnerLink) {
         switch report {
-        case .ready(let run): ready(run, over: link)
-        case .declined(let run, let refusal, let reason): declined(run, refusal, reason)
+        case .ready(let run):
+            noteAnswer(to: run)
+            ready(run, over: link)
+        case .declined(let run, let refusal, let reason):
+            noteAnswer(to: run)
+            declined(run, refusal, reason)
         case .words(let run, let words): state.withLock { $0.entries[run]?.words = words }
         default: break
         }
@@ -101,7 +132,7 @@ extension ProgramRunner {
         state.withLock { $0.entries[run]?.isOrdered = true }
         let within = min(open, remote.beginning)
         link.send(.go(run: run, within: Int64(within / .microseconds(1))))
-        // By then it has begun, or never will.
+        // By then it has begun, or never will: its runner goes by the same date.
         later(within) { $0.tellSettled(run) }
         if let wish = entry.wish { end(run, by: wish.teardown, asRunner: wish.asRunner) }
     }
@@ -128,7 +159,8 @@ extension ProgramRunner {
     /// The connection is lost: what was only offered is begun elsewhere; what runs is interrupted where the node stays away.
     func lostNode() {
         guard let remote else { return }
-        for (run, entry) in entriesByNumber where entry.isOffered && !entry.isOrdered {
+        (waitingOffers, offeredBytes) = ([], 0)
+        for (run, entry) in entriesByNumber where !entry.isOrdered && entry.done != nil {
             settle(run, .failure(.notBegun("'\(remote.node)' has gone")))
         }
         losses += 1

@@ -111,6 +111,7 @@ extension ProgramRunner {
             greeting.welcome = welcome
             connection = .greeting(link, greeting)
         case (.greeting, .groups(let groups)): state.withLock { $0.groups = groups }
+        case (.greeting, .room(let limit)) where remote != nil: changed(.limit(limit))
         case (.greeting(let link, var greeting), .known(let run, let known)):
             greeting.known[run] = known
             connection = .greeting(link, greeting)
@@ -227,7 +228,7 @@ extension ProgramRunner {
         switch report {
         case .welcome, .groups, .known, .synced: link.close("it speaks out of turn")
         case .pong: break
-        case .ready, .declined, .words:
+        case .ready, .declined, .words, .room:
             guard remote != nil else { return link.close("it speaks out of turn") }
             takeOfAgent(report, over: link)
         case .refused(let run, let errno): refused(run, Errno(rawValue: errno))
@@ -273,6 +274,9 @@ extension ProgramRunner {
             if let command { refuse(run, command.refusal(cause)) }
             return
         }
+        guard cause.rawValue != ETIMEDOUT else {
+            return settle(run, .failure(.notBegun("timerd-runner \(reason)")))
+        }
         let wasFull = state.withLock { state in
             defer { state.isFull = true }
             return state.isFull
@@ -293,6 +297,7 @@ extension ProgramRunner {
         case EAGAIN: "cannot make a process for it: there are as many as there may be"
         // Another one follows.
         case ESHUTDOWN: "is ending"
+        case ETIMEDOUT: "has read the order too late"
         default: nil
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
+import DequeModule
 import JobModel
 import Locks
 import SystemPackage
@@ -55,6 +56,9 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     var isQuestioned = false
     /// The runner that was told to leave last.
     var left: RunnerReport.Welcome?
+    /// Offers that wait until the node has taken others, and how many bytes it has not answered.
+    var waitingOffers: Deque<RunRequest> = []
+    var offeredBytes = 0
     /// How often the connection was lost.
     var losses = 0
     /// Whether it is looked at whether a node that has runs is there.
@@ -246,6 +250,9 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
             return state.entries[request.run]
         }
         guard let command = entry?.command else { return }
+        var request = request
+        // A runner that is stopped reads it when another node may lead.
+        request.latest = fence.map { Fence.now() + $0.remaining }
         // The kernel takes no command as long as what a runner does not take.
         guard link.send(.start(request, files: command.files)) else {
             return refuse(request.run, command.refusal(.argListTooLong))

@@ -75,6 +75,7 @@ private struct StartFlags: OptionSet {
     static let session = Self(rawValue: 8)
     static let completesEnvironment = Self(rawValue: 16)
     static let secrets = Self(rawValue: 32)
+    static let latest = Self(rawValue: 64)
 }
 
 /// The frame that is being written.
@@ -130,6 +131,7 @@ struct FrameWriter {
         if request.session != nil { flags.insert(.session) }
         if request.completesEnvironment { flags.insert(.completesEnvironment) }
         if !request.secrets.isEmpty { flags.insert(.secrets) }
+        if request.latest != nil { flags.insert(.latest) }
         put(request.run)
         put(flags.rawValue)
         put(request.credentials?.uid ?? 0)
@@ -159,13 +161,15 @@ struct FrameWriter {
             put(session.service)
             put(session.user)
         }
-        guard !request.secrets.isEmpty else { return }
-        put(UInt32(request.secrets.count))
-        for secret in request.secrets {
-            put(secret.name)
-            put(secret.path)
-            put(secret.isAdministrators ? 1 : 0 as UInt8)
+        if !request.secrets.isEmpty {
+            put(UInt32(request.secrets.count))
+            for secret in request.secrets {
+                put(secret.name)
+                put(secret.path)
+                put(secret.isAdministrators ? 1 : 0 as UInt8)
+            }
         }
+        if let latest = request.latest { put(latest) }
     }
 }
 

@@ -31,6 +31,8 @@ enum RunnerReport: Sendable {
     case declined(run: Int64, Refusal, reason: String)
     /// Precedes the end of a run that could not begin: why, in words.
     case words(run: Int64, String)
+    /// Of an agent, first of all: how many commands run at once on its node.
+    case room(Int)
 
     /// Who the runner is.
     struct Welcome: Hashable, Sendable {
@@ -129,6 +131,7 @@ struct FrameReader {
         case 131: return .synced
         case 138: return groups().map { .groups($0) }
         case 139: return .pong
+        case 195: return take(UInt32.self).map { .room(Int($0)) }
         case 130, 132...137, 192...194: break
         default: return nil
         }
