@@ -164,6 +164,8 @@ struct RunRequest: Sendable {
     var node: String?
     /// What that node is told to run: the request of its own follows from that.
     var offer: [UInt8] = []
+    /// Who takes turns with others there, by name.
+    var user = ""
     /// The epoch of who alone may be asked for it; nil for anybody.
     ///
     /// By another it is `notBegun`: the next daemon would not look for it there.

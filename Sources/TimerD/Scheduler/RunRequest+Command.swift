@@ -58,7 +58,7 @@ extension SchedulerSettings {
             timeout: runDefaults.timeout(of: command.job)?.duration,
             teardown: command.job.policy.run.teardown
         )
-        request.node = node
+        (request.node, request.user) = (node, command.job.owner.name)
         request.start = command.start
         if !command.isTakenUp { request.offer = RunOffer(command).bytes }
         return request

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
-import DequeModule
 import JobModel
 import Locks
 
@@ -65,47 +64,38 @@ extension ProgramRunner {
 
     // MARK: - A run begins
 
-    /// How many bytes of offers may be on their way to a node: what it is told to do goes behind them.
-    private static let mostOffered = 128 * 1024
-
     func offer(_ request: RunRequest, over link: any RunnerLink) {
-        guard offeredBytes == 0 || offeredBytes + request.offer.count <= Self.mostOffered else {
-            return waitingOffers.append(request)
-        }
+        if offers.begin(request) { sendOffer(request, over: link) }
+    }
+
+    private func sendOffer(_ request: RunRequest, over link: any RunnerLink) {
         state.withLock { $0.entries[request.run]?.isOffered = true }
         guard link.send(.offer(run: request.run, request.offer)) else {
             return refuse(request.run, StartRefusal("what it is to run is longer than 8 MiB"))
         }
-        offeredBytes += request.offer.count
         expectAnswer(over: link)
         mindNode()
     }
 
     /// The node has answered an offer: others may follow.
-    private func noteAnswer(to run: Int64) {
-        let size = state.withLock { state -> Int in
-            guard state.entries[run]?.isOffered == true else { return 0 }
-            state.entries[run]?.isOffered = false
-            return state.entries[run]?.request?.offer.count ?? 0
-        }
-        offeredBytes = max(0, offeredBytes - size)
-        while let next = waitingOffers.first, case .linked(let link) = connection,
-            offeredBytes == 0 || offeredBytes + next.offer.count <= Self.mostOffered
-        {
-            waitingOffers.removeFirst()
-            // It may have been withdrawn meanwhile.
-            guard state.withLock({ $0.entries[next.run] }) != nil else { continue }
-            offer(next, over: link)
+    private func noteAnswer(to run: Int64, over link: any RunnerLink) {
+        for next in offers.answered(run) {
+            // It may be over by now.
+            if state.withLock({ $0.entries[next.run] }) == nil {
+                noteAnswer(to: next.run, over: link)
+            } else {
+                sendOffer(next, over: link)
+            }
         }
     }
 
     func takeOfAgent(_ report: RunnerReport, over link: any RunnerLink) {
         switch report {
         case .ready(let run):
-            noteAnswer(to: run)
+            noteAnswer(to: run, over: link)
             ready(run, over: link)
         case .declined(let run, let refusal, let reason):
-            noteAnswer(to: run)
+            noteAnswer(to: run, over: link)
             declined(run, refusal, reason)
         case .words(let run, let words): state.withLock { $0.entries[run]?.words = words }
         default: break
@@ -159,7 +149,7 @@ extension ProgramRunner {
     /// The connection is lost: what was only offered is begun elsewhere; what runs is interrupted where the node stays away.
     func lostNode() {
         guard let remote else { return }
-        (waitingOffers, offeredBytes) = ([], 0)
+        offers = OfferQueue()
         for (run, entry) in entriesByNumber where !entry.isOrdered && entry.done != nil {
             settle(run, .failure(.notBegun("'\(remote.node)' has gone")))
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
-import DequeModule
 import JobModel
 import Locks
 import SystemPackage
@@ -56,9 +55,8 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     var isQuestioned = false
     /// The runner that was told to leave last.
     var left: RunnerReport.Welcome?
-    /// Offers that wait until the node has taken others, and how many bytes it has not answered.
-    var waitingOffers: Deque<RunRequest> = []
-    var offeredBytes = 0
+    /// What its node is offered.
+    var offers = OfferQueue()
     /// How often the connection was lost.
     var losses = 0
     /// Whether it is looked at whether a node that has runs is there.
