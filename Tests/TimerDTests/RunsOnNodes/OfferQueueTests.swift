@@ -12,7 +12,7 @@ import Testing
         return request
     }
 
-    @Test("So many bytes of long ones are on their way; users take turns; a short one waits for none")
+    @Test("So many bytes of long ones are on their way; users take turns; short ones do not wait")
     func turns() {
         var queue = OfferQueue()
         let began = (1...5 as ClosedRange<Int64>).map { run in
