@@ -12,35 +12,37 @@ import Testing
         return request
     }
 
+    /// What is offered next once the node has answered for each of `runs`.
+    private static func answers(_ queue: inout OfferQueue, _ runs: Int64...) -> [[Int64]] {
+        runs.map { run in queue.answered(run).map(\.run) }
+    }
+
     @Test("So many bytes of long ones are on their way; users take turns; short ones do not wait")
     func turns() {
         var queue = OfferQueue()
-        let began = (1...5 as ClosedRange<Int64>).map { run in
-            queue.begin(Self.request(run, 60 * 1024))
+        var began: [Bool] = []
+        for run in 1...5 as ClosedRange<Int64> {
+            began.append(queue.begin(Self.request(run, 60 * 1024)))
         }
-        #expect(began == [true, true, false, false, false])
-        #expect(!queue.begin(Self.request(6, of: "bob", 5 * 1024)))
-        let short = queue.begin(Self.request(7, OfferQueue.short))
-        #expect(short)
-        #expect(queue.answered(7).isEmpty)
-        #expect(queue.answered(1).map(\.run) == [3, 6])
-        #expect(queue.answered(2).map(\.run) == [4])
-        #expect(queue.answered(6).isEmpty)
-        #expect(queue.answered(3).map(\.run) == [5])
-        for run in 4...5 as ClosedRange<Int64> { #expect(queue.answered(run).isEmpty) }
-        #expect(queue.begin(Self.request(8, 60 * 1024)))
+        began.append(queue.begin(Self.request(6, of: "bob", 5 * 1024)))
+        began.append(queue.begin(Self.request(7, OfferQueue.short)))
+        #expect(began == [true, true, false, false, false, false, true])
+        let next = Self.answers(&queue, 7, 1, 2, 6, 3, 4, 5)
+        #expect(next == [[], [3, 6], [4], [], [5], [], []])
+        let isNext = queue.begin(Self.request(8, 60 * 1024))
+        #expect(isNext)
     }
 
-    @Test("One that is longer than all that may be on their way goes alone")
+    @Test("One that is longer than all that may be on their way goes alone, and is not passed by")
     func large() {
         var queue = OfferQueue()
-        #expect(queue.begin(Self.request(1, 1 << 20)))
-        #expect(!queue.begin(Self.request(2, 5 * 1024)))
-        #expect(queue.answered(1).map(\.run) == [2])
-        // What waits for room is not passed by.
-        #expect(!queue.begin(Self.request(3, 1 << 20)))
-        #expect(!queue.begin(Self.request(4, 5 * 1024)))
-        #expect(queue.answered(2).map(\.run) == [3])
-        #expect(queue.answered(3).map(\.run) == [4])
+        var began: [Bool] = []
+        for (run, size) in [(1, 1 << 20), (2, 5 * 1024), (3, 1 << 20), (4, 5 * 1024)]
+            as [(Int64, Int)]
+        {
+            began.append(queue.begin(Self.request(run, size)))
+        }
+        #expect(began == [true, false, false, false])
+        #expect(Self.answers(&queue, 1, 2, 3, 4) == [[2], [3], [4], []])
     }
 }
