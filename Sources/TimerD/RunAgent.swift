@@ -50,7 +50,16 @@ final class RunAgent: Sendable {
         loop.perform { self.open() }
     }
 
-    func reload(_ settings: SchedulerSettings) { state.withLock { $0.settings = settings } }
+    /// Goes by other settings from now on.
+    func reload(_ settings: SchedulerSettings) {
+        let isOtherLimit = state.withLock { state in
+            defer { state.settings = settings }
+            return state.settings.maxRuns != settings.maxRuns
+        }
+        guard isOtherLimit else { return }
+        // The next connection tells it.
+        loop.perform { self.state.withLock { $0.session }?.end("its maxRuns has changed") }
+    }
 
     /// Leaves the runs to who leads next; returns once nothing begins any more.
     func stop() async {

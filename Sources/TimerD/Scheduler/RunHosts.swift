@@ -32,6 +32,8 @@ struct RunHosts: Sendable {
     /// Fires that no host could take as they had their turn, by what they ask for; some of them may have left.
     private var lines: [String: Line] = [:]
     private var waiting: [FireID: String] = [:]
+    /// How many have left since the lines had none of those.
+    private var left = 0
 
     /// Those that wait for the same, each user's in their order; the users take turns.
     private struct Line {
@@ -141,7 +143,7 @@ struct RunHosts: Sendable {
 
     /// Gives back the fire's host, or has it wait no more; returns a fire that has waited for such a host.
     mutating func leave(_ fire: FireID) -> FireID? {
-        waiting[fire] = nil
+        if waiting.removeValue(forKey: fire) != nil { noteLeft() }
         guard let name = places.removeValue(forKey: fire) else { return nil }
         hosts[name]?.taken -= 1
         guard let host = hosts[name], host.standing.trouble == nil, !waiting.isEmpty else {
@@ -184,6 +186,21 @@ struct RunHosts: Sendable {
 
     private static func isMeant(_ name: String, _ host: Host, by label: String) -> Bool {
         label == name || host.labels.contains(label)
+    }
+
+    /// Removes those that have left from the lines once they are more than those that wait, so that a leave costs O(1) on average.
+    private mutating func noteLeft() {
+        left += 1
+        guard left > waiting.count + 16 else { return }
+        left = 0
+        for (wish, var line) in lines {
+            line.fires = line.fires.compactMapValues { fires in
+                let rest = fires.filter { waiting[$0] != nil }
+                return rest.isEmpty ? nil : rest
+            }
+            line.users.removeAll { line.fires[$0] == nil }
+            lines[wish] = line.users.isEmpty ? nil : line
+        }
     }
 
     private mutating func takeFirst(of wish: String, for host: Host) -> FireID? {

@@ -47,13 +47,20 @@ final class ScriptedRunner: RunnerLoop {
     var connections: Int { state.withLock { $0.links.count } }
 
     /// Lets all pass that was to happen later.
-    func pass() async {
-        let later = state.withLock { state in
+    func pass() async { await pass(takeLater()) }
+
+    /// Lets that pass.
+    func pass(_ later: [@Sendable () -> Void]) async {
+        for work in later { perform(work) }
+        await flush()
+    }
+
+    /// What is to happen later, and does not unless it is passed.
+    func takeLater() -> [@Sendable () -> Void] {
+        state.withLock { state in
             defer { state.later = [] }
             return state.later
         }
-        for work in later { perform(work) }
-        await flush()
     }
 
     /// Returns once the thread has done all that it was given before.

@@ -172,6 +172,21 @@ struct NodeRunnerTests {
         await runner.detach()
     }
 
+    @Test("A node that comes and does not say what it knows is given up as one that stays away")
+    func mute() async throws {
+        let (runner, link) = try await attached()
+        let run = begin(runner, request(7))
+        try await eventually("it is offered") { link.offered == [7] }
+        await link.say(.ready(run: 7), .started(run: 7, .scripted()))
+        await link.lose("gone")
+        let sinceThen = script.takeLater()
+        runner.come { _ in }
+        try await script.connection(1).lose("its runner does not answer")
+        await script.pass(sinceThen)
+        #expect(await run.value == "\(RunOutcome.interrupted)")
+        await runner.detach()
+    }
+
     @Test("A node that is back in time is not given up by what passed before")
     func backInTime() async throws {
         let (runner, link) = try await attached()
@@ -197,6 +212,8 @@ struct NodeRunnerTests {
             let terms = RemoteTerms(node: "b", absence: .seconds(5))
             let runner = ProgramRunner(on: script, remote: terms, fence: fence) { 5_000_000 }
             runner.expect(7, at: RunPlace(node: "b", runner: 1))
+            // Nothing begins any more by the word of the one that led before.
+            await runner.settled(7, whereOffered: true)
             let pids = Locked<[Int32]>([])
             let request = request(7)
             let run = Task {

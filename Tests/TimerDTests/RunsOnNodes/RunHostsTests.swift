@@ -111,6 +111,16 @@ import TimerControl
         #expect(next == [2, 6, 3, 4, 5])
     }
 
+    @Test("Of many that have waited and left, those that are left go on")
+    func manyLeft() throws {
+        var hosts = Self.three(limit: 1)
+        #expect(hosts.enter(try Self.fire(1, on: "b"))?.node == "b")
+        for id in 2...200 as ClosedRange<Int64> { hosts.wait(try Self.fire(id, on: "b")) }
+        for id in 2...199 as ClosedRange<Int64> { _ = hosts.leave(FireID(rawValue: id)) }
+        #expect(hosts.waits == ["b": 1])
+        #expect(hosts.leave(FireID(rawValue: 1)) == FireID(rawValue: 200))
+    }
+
     @Test("Who waits for a host that is not there is told; not who waits for room")
     func absent() throws {
         var hosts = Self.three(limit: 1)

@@ -53,7 +53,7 @@ extension ProgramRunner {
         await withCheckedContinuation { settled in
             let isOpen = state.withLock { state in
                 guard let entry = state.entries[run], entry.isOrdered || whereOffered,
-                    entry.isInProgress, entry.known == nil
+                    entry.isInProgress, entry.known == nil, !entry.isSettled
                 else { return false }
                 state.entries[run]?.beginners.append(settled)
                 return true
@@ -71,7 +71,8 @@ extension ProgramRunner {
     private func sendOffer(_ request: RunRequest, over link: any RunnerLink) {
         state.withLock { $0.entries[request.run]?.isOffered = true }
         guard link.send(.offer(run: request.run, request.offer)) else {
-            return refuse(request.run, StartRefusal("what it is to run is longer than 8 MiB"))
+            refuse(request.run, StartRefusal("what it is to run is longer than 8 MiB"))
+            return noteAnswer(to: request.run, over: link)
         }
         expectAnswer(over: link)
         mindNode()
@@ -129,7 +130,10 @@ extension ProgramRunner {
 
     private func tellSettled(_ run: Int64) {
         let beginners = state.withLock { state in
-            defer { state.entries[run]?.beginners = [] }
+            defer {
+                state.entries[run]?.beginners = []
+                state.entries[run]?.isSettled = true
+            }
             return state.entries[run]?.beginners ?? []
         }
         for beginner in beginners { beginner.resume() }
@@ -153,10 +157,13 @@ extension ProgramRunner {
         for (run, entry) in entriesByNumber where !entry.isOrdered && entry.done != nil {
             settle(run, .failure(.notBegun("'\(remote.node)' has gone")))
         }
+        // Since it was there last: one that comes again and again, and does not say what it knows, is not.
+        guard !isAbsent else { return }
+        isAbsent = true
         losses += 1
         let loss = losses
         later(remote.absence) { runner in
-            guard runner.isAway, runner.losses == loss else { return }
+            guard runner.isAbsent, runner.losses == loss else { return }
             runner.giveUp()
         }
     }

@@ -79,7 +79,7 @@ extension ProgramRunner {
         if isAway { look() }
     }
 
-    var isAway: Bool { if case .away = connection { true } else { false } }
+    private var isAway: Bool { if case .away = connection { true } else { false } }
 
     /// There is no runner now: tells whoever waits for the first one, or tries again, later each time.
     private func failed(_ reason: String) {
@@ -121,6 +121,7 @@ extension ProgramRunner {
             }
             connection = .linked(link)
             isQuestioned = false
+            isAbsent = false
             later(patience) { runner in
                 if case .linked(let current) = runner.connection, current === link {
                     runner.failures = 0

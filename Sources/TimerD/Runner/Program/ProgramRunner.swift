@@ -57,7 +57,8 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     var left: RunnerReport.Welcome?
     /// What its node is offered.
     var offers = OfferQueue()
-    /// How often the connection was lost.
+    /// Whether its node has not said what it knows since it was lost, and how often it was.
+    var isAbsent = false
     var losses = 0
     /// Whether it is looked at whether a node that has runs is there.
     var isMinded = false

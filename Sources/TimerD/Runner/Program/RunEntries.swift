@@ -24,6 +24,8 @@ struct RunEntry: Sendable {
     var answers: [CheckedContinuation<SignalAnswer?, Never>] = []
     /// Who waits until it is known whether it has begun.
     var beginners: [CheckedContinuation<Void, Never>] = []
+    /// Whether the time has passed in which its node could begin it.
+    var isSettled = false
     /// What the runner has said of it.
     var known: KnownRun?
     /// Whether whoever waits for it has heard that it has begun.
@@ -55,6 +57,8 @@ struct RunEntry: Sendable {
     init(expected epoch: Int64?) {
         output = RunOutput()
         isOrdered = true
+        // The word of the node that led before is good for no longer than its lease.
+        isSettled = true
         self.epoch = epoch
     }
 
