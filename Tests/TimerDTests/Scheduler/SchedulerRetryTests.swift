@@ -153,12 +153,16 @@ struct SchedulerRetryTests {
     @Test("A handler of success that waits when the daemon is killed is run by the next one, once")
     func onSuccessWaits() async throws {
         try await TestScheduler.with(keeping: TestScheduler.Keeping(maxRuns: 1)) { test in
-            test.runner.holds = { $0.argv == ["long"] }
+            // Held, so that the other one waits for its place before the handler does.
+            test.runner.holds = { $0.argv != ["next"] }
             let job = try await test.add(ScheduleWords(in: "10s"), command: ["true"]) {
                 $0.onSuccess = ["next"]
             }
             try await test.add(ScheduleWords(in: "10s"), command: ["long"])
             try await test.advance(by: .seconds(11))
+            #expect(test.runner.requests.map(\.argv) == [["true"]])
+            test.runner.end()
+            try await test.settle()
             #expect(test.runner.requests.map(\.argv) == [["true"], ["long"]])
             let waiting = try await test.history(job.id)
             #expect(waiting.map(\.waitsFor) == [.onSuccess])
