@@ -141,6 +141,7 @@ struct DaemonCore {
             log: log
         )
         self.scheduler = scheduler
+        if lead?.drains == true { await scheduler.drainHere(true) }
         let watch = try await started.start {
             try ClockWatch(on: epoll) { signal in
                 Task { await scheduler.clockSignalled(signal) }

@@ -14,6 +14,8 @@ struct Lead: Sendable {
     var epoch: Int64
     /// What the node is called in jobs' `on` beside its name.
     var labels: [String] = []
+    /// Whether no command is to begin on it.
+    var drains = false
     var fence: Fence
     /// How long the lease lasts: what is not stored by then is not waited for.
     var lease = SharedJobs.standardLease

@@ -15,6 +15,7 @@ extension NodeDaemon {
         _ address: PostgresAddress,
         _ configuration: Configuration,
         _ changes: AsyncStream<Change>.Continuation,
+        _ standing: NodeStanding,
         _ log: Logger
     ) throws -> NodeKeeper {
         let folder = try DatabaseLock.resolve(configuration.database)
@@ -35,13 +36,19 @@ extension NodeDaemon {
                 onLead: { changes.yield(.lead(epoch: $0)) },
                 onStopLeading: { changes.yield(.stopLeading($0)) },
                 onLeaderChange: { changes.yield(.leader($0)) },
+                onDrain: {
+                    standing.set(drains: $0)
+                    changes.yield(.drains($0))
+                },
                 onTrouble: { error in
+                    standing.set(trouble: error.description)
                     log.error(
                         "the database cannot be used",
                         metadata: ["database": database, "error": "\(error)"]
                     )
                 },
                 onRecovered: {
+                    standing.set(trouble: nil)
                     log.notice("the database can be used again", metadata: ["database": database])
                 },
                 onClockNews: { $0.tell(log) }
@@ -54,6 +61,7 @@ extension NodeDaemon {
         _ shared: SharedJobs,
         _ address: PostgresAddress,
         _ configuration: Configuration,
+        _ standing: NodeStanding,
         _ log: Logger
     ) throws -> Relay {
         var limits = RelayLimits()
@@ -69,7 +77,7 @@ extension NodeDaemon {
                 refuse: { line, refusal in
                     ReplyLine.failure(
                         id: requestID(of: line),
-                        ControlError(refusal, at: shared.node)
+                        ControlError(refusal, at: shared.node, standing.reason)
                     )
                         + [UInt8(ascii: "\n")]
                 },
@@ -87,13 +95,14 @@ extension NodeDaemon {
 }
 
 extension ControlError {
-    /// Why this node has not passed a request on.
-    init(_ refusal: RelayRefusal, at node: String) {
+    /// Why this node has not passed a request on; `reason`: what keeps it from leading, if that is known.
+    init(_ refusal: RelayRefusal, at node: String, _ reason: String?) {
         switch refusal {
         case .noLeader:
             self.init(
                 .storageFailed,
-                "no node leads at the moment, and '\(node)' has waited for one; nothing was changed"
+                "no node leads at the moment, and '\(node)' has waited for one"
+                    + (reason.map { " (\($0))" } ?? "") + "; nothing was changed"
             )
         case .carrierAway(let reason):
             self.init(.storageFailed, "'\(node)' has no connection with the database: \(reason)")

@@ -19,6 +19,8 @@ final class NodeDaemon {
         case lead(epoch: Int64)
         case stopLeading(StopReason)
         case leader(String?)
+        /// No command is to begin on this node, or again.
+        case drains(Bool)
         /// No run is in progress any more on a node that drains.
         case drained(epoch: Int64)
         /// Nothing can be stored any more in that epoch.
@@ -46,7 +48,11 @@ final class NodeDaemon {
     /// Runs commands for the node that leads, while that is another one.
     private var agent: RunAgent?
     /// Why this node could not lead when it had the lease last; nil if it could.
-    private var leadFailure: String?
+    private var leadFailure: String? { didSet { standing.set(failure: leadFailure) } }
+    private let standing = NodeStanding()
+    /// Whether no command is to begin here; and whether this node hands over, for that.
+    private var drains = false
+    private var handsOver = false
     /// Who led before this node did.
     private var leaderBefore: String?
 
@@ -77,8 +83,8 @@ final class NodeDaemon {
         }
         do {
             let changes = changes.continuation
-            keeper = try Self.keeper(shared, address, configuration, changes, log)
-            relay = try Self.relay(shared, address, configuration, log)
+            keeper = try Self.keeper(shared, address, configuration, changes, standing, log)
+            relay = try Self.relay(shared, address, configuration, standing, log)
         } catch {
             socket.remove()
             throw error
@@ -120,7 +126,8 @@ final class NodeDaemon {
     private func take(_ change: Change) async throws {
         switch change {
         case .lead(let epoch): try await lead(epoch)
-        case .stopLeading(.drains): drain()
+        case .drains(let drains): await takeNote(ofDraining: drains)
+        case .stopLeading(.drains): handOver()
         case .stopLeading(let reason): await stopLeading("\(reason.words)")
         case .drained(let epoch) where epoch == leading?.epoch: await stopLeading("it drains")
         case .lost(let epoch, let error) where epoch == leading?.epoch:
@@ -149,6 +156,7 @@ final class NodeDaemon {
             node: shared.node,
             epoch: epoch,
             labels: shared.labels,
+            drains: drains,
             fence: keeper.fence,
             lease: shared.lease,
             listener: socket.descriptor,
@@ -208,10 +216,20 @@ final class NodeDaemon {
         return its - own
     }
 
+    private func takeNote(ofDraining drains: Bool) async {
+        self.drains = drains
+        log.notice(
+            drains ? "this node drains" : "this node drains no more",
+            metadata: ["node": "\(shared.node)"]
+        )
+        // One that hands over begins nothing any more.
+        if !handsOver { await leading?.parts.core.scheduler.drainHere(drains) }
+    }
+
     /// Has nothing begin here any more; the node leads until its runs have ended.
-    private func drain() {
+    private func handOver() {
         guard let leading else { return keeper.coreStopped() }
-        log.notice("this node drains", metadata: ["node": "\(shared.node)"])
+        handsOver = true
         let (scheduler, epoch, changes) = (
             leading.parts.core.scheduler, leading.epoch, changes.continuation
         )
@@ -255,6 +273,7 @@ final class NodeDaemon {
     /// Stops the core; what could not be stored is settled by the node that leads next, as after a crash.
     private func stop(_ ended: DaemonParts, _ reason: String, _ runs: RunsAtStop = .goOn) async {
         leading = nil
+        handsOver = false
         watchdog = Watchdog(manager, on: thread)
         log.notice(
             "this node leads no more",

@@ -282,13 +282,20 @@ import TimerControl
         let drained = ["beta", "delta"].map { Self.node($0, .draining) }
         #expect(
             diagnosis([leader] + drained).map(\.text) == [
-                "none stands by for 'alpha': 'beta', 'delta' drain"
+                "none stands by for 'alpha' but 'beta', 'delta', which drain: no command would begin there"
             ]
         )
         #expect(
             diagnosis([leader, drained[0]]).map(\.text) == [
-                "none stands by for 'alpha': 'beta' drains"
+                "none stands by for 'alpha' but 'beta', which drains: no command would begin there"
             ]
+        )
+        var last = Self.node("beta", .draining)
+        last.epoch = 7
+        #expect(
+            diagnosis([Self.node("alpha", .gone), last]).map(\.text).contains(
+                "'beta' drains, and leads, as no other node may: no command begins on it"
+            )
         )
         let refused = Diagnosis.unknownNodes(Failure(.refused, "the database does not answer"))
         #expect(refused.level == .warning)

@@ -70,6 +70,7 @@ final class KeeperLoop {
             case .lead(let epoch): listeners.onLead(epoch)
             case .stopLeading(let reason): listeners.onStopLeading(reason)
             case .leader(let name): listeners.onLeaderChange(name)
+            case .drains(let drains): listeners.onDrain(drains)
             }
         }
     }

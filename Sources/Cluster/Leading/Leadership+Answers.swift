@@ -32,7 +32,11 @@ extension Leadership {
         notBefore = .min
         renewAt = sent + terms.renewal
         rank = answer.rank
-        drains = answer.drains
+        othersMayLead = answer.othersMayLead
+        if drains != answer.drains {
+            drains = answer.drains
+            effects.append(.drains(drains))
+        }
         note(answer.lease, sent: sent, now)
         switch (request, answer.outcome) {
         case (.take, .taken(let epoch)): begin(epoch, sent: sent, now, &effects)
@@ -48,7 +52,7 @@ extension Leadership {
             let leader = isLed ? answer.lease.holder : nil
             tell(leader: leader, in: answer.lease.epoch, &effects)
         }
-        if drains { handOver(.drains, &effects) }
+        if isToStandBy { handOver(.drains, &effects) }
     }
 
     /// Remembers the lease, and when it may be taken.
@@ -94,7 +98,7 @@ extension Leadership {
         let end = sent + terms.length - terms.margin
         // An answer that came this late is good for nothing but to take the lease again.
         guard now < end, role == .standsBy else { return }
-        guard !leaves, !drains else {
+        guard !leaves, !isToStandBy else {
             role = .givesBack(epoch: epoch, end: end)
             return
         }

@@ -64,6 +64,8 @@ package struct Leadership: Sendable {
         case stopLeading(StopReason)
         /// Who leads, as far as is known.
         case leader(String?)
+        /// Whether no command is to begin on the node; it does not drain before the first.
+        case drains(Bool)
     }
 
     /// Where the node stands; `end`: when its fence closes.
@@ -86,6 +88,8 @@ package struct Leadership: Sendable {
     var lookedAt: Int64?
     var rank = 0
     var drains = false
+    /// Whether a node is there, beside this one, that does not drain.
+    var othersMayLead = true
     var leaves = false
     var failures = 0
     /// When the node's row is due.
@@ -117,6 +121,9 @@ package struct Leadership: Sendable {
         }
     }
 
+    /// Whether it takes no lease: it drains, and another may lead. Where none may, a node that drains is better than none.
+    var isToStandBy: Bool { drains && othersMayLead }
+
     /// Whether the lease was seen by now.
     package var hasLooked: Bool { lookedAt != nil }
 
@@ -129,7 +136,7 @@ package struct Leadership: Sendable {
         switch role {
         case .standsBy:
             if leaves { return .done }
-            if !drains, let lease, let takeAt, takeAt < due {
+            if !isToStandBy, let lease, let takeAt, takeAt < due {
                 due = takeAt
                 request = .take(lease.seen(at: now))
             }

@@ -16,14 +16,17 @@ package struct LeaseAnswer: Sendable, Equatable {
     package var lease: Lease
     /// How many nodes come before this one when the lease is free.
     package var rank: Int
-    /// Whether this node is to lead no more.
+    /// Whether this node is to lead no more, if there is another.
     package var drains: Bool
+    /// Whether a node is there, beside this one, that does not drain.
+    package var othersMayLead: Bool
 
-    package init(outcome: Outcome, lease: Lease, rank: Int, drains: Bool) {
+    package init(outcome: Outcome, lease: Lease, rank: Int, drains: Bool, othersMayLead: Bool) {
         self.outcome = outcome
         self.lease = lease
         self.rank = rank
         self.drains = drains
+        self.othersMayLead = othersMayLead
     }
 }
 

@@ -102,7 +102,8 @@ struct LeaseStatements {
             outcome: rows.boolean(0, 1) == true ? done : .none,
             lease: lease,
             rank: Int(rows.integer(0, 8) ?? 0),
-            drains: drains
+            drains: drains,
+            othersMayLead: rows.boolean(0, 10) ?? true
         )
         return Reply(answer: answer, clock: rows.integer(0, 9) ?? 0)
     }
@@ -129,7 +130,8 @@ extension LeaseStatements {
             (SELECT count(*) FROM timerd.nodes AS other
                 WHERE other.name < $1 AND NOT other.drains AND other.until > clock_timestamp()
                     AND other.name IS DISTINCT FROM now.node),
-            (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+            (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+            \(othersMayLead)
         FROM timerd.lease AS old
             LEFT JOIN changed ON true
             CROSS JOIN LATERAL (SELECT
@@ -142,6 +144,11 @@ extension LeaseStatements {
                     AS length_us
             ) AS now
         WHERE old.one = 1
+        """
+
+    private static let othersMayLead = """
+        EXISTS (SELECT FROM timerd.nodes AS other
+            WHERE other.name <> $1 AND NOT other.drains AND other.until > clock_timestamp())
         """
 
     private static let length = "clock_timestamp() + $4::bigint * interval '1 microsecond'"
@@ -175,7 +182,7 @@ extension LeaseStatements {
             WHERE one = 1 AND \(isAsSeen(epoch: "$5", until: "$6"))
                 AND (node IS NULL OR (node = $1 AND machine = $2)
                     OR until < clock_timestamp() OR $7)
-                AND EXISTS (SELECT FROM own WHERE NOT drains)
+                AND EXISTS (SELECT FROM own WHERE NOT drains OR NOT \(othersMayLead))
             RETURNING *
         ), told AS (
             SELECT count(pg_notify('\(NodeTable.channel)', '')) FROM changed

@@ -33,6 +33,8 @@ package final class NodeKeeper: Sendable {
         ///
         /// Also where the same node has begun to lead anew.
         package var onLeaderChange: @Sendable (String?) -> Void
+        /// No command is to begin on the node, or again.
+        package var onDrain: @Sendable (Bool) -> Void
         /// The database does not answer, or does not take this node: once, and again where the reason is another.
         package var onTrouble: @Sendable (ClusterError) -> Void
         package var onRecovered: @Sendable () -> Void
@@ -43,6 +45,7 @@ package final class NodeKeeper: Sendable {
             onLead: @escaping @Sendable (Int64) -> Void,
             onStopLeading: @escaping @Sendable (StopReason) -> Void,
             onLeaderChange: @escaping @Sendable (String?) -> Void = { _ in },
+            onDrain: @escaping @Sendable (Bool) -> Void = { _ in },
             onTrouble: @escaping @Sendable (ClusterError) -> Void = { _ in },
             onRecovered: @escaping @Sendable () -> Void = {},
             onClockNews: @escaping @Sendable (ClockDistance.News) -> Void = { _ in }
@@ -50,6 +53,7 @@ package final class NodeKeeper: Sendable {
             self.onLead = onLead
             self.onStopLeading = onStopLeading
             self.onLeaderChange = onLeaderChange
+            self.onDrain = onDrain
             self.onTrouble = onTrouble
             self.onRecovered = onRecovered
             self.onClockNews = onClockNews

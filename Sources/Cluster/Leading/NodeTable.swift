@@ -109,7 +109,7 @@ enum NodeTable {
         throw ClusterTables.refusal(.unknownNode, "there is no node '\(node)'")
     }
 
-    /// Has the node's row be no longer in force.
+    /// Has the node's row be no longer in force, and tells the others: one that drains may have to lead.
     static func leave(
         _ node: NodeIdentity,
         on connection: PostgresConnection,
@@ -117,8 +117,11 @@ enum NodeTable {
     ) throws(PostgresError) {
         _ = try connection.execute(
             """
-            UPDATE timerd.nodes SET until = clock_timestamp(), runs = 0
-            WHERE name = $1 AND incarnation = $2
+            WITH gone AS (
+                UPDATE timerd.nodes SET until = clock_timestamp(), runs = 0
+                WHERE name = $1 AND incarnation = $2 RETURNING name
+            )
+            SELECT count(pg_notify('\(channel)', '')) FROM gone
             """,
             [.text(node.name), .text(node.incarnation)],
             within: limit

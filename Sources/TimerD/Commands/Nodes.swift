@@ -38,7 +38,7 @@ extension CommandHandler {
         let mayLead = known.contains {
             $0.name != request.name && ($0.state == .leading || $0.state == .standby)
         }
-        // Nobody could undo it: a request is answered by the node that leads.
+        // It has nobody to hand over to.
         if request.drains, node.state != .gone, !mayLead {
             throw ControlError.lastNode(request.name)
         }
@@ -58,7 +58,7 @@ extension ControlError {
     static func lastNode(_ name: String) -> Self {
         Self(
             .conflict,
-            "no node but '\(name)' may lead: jobs would not fire, and no request be answered;"
+            "no node but '\(name)' may lead: it would lead on, and no command begin;"
                 + " stop it instead, or start another first"
         )
     }

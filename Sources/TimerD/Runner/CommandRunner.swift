@@ -106,7 +106,9 @@ enum RunnerChange: Sendable {
     /// begins until that is `back`.
     case replaced(String)
     /// There is one again; the epoch is the same if its runs go on.
-    case back(epoch: Int64)
+    ///
+    /// `lastRun`: the highest number of a run that it knows, perhaps of a database of another origin.
+    case back(epoch: Int64, lastRun: Int64? = nil)
     /// It has no room for more runs: no command begins until it `hasRoom`.
     case full
     case hasRoom

@@ -30,7 +30,10 @@ struct RunnerStanding {
 
     /// Why no command begins now; nil if one may.
     var trouble: String? {
-        if drains { return "this node drains: commands begin on others" }
+        if drains {
+            return "this node drains: commands begin on others, "
+                + "or here after 'timerctl drain NODE --undo'"
+        }
         if let away { return away }
         return isFull ? "timerd-runner has no room for more runs" : nil
     }
@@ -52,7 +55,7 @@ struct RunnerStanding {
             isNews = hadRoomAt.map { now - $0 > Self.hope || now < $0 } ?? true
             if isNews { fullSince = now }
         case .hasRoom: (isFull, hadRoomAt) = (false, now)
-        case .back(let epoch): (away, self.epoch) = (nil, epoch)
+        case .back(let epoch, _): (away, self.epoch) = (nil, epoch)
         case .limit: return false
         }
         since = trouble == nil ? nil : since ?? (isFull ? fullSince : nil) ?? now

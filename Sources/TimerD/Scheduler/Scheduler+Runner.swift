@@ -36,7 +36,8 @@ extension Scheduler {
             )
         case .hasRoom: beginAgain()
         case .limit: break
-        case .back:
+        case .back(_, let lastRun):
+            if let lastRun { skipRuns(through: lastRun) }
             if host == hosts.own { metadata["runner"] = "\(runner.known.pid ?? 0)" }
             log.notice("timerd-runner answers again", metadata: metadata)
             if isRecovered { beginAgain() }
@@ -49,12 +50,28 @@ extension Scheduler {
         hosts.drain(name, drains, at: clock.now().wall)
     }
 
-    /// Has commands begin on that node no more, or again.
+    /// Has commands begin on another node no more, or again.
     func drainNode(_ name: String, _ drains: Bool) {
         guard name != hosts.own else { return }
-        hosts.drain(name, drains, at: clock.now().wall)
+        drain(name, drains)
+    }
+
+    /// Has commands begin on this node no more, or again; all else goes on.
+    func drainHere(_ drains: Bool) { drain(hosts.own, drains) }
+
+    private func drain(_ host: String, _ drains: Bool) {
+        hosts.drain(host, drains, at: clock.now().wall)
+        guard isRecovered else { return }
         setPlaces()
         if !drains { beginAgain() }
+    }
+
+    /// Has no new run get a number that a runner knows: the jobs may have been set back to a day before, and the runner would
+    /// take the new run for the one that it has.
+    ///
+    /// Stored before any run that is placed from now on.
+    private func skipRuns(through last: Int64) {
+        store.record { try DaemonState.skip(runsThrough: RunID(rawValue: last), in: $0) }
     }
 
     /// How many commands are in progress on each node.

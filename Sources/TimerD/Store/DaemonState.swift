@@ -95,7 +95,11 @@ struct DaemonState: Hashable, Sendable {
             SET boot_id = ?1, elapsed_base_us = ?2, shift_us = ?3, elapsed_us = ?4
             """
         static let writeMoment = "UPDATE daemon_state SET shift_us = ?1, elapsed_us = ?2"
-        static let skipRuns = "UPDATE daemon_state SET runs_through = max(runs_through, ?1)"
+        /// Writes nothing where it is so already.
+        static let skipRuns = """
+            UPDATE daemon_state SET runs_through = ?1
+            WHERE runs_through < ?1 AND ?1 > coalesce((SELECT max(id) FROM runs), 0)
+            """
         static let writeSequenceEnd = "UPDATE daemon_state SET event_seq_end = ?1"
     }
 }

@@ -27,7 +27,7 @@ extension Diagnosis {
             nodes.filter(\.isClockOff).map(distantClock)
             + nodes.filter { $0.state == .gone && reply.now - $0.leaseUntil > restart }
             .map { gone($0, at: reply.now) }
-            + nodes.compactMap { draining($0, at: reply.now) } + [alone(nodes)].compactMap(\.self)
+            + nodes.compactMap { draining($0, among: nodes, at: reply.now) } + [alone(nodes)].compactMap(\.self)
         return findings.isEmpty ? [.ok("nodes", sentence(nodes))] : findings
     }
 
@@ -58,10 +58,21 @@ extension Diagnosis {
         )
     }
 
-    private static func draining(_ node: NodeView, at now: Timestamp) -> Finding? {
-        guard node.state == .draining, let since = node.drainingSince, now - since > maintenance
-        else { return nil }
+    private static func draining(
+        _ node: NodeView,
+        among nodes: [NodeView],
+        at now: Timestamp
+    ) -> Finding? {
+        guard node.state == .draining else { return nil }
         let undo = ShellWords.joined(["timerctl", "drain", node.name, "--undo"])
+        if node.leads, !nodes.contains(where: { $0.state == .standby }) {
+            return .warning(
+                "nodes",
+                "'\(node.name)' drains, and leads, as no other node may: no command begins on it",
+                "\(undo), or start timerd on another host"
+            )
+        }
+        guard let since = node.drainingSince, now - since > maintenance else { return nil }
         return .warning(
             "nodes",
             "'\(node.name)' has been draining for \((now - since).length), and takes over nothing",
@@ -78,8 +89,8 @@ extension Diagnosis {
         guard others.isEmpty else {
             return .warning(
                 "nodes",
-                "none stands by for '\(leader.name)': \(others.joined(separator: ", ")) "
-                    + (others.count == 1 ? "drains" : "drain"),
+                "none stands by for '\(leader.name)' but \(others.joined(separator: ", ")), which "
+                    + (others.count == 1 ? "drains" : "drain") + ": no command would begin there",
                 "timerctl drain NODE --undo for one of them, or start timerd on another host"
             )
         }

@@ -39,7 +39,8 @@ struct LeadershipTests {
         until: Int64 = 500,
         remaining: Int64,
         rank: Int = 0,
-        drains: Bool = false
+        drains: Bool = false,
+        othersMayLead: Bool = true
     ) -> LeaseAnswer {
         LeaseAnswer(
             outcome: outcome,
@@ -52,12 +53,20 @@ struct LeadershipTests {
                 length: 10 * second
             ),
             rank: rank,
-            drains: drains
+            drains: drains,
+            othersMayLead: othersMayLead
         )
     }
 
-    private static func renewed(drains: Bool = false) -> LeaseAnswer {
-        look(.renewed, epoch: 6, holder: "me", remaining: 10 * second, drains: drains)
+    private static func renewed(drains: Bool = false, othersMayLead: Bool = true) -> LeaseAnswer {
+        look(
+            .renewed,
+            epoch: 6,
+            holder: "me",
+            remaining: 10 * second,
+            drains: drains,
+            othersMayLead: othersMayLead
+        )
     }
 
     private static let renewal = Leadership.Request.renew(epoch: 6)
@@ -220,7 +229,8 @@ struct LeadershipTests {
         )
         #expect(
             effects == [
-                .openFence(until: now + 9 * Self.second), .stopLeading(.drains), .leader(nil),
+                .drains(true), .openFence(until: now + 9 * Self.second), .stopLeading(.drains),
+                .leader(nil),
             ]
         )
         #expect(
@@ -233,6 +243,50 @@ struct LeadershipTests {
         let due = now + 3_333_333
         #expect(node.next(at: now) == .wait(until: due))
         #expect(node.next(at: due) == .send(.renew(epoch: nil), within: 2 * Self.second))
+    }
+
+    @Test("Draining, it leads where no other may, and hands over once one may")
+    func drainsAlone() {
+        var node = Self.fresh()
+        // The node that leads is there, and then is not.
+        let led = Self.look(remaining: Self.second, drains: true)
+        _ = node.receive(
+            .answered(.renew(epoch: nil), led, sent: Self.start),
+            at: Self.start
+        )
+        var now = Self.start + 3_333_333
+        #expect(node.next(at: Self.start) == .wait(until: now))
+        let left = Self.look(remaining: -Self.second, drains: true, othersMayLead: false)
+        #expect(node.receive(.answered(.renew(epoch: nil), left, sent: now), at: now) == [.leader(nil)])
+        guard case .send(.take, _) = node.next(at: now + Self.second) else {
+            Issue.record("it does not take the lease: \(node.next(at: now + Self.second))")
+            return
+        }
+        now += Self.second
+        let taken = Self.look(
+            .taken(epoch: 6),
+            epoch: 6,
+            holder: "me",
+            remaining: 10 * Self.second,
+            drains: true,
+            othersMayLead: false
+        )
+        #expect(
+            node.receive(.answered(.take(Self.seen), taken, sent: now), at: now) == [
+                .openFence(until: now + 9 * Self.second), .lead(epoch: 6), .leader("me"),
+            ]
+        )
+        #expect(
+            node.receive(
+                .answered(Self.renewal, Self.renewed(drains: true, othersMayLead: false), sent: now),
+                at: now
+            ) == [.openFence(until: now + 9 * Self.second)]
+        )
+        #expect(
+            node.receive(.answered(Self.renewal, Self.renewed(drains: true), sent: now), at: now) == [
+                .openFence(until: now + 9 * Self.second), .stopLeading(.drains), .leader(nil),
+            ]
+        )
     }
 
     @Test("Leaving, it is done once it holds nothing")

@@ -86,6 +86,31 @@ struct NodeKeeperTests {
         await first.keeper.stop()
     }
 
+    @Test("A node that drains leads where no other is left, and hands over once one is")
+    func drainsAlone() async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("first", on: database)
+        try first.leads()
+        let second = try WatchedNode("second", on: database)
+        try second.waitFor(.leader("first"))
+        try await second.keeper.drain("first", true)
+        try second.leads()
+        // As by kill -9.
+        await second.keeper.stop()
+        try first.waitFor(.lead(3))
+        let nodes = try await first.keeper.nodes()
+        #expect(nodes.map(\.drains) == [true, false])
+        #expect(nodes.map(\.leads) == [true, false])
+
+        let third = try WatchedNode("third", on: database)
+        #expect(try third.leads() == 4)
+        #expect(first.all.count { $0 == .stop(.drains) } == 2)
+        // One that leaves in order has it lead at once.
+        await third.keeper.release()
+        try first.waitFor(.lead(5))
+        await first.keeper.stop()
+    }
+
     @Test("No node drains that is not there")
     func unknownNode() async throws {
         let node = try WatchedNode("first", on: NodeDatabase(), length: Self.long)

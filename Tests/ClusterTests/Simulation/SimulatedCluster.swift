@@ -172,7 +172,7 @@ final class SimulatedCluster {
             case .closeFence: node.fenceEnd = .min
             case .lead(let epoch): lead(node, epoch)
             case .stopLeading: stopCore(node)
-            case .leader: break
+            case .leader, .drains: break
             }
         }
     }
@@ -190,8 +190,9 @@ final class SimulatedCluster {
         var outcome = LeaseAnswer.Outcome.none
         switch request {
         case .renew(let epoch?):
+            database.renewRow(of: node.index, length: terms.length, now)
             outcome = database.renew(epoch, of: node.index, length: terms.length, now)
-        case .renew(nil): break
+        case .renew(nil): database.renewRow(of: node.index, length: terms.length, now)
         case .take(let seen):
             if database.isFree(seen, for: node.index, now) {
                 guard !database.isHeldByCommit else {

@@ -39,6 +39,8 @@ struct SimulatedDatabase {
     /// By date.
     private(set) var fires: [Fire] = []
     var drains: [Bool]
+    /// Until when the row of each node is in force.
+    private var rows: [Int64]
     /// The database's clock is the world's times 1 + rate, plus this.
     private var clockOffset: Int64
     private(set) var clockWasSet = false
@@ -47,6 +49,7 @@ struct SimulatedDatabase {
 
     init(nodes: Int, clockOffset: Int64, clockRate: Double) {
         drains = Array(repeating: false, count: nodes)
+        rows = Array(repeating: .min, count: nodes)
         self.clockOffset = clockOffset
         self.clockRate = clockRate
     }
@@ -82,8 +85,18 @@ struct SimulatedDatabase {
                 length: length
             ),
             rank: rank,
-            drains: drains[node]
+            drains: drains[node],
+            othersMayLead: othersMayLead(than: node, now)
         )
+    }
+
+    /// Whether a node beside that one is in force, and does not drain.
+    func othersMayLead(than node: Int, _ now: Int64) -> Bool {
+        rows.indices.contains { $0 != node && !drains[$0] && rows[$0] > clock(now) }
+    }
+
+    mutating func renewRow(of node: Int, length: Int64, _ now: Int64) {
+        rows[node] = clock(now) + length
     }
 
     mutating func renew(
@@ -100,7 +113,7 @@ struct SimulatedDatabase {
     }
 
     func isFree(_ seen: Leadership.Seen, for node: Int, _ now: Int64) -> Bool {
-        !drains[node] && seen.epoch == epoch && seen.until == until
+        (!drains[node] || !othersMayLead(than: node, now)) && seen.epoch == epoch && seen.until == until
             && (holder == nil || holder == node || until < clock(now) || seen.isSurelyOver)
     }
 

@@ -95,7 +95,7 @@ import TimerControl
         }
     }
 
-    @Test("The last node that may lead is not drained: nobody could answer then")
+    @Test("The last node that may lead is not drained: it has nobody to hand over to")
     func lastNode() async throws {
         try await TestScheduler.with { test in
             let desk = Desk([

@@ -58,6 +58,23 @@ struct SchedulerNodesTests {
         }
     }
 
+    /// PostgreSQL was set back to an earlier moment: docs/cluster.md.
+    @Test("A run gets no number that the runner of another node knows of its own past")
+    func numbersOfRunners() async throws {
+        try await Self.withTwo { test in
+            await test.loop.ask { [scheduler = test.scheduler] in
+                scheduler.assumeIsolated {
+                    $0.runnerChanged(.back(epoch: 77, lastRun: 41), of: "b")
+                    // What is behind by now changes nothing.
+                    $0.runnerChanged(.back(epoch: 77, lastRun: 7), of: "b")
+                }
+            }
+            try await test.add(ScheduleWords(in: "5s"), command: ["x"])
+            try await test.advance(by: .seconds(6))
+            #expect(test.runner.requests.map(\.run) == [42])
+        }
+    }
+
     @Test(
         "A job that asks for a host that is not there waits, delays no other, and begins once one comes"
     )

@@ -178,7 +178,7 @@ extension ProgramRunner {
             attaching = nil
             attached.resume(returning: known)
         } else {
-            changed(.back(epoch: welcome.epoch))
+            changed(.back(epoch: welcome.epoch, lastRun: greeting.known.keys.max()))
         }
         replaceIfIdle()
     }
