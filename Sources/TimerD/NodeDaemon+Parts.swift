@@ -33,7 +33,7 @@ extension NodeDaemon {
         return try NodeKeeper(
             settings,
             NodeKeeper.Listeners(
-                onLead: { changes.yield(.lead(epoch: $0)) },
+                onLead: { changes.yield(.lead(epoch: $0, formerClock: $1)) },
                 onStopLeading: { changes.yield(.stopLeading($0)) },
                 onLeaderChange: { changes.yield(.leader($0)) },
                 onDrain: {

@@ -138,7 +138,8 @@ package enum ClusterTables {
     ///
     /// - The lock's number is this program's alone.
     /// - `lease`: the epoch is in a key, so that a take-over waits for commits that hold the row `FOR KEY SHARE`,
-    ///   and a renewal does not. `node` is null once it was given back.
+    ///   and a renewal does not. `node` is null once it was given back. `clock_difference_us`: by how much the wall clock
+    ///   of the node that leads, or led last, was ahead of the database's.
     /// - `nodes`: those that were there in the last week; `store_backend`: the server's process of the connection
     ///   that the node commits on.
     /// - `store`: the number of the last commit of the jobs, the version of their tables (0: there are none), and whether
@@ -163,6 +164,7 @@ package enum ClusterTables {
             machine text,
             until timestamptz NOT NULL,
             length_us bigint NOT NULL,
+            clock_difference_us bigint,
             UNIQUE (one, epoch)
         );
         CREATE TABLE IF NOT EXISTS timerd.nodes (
@@ -193,7 +195,7 @@ package enum ClusterTables {
         SELECT pg_terminate_backend(pid) FROM made CROSS JOIN pg_stat_activity
         WHERE datname = current_database() AND usename = current_user
             AND application_name = 'timerd relay';
-        INSERT INTO timerd.lease VALUES (1, 0, NULL, NULL, to_timestamp(0), 0)
+        INSERT INTO timerd.lease VALUES (1, 0, NULL, NULL, to_timestamp(0), 0, NULL)
             ON CONFLICT DO NOTHING;
         INSERT INTO timerd.store VALUES (1, 0) ON CONFLICT DO NOTHING;
         """

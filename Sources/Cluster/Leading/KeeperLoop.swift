@@ -67,7 +67,7 @@ final class KeeperLoop {
             switch effect {
             case .openFence(let until): fence.extend(to: until)
             case .closeFence: fence.close()
-            case .lead(let epoch): listeners.onLead(epoch)
+            case .lead(let epoch, let formerClock): listeners.onLead(epoch, formerClock)
             case .stopLeading(let reason): listeners.onStopLeading(reason)
             case .leader(let name): listeners.onLeaderChange(name)
             case .drains(let drains): listeners.onDrain(drains)
@@ -171,7 +171,7 @@ final class KeeperLoop {
             return try statements.release(epoch, on: connection, within: limit)
         case .take(let seen):
             do throws(PostgresError) {
-                return try statements.take(seen, on: connection, within: limit)
+                return try statements.take(seen, mailbox.row, on: connection, within: limit)
             } catch {
                 // lock_not_available: see ClusterTables' lease.
                 guard error.sqlState == "55P03" else { throw error }

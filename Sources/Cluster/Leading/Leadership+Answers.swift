@@ -39,7 +39,8 @@ extension Leadership {
         }
         note(answer.lease, sent: sent, now)
         switch (request, answer.outcome) {
-        case (.take, .taken(let epoch)): begin(epoch, sent: sent, now, &effects)
+        case (.take, .taken(let epoch)):
+            begin(epoch, formerClock: answer.formerClock, sent: sent, now, &effects)
         case (.take, .blocked): takeAt = now + terms.retry(afterFailures: 1)
         case (.renew(let epoch?), .renewed): extend(epoch, sent: sent, &effects)
         case (.renew(let epoch?), _): lost(epoch, answer.lease, now, &effects)
@@ -91,6 +92,7 @@ extension Leadership {
 
     private mutating func begin(
         _ epoch: Int64,
+        formerClock: Int64?,
         sent: Int64,
         _ now: Int64,
         _ effects: inout [Effect]
@@ -103,7 +105,7 @@ extension Leadership {
             return
         }
         role = .leads(epoch: epoch, end: end)
-        effects += [.openFence(until: end), .lead(epoch: epoch)]
+        effects += [.openFence(until: end), .lead(epoch: epoch, formerClock: formerClock)]
         tell(leader: name, &effects)
     }
 

@@ -60,7 +60,8 @@ package struct Leadership: Sendable {
     package enum Effect: Sendable, Equatable {
         case openFence(until: Int64)
         case closeFence
-        case lead(epoch: Int64)
+        /// `formerClock`: see `LeaseAnswer`.
+        case lead(epoch: Int64, formerClock: Int64? = nil)
         case stopLeading(StopReason)
         /// Who leads, as far as is known.
         case leader(String?)
@@ -121,7 +122,9 @@ package struct Leadership: Sendable {
         }
     }
 
-    /// Whether it takes no lease: it drains, and another may lead. Where none may, a node that drains is better than none.
+    /// Whether it takes no lease: it drains, and another may lead.
+    ///
+    /// Where none may, a node that drains is better than none.
     var isToStandBy: Bool { drains && othersMayLead }
 
     /// Whether the lease was seen by now.

@@ -20,13 +20,23 @@ package struct LeaseAnswer: Sendable, Equatable {
     package var drains: Bool
     /// Whether a node is there, beside this one, that does not drain.
     package var othersMayLead: Bool
+    /// By how much the wall clock of the node that led before this statement was ahead of the database's, in µs.
+    package var formerClock: Int64?
 
-    package init(outcome: Outcome, lease: Lease, rank: Int, drains: Bool, othersMayLead: Bool) {
+    package init(
+        outcome: Outcome,
+        lease: Lease,
+        rank: Int,
+        drains: Bool,
+        othersMayLead: Bool,
+        formerClock: Int64? = nil
+    ) {
         self.outcome = outcome
         self.lease = lease
         self.rank = rank
         self.drains = drains
         self.othersMayLead = othersMayLead
+        self.formerClock = formerClock
     }
 }
 

@@ -39,13 +39,14 @@ struct LeaseStatements {
     /// Nil where the node's own row is gone, or of another node with its name.
     func take(
         _ seen: Leadership.Seen,
+        _ row: OwnRow,
         on connection: PostgresConnection,
         within limit: Duration
     ) throws(PostgresError) -> Reply? {
         let parameters: [PostgresValue] = [
             .text(node.name), .text(node.machine), .text(node.incarnation),
             .integer(terms.length), .integer(seen.epoch), .integer(seen.until),
-            .boolean(seen.isSurelyOver),
+            .boolean(seen.isSurelyOver), .some(row.clockDifference),
         ]
         let rows = try run(Self.taking, parameters, connection, limit)
         return reply(rows, done: .taken(epoch: rows.integer(0, 2) ?? 0))
@@ -103,7 +104,8 @@ struct LeaseStatements {
             lease: lease,
             rank: Int(rows.integer(0, 8) ?? 0),
             drains: drains,
-            othersMayLead: rows.boolean(0, 10) ?? true
+            othersMayLead: rows.boolean(0, 10) ?? true,
+            formerClock: rows.integer(0, 11)
         )
         return Reply(answer: answer, clock: rows.integer(0, 9) ?? 0)
     }
@@ -131,7 +133,8 @@ extension LeaseStatements {
                 WHERE other.name < $1 AND NOT other.drains AND other.until > clock_timestamp()
                     AND other.name IS DISTINCT FROM now.node),
             (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-            \(othersMayLead)
+            \(othersMayLead),
+            old.clock_difference_us
         FROM timerd.lease AS old
             LEFT JOIN changed ON true
             CROSS JOIN LATERAL (SELECT
@@ -160,7 +163,8 @@ extension LeaseStatements {
             WHERE name = $1 AND incarnation = $3
             RETURNING drains
         ), changed AS (
-            UPDATE timerd.lease SET until = \(length), length_us = $4::bigint
+            UPDATE timerd.lease SET until = \(length), length_us = $4::bigint,
+                clock_difference_us = coalesce($5::bigint, clock_difference_us)
             WHERE one = 1 AND epoch = $8::bigint AND node = $1 AND machine = $2
                 AND EXISTS (SELECT FROM own)
             RETURNING *
@@ -178,7 +182,7 @@ extension LeaseStatements {
             SELECT drains FROM timerd.nodes WHERE name = $1 AND incarnation = $3
         ), changed AS (
             UPDATE timerd.lease SET epoch = epoch + 1, node = $1, machine = $2,
-                until = \(length), length_us = $4::bigint
+                until = \(length), length_us = $4::bigint, clock_difference_us = $8::bigint
             WHERE one = 1 AND \(isAsSeen(epoch: "$5", until: "$6"))
                 AND (node IS NULL OR (node = $1 AND machine = $2)
                     OR until < clock_timestamp() OR $7)

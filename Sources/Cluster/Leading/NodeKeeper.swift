@@ -25,8 +25,8 @@ package final class NodeKeeper: Sendable {
     ///
     /// All are called on the keeper's thread, in order, and must not block: while one does, nothing is renewed.
     package struct Listeners: Sendable {
-        /// The node leads, in this epoch; the fence is open.
-        package var onLead: @Sendable (Int64) -> Void
+        /// The node leads, in this epoch; the fence is open. `formerClock`: see `LeaseAnswer`.
+        package var onLead: @Sendable (_ epoch: Int64, _ formerClock: Int64?) -> Void
         /// The core is to stop; `coreStopped` is called once it has.
         package var onStopLeading: @Sendable (StopReason) -> Void
         /// The name of the node that leads, as far as is known.
@@ -42,7 +42,7 @@ package final class NodeKeeper: Sendable {
         package var onClockNews: @Sendable (ClockDistance.News) -> Void
 
         package init(
-            onLead: @escaping @Sendable (Int64) -> Void,
+            onLead: @escaping @Sendable (_ epoch: Int64, _ formerClock: Int64?) -> Void,
             onStopLeading: @escaping @Sendable (StopReason) -> Void,
             onLeaderChange: @escaping @Sendable (String?) -> Void = { _ in },
             onDrain: @escaping @Sendable (Bool) -> Void = { _ in },

@@ -27,7 +27,8 @@ extension Diagnosis {
             nodes.filter(\.isClockOff).map(distantClock)
             + nodes.filter { $0.state == .gone && reply.now - $0.leaseUntil > restart }
             .map { gone($0, at: reply.now) }
-            + nodes.compactMap { draining($0, among: nodes, at: reply.now) } + [alone(nodes)].compactMap(\.self)
+            + nodes.compactMap { draining($0, among: nodes, at: reply.now) }
+            + [alone(nodes)].compactMap(\.self)
         return findings.isEmpty ? [.ok("nodes", sentence(nodes))] : findings
     }
 

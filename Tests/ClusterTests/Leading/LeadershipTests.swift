@@ -257,7 +257,9 @@ struct LeadershipTests {
         var now = Self.start + 3_333_333
         #expect(node.next(at: Self.start) == .wait(until: now))
         let left = Self.look(remaining: -Self.second, drains: true, othersMayLead: false)
-        #expect(node.receive(.answered(.renew(epoch: nil), left, sent: now), at: now) == [.leader(nil)])
+        #expect(
+            node.receive(.answered(.renew(epoch: nil), left, sent: now), at: now) == [.leader(nil)]
+        )
         guard case .send(.take, _) = node.next(at: now + Self.second) else {
             Issue.record("it does not take the lease: \(node.next(at: now + Self.second))")
             return
@@ -278,14 +280,19 @@ struct LeadershipTests {
         )
         #expect(
             node.receive(
-                .answered(Self.renewal, Self.renewed(drains: true, othersMayLead: false), sent: now),
+                .answered(
+                    Self.renewal,
+                    Self.renewed(drains: true, othersMayLead: false),
+                    sent: now
+                ),
                 at: now
             ) == [.openFence(until: now + 9 * Self.second)]
         )
         #expect(
-            node.receive(.answered(Self.renewal, Self.renewed(drains: true), sent: now), at: now) == [
-                .openFence(until: now + 9 * Self.second), .stopLeading(.drains), .leader(nil),
-            ]
+            node.receive(.answered(Self.renewal, Self.renewed(drains: true), sent: now), at: now)
+                == [
+                    .openFence(until: now + 9 * Self.second), .stopLeading(.drains), .leader(nil),
+                ]
         )
     }
 

@@ -46,10 +46,15 @@ struct NodeKeeperTests {
         let database = try NodeDatabase()
         let first = try WatchedNode("first", on: database, length: Self.long)
         try first.leads()
-        let second = try WatchedNode("second", on: database, length: Self.long)
-        try second.waitFor(.leader("first"))
+        #expect(first.formerClock == nil)
+        let clock = try #require(first.keeper.clockDifference)
         await first.keeper.release()
+        // It has never seen the other one lead.
+        let second = try WatchedNode("second", on: database, length: Self.long)
         try second.leads()
+        // Each look at the clocks finds another.
+        let former = try #require(second.formerClock)
+        #expect(abs(former - clock) < 60_000_000)
         #expect(first.all.contains(.stop(.leaves)))
         let nodes = try await second.keeper.nodes()
         #expect(nodes.map(\.isThere) == [false, true])

@@ -18,6 +18,7 @@ final class WatchedNode: Sendable {
 
     let keeper: NodeKeeper
     private let told: Monitor<[Told]>
+    private let former: Monitor<Int64?>
 
     /// Starts it; `length`: of the lease, in ms; `stopsByItself`: whether its core stops as soon as it is to.
     init(
@@ -29,6 +30,7 @@ final class WatchedNode: Sendable {
     ) throws {
         let told = Monitor<[Told]>([])
         let box = Monitor<NodeKeeper?>(nil)
+        let former = Monitor<Int64?>(nil)
         let add: @Sendable (Told) -> Void = { one in
             told.withLock { $0.append(one) }
             told.wakeAll()
@@ -40,7 +42,10 @@ final class WatchedNode: Sendable {
                 terms: LeaseTerms(length: length * 1000)
             ),
             NodeKeeper.Listeners(
-                onLead: { add(.lead($0)) },
+                onLead: { epoch, formerClock in
+                    former.withLock { $0 = formerClock }
+                    add(.lead(epoch))
+                },
                 onStopLeading: {
                     add(.stop($0))
                     if stopsByItself { box.withLock { $0 }?.coreStopped() }
@@ -57,12 +62,15 @@ final class WatchedNode: Sendable {
             )
         )
         self.told = told
+        self.former = former
         let keeper = keeper
         // The keeper's listeners hold it, until the test's process ends.
         box.withLock { $0 = keeper }
         try keeper.start()
     }
 
+    /// What it was told, as it began to lead, of the clock of the node that led before.
+    var formerClock: Int64? { former.withLock { $0 } }
     var all: [Told] { told.withLock { $0 } }
 
     /// The first that fits, once it was told; `fits` must not ask this node for anything.

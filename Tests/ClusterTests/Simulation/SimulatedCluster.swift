@@ -170,7 +170,7 @@ final class SimulatedCluster {
                 node.fenceEnd = until
                 checkFences(node)
             case .closeFence: node.fenceEnd = .min
-            case .lead(let epoch): lead(node, epoch)
+            case .lead(let epoch, _): lead(node, epoch)
             case .stopLeading: stopCore(node)
             case .leader, .drains: break
             }

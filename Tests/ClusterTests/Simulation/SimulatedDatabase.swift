@@ -113,7 +113,8 @@ struct SimulatedDatabase {
     }
 
     func isFree(_ seen: Leadership.Seen, for node: Int, _ now: Int64) -> Bool {
-        (!drains[node] || !othersMayLead(than: node, now)) && seen.epoch == epoch && seen.until == until
+        (!drains[node] || !othersMayLead(than: node, now)) && seen.epoch == epoch
+            && seen.until == until
             && (holder == nil || holder == node || until < clock(now) || seen.isSurelyOver)
     }
 

@@ -86,7 +86,8 @@ import TimerControl
         runner.stored(7)
         try await eventually("another one follows") { place.changes.withLock { $0.count } == 2 }
         let changes = place.changes.withLock { $0 }
-        guard case .replaced(Self.release) = changes[0], case .back(let epoch, _) = changes[1] else {
+        guard case .replaced(Self.release) = changes[0], case .back(let epoch, _) = changes[1]
+        else {
             Issue.record("\(changes)")
             return
         }

@@ -196,35 +196,6 @@ extension ProgramRunner {
         }
     }
 
-    /// Nobody is there who could say what came of a signal: who waits for that is told so, and the next connection says
-    /// again what was not answered.
-    func answerNobody() {
-        let answers = state.withLock { state in
-            state.entries.keys.flatMap { run in
-                defer {
-                    state.entries[run]?.answers = []
-                    state.entries[run]?.asked = nil
-                }
-                if let asked = state.entries[run]?.asked { state.entries[run]?.wish = asked }
-                return state.entries[run]?.answers ?? []
-            }
-        }
-        for answer in answers { answer.resume(returning: .unknown) }
-    }
-
-    /// The runner that had it is gone, and its processes with it.
-    ///
-    /// Who takes it up may come later: that is told then.
-    func interrupt(_ run: Int64) {
-        let date = now()
-        let entry = state.withLock { state in
-            state.entries[run]?.lostAt = date
-            return state.entries[run]
-        }
-        if entry?.isForgotten == true { return stored(run) }
-        if entry?.done != nil, let result = entry?.result { settle(run, .success(result)) }
-    }
-
     private func take(_ report: RunnerReport, over link: any RunnerLink) {
         switch report {
         case .welcome, .groups, .known, .synced: link.close("it speaks out of turn")

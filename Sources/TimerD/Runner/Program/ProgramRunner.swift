@@ -284,33 +284,6 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
         entry.started(known.pid)
     }
 
-    func end(_ run: Int64, by teardown: Teardown, asRunner: Bool) {
-        let isOrdered = state.withLock { state in
-            guard state.entries[run]?.isOrdered == false else { return true }
-            state.entries[run]?.wish = (teardown, asRunner)
-            return false
-        }
-        guard isOrdered else { return }
-        if case .linked(let link) = connection {
-            sendEnd(of: run, by: teardown, asRunner: asRunner, over: link)
-        } else {
-            // Said as soon as somebody hears it, if the run goes on then.
-            state.withLock { $0.entries[run]?.wish = (teardown, asRunner) }
-            answerNobody()
-        }
-    }
-
-    func sendEnd(
-        of run: Int64,
-        by teardown: Teardown,
-        asRunner: Bool,
-        over link: any RunnerLink
-    ) {
-        state.withLock { $0.entries[run]?.asked = (teardown, asRunner) }
-        link.send(.end(run: run, teardown, asRunner: asRunner))
-        expectAnswer(over: link)
-    }
-
     private func forget(_ run: Int64) {
         if case .linked(let link) = connection { link.send(.stored(run: run)) }
         noteRoom()
@@ -324,28 +297,5 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
             return state.isFull
         }
         if hadNoRoom { changed(.hasRoom) }
-    }
-
-    /// It ends without a process, for that reason.
-    func refuse(_ run: Int64, _ refusal: StartRefusal) {
-        let date = now()
-        settle(run, .success(.notStarted(refusal.message, from: date, to: date)))
-        state.withLock { $0.entries[run] = nil }
-    }
-
-    /// Tells whoever waits for it what became of a run; forgets one of which there is nothing to store.
-    func settle(_ run: Int64, _ result: Result<RunResult, RunBreak>) {
-        let entry = state.withLock { state in
-            defer {
-                state.entries[run]?.done = nil
-                state.entries[run]?.answers = []
-                state.entries[run]?.beginners = []
-                if case .failure = result { state.entries[run] = nil }
-            }
-            return state.entries[run]
-        }
-        for beginner in entry?.beginners ?? [] { beginner.resume() }
-        for answer in entry?.answers ?? [] { answer.resume(returning: .gone) }
-        entry?.done?.resume(returning: result)
     }
 }

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Glibc
+import Logging
+import Postgres
+import SystemPackage
+
+/// How a node begins to lead, and how it leads no more.
+extension NodeDaemon {
+    func lead(_ epoch: Int64, _ formerClock: Int64?) async throws {
+        log.log(
+            level: leadFailure == nil ? .notice : .debug,
+            "this node leads",
+            metadata: ["node": "\(shared.node)", "epoch": "\(epoch)"]
+        )
+        await stopAgent()
+        let changes = changes.continuation
+        let relayed = RelayedClients(node: shared.node)
+        // From here on nobody else accepts clients: they wait for the daemon's own socket.
+        relay.lead { relayed.take($0, of: $1) }
+        let lead = Lead(
+            address: address,
+            node: shared.node,
+            epoch: epoch,
+            labels: shared.labels,
+            drains: drains,
+            fence: keeper.fence,
+            lease: shared.lease,
+            listener: socket.descriptor,
+            clockDifference: clockDifference(to: formerClock),
+            onConnect: { [keeper] in keeper.setStoreBackend($0) },
+            nodes: ClusterDesk(keeper: keeper, epoch: epoch)
+        )
+        do {
+            let parts = try await DaemonParts.start(configuration, manager, lead: lead, log: log) {
+                changes.yield(.lost(epoch: epoch, $0))
+            }
+            leading = (parts, epoch)
+            watchdog = Watchdog(manager, on: parts.thread)
+            relayed.serve(parts.socket, parts.core.own) { descriptor, node in
+                Task { await parts.core.admitAgent(descriptor, of: node) }
+            }
+            manager.tell(.status("leading, at '\(configuration.socket)'"))
+            if leadFailure != nil { log.notice("this node leads", metadata: ["epoch": "\(epoch)"]) }
+            leadFailure = nil
+        } catch {
+            relayed.refuseAll()
+            try giveUp(error)
+        }
+    }
+
+    /// Gives back the lease with which this node could not begin; it tries again once the others could have.
+    ///
+    /// - Throws: what keeps it from that for good.
+    private func giveUp(_ error: any Error) throws {
+        // The lease ended meanwhile, so that another node leads by now; or the database is away.
+        guard
+            !keeper.fence.isOpen || error is PostgresError
+                || (error as? DatabaseError)?.isLasting == false
+        else {
+            keeper.coreStopped()
+            throw DaemonError(starting: error)
+        }
+        keeper.coreStopped()
+        relay.follow(leader: leader, listener: socket.descriptor)
+        startAgent()
+        let failure = DaemonError(starting: error).description
+        // It may be the same each time.
+        if failure != leadFailure {
+            log.error("this node could not lead", metadata: ["error": "\(failure)"])
+        }
+        leadFailure = failure
+    }
+
+    /// By how much the clock of the node that led before is ahead of this one's, in µs; 0 where that is not known.
+    private func clockDifference(to former: Int64?) -> Int64 {
+        guard let former, let own = keeper.clockDifference else { return 0 }
+        return former - own
+    }
+
+    func takeNote(ofDraining drains: Bool) async {
+        self.drains = drains
+        log.notice(
+            drains ? "this node drains" : "this node drains no more",
+            metadata: ["node": "\(shared.node)"]
+        )
+        // One that hands over begins nothing any more.
+        if !handsOver { await leading?.parts.core.scheduler.drainHere(drains) }
+    }
+
+    /// Has nothing begin here any more; the node leads until its runs have ended.
+    func handOver() {
+        guard let leading else { return keeper.coreStopped() }
+        handsOver = true
+        let (scheduler, epoch, changes) = (
+            leading.parts.core.scheduler, leading.epoch, changes.continuation
+        )
+        Task {
+            await scheduler.drainRuns()
+            changes.yield(.drained(epoch: epoch))
+        }
+    }
+
+    /// Stops the core, and gives the lease back.
+    func stopLeading(_ reason: String) async {
+        guard let ended = leading?.parts else { return }
+        await stop(ended, reason)
+        keeper.coreStopped()
+        relay.follow(leader: leader, listener: socket.descriptor)
+        startAgent()
+    }
+
+    /// Runs commands for the node that leads, if that is another one.
+    func startAgent() {
+        guard leading == nil, agent == nil, let leader else { return }
+        do throws(SystemError) {
+            agent = try RunAgent(
+                for: leader,
+                SchedulerSettings(configuration, account: Account(uid: geteuid())),
+                runner: RunnerProgram(socket: configuration.runner),
+                log: log
+            ) { [relay] in
+                relay.carryAgent($0)
+            }
+        } catch {
+            log.error("no commands can be run on this node", metadata: ["error": "\(error)"])
+        }
+    }
+
+    func stopAgent() async {
+        await agent?.stop()
+        agent = nil
+    }
+
+    /// Stops the core; what could not be stored is settled by the node that leads next, as after a crash.
+    func stop(_ ended: DaemonParts, _ reason: String, _ runs: RunsAtStop = .goOn) async {
+        leading = nil
+        handsOver = false
+        watchdog = Watchdog(manager, on: thread)
+        log.notice(
+            "this node leads no more",
+            metadata: ["node": "\(shared.node)", "reason": "\(reason)"]
+        )
+        manager.tell(.status("standing by at '\(configuration.socket)'"))
+        do {
+            try await ended.stop(runs)
+        } catch {
+            log.debug("the core has stopped", metadata: ["error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How runs are ended, and what is said of those whose runner is gone; all of it on the loop's thread.
+extension ProgramRunner {
+    /// Ends a run, at once or as soon as it has been ordered.
+    func end(_ run: Int64, by teardown: Teardown, asRunner: Bool) {
+        let isOrdered = state.withLock { state in
+            guard state.entries[run]?.isOrdered == false else { return true }
+            state.entries[run]?.wish = (teardown, asRunner)
+            return false
+        }
+        guard isOrdered else { return }
+        if case .linked(let link) = connection {
+            sendEnd(of: run, by: teardown, asRunner: asRunner, over: link)
+        } else {
+            // Said as soon as somebody hears it, if the run goes on then.
+            state.withLock { $0.entries[run]?.wish = (teardown, asRunner) }
+            answerNobody()
+        }
+    }
+
+    func sendEnd(
+        of run: Int64,
+        by teardown: Teardown,
+        asRunner: Bool,
+        over link: any RunnerLink
+    ) {
+        state.withLock { $0.entries[run]?.asked = (teardown, asRunner) }
+        link.send(.end(run: run, teardown, asRunner: asRunner))
+        expectAnswer(over: link)
+    }
+
+    /// Nobody is there who could say what came of a signal: who waits for that is told so, and the next connection says
+    /// again what was not answered.
+    func answerNobody() {
+        let answers = state.withLock { state in
+            state.entries.keys.flatMap { run in
+                defer {
+                    state.entries[run]?.answers = []
+                    state.entries[run]?.asked = nil
+                }
+                if let asked = state.entries[run]?.asked { state.entries[run]?.wish = asked }
+                return state.entries[run]?.answers ?? []
+            }
+        }
+        for answer in answers { answer.resume(returning: .unknown) }
+    }
+
+    /// The runner that had it is gone, and its processes with it.
+    ///
+    /// Who takes it up may come later: that is told then.
+    func interrupt(_ run: Int64) {
+        let date = now()
+        let entry = state.withLock { state in
+            state.entries[run]?.lostAt = date
+            return state.entries[run]
+        }
+        if entry?.isForgotten == true { return stored(run) }
+        if entry?.done != nil, let result = entry?.result { settle(run, .success(result)) }
+    }
+
+    /// It ends without a process, for that reason.
+    func refuse(_ run: Int64, _ refusal: StartRefusal) {
+        let date = now()
+        settle(run, .success(.notStarted(refusal.message, from: date, to: date)))
+        state.withLock { $0.entries[run] = nil }
+    }
+
+    /// Tells whoever waits for it what became of a run; forgets one of which there is nothing to store.
+    func settle(_ run: Int64, _ result: Result<RunResult, RunBreak>) {
+        let entry = state.withLock { state in
+            defer {
+                state.entries[run]?.done = nil
+                state.entries[run]?.answers = []
+                state.entries[run]?.beginners = []
+                if case .failure = result { state.entries[run] = nil }
+            }
+            return state.entries[run]
+        }
+        for beginner in entry?.beginners ?? [] { beginner.resume() }
+        for answer in entry?.answers ?? [] { answer.resume(returning: .gone) }
+        entry?.done?.resume(returning: result)
+    }
+}
