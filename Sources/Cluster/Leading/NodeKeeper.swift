@@ -25,7 +25,9 @@ package final class NodeKeeper: Sendable {
     ///
     /// All are called on the keeper's thread, in order, and must not block: while one does, nothing is renewed.
     package struct Listeners: Sendable {
-        /// The node leads, in this epoch; the fence is open. `formerClock`: see `LeaseAnswer`.
+        /// The node leads, in this epoch; the fence is open.
+        ///
+        /// `formerClock`: see `LeaseAnswer`.
         package var onLead: @Sendable (_ epoch: Int64, _ formerClock: Int64?) -> Void
         /// The core is to stop; `coreStopped` is called once it has.
         package var onStopLeading: @Sendable (StopReason) -> Void
