@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
+import Locks
+
 /// How runs are ended, and what is said of those whose runner is gone; all of it on the loop's thread.
 extension ProgramRunner {
     /// Ends a run, at once or as soon as it has been ordered.
