@@ -194,7 +194,7 @@ package enum ClusterTables {
         )
         SELECT pg_terminate_backend(pid) FROM made CROSS JOIN pg_stat_activity
         WHERE datname = current_database() AND usename = current_user
-            AND application_name = 'timerd relay';
+            AND application_name LIKE 'timerd relay %';
         INSERT INTO timerd.lease VALUES (1, 0, NULL, NULL, to_timestamp(0), 0, NULL)
             ON CONFLICT DO NOTHING;
         INSERT INTO timerd.store VALUES (1, 0) ON CONFLICT DO NOTHING;

@@ -120,7 +120,7 @@ final class KeeperLoop {
         do throws(PostgresError) {
             new = try PostgresConnection(
                 settings.address,
-                application: "timerd node",
+                application: "timerd node \(settings.node.name)",
                 within: left()
             )
         } catch {

@@ -30,7 +30,7 @@ struct LeaseStatements {
         let parameters: [PostgresValue] = [
             .text(node.name), .text(node.machine), .text(node.incarnation),
             .integer(terms.length), .some(row.clockDifference), .integer(row.runs),
-            .some(row.storeBackend.map(Int64.init)), .some(epoch),
+            .some(row.storeBackend.map(Int64.init)), .some(epoch), .integer(terms.unread),
         ]
         let rows = try run(Self.renewing, parameters, connection, limit)
         return reply(rows, done: .renewed)
@@ -168,8 +168,28 @@ extension LeaseStatements {
             WHERE one = 1 AND epoch = $8::bigint AND node = $1 AND machine = $2
                 AND EXISTS (SELECT FROM own)
             RETURNING *
+        ), ended AS (
+            SELECT count(pg_terminate_backend(listening.pid)) FROM \(stalled) AS listening
+            WHERE $8::bigint IS NOT NULL
         )
-        \(answering)
+        \(answering) AND (SELECT count IS NOT NULL FROM ended)
+        """
+
+    /// The connections of nodes that are in force no more, once a part of PostgreSQL's room for notifications is taken.
+    ///
+    /// A node that is stopped reads nothing, and all that was notified since is kept for it: with no room left nobody could
+    /// notify. The server shows the first 63 bytes of a connection's name.
+    private static let stalled = """
+        (SELECT activity.pid FROM (SELECT pg_notification_queue_usage() AS usage) AS queue
+            CROSS JOIN pg_stat_activity AS activity
+        WHERE queue.usage * 1000 > $9::bigint
+            AND activity.datname = current_database() AND activity.usename = current_user
+            AND (activity.application_name LIKE 'timerd relay %'
+                OR activity.application_name LIKE 'timerd node %')
+            AND NOT EXISTS (SELECT FROM timerd.nodes AS there
+                WHERE there.until > clock_timestamp() AND activity.application_name IN
+                    (left('timerd relay ' || there.name, 63), left('timerd node ' || there.name, 63)))
+            AND activity.pid <> pg_backend_pid())
         """
 
     /// Whether the lease is as this node has seen it.

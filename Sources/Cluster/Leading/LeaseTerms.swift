@@ -8,13 +8,17 @@ package struct LeaseTerms: Sendable, Equatable {
     /// It covers what two clocks can differ in over one lease, and the way from the last look at the fence to the
     /// effect.
     package let margin: Int64
+    /// How many thousandths of PostgreSQL's room for notifications may be taken by what a node that is gone has not read.
+    package let unread: Int64
 
     /// - Parameters:
     ///   - length: At least 100 ms; a shorter one is taken as that.
     ///   - margin: For tests alone; nil for what belongs to the length.
-    package init(length: Int64, margin: Int64? = nil) {
+    ///   - unread: For tests alone.
+    package init(length: Int64, margin: Int64? = nil, unread: Int64 = 100) {
         self.length = max(length, 100_000)
         self.margin = margin ?? min(1_000_000, self.length / 10)
+        self.unread = unread
     }
 
     /// How long after a renewal the next is due: two may fail before the lease is over.

@@ -154,7 +154,7 @@ enum NodeTable {
             drains,
             coalesce(lease.node = nodes.name AND lease.machine = nodes.machine
                 AND lease.until > clock_timestamp(), false),
-            clock_difference_us, runs,
+            nodes.clock_difference_us, runs,
             (extract(epoch FROM drains_since) * 1000000)::bigint
         FROM timerd.nodes CROSS JOIN timerd.lease
         ORDER BY nodes.name

@@ -108,7 +108,7 @@ package final class NotifyCarrier: NodeCarrier {
     private func connect() throws(PostgresError) -> PostgresConnection {
         let connection = try PostgresConnection(
             address,
-            application: "timerd relay",
+            application: "timerd relay \(node)",
             within: Self.patience
         )
         // Nothing here is worth a wait for the disk: who notifies holds up all others who do until its commit.

@@ -116,6 +116,30 @@ struct NodeKeeperTests {
         await first.keeper.stop()
     }
 
+    /// It would fill PostgreSQL's room for them, and then nobody could notify.
+    @Test("What was notified to a node that is gone, and reads nothing, is not kept for ever")
+    func unread() async throws {
+        let database = try NodeDatabase()
+        let node = try WatchedNode("first", on: database, unread: 0)
+        try node.leads()
+        let stopped = try database.connect("timerd relay stopped")
+        try stopped.script("LISTEN said", within: .patient)
+        let other = try database.connect("timerd")
+        try other.script(
+            """
+            SELECT count(pg_notify('said', number || repeat('x', 7000)))
+            FROM generate_series(1, 1000) AS number
+            """,
+            within: .patient
+        )
+        let isThere = "SELECT count(*) FROM pg_stat_activity WHERE pid = \(stopped.backendPID)"
+        while try other.execute(isThere, within: .patient).integer(0, 0) != 0 { await Task.yield() }
+        // One that is there is left alone, and so is what is no node's.
+        #expect(node.all == [.lead(1), .leader("first")])
+        #expect(try other.execute("SELECT 1::bigint", within: .patient).integer(0, 0) == 1)
+        await node.keeper.stop()
+    }
+
     @Test("No node drains that is not there")
     func unknownNode() async throws {
         let node = try WatchedNode("first", on: NodeDatabase(), length: Self.long)

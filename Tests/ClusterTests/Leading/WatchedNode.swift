@@ -26,6 +26,7 @@ final class WatchedNode: Sendable {
         on database: NodeDatabase,
         length: Int64 = 1000,
         machine: String? = nil,
+        unread: Int64 = 100,
         stopsByItself: Bool = true
     ) throws {
         let told = Monitor<[Told]>([])
@@ -39,7 +40,7 @@ final class WatchedNode: Sendable {
             NodeKeeper.Settings(
                 address: PostgresAddress(database.address),
                 node: NodeIdentity(name: name, machine: machine ?? name, version: "1"),
-                terms: LeaseTerms(length: length * 1000)
+                terms: LeaseTerms(length: length * 1000, unread: unread)
             ),
             NodeKeeper.Listeners(
                 onLead: { epoch, formerClock in

@@ -102,7 +102,7 @@ struct NotifyCarrierTests {
         _ = try other.execute(
             """
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-            WHERE application_name = 'timerd relay' ORDER BY pid LIMIT 1
+            WHERE application_name LIKE 'timerd relay %' ORDER BY pid LIMIT 1
             """,
             [],
             within: .seconds(10)
