@@ -10,6 +10,7 @@ from cluster.workload import Workload
 def run(world):
     restarts(world)
     drains(world)
+    last_drained(world)
     runs_in_progress(world)
     end = time.monotonic() + world.seconds
     while time.monotonic() < end:
@@ -64,7 +65,7 @@ def drains(world):
     world.wait_for(lambda: b.states().get("a", {}).get("state") == "standby", "a to stand by after its drain was undone")
     ask(b.socket, "node.drain", name="b")
     world.check(world.leader(nodes, but=b) is a, "another leads than a")
-    # The last one that may lead does not: nobody could undo it.
+    # The last one that may lead does not: it has nobody to hand over to.
     try:
         ask(b.socket, "node.drain", name="a")
         world.broken("the last node that may lead could be drained")
@@ -119,4 +120,43 @@ def runs_in_progress(world):
                     "a run over kill -9 of its node, started again at once: %r, its status was %d" % (row, jobs[row["job"]]))
     world.say("8 runs over a restart of the node that leads, within its lease of 4 s, and over kill -9 (%s leads then): true ends"
               % leader)
+    world.close_nodes()
+
+
+def last_drained(world):
+    """All are lost but a drained node: it leads, begins no command, and hands over once another is there."""
+    _, nodes = world.cluster("ab", lease=1.5)
+    a, b = nodes
+    ask(b.socket, "node.drain", name="a")
+    world.check(world.leader(nodes, but=a) is b, "another leads than b")
+
+    def add(command=None):
+        job = {"schedule": {"in": "0s"}, **({"command": command} if command else {})}
+        return ask(a.socket, "job.add", **job)["job"]["id"]
+
+    def outcome(job):
+        rows = ask(a.socket, "run.list", job=job)["runs"]
+        return rows[-1].get("outcome") if rows else None
+
+    def leads_alone():
+        view = a.states().get("a", {})
+        return view.get("state") == "draining" and view.get("epoch")
+
+    b.kill()
+    world.wait_for(leads_alone, "the drained node to lead")
+    event, command = add(), add(["true"])
+    world.wait_for(lambda: ask(a.socket, "job.get", id=event)["job"]["state"] == "finished", "an event on a drained node")
+    trouble = ask(a.socket, "daemon.status")["runner"].get("trouble", "")
+    world.check("drains" in trouble and "--undo" in trouble, "the status of a drained node that leads: %r" % trouble)
+    world.check(outcome(command) is None, "a command began on a drained node")
+    b.start(wait=True)
+    world.check(world.leader(nodes, but=a) is b, "the drained node did not hand over")
+    world.wait_for(lambda: outcome(command) == "exited", "the command that waited to run on the node that came")
+    # Lost again, and now the drained one is told to take commands.
+    b.kill()
+    world.wait_for(leads_alone, "the drained node to lead again")
+    command = add(["true"])
+    ask(a.socket, "node.drain", name="a", drains=False)
+    world.wait_for(lambda: outcome(command) == "exited", "a command on a node that drains no more")
+    world.say("the drained node led alone, handed over, led again, and took commands once it was told to")
     world.close_nodes()
