@@ -56,7 +56,13 @@ struct Failure: Error, Hashable {
     }
 
     init(_ error: ControlError) {
-        self.init(error.reason == .notPermitted ? .notPermitted : .refused, error.message)
+        let status: ExitStatus =
+            switch error.reason {
+            case .notPermitted: .notPermitted
+            case .stopping: .unavailable
+            default: .refused
+            }
+        self.init(status, error.message)
     }
 
     init(_ error: ScheduleError) {

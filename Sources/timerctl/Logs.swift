@@ -22,7 +22,8 @@ struct Logs: AsyncParsableCommand {
             came and 'out' or 'err'.
 
             Of a run in progress, what it has written up to now; with -f, also what it writes from \
-            now on, until it ends. A reader that is slower than the run misses bytes and is told \
+            now on, until it ends; where the daemon is restarted, or another node takes over, it \
+            goes on with the next one. A reader that is slower than the run misses bytes and is told \
             how many; the run waits for nobody.
 
             Examples:
@@ -78,10 +79,10 @@ struct Logs: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let daemon = try await Daemon.connect(common)
+        var daemon = try await Daemon.connect(common)
         let run =
             if let runNumber { RunID(rawValue: runNumber) } else { try await newestRun(daemon) }
-        guard let end = try await show(run, daemon), !common.json else { return }
+        guard let end = try await show(run, &daemon), !common.json else { return }
         tell(of: end.run, wroteNothing: end.wroteNothing)
         guard let alert = try await onFailureRun(of: end.run, daemon), let id = alert.id else {
             return
@@ -90,7 +91,7 @@ struct Logs: AsyncParsableCommand {
             return Output.tell("the on-failure command was run \(id); --on-failure shows it too")
         }
         Output.tell("on-failure command, run \(id):")
-        if let end = try await show(id, daemon) {
+        if let end = try await show(id, &daemon) {
             tell(of: end.run, wroteNothing: end.wroteNothing)
         }
     }
@@ -98,7 +99,7 @@ struct Logs: AsyncParsableCommand {
     /// Writes what a run wrote; nil of one that is still in progress.
     private func show(
         _ run: RunID,
-        _ daemon: Daemon
+        _ daemon: inout Daemon
     ) async throws -> (run: Run, wroteNothing: Bool)? {
         var request = ReadOutput(id: run)
         request.wait = follow ? true : nil
@@ -108,7 +109,7 @@ struct Logs: AsyncParsableCommand {
         var last: OutputReply
         repeat {
             request.after = reader.position
-            let answer = try await daemon.ask(.readOutput(request), for: OutputReply.self)
+            let answer = try await read(request, &daemon)
             last = answer.value
             let items = reader.read(last)
             if common.json {
@@ -124,6 +125,28 @@ struct Logs: AsyncParsableCommand {
         if last.running { return nil }
         let reply = try await daemon.ask(.getRun(RunReference(id: run)), for: RunReply.self)
         return (reply.value.run, reader.position == OutputPosition())
+    }
+
+    /// The next part of it; where the daemon goes away meanwhile, of the next one, whose runs are the same.
+    private func read(
+        _ request: ReadOutput,
+        _ daemon: inout Daemon
+    ) async throws(Failure) -> Answer<OutputReply> {
+        do throws(Failure) {
+            return try await daemon.ask(.readOutput(request), for: OutputReply.self)
+        } catch {
+            guard follow, error.status == .unavailable else { throw error }
+            let reconnection = Reconnection()
+            let seconds = reconnection.limit.components.seconds
+            Output.complain("\(error.message); looking for it for \(seconds) s, the run goes on")
+            let common = common
+            let next = try await reconnection.answer(after: error) { () async throws(Failure) in
+                let next = try await Daemon.connect(common)
+                return (next, try await next.ask(.readOutput(request), for: OutputReply.self))
+            }
+            daemon = next.0
+            return next.1
+        }
     }
 
     /// Says why there is nothing to show, and of processes of the run that could not be ended.

@@ -9,14 +9,18 @@ import TimerControl
 
 @Suite("Failure") struct FailureTests {
     @Test(
-        "The daemon's refusal ends with 1, a missing permission with 77",
+        "The daemon's refusal ends with 1, a missing permission with 77, a daemon that stops with 69",
         arguments: ControlError.Reason.allCases
     )
     func refusal(reason: ControlError.Reason) {
         let failure = Failure(answering: ControlError(reason, "no job 2"))
-        #expect(failure.status == (reason == .notPermitted ? .notPermitted : .refused))
+        let others: [ControlError.Reason: timerctl.ExitStatus] = [
+            .notPermitted: .notPermitted, .stopping: .unavailable,
+        ]
+        #expect(failure.status == others[reason] ?? .refused)
         #expect(failure.message == "no job 2")
-        #expect(failure.isRefusal)
+        // Nothing else will be accepted by one that stops.
+        #expect(failure.isRefusal == (reason != .stopping))
     }
 
     @Test(

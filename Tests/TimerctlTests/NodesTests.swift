@@ -127,12 +127,12 @@ import TimerControl
         let standby = Self.node("beta", .draining)
         #expect(
             Drain.sentence(standby, among: others)
-                == "no command begins on 'beta', and it will not lead; 'timerctl drain beta --undo' undoes that"
+                == "no command begins on 'beta', and it leads only where no other can; 'timerctl drain beta --undo' undoes that"
         )
         let busy = Self.node("beta", .draining) { $0.runs = 2 }
         #expect(
             Drain.sentence(busy, among: others)
-                == "no command begins on 'beta', and it will not lead; its 2 runs go on; "
+                == "no command begins on 'beta', and it leads only where no other can; its 2 runs go on; "
                 + "'timerctl drain beta --undo' undoes that"
         )
         #expect(Drain.end(of: busy, among: others) == "'beta' has no runs any more")

@@ -68,7 +68,7 @@ struct Drain: AsyncParsableCommand {
     static func sentence(_ node: NodeView, among nodes: [NodeView]) -> String {
         let undo = ShellWords.joined(["timerctl", "drain", node.name, "--undo"])
         guard node.leads else {
-            let start = "no command begins on \(node.title), and it will not lead; "
+            let start = "no command begins on \(node.title), and it leads only where no other can; "
             switch node.runs {
             case 0, nil: return start + "'\(undo)' undoes that"
             case 1: return start + "its run goes on; '\(undo)' undoes that"

@@ -111,7 +111,29 @@ struct FollowTests {
         }
     }
 
-    @Test("Control-C ends the reader and nothing else; without the daemon it ends with 69")
+    @Test("Where the daemon is killed, or stopped, the reader goes on with the next one")
+    func restarts() async throws {
+        try await DaemonProcess.with { daemon in
+            let gates = ["a", "b"].map { FileGate(daemon, $0) }
+            try await daemon.add(
+                "echo one; \(gates[0].wait); echo two; \(gates[1].wait); echo three"
+            )
+            async let status = daemon.follow(["1"])
+            try await eventually("the first line") { daemon.followed == Array("one\n".utf8) }
+            let ends = [(SIGKILL, "one\ntwo\n"), (SIGTERM, "one\ntwo\nthree\n")]
+            for ((signal, text), gate) in zip(ends, gates) {
+                await daemon.end(signal)
+                // What it writes meanwhile comes all the same.
+                gate.open()
+                try await daemon.start()
+                try await eventually("the next line") { daemon.followed == Array(text.utf8) }
+            }
+            #expect(try await status == .exited(0))
+            #expect(daemon.complaints.contains("looking for it for 60 s, the run goes on"))
+        }
+    }
+
+    @Test("Control-C ends the reader and nothing else, also where it looks for the daemon")
     func interrupted() async throws {
         try await DaemonProcess.with { daemon in
             let gate = FileGate(daemon, "gate")
@@ -130,7 +152,9 @@ struct FollowTests {
                 daemon.followerPid != reader && !daemon.followed.isEmpty
             }
             await daemon.end(SIGKILL)
-            #expect(try await other == .exited(69))
+            try await eventually("that it looks for the daemon") { daemon.complaints != "" }
+            kill(try #require(daemon.followerPid), SIGINT)
+            #expect(try await other == .signaled(SIGINT))
             gate.open()
         }
     }
