@@ -103,11 +103,12 @@ struct DaemonCore {
             NodeRunners(
                 own: own,
                 of: lead.node,
-                on: epoll,
                 fence: lead.fence,
                 absence: lead.lease + max(.seconds(2), lead.lease / 2)
             ) {
                 clock.now().wall.microseconds
+            } connections: {
+                AwaitedConnections(on: epoll)
             }
         }
         runner = nodeRunners ?? own

@@ -211,7 +211,9 @@ class Tally:
                 self.broken("%s: fire %d ended twice, the second time not marked: %r" % (job.name, event["fire"], event))
             self.outcomes[event.get("outcome")] += run[1] is None
             run[1] = event.get("outcome")
-            if run[1] not in ("exited", "interrupted") or event.get("status", 0) != 0:
+            # One that was cancelled while it waited to be begun, on a node that was just killed.
+            withdrawn = run[1] == "notStarted" and job.cancelling and event.get("reason") == "it was ended before it began"
+            if not withdrawn and (run[1] not in ("exited", "interrupted") or event.get("status", 0) != 0):
                 self.broken("%s: a run ended as %r: %r" % (job.name, run[1], event))
         elif kind != "run.started":
             self.broken("%s: nobody has asked for this: %r" % (job.name, event))
@@ -307,6 +309,8 @@ class Tally:
             lines, outcome = job.runs.pop(fire)
             if outcome is None:
                 self.broken("%s: of fire %d no end was told; it wrote %d lines" % (job.name, fire, lines))
+            if outcome == "notStarted" and lines:
+                self.broken("%s: fire %d was ended before it began, and ran" % (job.name, fire))
             if outcome == "exited" and not lines:
                 self.broken("%s: fire %d has exited and wrote nothing" % (job.name, fire))
 

@@ -82,15 +82,20 @@ extension CrashSimulation {
     }
 
     /// A command is to be started; nil where there is no such program.
-    func start(_ request: RunRequest, _ names: ProcessNames) -> SimulatedProcesses.Process? {
+    func start(
+        _ request: RunRequest,
+        _ names: ProcessNames,
+        on host: Int
+    ) -> SimulatedProcesses.Process? {
         let what = "fire \(names.fire) of job \(names.job), attempt \(names.attempt)"
         let attempt = "\(names.job) \(names.fireDate) \(names.attempt) \(names.isOnFailure)"
         check(.atMostOnce, started.insert(attempt).inserted, what)
         if !names.overlaps, !names.isOnFailure {
             let other = processes.living.values.first { $0.job == names.job && !$0.isOnFailure }
+            // One that was given up goes on where its host is away: docs/cluster.md.
             check(
                 .noOverlap,
-                other == nil,
+                other.map { mayBeInterrupted($0.run) } ?? true,
                 "\(what), run \(request.run), beside process \(other?.pid ?? 0) of run"
                     + " \(other?.run ?? 0)"
             )
@@ -100,9 +105,11 @@ extension CrashSimulation {
             return nil
         }
         tally.processes += 1
+        if host != leading { tally.elsewhere += 1 }
         let (length, outcome) = course(of: request)
         let process = processes.start(
             request.run,
+            on: host,
             of: names,
             at: wall,
             endsAt: conductor.now + length,

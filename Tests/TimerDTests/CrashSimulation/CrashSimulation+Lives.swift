@@ -26,6 +26,7 @@ extension CrashSimulation {
             wall.microseconds
         }
         (life.runnerLane, life.runner) = (lane, runner)
+        if sharesRuns { addNodes(to: life, runner) }
         let sink = CrashSink(self, life: life.number)
         let keeping = prunes ? SimulatedLife.keepingLittle : .all
         Task(executorPreference: life.pool) { [self] in
@@ -33,12 +34,14 @@ extension CrashSimulation {
                 on: disk,
                 lead: lead(life),
                 machine: machine,
-                runner: runner,
+                runner: life.nodes ?? runner as any CommandRunner,
+                node: sharesRuns ? self.runner.node : nil,
                 events: sink,
                 settings: SimulatedLife.settings(keeping: keeping),
                 log: log.logger
             ) { watcher.daemonStarts(with: $0) }
             guard !isDead(life.number), life.isReady else { return }
+            perhapsDrain(life)
             tell("ready, \(life.recovered?.interrupted ?? 0) interrupted")
             verifyPromises()
             for (id, job) in jobs where job.hasLostPower { jobs[id]?.hasBooted = true }
@@ -122,6 +125,7 @@ extension CrashSimulation {
         machine = life.clock?.machine ?? machine
         workers.daemonEnds(at: conductor.now)
         life.runnerLane?.daemonDies()
+        life.nodeLane?.daemonDies()
         takeApart(life, on: disk)
         self.life = nil
         connections = [:]
@@ -131,7 +135,11 @@ extension CrashSimulation {
 
     /// Ends all that a dead daemon has; its disk has crashed.
     func takeApart(_ life: SimulatedLife, on disk: CrashDisk) {
-        if let runner = life.runner { life.runnerLane?.perform { runner.leave() } }
+        if let nodes = life.nodes {
+            Task(executorPreference: life.pool) { await nodes.detach() }
+        } else if let runner = life.runner {
+            life.runnerLane?.perform { runner.leave() }
+        }
         if let scheduler = life.scheduler {
             life.timers.perform {
                 scheduler.assumeIsolated {
@@ -173,7 +181,9 @@ extension CrashSimulation {
     func calmDown() {
         killAtStep = nil
         killRunnerAtStep = nil
-        (runner.slowness, runner.room) = (.zero, .max)
+        for runner in runners { (runner.slowness, runner.room) = (.zero, .max) }
+        loseOtherAtStep = nil
+        if let life { drain(life, false) }
         crashesLeft = 0
         endPaused()
         disk.crash(at: 0)

@@ -123,9 +123,14 @@ extension CrashSimulation {
         guard lives > 1, paused != nil || conductor.dice.isTrue(0.4) else { return }
         tell("another host takes over")
         tally.takeovers += 1
-        // What ran there counts as interrupted from here on. One that stands still learns nothing of that.
-        if paused != nil { runner.forgetLink() }
-        runnerDies(losingPower: true)
+        // Where no other host runs commands, what ran counts as interrupted from here on. One that stands still learns
+        // nothing of that.
+        if sharesRuns {
+            changeHosts()
+        } else {
+            if paused != nil { runner.forgetLink() }
+            runnerDies(losingPower: true)
+        }
         let apart = stepsClock && conductor.dice.isTrue(0.5) ? step() : .zero
         note(apart)
         machine.boot += 1

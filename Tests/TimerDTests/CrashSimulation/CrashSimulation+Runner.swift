@@ -9,6 +9,7 @@ import TimerControl
 extension CrashSimulation {
     /// A death of the runner.
     struct RunnerDeath {
+        var host: Int
         /// What it had.
         var runs: Set<Int64>
         /// The first run that the next one was asked for: those from it on are not of this one.
@@ -54,8 +55,7 @@ extension CrashSimulation {
     /// How it is minded to fare in the daemon's life that begins.
     func prepareRunner() {
         killRunnerAtStep = nil
-        runner.slowness = .zero
-        runner.room = .max
+        for runner in runners { (runner.slowness, runner.room) = (.zero, .max) }
         guard plan.crashAt == nil, !isEnding else { return }
         runner.slowness = conductor.dice.pick([
             (4, .zero), (3, .milliseconds(5)), (2, .milliseconds(800)), (1, .seconds(6)),
@@ -101,17 +101,26 @@ extension CrashSimulation {
         life?.hasSeenRunnerTrouble = true
         let runs = losingPower ? runner.losePower() : runner.die()
         tell("runner \(epoch) dies, with runs \(runs.sorted())")
-        deaths.append(RunnerDeath(runs: runs))
+        deaths.append(RunnerDeath(host: runner.host, runs: runs))
     }
 
     // MARK: - What holds
 
     /// The runner reads that it is to start a run.
-    func asked(_ run: Int64, of epoch: Int64) {
-        for index in deaths.indices { deaths[index].end = min(deaths[index].end, run) }
+    func asked(_ run: Int64, of runner: SimulatedRunner) {
+        for index in deaths.indices where deaths[index].host == runner.host {
+            deaths[index].end = min(deaths[index].end, run)
+        }
         guard life?.isReady == true else { return }
+        let epoch = runner.epoch ?? 0
+        let node = sharesRuns ? "'\(runner.node)'" : "NULL"
         let others = inspect {
-            try $0.number("SELECT count(*) FROM runs WHERE id = \(run) AND runner IS NOT \(epoch)")
+            try $0.number(
+                """
+                SELECT count(*) FROM runs
+                WHERE id = \(run) AND (runner IS NOT \(epoch) OR node IS NOT \(node))
+                """
+            )
         }
         check(
             .epochStored,
@@ -128,7 +137,8 @@ extension CrashSimulation {
     }
 
     /// Whether a runner has died with it; of one that never began, whether it may have been asked for before.
-    private func mayBeInterrupted(_ run: Int64) -> Bool {
+    func mayBeInterrupted(_ run: Int64) -> Bool {
+        if wasGivenUp(run) { return true }
         let hasBegun = trueEnds[run] != nil
         return deaths.contains { hasBegun ? $0.runs.contains(run) : run < $0.end }
     }
@@ -174,7 +184,10 @@ extension CrashSimulation {
 
     /// At a quiet end nobody keeps anything of a run.
     func checkNothingKept() {
-        check(.nothingKept, runner.runs.isEmpty, "the runner: \(runner.runs.keys.sorted())")
+        for runner in runners {
+            let runs = runner.runs.keys.sorted()
+            check(.nothingKept, runs.isEmpty, "the runner of host \(runner.node): \(runs)")
+        }
         let known = life?.runner?.known.runs.keys.sorted() ?? []
         check(.nothingKept, known.isEmpty, "the daemon: \(known)")
     }

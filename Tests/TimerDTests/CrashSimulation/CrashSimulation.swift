@@ -40,7 +40,14 @@ final class CrashSimulation: @unchecked Sendable {
     /// By how much the clock of the node that led before is ahead, as far as this one knows.
     var clockDifference = TimeSpan.zero
     let processes = SimulatedProcesses()
-    private(set) lazy var runner = SimulatedRunner(self)
+    /// The runners of the host that leads and of the other one, by host.
+    private(set) lazy var runners = [0, 1].map { SimulatedRunner(self, on: $0) }
+    /// Which host leads; and whether the other runs commands for it.
+    var leading = 0
+    let sharesRuns: Bool
+    /// The other host: see `CrashSimulation+Hosts`.
+    var otherHost = OtherHost()
+    var loseOtherAtStep: Int?
     let log = RecordedLog()
     var machine = VirtualClock.Machine(wall: start)
     /// Whether its wall clock is put wrong, and right again.
@@ -114,6 +121,7 @@ final class CrashSimulation: @unchecked Sendable {
         // By dice of its own: the other seeds live as they did before there were such.
         var others = Dice(seed: ~plan.seed)
         shared = plan.crashAt == nil && others.isTrue(0.3) ? SharedRows() : nil
+        sharesRuns = shared != nil && others.isTrue(0.6)
         crashesLeft = plan.crashAt == nil ? Int.random(in: 1...6, using: &dice) : 0
         actionsLeft = plan.actions
         prunes = plan.crashAt == nil && dice.isTrue(0.4)
@@ -188,6 +196,7 @@ final class CrashSimulation: @unchecked Sendable {
         if steps > 2_000_000 { return check(.nothingOpen, false, "it goes on for ever") }
         if disk.hasCrashed || steps == killAtStep { return crash() }
         if steps == killRunnerAtStep { runnerHasTrouble() }
+        if steps == loseOtherAtStep { otherHasTrouble() }
         if !problems.isEmpty { return }
         switch life?.phase {
         case .failed(let error): return failed(error)
@@ -214,9 +223,10 @@ final class CrashSimulation: @unchecked Sendable {
     /// Lets time go on to whatever comes next, if that is not too far.
     func advance(atMost limit: TimeSpan = .days(1)) {
         let ahead = conductor.now - wall
-        var dates = [respawnAt, faultEnd, quietAt, processes.firstEnd, runner.firstDate]
+        var dates = [respawnAt, faultEnd, quietAt, processes.firstEnd]
+        dates += runners.map(\.firstDate)
         if let life {
-            dates.append(life.runnerLane?.firstDate)
+            dates += [life.runnerLane?.firstDate, life.nodeLane?.firstDate, agentDate]
             dates += [life.storeLane.deadline, life.timers.firstDate]
             // One that waits for the runner does nothing about it yet.
             if life.isReady { dates.append(life.loadDate.map { $0 + ahead }) }
@@ -233,8 +243,9 @@ final class CrashSimulation: @unchecked Sendable {
         if let faultEnd, faultEnd <= conductor.now { repair() }
         for process in processes.endDue(at: conductor.now) {
             tell("process \(process.pid) of run \(process.run) ended: \(process.outcome)")
-            runner.ended(process)
+            runners[process.host].ended(process)
         }
+        perhapsComeOther()
         if let life, let scheduler = life.scheduler {
             life.timers.fireTimers()
             if let date = life.loadDate, date <= wall {

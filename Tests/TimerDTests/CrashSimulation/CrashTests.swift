@@ -124,7 +124,8 @@ extension CrashTally {
         return """
             \(lives) seeds or crash points, \(crashes) crashes, \(powerLosses) of them losses of \
             power, \(faults) disk errors, \(operations) operations of the disk, \(commands) \
-            commands, \(fires) fires, \(processes) processes, \(runnerDeaths) deaths of their runner, \(tasks) \
+            commands, \(fires) fires, \(processes) processes, \(elsewhere) of them on a host that does \
+            not lead, \(absences) absences of such a host, \(runnerDeaths) deaths of their runner, \(tasks) \
             attempts at tasks, \(takeovers) takeovers by other hosts, \(pauses) of them from paused ones. Checked:
             \(invariants.joined(separator: "\n"))
             """

@@ -18,7 +18,8 @@ enum Invariant: String, CaseIterable, Sendable {
     case noOverlap = "runs of a job that do not overlap never do, whoever started them"
     case oneProcess = "a run has one process at most"
     case trueEnd = "a run that the runner has carried out has a row, with its true end"
-    case interruptedWithRunner = "a run is interrupted only where its runner died"
+    case interruptedWithRunner =
+        "a run is interrupted only where its runner died, or its host stayed away"
     case epochStored = "a runner is asked for runs once its epoch is stored"
     case nothingKept = "nothing of a run is kept for ever once it is stored"
     case taskKept =
@@ -49,6 +50,9 @@ struct CrashTally: Sendable {
     var commands = 0
     var fires = 0
     var processes = 0
+    /// How many of them were on a host that did not lead, and how often such a host was away.
+    var elsewhere = 0
+    var absences = 0
     var runnerDeaths = 0
     var tasks = 0
     /// How often another host took over, and from how many that were only paused.
@@ -64,6 +68,8 @@ struct CrashTally: Sendable {
         sum.commands += other.commands
         sum.fires += other.fires
         sum.processes += other.processes
+        sum.elsewhere += other.elsewhere
+        sum.absences += other.absences
         sum.runnerDeaths += other.runnerDeaths
         sum.tasks += other.tasks
         sum.takeovers += other.takeovers

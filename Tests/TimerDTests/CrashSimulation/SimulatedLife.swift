@@ -35,6 +35,9 @@ final class SimulatedLife: @unchecked Sendable {
     var loss: DatabaseError?
     var runnerLane: RunnerLane?
     var runner: ProgramRunner?
+    /// Where the other host's agent comes, and that host's runner beside its own; nil where there is none.
+    var nodeLane: RunnerLane?
+    var nodes: NodeRunners?
     var store: Store?
     var clock: VirtualClock?
     var scheduler: Scheduler?
@@ -63,6 +66,7 @@ final class SimulatedLife: @unchecked Sendable {
         lead: SimulatedLead?,
         machine: VirtualClock.Machine,
         runner: any CommandRunner,
+        node: String?,
         events: any EventPublisher,
         settings: SchedulerSettings,
         log: Logger,
@@ -89,6 +93,7 @@ final class SimulatedLife: @unchecked Sendable {
                 pool: pool,
                 events: events,
                 eventSequenceEnd: store.state.eventSequenceEnd,
+                node: node,
                 fence: fence,
                 settings: settings,
                 log: log
@@ -164,6 +169,11 @@ final class SimulatedLife: @unchecked Sendable {
         home: "/",
         shell: "/bin/sh"
     )
+
+    /// What a host's runner is asked for to run a command of root's.
+    static func request(for command: RunningCommand) -> RunRequest {
+        settings(keeping: .all).request(for: command, owner: user)
+    }
 
     /// Few places, so that runs wait for them.
     static func settings(keeping: TestScheduler.Keeping) -> SchedulerSettings {

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Schedules
+import SystemPackage
 
 @testable import TimerD
 
-/// The thread of the daemon on which its connection with the runner lives, and its dates.
-final class RunnerLane: Conductor.Lane, RunnerLoop, @unchecked Sendable {
+/// The thread of the daemon on which its connection with a runner lives, and its dates.
+final class RunnerLane: Conductor.Lane, NodeConnections, @unchecked Sendable {
     private unowned let simulation: CrashSimulation
     private let life: Int
+    /// Whether it is for the runner of the other host, whose agent has to come.
+    private let isOfNode: Bool
+    /// Whether that has come, and its connection is not taken yet.
+    fileprivate private(set) var agentIsHere = false
     private var queue: [@Sendable () -> Void] = []
     private var dates: [(date: Timestamp, work: @Sendable () -> Void)] = []
     fileprivate var link: SimulatedLink?
 
-    init(_ simulation: CrashSimulation, life: Int) {
+    init(_ simulation: CrashSimulation, life: Int, isOfNode: Bool = false) {
         self.simulation = simulation
         self.life = life
+        self.isOfNode = isOfNode
         super.init(simulation.conductor)
     }
 
@@ -52,8 +58,13 @@ final class RunnerLane: Conductor.Lane, RunnerLoop, @unchecked Sendable {
     func perform(_ work: @escaping @Sendable () -> Void) {
         queue.append(work)
         // Before a command that is on its way to the runner gets there. What a dead daemon does has no order.
-        if !simulation.isDead(life) { simulation.perhapsEndSoon(daemon: 0, runner: 0.02) }
+        guard !simulation.isDead(life) else { return }
+        isOfNode
+            ? simulation.perhapsLoseOtherSoon(0.01)
+            : simulation.perhapsEndSoon(daemon: 0, runner: 0.02)
     }
+
+    func put(_ descriptor: FileDescriptor) { agentIsHere = true }
 
     func perform(after time: Duration, _ work: @escaping @Sendable () -> Void) {
         let (seconds, attoseconds) = time.components
@@ -70,10 +81,16 @@ final class RunnerLane: Conductor.Lane, RunnerLoop, @unchecked Sendable {
         ended: @escaping @Sendable (String) -> Void
     ) throws(RunnerUnreachable) -> any RunnerLink {
         guard !simulation.isDead(life) else { throw RunnerUnreachable("the daemon is dead") }
-        if simulation.refusesRunner { throw RunnerUnreachable("no runner can be started") }
-        let link = SimulatedLink(simulation, life, take, ended)
+        let runner = isOfNode ? simulation.other : simulation.runner
+        if isOfNode {
+            guard agentIsHere else { throw RunnerUnreachable("its node has not come") }
+            agentIsHere = false
+        } else if simulation.refusesRunner {
+            throw RunnerUnreachable("no runner can be started")
+        }
+        let link = SimulatedLink(simulation, life, isOfNode: isOfNode, take, ended)
         self.link = link
-        simulation.runner.connect(link)
+        runner?.connect(link)
         return link
     }
 }
@@ -84,6 +101,8 @@ final class RunnerLane: Conductor.Lane, RunnerLoop, @unchecked Sendable {
 final class SimulatedLink: RunnerLink, @unchecked Sendable {
     private unowned let simulation: CrashSimulation
     private let life: Int
+    /// Whether it is with the agent of the other host.
+    let isOfNode: Bool
     private let take: @Sendable (RunnerReport) -> Void
     private let ended: @Sendable (String) -> Void
     /// What the daemon has said and the runner has not read.
@@ -99,11 +118,13 @@ final class SimulatedLink: RunnerLink, @unchecked Sendable {
     fileprivate init(
         _ simulation: CrashSimulation,
         _ life: Int,
+        isOfNode: Bool,
         _ take: @escaping @Sendable (RunnerReport) -> Void,
         _ ended: @escaping @Sendable (String) -> Void
     ) {
         self.simulation = simulation
         self.life = life
+        self.isOfNode = isOfNode
         self.take = take
         self.ended = ended
     }
@@ -117,14 +138,24 @@ final class SimulatedLink: RunnerLink, @unchecked Sendable {
 
     @discardableResult
     func send(_ order: RunnerOrder) -> Bool {
-        if !hasEnded, case .start(let request, _) = order {
-            simulation.orderedByPaused(request.run, life)
-        }
+        let begins: RunRequest? =
+            switch order {
+            case .start(let request, _): request
+            case .go(let run, _): simulation.other?.prepared[run]?.request
+            default: nil
+            }
+        if !hasEnded, let begins { simulation.orderedByPaused(begins.run, life) }
         guard !hasEnded, !simulation.isDead(life) else { return true }
-        if case .start(let request, _) = order { simulation.ordered(request) }
+        if let begins { simulation.ordered(begins) }
         orders.append((arrival(behind: orders.last?.date), order))
         switch order {
         case .start: simulation.perhapsEndSoon(daemon: 0.04, runner: 0.02)
+        case .offer: simulation.perhapsLoseOtherSoon(0.02)
+        case .go(let run, _):
+            simulation.toldToBegin(run)
+            simulation.perhapsEndSoon(daemon: 0.04, runner: 0)
+            simulation.perhapsLoseOtherSoon(0.05)
+        case .stored where isOfNode: simulation.perhapsLoseOtherSoon(0.05)
         case .stored: simulation.perhapsEndSoon(daemon: 0, runner: 0.05)
         default: break
         }
@@ -134,6 +165,10 @@ final class SimulatedLink: RunnerLink, @unchecked Sendable {
     func close(_ reason: String) {
         guard !hasEnded else { return }
         (hasEnded, isClosed) = (true, true)
+        // Where its agent has come anew, the next connection is there already.
+        if isOfNode, !simulation.isDead(life), simulation.life?.nodeLane?.agentIsHere == false {
+            simulation.otherIsGone()
+        }
         ended(reason)
     }
 
@@ -143,8 +178,16 @@ final class SimulatedLink: RunnerLink, @unchecked Sendable {
             return close("the connection has ended")
         }
         guard !hasEnded else { return }
+        // All that it knows is said.
+        if isOfNode, case .synced = report { simulation.otherIsBack() }
         take(report)
         switch report {
+        case .ended where isOfNode:
+            simulation.perhapsEndSoon(daemon: 0.06, runner: 0)
+            simulation.perhapsLoseOtherSoon(0.06)
+        case .synced where isOfNode:
+            simulation.perhapsEndSoon(daemon: 0.02, runner: 0)
+            simulation.perhapsLoseOtherSoon(0.1)
         case .ended: simulation.perhapsEndSoon(daemon: 0.06, runner: 0.06)
         case .known: knowsAny = true
         // Before the daemon has taken up what it has just heard of.

@@ -11,6 +11,8 @@ import TimerControl
 final class SimulatedProcesses: @unchecked Sendable {
     struct Process {
         var pid: Int32
+        /// On which host it is.
+        var host: Int
         var run: Int64
         var job: JobID
         var isOnFailure: Bool
@@ -27,6 +29,7 @@ final class SimulatedProcesses: @unchecked Sendable {
 
     func start(
         _ run: Int64,
+        on host: Int,
         of command: ProcessNames,
         at startedAt: Timestamp,
         endsAt: Timestamp,
@@ -35,6 +38,7 @@ final class SimulatedProcesses: @unchecked Sendable {
         lastPID += 1
         let process = Process(
             pid: lastPID,
+            host: host,
             run: run,
             job: command.job,
             isOnFailure: command.isOnFailure,
@@ -61,8 +65,8 @@ final class SimulatedProcesses: @unchecked Sendable {
         return due
     }
 
-    /// The runner dies, and its processes with it, as when the machine is switched off.
-    func endAll() { living = [:] }
+    /// The runner of a host dies, and its processes with it, as when the machine is switched off.
+    func endAll(on host: Int) { living = living.filter { $0.value.host != host } }
 }
 
 /// What a process is of, as its environment says.

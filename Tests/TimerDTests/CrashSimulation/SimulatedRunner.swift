@@ -22,9 +22,11 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
     }
 
     private unowned let simulation: CrashSimulation
+    /// Which host it is on.
+    let host: Int
     /// Another one for each life of it; nil while it is dead.
     private(set) var epoch: Int64?
-    private var lastEpoch: Int64 = 0
+    private var lastEpoch: Int64
     /// What it minds, and how that ended, until the daemon says that it is stored.
     private(set) var runs: [Int64: Run] = [:]
     /// How many it minds at most.
@@ -32,11 +34,18 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
     /// How long an order or a report is on its way at most; each arrives behind those before it.
     var slowness = TimeSpan.zero
     private var link: SimulatedLink?
+    /// What the agent of its host is ready to begin, and since when.
+    private(set) var prepared: [Int64: (request: RunRequest, since: Timestamp)] = [:]
 
-    init(_ simulation: CrashSimulation) {
+    init(_ simulation: CrashSimulation, on host: Int) {
         self.simulation = simulation
+        self.host = host
+        lastEpoch = Int64(host) * 1000
         super.init(simulation.conductor, isMachines: true)
     }
+
+    /// The name of its node.
+    var node: String { ["a", "b"][host] }
 
     // MARK: - Its connection
 
@@ -49,6 +58,7 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
         }
         self.link?.runnerHasClosed()
         self.link = link
+        prepared = [:]
         for run in runs.keys { runs[run]?.isEndTold = false }
     }
 
@@ -65,6 +75,7 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
         guard let link else { return }
         guard !link.orders.isEmpty else {
             self.link = nil
+            prepared = [:]
             return
         }
         carryOut(link.orders.removeFirst().order)
@@ -84,6 +95,8 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
                 bytes: 2 << 30,
                 release: timerdVersion
             )
+            // Its agent says how much it takes.
+            if link?.isOfNode == true { say(.room(3)) }
             say(.welcome(welcome))
             for (number, run) in runs.sorted(by: { $0.key < $1.key }) {
                 say(.known(run: number, run.known))
@@ -100,8 +113,32 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
             say(.signalled(run: number, answer: process != nil ? .sent : .gone))
         case .stored(let number): if runs[number]?.isEndTold == true { runs[number] = nil }
         case .ping: say(.pong)
-        case .leave, .endAll, .passed, .offer, .go, .withdraw: break
+        case .offer(let number, let offer): prepare(number, offer)
+        case .go(let number, let within): begin(number, within: within)
+        case .withdraw(let number): prepared[number] = nil
+        case .leave, .endAll, .passed: break
         }
+    }
+
+    // MARK: - As the agent of its host
+
+    private func prepare(_ number: Int64, _ offer: [UInt8]) {
+        do throws(StartRefusal) {
+            guard !conductor.dice.isTrue(0.05) else { throw StartRefusal("not now") }
+            let command = try RunOffer(offer).command(number, of: .root)
+            prepared[number] = (SimulatedLife.request(for: command), conductor.now)
+            say(.ready(run: number))
+        } catch {
+            say(.declined(run: number, .forNow, reason: error.message))
+        }
+    }
+
+    private func begin(_ number: Int64, within: Int64) {
+        let order = prepared.removeValue(forKey: number)
+        guard let order, (conductor.now - order.since).microseconds <= within else {
+            return say(.declined(run: number, .forNow, reason: "it was told to begin it too late"))
+        }
+        start(order.request)
     }
 
     // MARK: - Runs
@@ -116,8 +153,8 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
         }
         guard let names = ProcessNames(request) else { return }
         let now = simulation.wall
-        simulation.asked(request.run, of: epoch ?? 0)
-        let process = simulation.start(request, names)
+        simulation.asked(request.run, of: self)
+        let process = simulation.start(request, names, on: host)
         simulation.begun(request.run, process)
         let known = KnownRun(
             phase: process == nil ? .ended : .running,
@@ -189,6 +226,7 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
     func loseConnection() {
         link?.runnerHasClosed()
         link = nil
+        prepared = [:]
     }
 
     /// Its daemon stands still, and the connection stays.
@@ -198,8 +236,8 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
     func die() -> Set<Int64> {
         guard epoch != nil else { return [] }
         epoch = nil
-        defer { runs = [:] }
-        simulation.processes.endAll()
+        defer { (runs, prepared) = ([:], [:]) }
+        simulation.processes.endAll(on: host)
         link?.runnerHasDied(Int.random(in: 0...3, using: &conductor.dice))
         link = nil
         return Set(runs.keys)

@@ -39,10 +39,10 @@ final class RunAgentTests: Sendable {
         runners = NodeRunners(
             own: own,
             of: "a",
-            on: .test,
             fence: fence,
             absence: .seconds(60),
-            now: Self.now
+            now: Self.now,
+            connections: { AwaitedConnections(on: .test) }
         )
         runners.attachOthers { [weak self] node, change in
             self?.changes.withLock { $0.append("\(node) \(change)") }

@@ -5,7 +5,13 @@ import Platform
 import SystemPackage
 
 /// What the runner of another node lives on: connections that its agent opens, and this node cannot.
-final class AwaitedConnections: RunnerLoop {
+protocol NodeConnections: RunnerLoop {
+    /// Takes over `descriptor`, at whose other end the agent is, for the next `link`.
+    func put(_ descriptor: FileDescriptor)
+}
+
+/// The daemon's own.
+final class AwaitedConnections: NodeConnections {
     private let loop: EpollLoop
     /// The one that has come last, and that nobody has taken.
     private let next = Locked<FileDescriptor?>(nil)
@@ -14,7 +20,6 @@ final class AwaitedConnections: RunnerLoop {
 
     deinit { next.withLock { $0 }?.closeForGood() }
 
-    /// Takes over `descriptor`, for the next `link`.
     func put(_ descriptor: FileDescriptor) {
         let before = next.withLock { next in
             defer { next = descriptor }

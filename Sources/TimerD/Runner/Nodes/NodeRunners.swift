@@ -9,7 +9,7 @@ import TimerControl
 /// The runners of all nodes: that of this one, which leads, and those that the agents of the others speak for.
 final class NodeRunners: CommandRunner {
     private struct Node {
-        let connections: AwaitedConnections
+        let connections: any NodeConnections
         let runner: ProgramRunner
     }
 
@@ -23,22 +23,23 @@ final class NodeRunners: CommandRunner {
     private let own: ProgramRunner
     /// The name of this node.
     private let name: String
-    private let loop: EpollLoop
+    private let connections: @Sendable () -> any NodeConnections
     private let fence: Fence
     /// How long another node may be away until its runs count as interrupted.
     private let absence: Duration
     private let now: @Sendable () -> Int64
     private let state = Locked(State())
 
+    /// `connections`: what the runner of another node is to live on.
     init(
         own: ProgramRunner,
         of name: String,
-        on loop: EpollLoop,
         fence: Fence,
         absence: Duration,
-        now: @escaping @Sendable () -> Int64
+        now: @escaping @Sendable () -> Int64,
+        connections: @escaping @Sendable () -> any NodeConnections
     ) {
-        (self.own, self.name, self.loop) = (own, name, loop)
+        (self.own, self.name, self.connections) = (own, name, connections)
         (self.fence, self.absence, self.now) = (fence, absence, now)
     }
 
@@ -51,7 +52,7 @@ final class NodeRunners: CommandRunner {
 
     private func entry(_ node: String, _ state: inout State) -> Node {
         if let entry = state.nodes[node] { return entry }
-        let connections = AwaitedConnections(on: loop)
+        let connections = connections()
         let runner = ProgramRunner(
             on: connections,
             remote: RemoteTerms(node: node, absence: absence),
