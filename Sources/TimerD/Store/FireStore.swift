@@ -19,7 +19,13 @@ struct FireStore {
         -> FireID?
     {
         let wallDate = moment.wallDate(date, on: job.clock)
-        try database.prepare(SQL.insertClaim).run(job.id, job.ownerID, date, wallDate, missed)
+        try database.prepare(SQL.insertClaim).run {
+            $0.add(job.id)
+            $0.add(job.ownerID)
+            $0.add(date)
+            $0.add(wallDate)
+            $0.add(missed)
+        }
         return inserted
     }
 
@@ -84,7 +90,11 @@ struct FireStore {
     ///
     /// A fire that has gone further keeps its state: its event may get its number only after its run began.
     func markFired(_ fire: FireID, _ state: Run.State, at date: Timestamp) throws {
-        try database.prepare(SQL.markFired).run(fire, state, date)
+        try database.prepare(SQL.markFired).run {
+            $0.add(fire)
+            $0.add(state)
+            $0.add(date)
+        }
     }
 
     /// Stores that the fire's command begins; an earlier date of its begin stays.

@@ -115,20 +115,20 @@ struct JobStore {
     /// `lastEvent`: the number of its last event, if that is known.
     func update(_ job: StoredJob, lastEvent: Int64? = nil) throws {
         let unread = job.state.isLive ? job.unread : nil
-        try database.prepare(SQL.update).run(
-            job.id,
-            job.state,
-            unread?.anchor ?? job.schedule.anchor,
-            job.fireDate,
-            unread?.dueDate ?? job.dueDate,
-            unread?.movedFrom ?? job.movedFrom,
-            job.claim?.fire,
-            job.fires,
-            job.endedAt,
-            job.endReason,
-            unread?.rowsSinceTrim ?? job.rowsSinceTrim,
-            lastEvent
-        )
+        try database.prepare(SQL.update).run {
+            $0.add(job.id)
+            $0.add(job.state)
+            $0.add(unread?.anchor ?? job.schedule.anchor)
+            $0.add(job.fireDate)
+            $0.add(unread?.dueDate ?? job.dueDate)
+            $0.add(unread?.movedFrom ?? job.movedFrom)
+            $0.add(job.claim?.fire)
+            $0.add(job.fires)
+            $0.add(job.endedAt)
+            $0.add(job.endReason)
+            $0.add(unread?.rowsSinceTrim ?? job.rowsSinceTrim)
+            $0.add(lastEvent)
+        }
     }
 
     /// Counts one more fire of a job, and releases its claim if that is this fire.

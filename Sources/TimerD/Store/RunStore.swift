@@ -17,14 +17,14 @@ struct RunStore {
         handler: RunHandler? = nil,
         at place: RunPlace
     ) throws -> RunID {
-        try database.prepare(SQL.insert).run(
-            job,
-            fire,
-            attempt,
-            handler?.rawValue ?? 0,
-            place.node,
-            place.runner
-        )
+        try database.prepare(SQL.insert).run {
+            $0.add(job)
+            $0.add(fire)
+            $0.add(attempt)
+            $0.add(handler?.rawValue ?? 0)
+            $0.add(place.node)
+            $0.add(place.runner)
+        }
         return RunID(rawValue: database.lastInsertRowID)
     }
 
@@ -32,12 +32,21 @@ struct RunStore {
     func insertStarted(of job: JobID, _ fire: FireID, attempt: Int, at date: Timestamp) throws
         -> RunID
     {
-        try database.prepare(SQL.insertStarted).run(job, fire, attempt, date)
+        try database.prepare(SQL.insertStarted).run {
+            $0.add(job)
+            $0.add(fire)
+            $0.add(attempt)
+            $0.add(date)
+        }
         return RunID(rawValue: database.lastInsertRowID)
     }
 
     func markStarted(_ run: RunID, pid: Int32, at date: Timestamp) throws {
-        try database.prepare(SQL.markStarted).run(run, pid, date)
+        try database.prepare(SQL.markStarted).run {
+            $0.add(run)
+            $0.add(pid)
+            $0.add(date)
+        }
     }
 
     /// Notes of the runs that have no end yet that they may have begun: a runner that does not know them says nothing of that.
@@ -51,21 +60,21 @@ struct RunStore {
     /// `failureOf`: whose failure it is; nil where it is none.
     func markFinished(_ run: RunID, _ ended: EndedRun, failureOf owner: OwnerID?) throws {
         let (outcome, code, error) = ended.outcome.columns
-        try database.prepare(SQL.markFinished).run(
-            run,
-            outcome,
-            code.map(Int64.init),
-            error,
-            ended.startedAt,
-            ended.endedAt,
-            ended.usage?.userMicroseconds,
-            ended.usage?.systemMicroseconds,
-            ended.usage?.peakMemory,
-            ended.survivors.isEmpty ? nil : ended.survivors.count,
-            owner,
-            Self.orNil(ended.output.total(of: .stdout)),
-            Self.orNil(ended.output.total(of: .stderr))
-        )
+        try database.prepare(SQL.markFinished).run {
+            $0.add(run)
+            $0.add(outcome)
+            $0.add(code.map(Int64.init))
+            $0.add(error)
+            $0.add(ended.startedAt)
+            $0.add(ended.endedAt)
+            $0.add(ended.usage?.userMicroseconds)
+            $0.add(ended.usage?.systemMicroseconds)
+            $0.add(ended.usage?.peakMemory)
+            $0.add(ended.survivors.isEmpty ? nil : ended.survivors.count)
+            $0.add(owner)
+            $0.add(Self.orNil(ended.output.total(of: .stdout)))
+            $0.add(Self.orNil(ended.output.total(of: .stderr)))
+        }
     }
 
     private static func orNil(_ count: Int) -> Int? { count == 0 ? nil : count }
@@ -74,16 +83,16 @@ struct RunStore {
     func insertOutput(_ ended: EndedRun, of run: RunID, owner: OwnerID) throws -> Bool {
         let parts = OutputPart.parts(of: ended.output, orAt: ended.endedAt.microseconds)
         for (number, part) in parts.enumerated() {
-            try database.prepare(SQL.insertOutput).run(
-                run,
-                number,
-                owner,
-                part.end.stdout,
-                part.end.stderr,
-                part.kept.stdout,
-                part.kept.stderr,
-                part.bytes
-            )
+            try database.prepare(SQL.insertOutput).run {
+                $0.add(run)
+                $0.add(number)
+                $0.add(owner)
+                $0.add(part.end.stdout)
+                $0.add(part.end.stderr)
+                $0.add(part.kept.stdout)
+                $0.add(part.kept.stderr)
+                $0.add(part.bytes)
+            }
         }
         return !parts.isEmpty
     }

@@ -40,15 +40,15 @@ struct TaskStore {
         until: Timestamp?
     ) throws {
         try database.prepare(SQL.addQueue).run(job.ownerID, queue.queue)
-        try database.prepare(SQL.insert).run(
-            fire,
-            job.id,
-            job.ownerID,
-            queue.queue,
-            queue.priority,
-            now,
-            until
-        )
+        try database.prepare(SQL.insert).run {
+            $0.add(fire)
+            $0.add(job.id)
+            $0.add(job.ownerID)
+            $0.add(queue.queue)
+            $0.add(queue.priority)
+            $0.add(now)
+            $0.add(until)
+        }
     }
 
     func task(_ fire: FireID) throws -> TaskRow? {
@@ -94,7 +94,13 @@ struct TaskStore {
     func markReserved(_ fire: FireID, run: RunID, attempt: Int, lease: TimeSpan, until: Timestamp)
         throws
     {
-        try database.prepare(SQL.markReserved).run(fire, run, attempt, lease, until)
+        try database.prepare(SQL.markReserved).run {
+            $0.add(fire)
+            $0.add(run)
+            $0.add(attempt)
+            $0.add(lease)
+            $0.add(until)
+        }
     }
 
     func extend(_ fire: FireID, lease: TimeSpan, until: Timestamp) throws {
@@ -106,16 +112,16 @@ struct TaskStore {
 
     /// Stores where a task stands that no worker has any more.
     func rest(_ task: TaskRow, due: Timestamp?, reason: String? = nil) throws {
-        try database.prepare(SQL.rest).run(
-            task.fire,
-            task.state.rawValue,
-            task.readyAt,
-            due,
-            task.attempt,
-            task.failures,
-            task.losses,
-            reason
-        )
+        try database.prepare(SQL.rest).run {
+            $0.add(task.fire)
+            $0.add(task.state.rawValue)
+            $0.add(task.readyAt)
+            $0.add(due)
+            $0.add(task.attempt)
+            $0.add(task.failures)
+            $0.add(task.losses)
+            $0.add(reason)
+        }
     }
 
     func delete(_ fire: FireID) throws { try database.prepare(SQL.delete).run(fire) }

@@ -123,7 +123,7 @@ final class Statement {
         state = .finished
     }
 
-    private var row: Row { Row(handle: handle, sql: sql, path: path) }
+    var row: Row { Row(handle: handle, sql: sql, path: path) }
 
     private func start<each V: SQLBindable>(_ values: repeat (each V)?) throws(DatabaseError) {
         var bindings = begin()
@@ -131,7 +131,7 @@ final class Statement {
         try finish(bindings)
     }
 
-    private func begin() -> Bindings {
+    func begin() -> Bindings {
         // A row's closure that runs its own statement again would lose the rows still to come.
         precondition(state != .running, "a statement was run inside itself: \(sql)")
         // The handle has been freed by then.
@@ -140,7 +140,7 @@ final class Statement {
         return Bindings(handle: handle)
     }
 
-    private func finish(_ bindings: Bindings) throws(DatabaseError) {
+    func finish(_ bindings: Bindings) throws(DatabaseError) {
         // SQLite would read a missing value as NULL, and the row would be wrong without a word.
         precondition(
             bindings.count == parameters,
@@ -154,7 +154,7 @@ final class Statement {
     }
 
     /// True when there is a row to read, false at the end.
-    private func step() throws(DatabaseError) -> Bool {
+    func step() throws(DatabaseError) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: true
         case SQLITE_DONE: false
@@ -163,7 +163,7 @@ final class Statement {
     }
 
     /// Ignores the result, which is that of the last step: that has been thrown by now.
-    private func reset() {
+    func reset() {
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
         state = .idle

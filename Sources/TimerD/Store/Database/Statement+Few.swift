@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The same with one value or two, which most statements take: a pack of values is taken apart at run time, these are not.
+extension Statement {
+    func run<A: SQLBindable>(_ a: A?) throws(DatabaseError) { try run { $0.add(a) } }
+
+    func run<A: SQLBindable, B: SQLBindable>(_ a: A?, _ b: B?) throws(DatabaseError) {
+        try run {
+            $0.add(a)
+            $0.add(b)
+        }
+    }
+
+    func value<T: SQLReadable, A: SQLBindable>(
+        _ a: A?,
+        as _: T.Type = T.self
+    ) throws(DatabaseError) -> T? {
+        try start { $0.add(a) }
+        defer { reset() }
+        return try step() ? row.get(0, as: T.self) : nil
+    }
+
+    func value<T: SQLReadable, A: SQLBindable, B: SQLBindable>(
+        _ a: A?,
+        _ b: B?,
+        as _: T.Type = T.self
+    ) throws(DatabaseError) -> T? {
+        try start {
+            $0.add(a)
+            $0.add(b)
+        }
+        defer { reset() }
+        return try step() ? row.get(0, as: T.self) : nil
+    }
+
+    func first<T, A: SQLBindable>(
+        _ a: A?,
+        row body: (borrowing Row) throws -> T
+    ) throws -> T? {
+        try start { $0.add(a) }
+        defer { reset() }
+        return try step() ? body(row) : nil
+    }
+
+    func first<T, A: SQLBindable, B: SQLBindable>(
+        _ a: A?,
+        _ b: B?,
+        row body: (borrowing Row) throws -> T
+    ) throws -> T? {
+        try start {
+            $0.add(a)
+            $0.add(b)
+        }
+        defer { reset() }
+        return try step() ? body(row) : nil
+    }
+
+    func all<T, A: SQLBindable>(
+        _ a: A?,
+        row body: (borrowing Row) throws -> T
+    ) throws -> [T] {
+        try start { $0.add(a) }
+        return try rest(body)
+    }
+
+    func all<T, A: SQLBindable, B: SQLBindable>(
+        _ a: A?,
+        _ b: B?,
+        row body: (borrowing Row) throws -> T
+    ) throws -> [T] {
+        try start {
+            $0.add(a)
+            $0.add(b)
+        }
+        return try rest(body)
+    }
+
+    @inline(__always)
+    private func start(_ bind: (inout Bindings) -> Void) throws(DatabaseError) {
+        var bindings = begin()
+        bind(&bindings)
+        try finish(bindings)
+    }
+
+    /// All rows from here on; the statement is reset afterwards.
+    @inline(__always)
+    private func rest<T>(_ body: (borrowing Row) throws -> T) throws -> [T] {
+        defer { reset() }
+        var result: [T] = []
+        while try step() { result.append(try body(row)) }
+        return result
+    }
+}
