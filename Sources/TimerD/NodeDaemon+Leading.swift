@@ -10,7 +10,7 @@ import SystemPackage
 extension NodeDaemon {
     func lead(_ epoch: Int64, _ formerClock: Int64?) async throws {
         log.log(
-            level: leadFailure == nil ? .notice : .debug,
+            level: standing.failure == nil ? .notice : .debug,
             "this node leads",
             metadata: ["node": "\(shared.node)", "epoch": "\(epoch)"]
         )
@@ -24,7 +24,7 @@ extension NodeDaemon {
             node: shared.node,
             epoch: epoch,
             labels: shared.labels,
-            drains: drains,
+            drains: standing.drains,
             fence: keeper.fence,
             lease: shared.lease,
             listener: socket.descriptor,
@@ -42,8 +42,10 @@ extension NodeDaemon {
                 Task { await parts.core.admitAgent(descriptor, of: node) }
             }
             manager.tell(.status("leading, at '\(configuration.socket)'"))
-            if leadFailure != nil { log.notice("this node leads", metadata: ["epoch": "\(epoch)"]) }
-            leadFailure = nil
+            if standing.failure != nil {
+                log.notice("this node leads", metadata: ["epoch": "\(epoch)"])
+            }
+            standing.failure = nil
         } catch {
             relayed.refuseAll()
             try giveUp(error)
@@ -67,10 +69,10 @@ extension NodeDaemon {
         startAgent()
         let failure = DaemonError(starting: error).description
         // It may be the same each time.
-        if failure != leadFailure {
+        if failure != standing.failure {
             log.error("this node could not lead", metadata: ["error": "\(failure)"])
         }
-        leadFailure = failure
+        standing.failure = failure
     }
 
     /// By how much the clock of the node that led before is ahead of this one's, in µs; 0 where that is not known.
@@ -80,7 +82,6 @@ extension NodeDaemon {
     }
 
     func takeNote(ofDraining drains: Bool) async {
-        self.drains = drains
         log.notice(
             drains ? "this node drains" : "this node drains no more",
             metadata: ["node": "\(shared.node)"]

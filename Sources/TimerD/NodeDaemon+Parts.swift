@@ -37,18 +37,18 @@ extension NodeDaemon {
                 onStopLeading: { changes.yield(.stopLeading($0)) },
                 onLeaderChange: { changes.yield(.leader($0)) },
                 onDrain: {
-                    standing.set(drains: $0)
+                    standing.drains = $0
                     changes.yield(.drains($0))
                 },
                 onTrouble: { error in
-                    standing.set(trouble: error.description)
+                    standing.trouble = error.description
                     log.error(
                         "the database cannot be used",
                         metadata: ["database": database, "error": "\(error)"]
                     )
                 },
                 onRecovered: {
-                    standing.set(trouble: nil)
+                    standing.trouble = nil
                     log.notice("the database can be used again", metadata: ["database": database])
                 },
                 onClockNews: { $0.tell(log) }

@@ -48,11 +48,9 @@ final class NodeDaemon {
     var leader: String?
     /// Runs commands for the node that leads, while that is another one.
     var agent: RunAgent?
-    /// Why this node could not lead when it had the lease last; nil if it could.
-    var leadFailure: String? { didSet { standing.set(failure: leadFailure) } }
+    /// What keeps it from leading.
     let standing = NodeStanding()
-    /// Whether no command is to begin here; and whether this node hands over, for that.
-    var drains = false
+    /// Whether this node hands over, as it drains: nothing begins here any more, even if it is told to lead again meanwhile.
     var handsOver = false
 
     /// Begins to listen and to take part.

@@ -2,7 +2,7 @@
 
 import Locks
 
-/// What keeps a node from leading, for clients that wait for one to lead; from any thread.
+/// What keeps a node from leading; from any thread.
 final class NodeStanding: Sendable {
     private struct State: Sendable {
         var trouble: String?
@@ -12,15 +12,26 @@ final class NodeStanding: Sendable {
 
     private let state = Locked(State())
 
-    /// Why the database cannot be used; nil once it can.
-    func set(trouble: String?) { state.withLock { $0.trouble = trouble } }
+    /// Why the database cannot be used; nil if it can.
+    var trouble: String? {
+        get { state.withLock { $0.trouble } }
+        set { state.withLock { $0.trouble = newValue } }
+    }
 
-    /// Why this node could not lead when it had the lease last; nil once it could.
-    func set(failure: String?) { state.withLock { $0.failure = failure } }
+    /// Why this node could not lead when it had the lease last; nil if it could.
+    var failure: String? {
+        get { state.withLock { $0.failure } }
+        set { state.withLock { $0.failure = newValue } }
+    }
 
-    func set(drains: Bool) { state.withLock { $0.drains = drains } }
+    /// Whether no command is to begin on it, and another is to lead.
+    var drains: Bool {
+        get { state.withLock { $0.drains } }
+        set { state.withLock { $0.drains = newValue } }
+    }
 
-    /// A clause about this node, the first of these that holds; nil if nothing keeps it from leading.
+    /// For a client that waits for a node to lead: a clause about this one, the first that holds; nil if nothing
+    /// keeps it from leading.
     var reason: String? {
         state.withLock { state in
             state.trouble.map { "the database cannot be used: \($0)" }

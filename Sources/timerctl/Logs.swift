@@ -109,7 +109,7 @@ struct Logs: AsyncParsableCommand {
         var last: OutputReply
         repeat {
             request.after = reader.position
-            let answer = try await read(request, &daemon)
+            let answer = try await ask(.readOutput(request), for: OutputReply.self, &daemon)
             last = answer.value
             let items = reader.read(last)
             if common.json {
@@ -123,17 +123,18 @@ struct Logs: AsyncParsableCommand {
             ? last.running || last.more == true : first.map { !reader.isBehind($0) } == true
         if timestamps { try Output.write(lines.end(), toError: false) }
         if last.running { return nil }
-        let reply = try await daemon.ask(.getRun(RunReference(id: run)), for: RunReply.self)
+        let reply = try await ask(.getRun(RunReference(id: run)), for: RunReply.self, &daemon)
         return (reply.value.run, reader.position == OutputPosition())
     }
 
-    /// The next part of it; where the daemon goes away meanwhile, of the next one, whose runs are the same.
-    private func read(
-        _ request: ReadOutput,
+    /// Asks; where the daemon goes away meanwhile and the run is followed, the next one, whose runs are the same.
+    private func ask<Value: Decodable & Sendable>(
+        _ request: Request,
+        for type: Value.Type,
         _ daemon: inout Daemon
-    ) async throws(Failure) -> Answer<OutputReply> {
+    ) async throws(Failure) -> Answer<Value> {
         do throws(Failure) {
-            return try await daemon.ask(.readOutput(request), for: OutputReply.self)
+            return try await daemon.ask(request, for: type)
         } catch {
             guard follow, error.status == .unavailable else { throw error }
             let reconnection = Reconnection()
@@ -142,7 +143,7 @@ struct Logs: AsyncParsableCommand {
             let common = common
             let next = try await reconnection.answer(after: error) { () async throws(Failure) in
                 let next = try await Daemon.connect(common)
-                return (next, try await next.ask(.readOutput(request), for: OutputReply.self))
+                return (next, try await next.ask(request, for: type))
             }
             daemon = next.0
             return next.1

@@ -17,13 +17,13 @@ struct Reconnection {
     ) async throws(Failure) -> Value {
         let end = ContinuousClock.now + limit
         var last = loss
-        while ContinuousClock.now < end {
+        while ContinuousClock.now < end, !Task.isCancelled {
             do throws(Failure) {
                 return try await body()
             } catch {
                 last = error
             }
-            // try?: cancelled, it tries once more and finds the same.
+            // try?: cancelled, the loop ends.
             try? await Task.sleep(for: pause)
         }
         throw last

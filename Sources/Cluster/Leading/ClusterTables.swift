@@ -139,7 +139,7 @@ package enum ClusterTables {
     /// - The lock's number is this program's alone.
     /// - `lease`: the epoch is in a key, so that a take-over waits for commits that hold the row `FOR KEY SHARE`,
     ///   and a renewal does not. `node` is null once it was given back. `clock_difference_us`: by how much the wall clock
-    ///   of the node that leads, or led last, was ahead of the database's.
+    ///   of the node that wrote the jobs last is ahead of the database's; one that leads and has not begun to changes nothing.
     /// - `nodes`: those that were there in the last week; `store_backend`: the server's process of the connection
     ///   that the node commits on.
     /// - `store`: the number of the last commit of the jobs, the version of their tables (0: there are none), and whether

@@ -171,7 +171,7 @@ final class KeeperLoop {
             return try statements.release(epoch, on: connection, within: limit)
         case .take(let seen):
             do throws(PostgresError) {
-                return try statements.take(seen, mailbox.row, on: connection, within: limit)
+                return try statements.take(seen, on: connection, within: limit)
             } catch {
                 // lock_not_available: see ClusterTables' lease.
                 guard error.sqlState == "55P03" else { throw error }

@@ -20,7 +20,9 @@ package struct LeaseAnswer: Sendable, Equatable {
     package var drains: Bool
     /// Whether a node is there, beside this one, that does not drain.
     package var othersMayLead: Bool
-    /// By how much the wall clock of the node that led before this statement was ahead of the database's, in µs.
+    /// By how much the wall clock of the node that wrote the jobs last is ahead of the database's, in µs.
+    ///
+    /// As of its last renewal; nil where none has.
     package var formerClock: Int64?
 
     package init(

@@ -8,6 +8,7 @@ struct LeaseStatements {
     struct OwnRow {
         var clockDifference: Int64?
         var runs: Int64 = 0
+        /// The server's process of the connection on which the node commits; nil while it does not.
         var storeBackend: Int32?
     }
 
@@ -39,14 +40,13 @@ struct LeaseStatements {
     /// Nil where the node's own row is gone, or of another node with its name.
     func take(
         _ seen: Leadership.Seen,
-        _ row: OwnRow,
         on connection: PostgresConnection,
         within limit: Duration
     ) throws(PostgresError) -> Reply? {
         let parameters: [PostgresValue] = [
             .text(node.name), .text(node.machine), .text(node.incarnation),
             .integer(terms.length), .integer(seen.epoch), .integer(seen.until),
-            .boolean(seen.isSurelyOver), .some(row.clockDifference),
+            .boolean(seen.isSurelyOver),
         ]
         let rows = try run(Self.taking, parameters, connection, limit)
         return reply(rows, done: .taken(epoch: rows.integer(0, 2) ?? 0))
@@ -164,7 +164,8 @@ extension LeaseStatements {
             RETURNING drains
         ), changed AS (
             UPDATE timerd.lease SET until = \(length), length_us = $4::bigint,
-                clock_difference_us = coalesce($5::bigint, clock_difference_us)
+                clock_difference_us = CASE WHEN $7::bigint IS NULL THEN clock_difference_us
+                    ELSE coalesce($5::bigint, clock_difference_us) END
             WHERE one = 1 AND epoch = $8::bigint AND node = $1 AND machine = $2
                 AND EXISTS (SELECT FROM own)
             RETURNING *
@@ -202,7 +203,7 @@ extension LeaseStatements {
             SELECT drains FROM timerd.nodes WHERE name = $1 AND incarnation = $3
         ), changed AS (
             UPDATE timerd.lease SET epoch = epoch + 1, node = $1, machine = $2,
-                until = \(length), length_us = $4::bigint, clock_difference_us = $8::bigint
+                until = \(length), length_us = $4::bigint
             WHERE one = 1 AND \(isAsSeen(epoch: "$5", until: "$6"))
                 AND (node IS NULL OR (node = $1 AND machine = $2)
                     OR until < clock_timestamp() OR $7)

@@ -85,7 +85,10 @@ package final class NodeKeeper: Sendable {
     }
 
     /// The core has stopped, as it was told or by itself: the lease is given back where it is still held.
-    package func coreStopped() { mailbox.add(.coreStopped) }
+    package func coreStopped() {
+        mailbox.update { $0.storeBackend = nil }
+        mailbox.add(.coreStopped)
+    }
 
     /// Leaves in order: has the core stop, gives the lease back once it has, and ends the thread.
     ///

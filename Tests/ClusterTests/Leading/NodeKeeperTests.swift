@@ -47,6 +47,11 @@ struct NodeKeeperTests {
         let first = try WatchedNode("first", on: database, length: Self.long)
         try first.leads()
         #expect(first.formerClock == nil)
+        // It has begun to write.
+        let store = try database.connect("timerd")
+        first.keeper.setStoreBackend(store.backendPID)
+        let isKnown = "SELECT count(clock_difference_us) FROM timerd.lease"
+        while try store.execute(isKnown, within: .patient).integer(0, 0) == 0 { await Task.yield() }
         let clock = try #require(first.keeper.clockDifference)
         await first.keeper.release()
         // It has never seen the other one lead.

@@ -150,12 +150,4 @@ extension CrashSimulation {
         otherHost.givenUp.formUnion(otherHost.runs)
         otherHost.givenUp.formUnion(other.runs.keys)
     }
-
-    private func dies(_ runner: SimulatedRunner, losingPower: Bool = false) {
-        guard let epoch = runner.epoch else { return }
-        tally.runnerDeaths += 1
-        let runs = losingPower ? runner.losePower() : runner.die()
-        tell("runner \(epoch) of host \(runner.node) dies, with runs \(runs.sorted())")
-        deaths.append(RunnerDeath(host: runner.host, runs: runs))
-    }
 }

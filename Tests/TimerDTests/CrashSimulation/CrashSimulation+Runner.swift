@@ -96,9 +96,13 @@ extension CrashSimulation {
 
     func runnerDies(losingPower: Bool = false) {
         killRunnerAtStep = nil
+        if runner.epoch != nil { life?.hasSeenRunnerTrouble = true }
+        dies(runner, losingPower: losingPower)
+    }
+
+    func dies(_ runner: SimulatedRunner, losingPower: Bool = false) {
         guard let epoch = runner.epoch else { return }
         tally.runnerDeaths += 1
-        life?.hasSeenRunnerTrouble = true
         let runs = losingPower ? runner.losePower() : runner.die()
         tell("runner \(epoch) dies, with runs \(runs.sorted())")
         deaths.append(RunnerDeath(host: runner.host, runs: runs))

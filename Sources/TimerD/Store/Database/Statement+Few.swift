@@ -75,13 +75,6 @@ extension Statement {
         return try rest(body)
     }
 
-    @inline(__always)
-    private func start(_ bind: (inout Bindings) -> Void) throws(DatabaseError) {
-        var bindings = begin()
-        bind(&bindings)
-        try finish(bindings)
-    }
-
     /// All rows from here on; the statement is reset afterwards.
     @inline(__always)
     private func rest<T>(_ body: (borrowing Row) throws -> T) throws -> [T] {

@@ -42,11 +42,17 @@ final class Statement {
     /// which costs as much as SQLite's work on a short row.
     @inline(__always)
     func run(binding bind: (inout Bindings) -> Void) throws(DatabaseError) {
+        try start(binding: bind)
+        defer { reset() }
+        while try step() {}
+    }
+
+    /// Begins to run it with the values that `bind` gives, in order; it is to be `reset` afterwards, unless this throws.
+    @inline(__always)
+    func start(binding bind: (inout Bindings) -> Void) throws(DatabaseError) {
         var bindings = begin()
         bind(&bindings)
         try finish(bindings)
-        defer { reset() }
-        while try step() {}
     }
 
     /// The first column of the first row; nil if there is none.
@@ -131,7 +137,7 @@ final class Statement {
         try finish(bindings)
     }
 
-    func begin() -> Bindings {
+    private func begin() -> Bindings {
         // A row's closure that runs its own statement again would lose the rows still to come.
         precondition(state != .running, "a statement was run inside itself: \(sql)")
         // The handle has been freed by then.
@@ -140,7 +146,7 @@ final class Statement {
         return Bindings(handle: handle)
     }
 
-    func finish(_ bindings: Bindings) throws(DatabaseError) {
+    private func finish(_ bindings: Bindings) throws(DatabaseError) {
         // SQLite would read a missing value as NULL, and the row would be wrong without a word.
         precondition(
             bindings.count == parameters,
