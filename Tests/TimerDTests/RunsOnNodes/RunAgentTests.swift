@@ -49,6 +49,14 @@ final class RunAgentTests: Sendable {
         }
     }
 
+    /// The runner would keep ends that nobody has stored.
+    deinit {
+        // try?: none is there where nothing was run.
+        guard let peer = try? RunnerPeer(path: program.socket) else { return }
+        // try?: it may end as soon as it is asked.
+        try? peer.endAll()
+    }
+
     private var settings: SchedulerSettings {
         SchedulerSettings(socket: "/b.sock", account: Account(uid: geteuid()))
     }
