@@ -225,6 +225,8 @@ public struct StatusReply: Codable, Hashable, Sendable {
         public var troubleSince: Timestamp?
         /// How many commands wait for a host that is not there, and for which, in words; nil where none does.
         public var absentHosts: String?
+        /// Whether `trouble` is that its node drains, as an administrator has asked for.
+        public var drains: Bool?
 
         public init(
             pid: Int32?,
@@ -232,10 +234,12 @@ public struct StatusReply: Codable, Hashable, Sendable {
             runs: Int,
             trouble: String? = nil,
             troubleSince: Timestamp? = nil,
-            absentHosts: String? = nil
+            absentHosts: String? = nil,
+            drains: Bool? = nil
         ) {
             (self.pid, self.version, self.runs) = (pid, version, runs)
             self.absentHosts = absentHosts
+            self.drains = drains
             (self.trouble, self.troubleSince) = (trouble, troubleSince)
         }
     }

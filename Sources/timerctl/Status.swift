@@ -75,7 +75,7 @@ extension StatusReply.Runner {
         }
         let wait = trouble.map { trouble in
             let since = troubleSince.map { " since \(dates.dayAndTime($0))" } ?? ""
-            return "commands wait\(since): \(trouble)"
+            return drains == true ? "\(trouble),\(since)" : "commands wait\(since): \(trouble)"
         }
         return [who, wait, absentHosts].compactMap(\.self).joined(separator: "; ")
     }

@@ -55,7 +55,11 @@ import TimerWords
         (runner.trouble, runner.troubleSince) = ("timerd-runner has no room", testNow)
         let full = Diagnosis.runner(runner, of: "1.0.0")
         #expect(full.level == .broken && full.text == "commands wait: timerd-runner has no room")
-        (runner.pid, runner.version) = (nil, nil)
+        // Somebody has asked for that.
+        runner.drains = true
+        let drained = Diagnosis.runner(runner, of: "1.0.0")
+        #expect(drained.level == .warning && drained.advice?.contains("--undo") == true)
+        (runner.pid, runner.version, runner.drains) = (nil, nil, nil)
         let away = Diagnosis.runner(runner, of: "1.0.0")
         #expect(away.level == .broken && away.advice?.contains("timerd-runner") == true)
     }

@@ -54,6 +54,10 @@ import TimerControl
         let away =
             "runner    commands wait since 2026-12-01 08:55:00: timerd-runner does not answer: why\n"
         #expect(Status.text(of: status, zone: berlin).contains(away))
+        status.runner?.trouble = "this node drains"
+        status.runner?.drains = true
+        let drains = "runner    this node drains, since 2026-12-01 08:55:00\n"
+        #expect(Status.text(of: status, zone: berlin).contains(drains))
         status.trouble = "no space left on device"
         status.version = "9.9.9"
         let text = Status.text(of: status, zone: berlin)

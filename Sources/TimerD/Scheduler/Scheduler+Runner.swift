@@ -88,7 +88,8 @@ extension Scheduler {
             runs: known.runs.count { $0.value.phase != .ended },
             trouble: standing.trouble,
             troubleSince: standing.since,
-            absentHosts: hosts.absent
+            absentHosts: hosts.absent,
+            drains: standing.drains ? true : nil
         )
     }
 

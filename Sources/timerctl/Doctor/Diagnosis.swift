@@ -138,6 +138,13 @@ enum Diagnosis {
     /// What minds the runs.
     static func runner(_ runner: StatusReply.Runner, of daemon: String) -> Finding {
         if let trouble = runner.trouble {
+            guard runner.drains != true else {
+                return .warning(
+                    "runner",
+                    trouble,
+                    "timerctl drain NODE --undo, once it may run commands again"
+                )
+            }
             return .broken(
                 "runner",
                 "commands wait: \(trouble)",

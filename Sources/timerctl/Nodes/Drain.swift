@@ -92,7 +92,7 @@ struct Drain: AsyncParsableCommand {
     static func undone(_ node: NodeView) -> String {
         switch node.state {
         case .leading:
-            "\(node.title) may lead, and run commands, again; if it drained, it hands over first"
+            "\(node.title) may lead, and run commands, again; if it has begun to hand over, it does that first"
         case .gone:
             "\(node.title) may lead, and run commands, again; it is gone, 'timerctl nodes' says since when"
         case .standby, .draining: "\(node.title) may lead, and run commands, again"

@@ -125,6 +125,35 @@ struct SchedulerNodesTests {
         }
     }
 
+    @Test("So with the node that leads; one whose others are full or lost has its commands wait")
+    func drainsHere() async throws {
+        try await Self.withTwo { test in
+            func drain(_ drains: Bool) async {
+                await test.loop.ask { [scheduler = test.scheduler] in
+                    scheduler.assumeIsolated { $0.drainHere(drains) }
+                }
+            }
+            test.runner.isHolding = true
+            await drain(true)
+            #expect(await test.scheduler.runnerStanding.drains == true)
+            for _ in 0..<2 { try await test.add(ScheduleWords(in: "5s"), command: ["x"]) }
+            try await test.advance(by: .seconds(6))
+            #expect(Self.nodes(test) == ["b", "b"])
+            await test.loop.ask { [scheduler = test.scheduler] in
+                scheduler.assumeIsolated { $0.runnerChanged(.away("lost"), of: "b") }
+            }
+            let job = try await test.add(ScheduleWords(in: "5s"), command: ["x"])
+            try await test.advance(by: .seconds(6))
+            #expect(Self.nodes(test) == ["b", "b"])
+            #expect(try await test.history(job.id).map(\.waitsFor) == [.place])
+            await drain(false)
+            try await test.settle()
+            #expect(Self.nodes(test) == ["b", "b", ""])
+            #expect(await test.scheduler.runnerStanding.drains == nil)
+            test.runner.end()
+        }
+    }
+
     @Test(
         "The next to lead expects the runs of other nodes, which keep their jobs busy, and takes up its own"
     )
