@@ -132,7 +132,10 @@ public struct ListJobs: Codable, Hashable, Sendable {
     public var owner: String?
     /// Only jobs that are held.
     public var held: Bool?
-    /// Nil for growing ids.
+    /// Only jobs with this in their name or in their command, and the one whose number it is: capital and small letters of
+    /// ASCII count the same, and the words of a command stand apart by a space. 1 to 1024 bytes.
+    public var search: String?
+    /// Nil for growing ids; held jobs come by growing id in any case.
     public var order: Order?
     /// Whether each job is to come with `Job.last`.
     public var last: Bool?
@@ -153,6 +156,7 @@ public struct ListJobs: Codable, Hashable, Sendable {
     }
 
     static let fieldNames: Set<String> = [
-        "all", "state", "name", "tag", "owner", "held", "order", "last", "limit", "cursor",
+        "all", "state", "name", "tag", "owner", "held", "search", "order", "last", "limit",
+        "cursor",
     ]
 }

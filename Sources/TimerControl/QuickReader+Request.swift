@@ -21,7 +21,7 @@ extension QuickReader {
         case id, jsonrpc, method, params
         case jobs, replace
         case ids, name, tag, owner, kill, fireDate
-        case all, state, held, order, last, limit, cursor
+        case all, state, held, search, order, last, limit, cursor
 
         private static let words = allCases
         private static let names = words.map { Name($0.rawValue) }
@@ -188,6 +188,10 @@ extension QuickReader {
             case .tag where list.tag == nil: list.tag = try reader.string()
             case .owner where list.owner == nil: list.owner = try reader.string()
             case .held where list.held == nil: list.held = try reader.flag()
+            case .search where list.search == nil:
+                let search = try reader.string()
+                guard (1...Limits.words).contains(search.utf8.count) else { throw Unusual() }
+                list.search = search
             case .order where list.order == nil: list.order = try reader.choice()
             case .last where list.last == nil: list.last = try reader.flag()
             case .limit where list.limit == nil:

@@ -15,6 +15,7 @@ extension Request {
         case .listJobs:
             let list = try parameters.decoded(ListJobs.self, fields: ListJobs.fieldNames)
             if let limit = list.limit { try checkRange(limit, 1...Limits.page, "limit") }
+            try list.checkSearch()
             try list.checkCursor()
             self = .listJobs(list)
         case .invalidateJobs:
@@ -105,7 +106,16 @@ extension Request {
 }
 
 extension ListJobs {
+    fileprivate func checkSearch() throws(ControlError) {
+        guard let search else { return }
+        guard !search.isEmpty else {
+            throw .wrong("search", "empty", "a part of a name or of a command, or a number")
+        }
+        try checkSize(search.utf8.count, Limits.words, "search")
+    }
+
     fileprivate func checkCursor() throws(ControlError) {
+        let order = held == true ? .id : order
         var isOfThisOrder = true
         switch cursor {
         case nil: break

@@ -17,6 +17,14 @@ struct JobFilter: ParsableArguments {
     @Option(help: ArgumentHelp("Only jobs of this user, a name or a uid.", valueName: "user"))
     var owner: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Only jobs with this in their name or command, or of this number.",
+            valueName: "text"
+        )
+    )
+    var search: String?
+
     @Flag(help: "Only jobs that are held; 'timerctl show' says why.")
     var held = false
 
@@ -39,6 +47,7 @@ struct JobFilter: ParsableArguments {
         request.state = state
         request.tag = tag
         request.owner = owner
+        request.search = search
         request.held = held ? true : nil
         request.order = .nextFire
         request.limit = 1000
@@ -47,7 +56,7 @@ struct JobFilter: ParsableArguments {
 
     /// The sentence that is printed instead of an empty table.
     var emptySentence: String {
-        if name != nil || tag != nil || state != nil || owner != nil || held {
+        if name != nil || tag != nil || state != nil || owner != nil || search != nil || held {
             return "no such jobs"
         }
         return all ? "no jobs" : "no live jobs; --all shows ended ones"

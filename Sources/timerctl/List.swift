@@ -19,6 +19,7 @@ struct List: AsyncParsableCommand {
               timerctl list
               timerctl list -n 10
               timerctl list --all --tag work
+              timerctl list --search rsync
               timerctl list --columns name,zone,schedule
               timerctl list --json | jq -r 'select(.fires == 0) | .id'
             """,

@@ -103,6 +103,7 @@ import Testing
             ("job.invalidate", #"{"id":1,"kill":null}"#), ("job.pause", #"{"id":1,"kill":true}"#),
             ("job.setFireDate", #"{"id":1}"#), ("job.setFireDate", #"{"fireDate":"09:00"}"#),
             ("job.list", #"{"limit":0}"#), ("job.list", #"{"limit":1001}"#),
+            ("job.list", #"{"search":""}"#),
             ("job.list", #"{"state":"lost"}"#), ("job.list", #"{"order":"nextFire","cursor":5}"#),
             ("job.add", #"{"name":"a"}"#), ("job.add", #"{"jobs":[]}"#),
             ("job.add", #"{"schedule":{"in":"5s"},"schedule":{"in":"5s"}}"#),

@@ -10,6 +10,8 @@ import TimerControl
         list.all = true
         list.state = .paused
         list.name = "a"
+        list.search = "rsync -a \"x\""
+        list.held = true
         list.tag = "b"
         list.limit = 1000
         list.cursor = .id(JobID(rawValue: 5))

@@ -188,6 +188,10 @@ import TimerControl
                 "parameter 'limit' is 0, expected a number from 1 to 1000"
             ),
             (
+                "job.list", #"{"search":""}"#,
+                "parameter 'search' is empty, expected a part of a name or of a command, or a number"
+            ),
+            (
                 "job.list", #"{"limit":1001}"#,
                 "parameter 'limit' is 1001, expected a number from 1 to 1000"
             ),

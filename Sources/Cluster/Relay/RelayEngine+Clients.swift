@@ -177,7 +177,7 @@ extension RelayEngine {
     private var reasonToWait: RelayRefusal {
         if let carrierTrouble { return .carrierAway(carrierTrouble) }
         guard case .following(let leader?) = mode else { return .noLeader }
-        return .leaderAway(node: leader, reason: leaderTrouble ?? "it does not answer")
+        return .leaderAway(node: leader, reason: leaderTrouble ?? "nothing has come back in time")
     }
 
     /// Answers each line that a client has sent, or the connection where it has sent none, and closes it.

@@ -10,33 +10,34 @@ extension CommandHandler {
         let page = try await read(for: caller) { queries in
             let owner = try queries.owner(meant: filter.owner, caller)
             let room = PageRoom()
+            let isByDate = filter.order == .nextFire && filter.held != true
+            let end = isByDate ? nil : try queries.end(filter, owner: owner)
             let jobs =
-                filter.held == true
-                ? try queries.heldJobs(filter, owner: owner, limit: limit + 1, in: room).map {
-                    (job: $0, end: .id($0.id))
-                }
-                : filter.order == .nextFire
-                    ? try queries.jobsByNextFire(
-                        filter,
-                        owner: owner,
-                        at: moment,
-                        limit: limit + 1,
-                        in: room
-                    )
-                    : try queries.jobs(filter, owner: owner, limit: limit + 1, in: room).map {
-                        (job: $0, end: .id($0.id))
-                    }
+                isByDate
+                ? try queries.jobsByNextFire(
+                    filter,
+                    owner: owner,
+                    at: moment,
+                    limit: limit + 1,
+                    in: room
+                )
+                : try queries.jobs(
+                    filter,
+                    owner: owner,
+                    limit: limit + 1,
+                    through: end,
+                    in: room
+                ).map { (job: $0, end: .id($0.id)) }
             let last = try jobs.prefix(limit).map { job, _ in
                 filter.last == true ? try queries.lastRun(of: job.id, at: moment) : nil
             }
-            return (
-                jobs: Array(jobs.prefix(limit)), last: last,
-                hasMore: jobs.count > limit || room.isFull
-            )
+            let isCut = jobs.count > limit || room.isFull
+            let cursor = isCut ? jobs.prefix(limit).last?.end : end.map(JobCursor.id)
+            return (jobs: Array(jobs.prefix(limit)), last: last, cursor: cursor)
         }
         var views = view(page.jobs.map(\.job))
         for index in views.indices { views[index].last = page.last[index] }
-        return JobsReply(jobs: views, cursor: page.hasMore ? page.jobs.last?.end : nil)
+        return JobsReply(jobs: views, cursor: page.cursor)
     }
 
     /// `job.get`.

@@ -31,7 +31,8 @@ extension Queries {
         } else if filter.state ?? .scheduled == .scheduled {
             var after = DueJob(date: .distantPast, id: JobID(rawValue: 0))
             if case .fire(let date, let id) = filter.cursor { after = DueJob(date: date, id: id) }
-            let isFiltered = owner != nil || filter.tag != nil || filter.name != nil
+            let isFiltered =
+                owner != nil || filter.tag != nil || filter.name != nil || filter.search != nil
             let due =
                 try isFiltered
                 ? dueJobs(filter, owner: owner, after: after, at: moment, limit: limit)
@@ -87,6 +88,7 @@ extension Queries {
         func read(_ row: borrowing Row) throws -> DueJob {
             DueJob(date: try row.get(0), id: try row.get(1))
         }
+        let search = filter.search.map(JobSearch.init)
         if let tag = filter.tag {
             return try select.all(
                 wallOffset,
@@ -95,12 +97,23 @@ extension Queries {
                 limit,
                 filter.name,
                 owner,
+                search?.text,
+                search?.json,
+                search?.id,
                 tag
             ) { try read($0) }
         }
-        return try select.all(wallOffset, after.date, after.id, limit, filter.name, owner) {
-            try read($0)
-        }
+        return try select.all(
+            wallOffset,
+            after.date,
+            after.id,
+            limit,
+            filter.name,
+            owner,
+            search?.text,
+            search?.json,
+            search?.id
+        ) { try read($0) }
     }
 
     /// What became of the job's newest date that has come: the last attempt of its own command.
@@ -138,11 +151,11 @@ extension Queries.SQL {
         let (tags, hasThatTag) =
             switch (hasTag, hasOwner) {
             case (false, _): ("", "")
-            case (true, false): ("", "jobs.id IN (\(tagged("?7"))) AND ")
+            case (true, false): ("", "jobs.id IN (\(tagged("?10"))) AND ")
             case (true, true):
                 (
                     "job_tags CROSS JOIN ",
-                    "\(ownTags("?6", "?7")) AND jobs.id = job_tags.job_id AND "
+                    "\(ownTags("?6", "?10")) AND jobs.id = job_tags.job_id AND "
                 )
             }
         return """
@@ -151,6 +164,7 @@ extension Queries.SQL {
             WHERE \(hasThatTag)jobs.state = 'scheduled' AND jobs.due_us IS NOT NULL AND jobs.held IS NULL
                 AND (\(date), jobs.id) > (?2, ?3)
                 AND (job_definitions.name = ?5 OR ?5 IS NULL)
+                AND \(JobSearch.condition(text: "?7", json: "?8", id: "?9"))
                 AND \(isOwn)
             ORDER BY 1, 2 LIMIT ?4
             """

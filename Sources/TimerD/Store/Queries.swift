@@ -11,13 +11,17 @@ struct Queries {
 
     /// Jobs by growing id, after `filter.cursor`; those of `owner` alone unless it is nil.
     ///
-    /// `isIdle`: only those that have no next fire. Fewer than there are where `room` is full.
+    /// Held ones alone where the filter says so, which are few: their work does not grow with the rest.
+    ///
+    /// `isIdle`: only those that have no next fire; `end`: the last number that is looked at. Fewer than there are where
+    /// `room` is full.
     func jobs(
         _ filter: ListJobs,
         owner: OwnerID?,
         limit: Int,
         isIdle: Bool = false,
         isWithoutUserInfo: Bool = false,
+        through end: JobID? = nil,
         in room: PageRoom? = nil
     ) throws -> [StoredJob] {
         let hasLast = filter.last == true
@@ -28,6 +32,8 @@ struct Queries {
         let all = filter.all == true || filter.state != nil
         var sql =
             switch (filter.tag, owner) {
+            case (nil, _) where filter.held == true: SQL.heldJobs
+            case (_, _) where filter.held == true: SQL.heldJobsByTag
             case (nil, nil): isIdle && !all ? SQL.idleJobs : SQL.jobs
             case (nil, _): SQL.jobsOfOwner
             case (_, nil): SQL.jobsByTag
@@ -37,6 +43,8 @@ struct Queries {
         let select = try database.prepare(sql)
         var after = JobID(rawValue: 0)
         if case .id(let id) = filter.cursor { after = id }
+        let search = filter.search.map(JobSearch.init)
+        let end = end ?? JobID(rawValue: .max)
         // The tag comes last, where there is one: a statement takes as many values as it names.
         if let tag = filter.tag {
             return try select.page(
@@ -47,12 +55,40 @@ struct Queries {
                 owner,
                 limit,
                 isIdle,
+                search?.text,
+                search?.json,
+                search?.id,
+                end,
                 tag
             ) { try read($0) }
         }
-        return try select.page(after, filter.state, all, filter.name, owner, limit, isIdle) {
-            try read($0)
-        }
+        return try select.page(
+            after,
+            filter.state,
+            all,
+            filter.name,
+            owner,
+            limit,
+            isIdle,
+            search?.text,
+            search?.json,
+            search?.id,
+            end
+        ) { try read($0) }
+    }
+
+    /// How many jobs a page of a list by number looks at, of which a filter may leave none: others' lists wait for it.
+    static let mostLookedAt = 10_000
+
+    /// Where a page of `jobs` ends that has looked at so many; nil where it comes to the last one before that, or where what it
+    /// looks at is found by an index.
+    func end(_ filter: ListJobs, owner: OwnerID?) throws -> JobID? {
+        guard filter.tag == nil, filter.held != true else { return nil }
+        guard filter.search != nil || filter.name != nil || filter.state != nil else { return nil }
+        var after = JobID(rawValue: 0)
+        if case .id(let id) = filter.cursor { after = id }
+        let sql = owner == nil ? SQL.idAfterSome : SQL.idOfOwnerAfterSome
+        return try database.prepare(sql).value(after, Self.mostLookedAt - 1, owner)
     }
 
     /// The row of the only owner whose rows may be read; nil for all.
@@ -72,22 +108,6 @@ struct Queries {
             )
         }
         return owners.first?.id ?? .nobody
-    }
-
-    /// The held jobs by growing id, after `filter.cursor`; those of `owner` alone unless it is nil.
-    func heldJobs(
-        _ filter: ListJobs,
-        owner: OwnerID?,
-        limit: Int,
-        in room: PageRoom? = nil
-    ) throws -> [StoredJob] {
-        let hasLast = filter.last == true
-        var after = JobID(rawValue: 0)
-        if case .id(let id) = filter.cursor { after = id }
-        return try database.prepare(SQL.heldJobs).page(after, owner, limit) { row -> StoredJob? in
-            if let room, !room.takes(job: row, hasLast: hasLast) { return nil }
-            return try JobRow.job(from: row)
-        }
     }
 
     func job(_ id: JobID) throws -> StoredJob? { try JobStore(database).job(id) }
@@ -134,14 +154,23 @@ struct Queries {
     enum SQL {
         static let jobs = """
             SELECT \(JobRow.columns) FROM \(JobRow.source)
-            WHERE jobs.id > ?1
+            WHERE jobs.id > ?1 AND jobs.id <= ?11
                 AND (jobs.state = ?2 OR ?2 IS NULL)
                 AND (?3 = 1 OR jobs.state NOT IN ('finished', 'invalidated'))
                 AND (job_definitions.name = ?4 OR ?4 IS NULL)
                 AND (jobs.owner_id = ?5 OR ?5 IS NULL)
+                AND \(JobSearch.condition(text: "?8", json: "?9", id: "?10"))
                 AND (?7 = 0 OR jobs.state <> 'scheduled' OR jobs.due_us IS NULL
                     OR jobs.held IS NOT NULL)
             ORDER BY jobs.id LIMIT ?6
+            """
+        /// The number of the one that comes so many behind another.
+        static let idAfterSome = """
+            SELECT id FROM jobs WHERE id > ?1 AND ?3 IS NULL ORDER BY id LIMIT 1 OFFSET ?2
+            """
+        /// Uses jobs_by_owner.
+        static let idOfOwnerAfterSome = """
+            SELECT id FROM jobs WHERE owner_id = ?3 AND id > ?1 ORDER BY id LIMIT 1 OFFSET ?2
             """
         static func withoutUserInfo(_ sql: String) -> String {
             sql.replacing(JobRow.columns, with: JobRow.columnsWithoutUserInfo)
@@ -160,12 +189,13 @@ struct Queries {
                 """
         )
         /// Uses jobs_held.
-        static let heldJobs = """
-            SELECT \(JobRow.columns)
-            FROM \(JobRow.source.replacing("jobs JOIN", with: "jobs INDEXED BY jobs_held JOIN"))
-            WHERE jobs.held IS NOT NULL AND jobs.id > ?1 AND (jobs.owner_id = ?2 OR ?2 IS NULL)
-            ORDER BY jobs.id LIMIT ?3
-            """
+        static let heldJobs = held(jobs)
+        /// Uses jobs_held, and looks up in job_tags whether each has the tag.
+        static let heldJobsByTag = held(jobsByTag)
+        private static func held(_ sql: String) -> String {
+            sql.replacing("FROM jobs JOIN", with: "FROM jobs INDEXED BY jobs_held JOIN")
+                .replacing("WHERE jobs.id", with: "WHERE jobs.held IS NOT NULL AND jobs.id")
+        }
         /// Uses jobs_by_owner.
         static let jobsOfOwner = jobs.replacing(
             "(jobs.owner_id = ?5 OR ?5 IS NULL)",
@@ -174,7 +204,7 @@ struct Queries {
         /// Looks into job_tags once for each owner.
         static let jobsByTag = jobs.replacing(
             "WHERE",
-            with: "WHERE jobs.id IN (\(tagged("?8"))) AND"
+            with: "WHERE jobs.id IN (\(tagged("?12"))) AND"
         )
         /// Uses the primary key of job_tags, in its order.
         static let jobsOfOwnerByTag =
@@ -183,7 +213,10 @@ struct Queries {
                 "FROM jobs",
                 with: "FROM job_tags CROSS JOIN jobs ON jobs.id = job_tags.job_id"
             )
-            .replacing("jobs.id > ?1", with: "\(ownTags("?5", "?8")) AND job_tags.job_id > ?1")
+            .replacing(
+                "jobs.id > ?1 AND jobs.id <= ?11",
+                with: "\(ownTags("?5", "?12")) AND job_tags.job_id > ?1 AND job_tags.job_id <= ?11"
+            )
             .replacing("ORDER BY jobs.id", with: "ORDER BY job_tags.job_id")
         /// The jobs of all users that have a tag.
         static func tagged(_ tag: String) -> String {

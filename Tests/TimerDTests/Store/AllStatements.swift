@@ -258,6 +258,9 @@ enum AllStatements {
     private static let queries = [
         ("Queries.SQL.claimed", Queries.SQL.claimed),
         ("Queries.SQL.heldJobs", Queries.SQL.heldJobs),
+        ("Queries.SQL.heldJobsByTag", Queries.SQL.heldJobsByTag),
+        ("Queries.SQL.idAfterSome", Queries.SQL.idAfterSome),
+        ("Queries.SQL.idOfOwnerAfterSome", Queries.SQL.idOfOwnerAfterSome),
         ("Queries.SQL.idleJobs", Queries.SQL.idleJobs),
         ("Queries.SQL.isTagged", Queries.SQL.isTagged),
         ("Queries.SQL.jobs", Queries.SQL.jobs),

@@ -117,7 +117,8 @@ import Testing
         try await TestScheduler.with { test in
             let plans = [
                 (JobStore.SQL.held, "SEARCH jobs USING INDEX jobs_held (id>?)"),
-                (Queries.SQL.heldJobs, "SEARCH jobs USING INDEX jobs_held (id>?)"),
+                (Queries.SQL.heldJobs, "SEARCH jobs USING INDEX jobs_held (id>? AND id<?)"),
+                (Queries.SQL.heldJobsByTag, "SEARCH jobs USING INDEX jobs_held (id>? AND id<?)"),
                 (
                     JobStore.SQL.unheldOfOwner,
                     "SEARCH jobs USING INDEX jobs_by_owner (owner_id=? AND id>?)"
@@ -132,7 +133,7 @@ import Testing
                 ),
                 (
                     Queries.SQL.jobsOfOwnerByTag,
-                    "SEARCH job_tags USING PRIMARY KEY (owner_id=? AND tag=? AND job_id>?)"
+                    "SEARCH job_tags USING PRIMARY KEY (owner_id=? AND tag=? AND job_id>? AND job_id<?)"
                 ),
                 (
                     JobStore.SQL.liveIDsByTag,

@@ -200,6 +200,20 @@ class Actions(unittest.TestCase):
         states = {self.daemon.job(job["id"])["state"] for job in jobs}
         self.assertEqual(states, {"paused"})
 
+    def test_all_that_match_are_those_of_what_was_typed_since(self):
+        jobs = self.daemon.ask("job.add", jobs=[{"name": f"typed-{number:03}", "schedule": {"every": "9h"}, "tags": ["typed"]} for number in range(150)])["jobs"]
+        other = self.job(tags=["typed"], name="another")
+        self.addCleanup(self.daemon.ask, "job.invalidate", ids=[job["id"] for job in jobs])
+        self.show("/jobs?tag=typed")
+        self.browser.type("main input[name=q]", "typed-")
+        self.browser.until("document.querySelector('#list .bulk').innerText.includes('all 150 that match')", "the search")
+        self.browser.find("input[name=all]").click()
+        self.browser.press("Pause")
+        self.assertIn("150", self.browser.until("document.querySelector('dialog[open] h1')?.innerText", "a dialog"))
+        self.browser.goes(lambda: self.browser.find("dialog form button").click())
+        self.assertEqual({self.daemon.job(job["id"])["state"] for job in jobs}, {"paused"})
+        self.assertEqual(self.daemon.job(other)["state"], "scheduled")
+
     def test_nothing_chosen_is_told_and_nothing_is_done(self):
         self.show(f"/jobs?tag=poll")
         self.browser.goes(lambda: self.browser.press("Pause"))

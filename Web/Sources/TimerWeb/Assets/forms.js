@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms that answer while one types: filters and previews. Without this they have a button.
 
-import { read, replace } from "./fresh.js";
+import { read, show } from "./fresh.js";
 import { morph } from "./morph.js";
 
-/** Calls `action` once nothing was typed for a moment, with a signal that is given up when more is typed. */
+/** Calls `action` once nothing was typed for a moment, with a signal that is given when more is typed. */
 function whileTyping(form, action) {
   let timer, request;
   const soon = () => {
@@ -12,7 +12,7 @@ function whileTyping(form, action) {
     request?.abort();
     timer = setTimeout(() => {
       request = new AbortController();
-      action(request.signal).catch(() => { /* more was typed */ });
+      action(request.signal)?.catch(() => { /* more was typed */ });
     }, 250);
   };
   form.addEventListener("input", soon);
@@ -20,17 +20,13 @@ function whileTyping(form, action) {
 }
 
 for (const form of document.querySelectorAll("form[data-filter]")) {
-  whileTyping(form, async (signal) => {
+  whileTyping(form, () => {
     const words = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
     // What the address says beside the form, such as the order, stays; not the page of a list.
     for (const [name, value] of new URLSearchParams(location.search)) {
       if (!form.elements[name] && name !== "cursor" && name !== "flash") words.append(name, value);
     }
-    const address = `${form.action.split("?")[0]}${words.size ? "?" : ""}${words}`;
-    const page = await read(address, { signal });
-    if (!page) return;
-    history.replaceState(null, "", address);
-    replace(page, `#${form.dataset.filter}`);
+    show(`${form.action.split("?")[0]}${words.size ? "?" : ""}${words}`);
   });
 }
 

@@ -9,8 +9,14 @@ import { giveUp } from "./live.js";
 const parts = (page) => new Map([...page.querySelectorAll("[data-live], #away")].map((part) => [part.dataset.live ?? "#away", part]));
 
 let wanted = false;   // something has happened since the last fetch began
+let asked = 0;        // how often the reader has asked for another address
+let shown = 0;        // which of these is shown
+let failures = 0;     // how often in a row the server had no page for the last of these
 let running = false;
 let cost = 0;         // what the last one took: the next waits four times as long, so that a page is never busy with itself
+let fetching = null;  // gives up the fetch that is on its way
+let wake = null;      // ends the pause before the next one
+let over = false;     // this browser is not let in any more
 
 /** Renews the page soon; once, however often it is asked. */
 export function renew() {
@@ -18,17 +24,48 @@ export function renew() {
   if (!running && !document.hidden) run();
 }
 
+/** Makes `address`, the same page with another query, the page's own, and shows it without a pause. */
+export function show(address) {
+  history.replaceState(null, "", address);
+  asked += 1;
+  failures = 0;
+  fetching?.abort();
+  wake?.();
+  renew();
+}
+
 async function run() {
   running = true;
   while (wanted && !document.hidden) {
-    await new Promise((done) => setTimeout(done, Math.min(Math.max(200, 4 * cost), 10_000)));
+    if (failures) await pause(Math.min(1000 * 2 ** failures, 30_000));
+    else if (asked === shown) await pause(Math.min(Math.max(200, 4 * cost), 10_000));
     wanted = false;
-    const began = performance.now();
-    const page = await read(location.href);
-    if (page) replace(page);
+    const began = performance.now(), number = asked;
+    fetching = new AbortController();
+    const page = await read(location.href, { signal: fetching.signal }).catch(() => null);
+    if (number !== asked) {
+      wanted = true;
+      continue;
+    }
     cost = performance.now() - began;
+    if (page) {
+      replace(page);
+      shown = number;
+      failures = 0;
+    } else if (number !== shown && !over) {
+      // What is only older than the daemon is renewed with its next event; what the reader waits for is asked for again.
+      wanted = true;
+      failures += 1;
+    }
   }
   running = false;
+}
+
+function pause(milliseconds) {
+  return new Promise((done) => {
+    wake = done;
+    setTimeout(done, milliseconds);
+  });
 }
 
 document.addEventListener("visibilitychange", () => { if (!document.hidden && wanted && !running) run(); });
@@ -37,7 +74,10 @@ document.addEventListener("visibilitychange", () => { if (!document.hidden && wa
 export async function read(address, request = {}) {
   try {
     const answer = await fetch(address, { headers: { accept: "text/html" }, ...request });
-    if (answer.status === 403) giveUp("not live: the page was begun anew; open the address that it has printed");
+    if (answer.status === 403) {
+      over = true;
+      giveUp("not live: the page was begun anew; open the address that it has printed");
+    }
     if (!(answer.headers.get("content-type") ?? "").startsWith("text/html") || answer.status === 403) return null;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     return page.body.dataset.seq === undefined ? null : page;
@@ -47,8 +87,8 @@ export async function read(address, request = {}) {
   }
 }
 
-/** Puts the live parts of `page`, and what `also` names, in place of those that are shown. */
-export function replace(page, also = "") {
+/** Puts the live parts of `page` in place of those that are shown. */
+function replace(page) {
   const focused = document.activeElement;
   setClock(page);
   document.body.dataset.seq = page.body.dataset.seq;
@@ -58,12 +98,8 @@ export function replace(page, also = "") {
     const shown = old.get(name);
     if (shown?.isConnected) morph(shown, part);
   }
-  if (also) {
-    const shown = document.querySelector(also), part = page.querySelector(also);
-    if (shown && part) morph(shown, part);
-  }
   // Other parts than there were: the page has become another one, such as once the daemon is back.
-  if (!also && [...parts(page).keys()].join() !== [...old.keys()].join()) {
+  if ([...parts(page).keys()].join() !== [...old.keys()].join()) {
     const main = document.querySelector("main"), part = page.querySelector("main");
     if (main && part) morph(main, part);
   }

@@ -32,7 +32,7 @@ function attributes(old, fresh) {
 /** Whether an attribute is the reader's, or the scripts'. */
 function mine(element, name) {
   return (name === "open" && element.matches("details")) || (name === "hidden" && element.matches("[data-copy]"))
-    || (name === "checked" || name === "value") && element.matches("input, option");
+    || (name === "checked" || name === "value") && element.matches("input:not([type=hidden]), option");
 }
 
 function children(old, fresh) {

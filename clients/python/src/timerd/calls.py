@@ -99,7 +99,7 @@ def get(id: Optional[int] = None, *, name: Optional[str] = None) -> Call[Optiona
 
 
 def list_jobs(**filters: Any) -> Pages[Json]:
-    """All jobs, read page by page; `filters` are those of `job.list`: all, state, name, tag, owner, order, last, limit."""
+    """All jobs, read page by page; `filters` are those of `job.list`: all, state, name, tag, owner, search, held, order, last, limit."""
     return Pages("job.list", "jobs", filters, dict)
 
 

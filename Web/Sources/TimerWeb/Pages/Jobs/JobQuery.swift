@@ -74,6 +74,7 @@ struct JobQuery: Hashable, Sendable {
         var request = ListJobs()
         request.tag = tag
         request.owner = owner
+        request.search = text
         // It costs the daemon more than all the rest of a job.
         request.last = isDirect || needsLast
         switch state {
@@ -83,8 +84,8 @@ struct JobQuery: Hashable, Sendable {
         case .held: request.held = true
         case .ended: request.all = true
         }
-        // What is held is listed by number alone.
-        if state != .held { request.order = .nextFire }
+        // What is put in order here costs the daemon least by number.
+        if isDirect { request.order = .nextFire }
         return request
     }
 
@@ -93,12 +94,8 @@ struct JobQuery: Hashable, Sendable {
         switch state {
         case .ended where job.state.isLive: return false
         case .failing where job.last?.failed != true: return false
-        default: break
+        default: return true
         }
-        guard let text else { return true }
-        if "\(job.id)" == text { return true }
-        let small = text.lowercased()
-        return job.title.lowercased().contains(small) || job.action.lowercased().contains(small)
     }
 
     /// Whether one job stands before another.

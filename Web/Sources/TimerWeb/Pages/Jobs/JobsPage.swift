@@ -38,7 +38,7 @@ extension JobsPage: PageContent {
                 }
             }
             filter
-            section(.id("list")) {
+            section(.id("list"), .data("live", "list")) {
                 if part.isCut {
                     p(.class("note")) {
                         "There are more jobs than the \(JobReader.most.grouped) that were looked at."
@@ -111,7 +111,7 @@ extension JobsPage: PageContent {
             table(.class("list")) {
                 caption(.class("hush")) { "Jobs" }
                 thead { titles }
-                tbody(.data("live", "rows")) { part.jobs.map(row) }
+                tbody { part.jobs.map(row) }
             }
             pages
             bulk

@@ -88,7 +88,7 @@ extension RunsPage: PageContent {
                 nav(.class("views"), .aria("label", "Which")) { views }
             }
             filter
-            section(.id("list")) {
+            section(.id("list"), .data("live", "list")) {
                 if let mistake {
                     p(.class("conflict")) { mistake.asSentence }
                 } else if runs.isEmpty {
@@ -190,7 +190,7 @@ struct RunTable {
                     th(.named("scope", "col")) { "Why" }
                 }
             }
-            tbody(.data("live", "rows")) { runs.map(row) }
+            tbody { runs.map(row) }
         }
     }
 

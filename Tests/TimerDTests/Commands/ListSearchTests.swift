@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Lists of what is looked for", .timeLimit(.minutes(1)))
+struct ListSearchTests {
+    private let ann: UInt32 = 1001
+
+    private func add(
+        _ test: TestScheduler,
+        _ name: String?,
+        _ command: [String]? = nil,
+        _ change: (inout JobDefinition) -> Void = { _ in }
+    ) async throws {
+        var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        definition.name = name
+        definition.command = command
+        change(&definition)
+        _ = try await test.handler().handle(.addJobs(AddJobs(definition)), from: ann).get()
+    }
+
+    /// The numbers of all jobs that are listed, a page of one job after the other.
+    private func list(
+        _ test: TestScheduler,
+        _ order: ListJobs.Order?,
+        _ change: (inout ListJobs) -> Void
+    ) async throws -> [Int64] {
+        var filter = ListJobs()
+        filter.order = order
+        filter.limit = 1
+        change(&filter)
+        var found: [Int64] = []
+        repeat {
+            let answer = try await test.handler().handle(.listJobs(filter), from: 0).get()
+            let page = try #require(answer as? JobsReply)
+            found += page.jobs.map(\.id.rawValue)
+            filter.cursor = page.cursor
+        } while filter.cursor != nil
+        return found
+    }
+
+    private static let searches: [(String, [Int64])] = [
+        // A name, whatever its letters' size; but of ASCII alone.
+        ("backup", [1, 3]), ("BACKUP", [1, 3]), ("öl", [4]), ("Öl", []), ("%", []), ("_", []),
+        // A command, also over the border of two words, with what JSON writes otherwise.
+        ("rsync -a", [1]), ("a /Home", [1]), ("say \"hi\"", [2]), ("\\n", [2]), ("\",\"", []),
+        ("[", []), ("]", []), ("command", []), ("every", []), ("1h", []),
+        // A number, which may stand in words as well.
+        ("3", [3]), ("1", [1, 2]), ("99", []),
+        // What other columns have is not looked at.
+        ("secret", []), ("x-tag", []),
+    ]
+
+    @Test(
+        "A search finds names, commands and numbers, in both orders and with each other filter",
+        .ofOneHost(),
+        arguments: searches,
+        [ListJobs.Order.id, .nextFire]
+    )
+    func search(search: (text: String, found: [Int64]), order: ListJobs.Order) async throws {
+        try await TestScheduler.with { test in
+            try await add(test, "Backup of home", ["rsync", "-a", "/home", "host1:"])
+            try await add(test, nil, ["sh", "-c", #"say "hi"; printf '1\n'"#])
+            try await add(test, "no backup") {
+                $0.userInfo = JSONText(.string("secret"))
+                $0.tags = ["x-tag"]
+            }
+            try await add(test, "öl") { $0.paused = true }
+            #expect(try await list(test, order) { $0.search = search.text } == search.found)
+            let tagged = try await list(test, order) {
+                ($0.search, $0.tag, $0.owner) = (search.text, "x-tag", "1001")
+            }
+            #expect(tagged == search.found.filter { $0 == 3 })
+        }
+    }
+
+    @Test("A page ends where many jobs were looked at, however few matched; the next one goes on")
+    func bounded() async throws {
+        try await TestScheduler.with { test in
+            let definitions = (1...10_001).map { number in
+                var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+                definition.name = "job \(number)"
+                definition.paused = number == 10_001
+                return definition
+            }
+            for part in [definitions.prefix(5000), definitions.dropFirst(5000)] {
+                let add = Request.addJobs(AddJobs(Array(part)))
+                _ = try await test.handler().handle(add, from: 0).get()
+            }
+            for change: @Sendable (inout ListJobs) -> Void in [
+                { $0.search = "job 10001" }, { $0.name = "job 10001" }, { $0.state = .paused },
+            ] {
+                for owner in [nil, "0"] {
+                    var filter = ListJobs()
+                    filter.owner = owner
+                    change(&filter)
+                    var pages: [JobsReply] = []
+                    repeat {
+                        let answer = await test.handler().handle(.listJobs(filter), from: 0)
+                        pages.append(try #require(answer.get() as? JobsReply))
+                        filter.cursor = pages.last?.cursor
+                    } while filter.cursor != nil
+                    #expect(pages.map(\.jobs.count) == [0, 1])
+                    #expect(pages[0].cursor == .id(JobID(rawValue: 10_000)))
+                }
+            }
+        }
+    }
+
+    @Test("A definition that is no JSON is found by its name and its number, and hides no other")
+    func damaged() async throws {
+        try await TestScheduler.with { test in
+            try await add(test, "one", ["rsync"])
+            try await add(test, "two", ["rsync"])
+            try await test.store.writer.write { database in
+                try database.prepare("UPDATE job_definitions SET definition = ?1 WHERE job_id = 1")
+                    .run("{")
+            }
+            #expect(try await list(test, nil) { $0.search = "rsync" } == [2])
+            #expect(try await list(test, nil) { $0.search = "one" } == [1])
+            #expect(try await list(test, nil) { $0.search = "1" } == [1])
+        }
+    }
+
+    @Test(
+        "Held jobs come page by page whatever order is asked for, and other filters count",
+        .ofOneHost(),
+        arguments: [nil, .id, .nextFire] as [ListJobs.Order?]
+    )
+    func held(order: ListJobs.Order?) async throws {
+        try await TestScheduler.with { test in
+            for number in 1...6 {
+                try await add(test, "job \(number)", ["true"]) {
+                    $0.tags = number % 2 == 0 ? ["even"] : []
+                    $0.paused = number == 4
+                }
+            }
+            try await test.store.writer.write { database in
+                try database.prepare("UPDATE jobs SET held = 'no such user' WHERE id > ?1").run(2)
+            }
+            func held(_ change: (inout ListJobs) -> Void = { _ in }) async throws -> [Int64] {
+                try await list(test, order) {
+                    $0.held = true
+                    change(&$0)
+                }
+            }
+            #expect(try await held() == [3, 4, 5, 6])
+            #expect(try await held { $0.tag = "even" } == [4, 6])
+            #expect(try await held { ($0.tag, $0.owner) = ("even", "1001") } == [4, 6])
+            #expect(try await held { $0.owner = "0" } == [])
+            #expect(try await held { $0.name = "job 5" } == [5])
+            #expect(try await held { $0.state = .paused } == [4])
+            #expect(try await held { $0.search = "job 6" } == [6])
+            #expect(try await held { $0.search = "1" } == [])
+        }
+    }
+}
