@@ -132,8 +132,9 @@ public struct ListJobs: Codable, Hashable, Sendable {
     public var owner: String?
     /// Only jobs that are held.
     public var held: Bool?
-    /// Only jobs with this in their name or in their command, and the one whose number it is: capital and small letters of
-    /// ASCII count the same, and the words of a command stand apart by a space. 1 to 1024 bytes.
+    /// Only jobs with this in their name or in their command, and the one whose number it is.
+    ///
+    /// 1 to 1024 bytes. Capital and small letters of ASCII count the same, and the words of a command stand apart by a space.
     public var search: String?
     /// Nil for growing ids; held jobs come by growing id in any case.
     public var order: Order?
