@@ -105,158 +105,6 @@ extension Request {
     }
 }
 
-extension ListJobs {
-    fileprivate func checkSearch() throws(ControlError) {
-        guard let search else { return }
-        guard !search.isEmpty else {
-            throw .wrong("search", "empty", "a part of a name or of a command, or a number")
-        }
-        try checkSize(search.utf8.count, Limits.words, "search")
-    }
-
-    fileprivate func checkCursor() throws(ControlError) {
-        let order = held == true ? .id : order
-        var isOfThisOrder = true
-        switch cursor {
-        case nil: break
-        case .id: isOfThisOrder = order != .nextFire
-        case .fire, .idle: isOfThisOrder = order == .nextFire
-        }
-        guard isOfThisOrder else {
-            throw ControlError(
-                .invalidParams,
-                "parameter 'cursor' is of another 'order' than this request has"
-            )
-        }
-    }
-}
-
-extension AddJobs {
-    /// One definition beside `replace`, or several under `jobs`.
-    fileprivate init(_ parameters: Parameters) throws(ControlError) {
-        let replace = try parameters.optional(Bool.self, "replace") ?? false
-        guard let list = parameters.members["jobs"] else {
-            let definition = try parameters.definition(besides: ["jobs", "replace"])
-            self.init(definition, replace: replace)
-            return
-        }
-        try parameters.checkNames(among: ["jobs", "replace"])
-        let definitions = try Parameters.definitions(list, "jobs").map(\.definition)
-        guard !definitions.isEmpty else { throw .wrong("jobs", "empty", "one definition or more") }
-        self.init(definitions, replace: replace)
-    }
-}
-
-extension ApplyJobs {
-    private static let lists: Set = ["invalidate", "change", "add"]
-
-    fileprivate init(_ parameters: Parameters) throws(ControlError) {
-        try parameters.checkNames(among: Self.lists.union(["dryRun", "upload"]))
-        let dryRun = try parameters.optional(Bool.self, "dryRun") ?? false
-        guard parameters.members["upload"] == nil else {
-            if let list = Self.lists.intersection(parameters.members.keys).min() {
-                throw ControlError(
-                    .invalidParams,
-                    "expected at most one of 'upload', '\(list)'; both are given"
-                )
-            }
-            self.init(dryRun: dryRun, upload: try parameters.upload())
-            return
-        }
-        try self.init(listsOf: parameters)
-        self.dryRun = dryRun
-    }
-
-    /// The lists among `parameters`, with one job or more.
-    fileprivate init(listsOf parameters: Parameters) throws(ControlError) {
-        self.init(invalidate: (try parameters.optional([JobID].self, "invalidate") ?? []).eachOnce)
-        if let list = parameters.members["change"] {
-            let others: Set = ["id", "ifRevision"]
-            for (part, definition) in try Parameters.definitions(list, "change", besides: others) {
-                change.append(
-                    JobRevision(
-                        id: try part.required(JobID.self, "id"),
-                        definition: definition,
-                        ifRevision: try part.optional(Int64.self, "ifRevision")
-                    )
-                )
-            }
-        }
-        if let list = parameters.members["add"] {
-            add = try Parameters.definitions(list, "add").map(\.definition)
-        }
-        guard count > 0 else {
-            throw ControlError(
-                .invalidParams,
-                "expected one or more of 'add', 'change', 'invalidate' with a job in it"
-            )
-        }
-        try checkCount(count, Limits.jobs, "jobs", "add, change and invalidate")
-        try requireEachOnce()
-    }
-
-    /// Refuses to do two things to one job.
-    public func requireEachOnce() throws(ControlError) {
-        var seen: Set<JobID> = []
-        for id in invalidate + change.map(\.id) where !seen.insert(id).inserted {
-            throw ControlError(
-                .invalidParams,
-                "job \(id) is named twice in 'change' and 'invalidate'"
-            )
-        }
-    }
-}
-
-extension PutPart {
-    fileprivate init(_ parameters: Parameters) throws(ControlError) {
-        try parameters.checkNames(among: ["upload", "part", "invalidate", "change", "add"])
-        let part = try parameters.required(Int.self, "part")
-        try checkRange(part, 0...Limits.uploadParts - 1, "part")
-        self.init(
-            upload: try parameters.upload(),
-            part: part,
-            jobs: try ApplyJobs(listsOf: parameters)
-        )
-    }
-}
-
-extension Parameters {
-    /// The only parameter there may be.
-    fileprivate func owner() throws(ControlError) -> String? {
-        try checkNames(among: ["owner"])
-        return try optional(String.self, "owner")
-    }
-
-    /// The name of an upload.
-    fileprivate func upload() throws(ControlError) -> String {
-        let name = try required(String.self, "upload")
-        guard (1...Limits.name).contains(name.utf8.count) else {
-            let found = name.isEmpty ? "empty" : "\(name.utf8.count) bytes"
-            throw .wrong("upload", found, "a name of 1 to \(Limits.name) bytes")
-        }
-        return name
-    }
-
-    /// The definitions in a list, each with the parameters that it was read from.
-    fileprivate static func definitions(
-        _ list: JSONValue,
-        _ name: String,
-        besides others: Set<String> = []
-    ) throws(ControlError) -> [(part: Parameters, definition: JobDefinition)] {
-        guard case .array(let elements) = list else {
-            throw .wrong(name, list.kind, "an array of definitions")
-        }
-        try checkCount(elements.count, Limits.jobs, "jobs", name)
-        var definitions: [(part: Parameters, definition: JobDefinition)] = []
-        definitions.reserveCapacity(elements.count)
-        for (index, element) in elements.enumerated() {
-            let part = try Parameters(element, at: .index(.key(.root, name), index))
-            definitions.append((part, try part.definition(besides: others)))
-        }
-        return definitions
-    }
-}
-
 extension [JobID] {
     /// In their order, each once: a job that is named twice is changed once.
     var eachOnce: Self {
@@ -266,6 +114,12 @@ extension [JobID] {
 }
 
 extension Parameters {
+    /// The only parameter that there may be.
+    fileprivate func owner() throws(ControlError) -> String? {
+        try checkNames(among: ["owner"])
+        return try optional(String.self, "owner")
+    }
+
     /// One job, by exactly one of `id` and `name`.
     fileprivate func reference(besides others: Set<String>) throws(ControlError) -> JobReference {
         try checkNames(among: others.union(["id", "name"]))

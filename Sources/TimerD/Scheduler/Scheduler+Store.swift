@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+import Locks
+
+/// What is written: commands wait until it is durable, what has happened does not.
+extension Scheduler {
+    /// Writes `body` and returns once it is durable and its outcome has been armed.
+    ///
+    /// The write takes its place in the store's queue before this suspends. `durable` is called here in the
+    /// order of the store, after the outcome has been armed; a caller that awaits this may resume after later
+    /// answers of the store, as continuations go by way of the pool. `isLong`: earlier writes are committed
+    /// before it. `user`: who asked for it; nil if reads of all users are to wait for it. `unstarted`: see
+    /// `JobTransaction`.
+    func write<T: Sendable>(
+        isLong: Bool = false,
+        of user: UInt32? = nil,
+        unstarted: Set<FireID> = [],
+        _ body: @escaping @Sendable (inout JobTransaction) throws -> T,
+        durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
+    ) async throws -> T {
+        let beginWrite = beginsWrite(unstarted: unstarted)
+        let (store, handovers, pending, terms) = (store, handovers, pending, terms)
+        let write = user.map { PendingWrites.Write.command(of: $0) } ?? .common
+        pending.begin(write)
+        return try await withCheckedThrowingContinuation { continuation in
+            store.submit(isLong: isLong) { database in
+                var writer = try beginWrite(database)
+                let value = try body(&writer)
+                return (value, try writer.finish())
+            } completion: { result in
+                pending.end(write)
+                if case .success = result { terms.beginHandover() }
+                handovers.add { scheduler in
+                    switch result {
+                    case .success((let value, let outcome)):
+                        let finish: @Sendable (isolated Scheduler) -> Void = { scheduler in
+                            durable(scheduler, value)
+                            continuation.resume(returning: value)
+                        }
+                        scheduler.take(outcome, finish: finish)
+                    case .failure(let error): continuation.resume(throwing: error)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells the store what has happened: it is written as soon as the store can, in order.
+    ///
+    /// `durable` is called here once it is stored, after its outcome has been armed. Without `durable` this thread
+    /// does not hear of an outcome that leaves it nothing to do (`StoreOutcome.isNothing`). If it can never be
+    /// stored, `job`, which it is about, is held, and `dropped` is called instead. `share`: the user in whose
+    /// share of fires it counts. `delay`: how long it may wait for others to share a commit with.
+    func record<T: Sendable>(
+        of job: StoredJob? = nil,
+        within delay: Duration = .zero,
+        share: UInt32? = nil,
+        unstarted: Set<FireID> = [],
+        _ body: @escaping @Sendable (inout JobTransaction) throws -> T,
+        durable: (@Sendable (isolated Scheduler, T) -> Void)? = nil,
+        dropped: @escaping @Sendable (isolated Scheduler, any Error) -> Void = { _, _ in }
+    ) {
+        let beginWrite = beginsWrite(unstarted: unstarted)
+        let share = share.flatMap { turns.isLimited($0) ? $0 : nil }
+        let written = Locked<Result<(value: T, outcome: StoreOutcome), any Error>?>(nil)
+        let (pending, handovers, terms) = (pending, handovers, terms)
+        let write = job.map { PendingWrites.Write.record(about: $0.owner.uid) } ?? .common
+        pending.begin(write)
+        let isGivenUp: @Sendable (any Error) -> Bool = { error in
+            if error.isStorageTrouble { return false }
+            written.withLock { $0 = .failure(error) }
+            return true
+        }
+        store.record(within: delay, isGivenUp: isGivenUp) { database in
+            var writer = try beginWrite(database)
+            let value = try body(&writer)
+            let outcome = try writer.finish()
+            written.withLock { $0 = .success((value, outcome)) }
+        } durable: {
+            pending.end(write)
+            if let share { handovers.noteStored(share: share) }
+            let result = written.withLock { $0 }
+            if case .success(let (_, outcome)) = result {
+                if durable == nil, outcome.isNothing { return }
+                terms.beginHandover()
+            }
+            handovers.add { scheduler in
+                switch result {
+                case .success(let (value, outcome)):
+                    scheduler.take(outcome, finish: { durable?($0, value) })
+                case .failure(let error):
+                    scheduler.recordDropped(of: job?.id, error)
+                    dropped(scheduler, error)
+                case nil: break
+                }
+            }
+        }
+    }
+
+    /// Takes over what the store has said in one batch.
+    func takeOver(_ batch: Handovers.Batch) {
+        for (owner, count) in batch.stored { firesStored(count, of: owner) }
+        for answer in batch.answers { answer(self) }
+    }
+
+    /// How a write begins that is queued now; moves the horizon on where that needs no load.
+    func beginsWrite(unstarted: Set<FireID> = []) -> @Sendable (Database) throws -> JobTransaction {
+        window.extend(now: clock.now().elapsed)
+        return terms.beginsWrite(unstarted: unstarted)
+    }
+}
+
+extension Error {
+    /// Whether the database could not write for now: the disk is full, fails or is locked.
+    ///
+    /// Any other error is a fault of the write itself: it would fail again.
+    fileprivate var isStorageTrouble: Bool {
+        guard let error = self as? DatabaseError else { return false }
+        return error.isFull || error.isIOError || error.isBusy || error.isReadOnly
+            || error.isCorrupt || error.isOutOfMemory
+    }
+}
