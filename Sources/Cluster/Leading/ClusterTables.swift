@@ -142,8 +142,9 @@ package enum ClusterTables {
     ///   of the node that wrote the jobs last is ahead of the database's; one that leads and has not begun to changes nothing.
     /// - `nodes`: those that were there in the last week; `store_backend`: the server's process of the connection
     ///   that the node commits on.
-    /// - `store`: the number of the last commit of the jobs, the version of their tables (0: there are none), and whether
-    ///   the last commit whose connection was lost had been stored.
+    /// - `store`: the number of the last commit of the jobs, the version of their tables (0: there are none), whether
+    ///   the last commit whose connection was lost had been stored, and the number by which the server knows the table that
+    ///   was written: one that was put in place from a dump has another.
     /// - `cluster`: where it is made anew, relays of nodes that go on know the secret of the former one, and reach nobody
     ///   by it: they connect again, and read this one.
     private static let making = """
@@ -186,7 +187,8 @@ package enum ClusterTables {
             one integer PRIMARY KEY CHECK (one = 1),
             number bigint NOT NULL,
             version bigint NOT NULL DEFAULT 0,
-            was_stored boolean NOT NULL DEFAULT false
+            was_stored boolean NOT NULL DEFAULT false,
+            table_id bigint NOT NULL
         );
         WITH made AS (
             INSERT INTO timerd.cluster VALUES (1, 'timerd', \(format), gen_random_uuid()::text)
@@ -197,6 +199,7 @@ package enum ClusterTables {
             AND application_name LIKE 'timerd relay %';
         INSERT INTO timerd.lease VALUES (1, 0, NULL, NULL, to_timestamp(0), 0, NULL)
             ON CONFLICT DO NOTHING;
-        INSERT INTO timerd.store VALUES (1, 0) ON CONFLICT DO NOTHING;
+        INSERT INTO timerd.store (one, number, table_id) VALUES (1, 0, 'timerd.store'::regclass::oid::bigint)
+            ON CONFLICT DO NOTHING;
         """
 }

@@ -145,6 +145,14 @@ class Server:
             raise RuntimeError("psql: " + done.stdout)
         return done.stdout.strip()
 
+    def dump(self, database):
+        """Keeps what is in a database, for `restore`."""
+        self.tool("pg_dump", "-h", self.folder, "-p", str(self.port), "-U", "postgres", "-f", self.folder + "/dump.sql", database)
+
+    def restore(self, database):
+        self.tool("psql", "-XqAt", "-h", self.folder, "-p", str(self.port), "-U", "postgres", "-d", database,
+                  "-v", "ON_ERROR_STOP=1", "-f", self.folder + "/dump.sql")
+
     def uri(self, user="postgres", database="postgres", password=None, port=None, options=""):
         secret = ":" + password if password else ""
         return "postgresql://%s%s@127.0.0.1:%d/%s%s" % (user, secret, port or self.port, database, options)

@@ -31,6 +31,7 @@ def run(world):
     another_schema(world, server)
     newer_schema(world, server)
     removed(world, server)
+    restored(world, server)
     hanging(world, server)
     one_name_twice(world, server)
     read_only(world, server)
@@ -269,6 +270,35 @@ def removed(world, server):
     goes_on(world, b, "tables that were dropped")
     goes_on(world, a, "tables that were dropped")
     end(b)
+    end(a)
+
+
+def restored(world, server):
+    """An older dump is put in place of the tables under two nodes: no number is given out twice."""
+    server.sql("CREATE DATABASE restored")
+    a = world.node("a", server.uri(database="restored"), lease=LEASE).start(wait=True)
+    b = world.node("b", server.uri(database="restored"), lease=LEASE).start(wait=True)
+    before = ask(b.socket, "job.add", name="before", schedule={"in": "1h"})["job"]["id"]
+    server.dump("restored")
+    since = [ask(b.socket, "job.add", schedule={"in": "1h"})["job"]["id"] for _ in range(3)]
+    seq = ask(b.socket, "daemon.status")["seq"]
+    server.sql("DROP SCHEMA timerd CASCADE", "restored")
+    for node in (a, b):
+        world.wait_for(lambda: "were removed" in node.log(), "'%s' to say that the tables were removed" % node.name, 20)
+    server.restore("restored")
+    goes_on(world, b, "tables from a dump")
+    world.wait_for(lambda: any("started on a restored copy" in node.log() for node in (a, b)), "a node to say that it leads with a dump", 20)
+    world.check(ask(a.socket, "job.get", id=before)["job"]["name"] == "before", "a job of the dump is not there")
+    job = ask(b.socket, "job.add", schedule={"in": "1h"})["job"]["id"]
+    world.check(job > max(since), "job %d has a number that was given out before: %r" % (job, since))
+    world.check(ask(a.socket, "daemon.status")["seq"] > seq, "events have numbers that were given out before")
+    copies = [node.log().count("started on a restored copy") for node in (a, b)]
+    end(b)
+    goes_on(world, a, "tables from a dump, by another node")
+    end(a)
+    a.start(wait=True)
+    goes_on(world, a, "tables from a dump, at a start")
+    world.check(a.log().count("started on a restored copy") <= max(copies), "tables count as a dump after they were written")
     end(a)
 
 

@@ -84,6 +84,33 @@ struct SharedStoreTests {
         second.close()
     }
 
+    @Test("Tables that were put in place from a dump count as a copy, until the first write to them")
+    func restored() async throws {
+        let folder = try TemporaryFolder()
+        func isCopy(_ name: String, writes: Bool = false) throws -> Bool {
+            let database = try SharedTestStore.current().database(in: folder.path, name: name)
+            defer { database.close() }
+            let state = try DaemonState.read(database, now: TestScheduler.start)
+            guard writes else { return state.goesOnFrom != nil }
+            try database.begin()
+            try DaemonState.leaveCopy(database, now: TestScheduler.start)
+            try database.commit()
+            return state.goesOnFrom != nil
+        }
+        #expect(try !isCopy("first.db", writes: true))
+        #expect(try !isCopy("second.db"))
+        let other = try PostgresConnection(
+            SharedTestStore.current().address(of: folder.path),
+            application: "test",
+            within: .seconds(30)
+        )
+        // What a dump has is the number of the table that it was made of.
+        _ = try other.execute("UPDATE timerd.store SET table_id = 1", within: .seconds(30))
+        #expect(try isCopy("third.db"))
+        #expect(try isCopy("fourth.db", writes: true))
+        #expect(try !isCopy("fifth.db"))
+    }
+
     /// Who waits for a lock.
     private static let waiting = """
         SELECT 1 FROM pg_stat_activity

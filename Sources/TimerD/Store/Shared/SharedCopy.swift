@@ -40,7 +40,7 @@ struct SharedCopy {
                 "this SQLite was built without its session extension, SQLITE_ENABLE_SESSION"
             )
         }
-        let (number, version) = try stored(connection)
+        let (number, version, isRestored) = try stored(connection)
         guard version <= migrations.count else {
             // Nothing that lasts: it gives back the lease, and carries its clients to a newer node that leads.
             throw refusal(
@@ -57,6 +57,7 @@ struct SharedCopy {
             if version > 0 {
                 try Migrator(Array(migrations.prefix(version))).migrate(database)
                 try load(SharedTable.all(of: database), into: database, connection, epoch: epoch)
+                if isRestored { try database.execute(Statements.markCopy) }
             }
             try Migrator(migrations).migrate(database)
             let tables = try SharedTable.all(of: database)
@@ -78,16 +79,20 @@ struct SharedCopy {
         }
     }
 
-    private func stored(_ connection: PostgresConnection) throws -> (number: Int64, version: Int) {
+    /// `isRestored`: whether the tables were put in place from a dump since they were last written; what was written
+    /// after the dump is not in them.
+    private func stored(
+        _ connection: PostgresConnection
+    ) throws -> (number: Int64, version: Int, isRestored: Bool) {
         let rows = try connection.execute(
-            "SELECT number, version FROM timerd.store",
+            "SELECT number, version, table_id <> tableoid::bigint FROM timerd.store",
             within: Self.limit
         )
         guard rows.count == 1, let number = rows.integer(0, 0), let version = rows.integer(0, 1)
         else {
             throw refusal("timerd.store in PostgreSQL has \(rows.count) rows, and should have one")
         }
-        return (number, Int(clamping: version))
+        return (number, Int(clamping: version), rows.boolean(0, 2) == true)
     }
 
     private func refusal(_ reason: String, _ code: CInt = SQLITE_SCHEMA) -> DatabaseError {
@@ -171,6 +176,8 @@ struct SharedCopy {
     }
 
     enum Statements {
+        /// Has the daemon skip the numbers that may have been given out since, as on a copy that a backup made.
+        static let markCopy = "UPDATE daemon_state SET copied_at_us = 0"
         /// The tables of jobs, without those of the cluster itself.
         static let tables = """
             SELECT tablename::text FROM pg_tables WHERE schemaname = 'timerd'
