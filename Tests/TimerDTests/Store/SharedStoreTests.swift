@@ -84,7 +84,7 @@ struct SharedStoreTests {
         second.close()
     }
 
-    @Test("Tables that were put in place from a dump count as a copy, until the first write to them")
+    @Test("Tables that come from a dump count as a copy, until the first write to them")
     func restored() async throws {
         let folder = try TemporaryFolder()
         func isCopy(_ name: String, writes: Bool = false) throws -> Bool {
