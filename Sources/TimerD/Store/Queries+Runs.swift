@@ -126,7 +126,7 @@ extension Queries.SQL {
                     AND (fires.job_id = ?6 OR ?6 IS NULL)
                 """
             case .all: "(fires.owner_id = ?5 OR ?5 IS NULL) AND ?6 IS NULL"
-            default: "fires.job_id = ?6"
+            default: "fires.job_id = ?6 AND (fires.owner_id = ?5 OR ?5 IS NULL)"
             }
         // An index is searched by it where it has that date, and no date is given already.
         let isSince =
@@ -151,7 +151,11 @@ extension Queries.SQL {
             switch order {
             case .failedOfOwner: ("INDEXED BY runs_failed_by_owner", "runs.failed_owner_id = ?5")
             case .failed: ("INDEXED BY runs_failed", "?5 IS NULL")
-            default: ("INDEXED BY runs_by_job", "runs.job_id = ?6")
+            default:
+                (
+                    "INDEXED BY runs_by_job",
+                    "runs.job_id = ?6 AND (runs.failed_owner_id = ?5 OR ?5 IS NULL)"
+                )
             }
         return """
             SELECT \(RunRow.columns), \(date)

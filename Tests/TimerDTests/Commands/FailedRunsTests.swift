@@ -132,6 +132,16 @@ import TimerControl
             #expect(ofRoot.runs.map(\.name) == [nil, "three", "missing"])
             let failedOfRoot = try await list(test) { ($0.owner, $0.failed) = ("0", true) }
             #expect(failedOfRoot.runs.map(\.name) == ["three", "missing"])
+            // A job that is Ben's, by each order in which one job's runs are found.
+            for narrow: (inout ListRuns) -> Void in [{ _ in }, { $0.failed = true }] {
+                for (uid, names) in [(Self.ben, ["killed"]), (Self.ann, [])] {
+                    let ofBoth = try await list(test) {
+                        ($0.job, $0.owner) = (JobID(rawValue: 4), "\(uid)")
+                        narrow(&$0)
+                    }
+                    #expect(ofBoth.runs.map(\.name) == names)
+                }
+            }
             await #expect(throws: ControlError.self) {
                 try await list(test, from: Self.ann) { $0.owner = "\(Self.ben)" }
             }
