@@ -57,13 +57,16 @@ extension Scheduler {
     }
 
     /// Disarms the job and lets the store decide what comes next.
+    ///
+    /// `delay`: see `record`.
     private func replace(
         _ entry: ArmedJob,
+        within delay: Duration = .zero,
         _ body: @escaping @Sendable (inout JobTransaction, StoredJob) throws -> Void
     ) {
         disarm(entry.job.id)
         let job = awaitingStore(entry.job)
-        record(of: job, share: entry.share) { writer in
+        record(of: job, within: delay, share: entry.share) { writer in
             if entry.hasWaited { writer.missedFor = .overload }
             try body(&writer, job)
         }
@@ -75,8 +78,12 @@ extension Scheduler {
         guard let claim = entry.job.claim else { return }
         if let queue = entry.job.policy.queue?.queue {
             counters.countFire(of: entry.job, claim, at: clock.now())
-            replace(entry) { try $0.recordTask($1) }
-            return serveAhead(QueueKey(owner: entry.job.ownerID, name: queue))
+            let key = QueueKey(owner: entry.job.ownerID, name: queue)
+            // What is asked of the store right behind it wakes the store, for both.
+            replace(entry, within: canServeAhead(key) ? .milliseconds(1) : .zero) {
+                try $0.recordTask($1)
+            }
+            return serveAhead(key)
         }
         guard let command = entry.job.definition.command else { return beginEvent(entry, claim) }
         switch entry.stage {

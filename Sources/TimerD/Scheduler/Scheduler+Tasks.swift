@@ -118,11 +118,15 @@ extension Scheduler {
 
     /// Asks the store for whoever waits longest for a queue, right behind the write that puts a task into it.
     ///
-    /// Both mostly share a commit. Where they do not, or where more tasks come, the outcome of that write has the queue
-    /// served again.
+    /// Both share a commit. Where more tasks come, the outcome of that write has the queue served again.
     func serveAhead(_ key: QueueKey) {
         guard taskWaits.asking[key] == nil else { return }
         serve(key, limit: 1, isAhead: true)
+    }
+
+    /// Whether `serveAhead` asks for somebody.
+    func canServeAhead(_ key: QueueKey) -> Bool {
+        !isStopping && taskWaits.asking[key] == nil && !taskWaits.idle(key, limit: 1).isEmpty
     }
 
     /// A queue may have something for those who wait for it.

@@ -30,6 +30,22 @@ struct TaskServedAheadTests {
         }
     }
 
+    @Test("The task and who has it are one commit, however quick the store is", .ofOneHost())
+    func oneCommit() async throws {
+        try await TestScheduler.with { test in
+            for number in 1...10 {
+                let queue = "mails-\(number)"
+                let job = try await test.add(ScheduleWords(in: "5s")) { $0.queue = queue }
+                async let waiting = test.reserve(queue, wait: .seconds(60))
+                try await test.waits(1, for: queue)
+                let before = test.store.writer.statistics.commits
+                await test.advanceWithoutStore(by: .seconds(5))
+                #expect(try await waiting.map(\.job) == [job.id])
+                #expect(test.store.writer.statistics.commits == before + 1)
+            }
+        }
+    }
+
     @Test("A worker goes on waiting while the disk takes nothing, and gets what came due then")
     func whileTheDiskTakesNothing() async throws {
         try await TestScheduler.with { test in
