@@ -48,11 +48,18 @@ struct TemporaryFolder: Sendable {
         }
     }
 
+    /// Again where a runner that ends has left a file in it meanwhile.
     func remove() {
-        do {
-            try FileManager.default.removeItem(atPath: path)
-        } catch {
-            FileHandle.standardError.write(Data("cannot remove '\(path)': \(error)\n".utf8))
+        var trouble: (any Error)?
+        for _ in 1...200 {
+            do {
+                return try FileManager.default.removeItem(atPath: path)
+            } catch {
+                trouble = error
+                usleep(10_000)
+            }
         }
+        guard let trouble else { return }
+        FileHandle.standardError.write(Data("cannot remove '\(path)': \(trouble)\n".utf8))
     }
 }

@@ -130,7 +130,7 @@ struct BadInputTests {
             atPath: folder + "/directory.db",
             withIntermediateDirectories: true
         )
-        defer { try? files.removeItem(atPath: folder) }
+        defer { removeFolder(folder) }
         try Data("this is a letter to my aunt, and no database\n".utf8).write(
             to: URL(filePath: folder + "/letter.db")
         )

@@ -65,7 +65,7 @@ final class DaemonProcess: Sendable {
             atPath: folder,
             withIntermediateDirectories: true
         )
-        defer { try? FileManager.default.removeItem(atPath: folder) }
+        defer { removeFolder(folder) }
         let daemon = DaemonProcess(folder: folder)
         try await daemon.start()
         do {

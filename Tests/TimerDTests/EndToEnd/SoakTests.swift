@@ -57,7 +57,7 @@ struct SoakTests {
     ) async throws {
         let folder = "/tmp/timerd-\(UUID().uuidString.prefix(13))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
+        defer { removeFolder(folder) }
         let file = folder + "/timerd.json"
         try settings.write(toFile: file, atomically: false, encoding: .utf8)
         let daemon = DaemonProcess(folder: folder)

@@ -127,7 +127,7 @@ final class TestScheduler: Sendable {
             atPath: folder,
             withIntermediateDirectories: true
         )
-        defer { try? FileManager.default.removeItem(atPath: folder) }
+        defer { removeFolder(folder) }
         let test = try await TestScheduler(
             folder: folder,
             keeping: keeping,
