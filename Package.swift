@@ -164,11 +164,22 @@ let package = Package(
             resources: [.embedInCode("sql")],
             swiftSettings: settings
         ),
+        // What the daemon asks of Linux and of systemd: what is ready, whose time has come, who waits.
+        .target(
+            name: "LinuxSystem",
+            dependencies: [
+                "CLinux", "JobModel", "Locks", "Platform", "RunLoopTimers", "Schedules",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings
+        ),
         .target(
             name: "TimerD",
             dependencies: [
                 "CGatheredLog", "CLinux", "CPAM", "CSQLite", "CSpawn", "Cluster", "JobModel",
-                "Locks",
+                "LinuxSystem", "Locks",
                 "Migrations", "Platform", "Postgres",
                 "RunLoopTimers", "Schedules", "TimerControl",
                 .product(name: "Configuration", package: "swift-configuration"),
@@ -187,7 +198,7 @@ let package = Package(
         .executableTarget(
             name: "TimerDMain",
             dependencies: [
-                "CLinux", "Locks", "Platform", "TimerControl", "TimerD",
+                "CLinux", "LinuxSystem", "Locks", "Platform", "TimerControl", "TimerD",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -297,9 +308,15 @@ let package = Package(
             swiftSettings: testSettings
         ),
         .testTarget(
+            name: "LinuxSystemTests",
+            dependencies: ["LinuxSystem", "Schedules"],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
             name: "TimerDTests",
             dependencies: [
-                "CCrashDisk", "CSpawn", "CSQLite", "JobModel", "Locks", "Migrations", "Platform",
+                "CCrashDisk", "CSpawn", "CSQLite", "JobModel", "LinuxSystem", "Locks",
+                "Migrations", "Platform",
                 "Cluster", "Postgres", "RunLoopTimers", "Schedules", "TestPostgres", "TestRandom",
                 "TimerControl", "TimerD", "TimerService",
                 // The end-to-end tests run these; naming them here has them built first.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+package import LinuxSystem
 import Locks
-public import Logging
+package import Logging
 import Schedules
 public import ServiceLifecycle
 import TimerControl
@@ -16,7 +17,7 @@ public struct Daemon: Service {
     private let reloads = AsyncStream<Configuration>.makeStream()
 
     /// `manager`: is told the daemon's state, and may hand over its socket.
-    public init(_ configuration: Configuration, manager: ServiceManager, log: Logger) {
+    package init(_ configuration: Configuration, manager: ServiceManager, log: Logger) {
         self.configuration = configuration
         self.manager = manager
         self.log = log

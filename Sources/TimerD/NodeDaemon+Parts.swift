@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
+import LinuxSystem
 import Logging
 import Platform
 import Postgres

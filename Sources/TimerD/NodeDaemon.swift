@@ -2,6 +2,7 @@
 
 import Cluster
 import Glibc
+import LinuxSystem
 import Locks
 import Logging
 import Platform

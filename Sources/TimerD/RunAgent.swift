@@ -2,6 +2,7 @@
 
 import Glibc
 import JobModel
+import LinuxSystem
 import Locks
 import Logging
 import Platform

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Foundation
 import Glibc
+import LinuxSystem
 import Logging
 import Platform
 import ServiceLifecycle
@@ -197,7 +198,10 @@ struct TimerDMain: AsyncParsableCommand {
             try await group.run()
         } catch let error as DaemonError {
             let status = Self.failure("\(error)", error.status.rawValue)
-            StartBackoff(manager).wait(after: error)
+            StartBackoff(manager).wait(
+                because: error.description,
+                mayMend: error.status == .unavailable
+            )
             if configuration.shared != nil { Self.endAtOnce(status) }
             throw status
         }

@@ -5,6 +5,7 @@ import Configuration
 import CoreFoundation
 import Glibc
 import JobModel
+import LinuxSystem
 import Logging
 import Platform
 import Schedules

@@ -2,6 +2,7 @@
 
 import Glibc
 import JobModel
+import LinuxSystem
 import Logging
 import Platform
 import SystemPackage

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LinuxSystem
 import TimerControl
 
 /// What a run has written, as far as it is kept, for readers that follow it.

@@ -3,6 +3,7 @@
 import CoreFoundation
 import Glibc
 import JobModel
+import LinuxSystem
 import Platform
 import SystemPackage
 

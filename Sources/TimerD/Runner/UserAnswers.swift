@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LinuxSystem
+
 /// Answers about users from a service that may take seconds, or never answer; remembered for a while.
 ///
 /// One question at a time about each user, on threads of its own: a slow answer about one user holds up no

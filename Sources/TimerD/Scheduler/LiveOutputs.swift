@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LinuxSystem
 import TimerControl
 
 /// The output of the runs in progress, for clients that read along.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LinuxSystem
 import TimerControl
 
 /// Events whose next dates are claimed already: they go on without waiting for the store.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import LinuxSystem
 import Locks
 
 /// What is written: commands wait until it is durable, what has happened does not.

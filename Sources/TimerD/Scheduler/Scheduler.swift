@@ -2,6 +2,7 @@
 
 import Cluster
 import DequeModule
+import LinuxSystem
 import Locks
 import Logging
 import Schedules

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LinuxSystem
 
 extension SocketFile {
     /// Takes over a socket that the service manager listens on at `path`.

@@ -3,6 +3,7 @@
 // `stat` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
 import CoreFoundation
 import Glibc
+import LinuxSystem
 import Platform
 
 /// A listening Unix socket and its file.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LinuxSystem
 import TimerControl
 
 /// Who sends a request: what it may see and change depends on that.

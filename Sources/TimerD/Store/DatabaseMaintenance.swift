@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import LinuxSystem
 import Schedules
 
 /// Copies and checks the whole database while it is in use.

@@ -3,6 +3,7 @@
 import Schedules
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// What clients ask for, and what they make of the answers.

@@ -5,6 +5,7 @@ import Schedules
 import Synchronization
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// A daemon that is killed again and again, its disk, its clients, and the runner that minds its runs, which may

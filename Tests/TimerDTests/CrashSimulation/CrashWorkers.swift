@@ -3,6 +3,7 @@
 import Schedules
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// What the workers of a simulation know: the attempts that they were given, and what they have said of them.

@@ -5,6 +5,7 @@ import Glibc
 import Testing
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// A program that is setuid root and becomes root altogether: its caller may not signal it (kill(2)),

@@ -5,6 +5,7 @@ import Glibc
 import Testing
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// What jobs that are tied to processes take of the daemon's descriptors.

@@ -5,6 +5,7 @@ import Logging
 import SystemPackage
 import Testing
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// What runs write, on its way to a descriptor that is read, or is not.

@@ -5,6 +5,7 @@ import JobModel
 import Locks
 import Testing
 
+@testable import LinuxSystem
 @testable import TimerD
 
 @Suite("ProcessLimits", .timeLimit(.minutes(1))) struct ProcessLimitsTests {

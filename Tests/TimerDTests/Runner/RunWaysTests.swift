@@ -6,6 +6,7 @@ import JobModel
 import Locks
 import Testing
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// Every way in which a command can behave, as a real process; as root also for another user.

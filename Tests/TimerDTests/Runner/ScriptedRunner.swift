@@ -5,6 +5,7 @@ import Locks
 import Testing
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// What a `ProgramRunner` lives on where the test itself is the runner, and says when time passes.

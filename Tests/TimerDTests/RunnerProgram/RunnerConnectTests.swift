@@ -6,6 +6,7 @@ import Subprocess
 import SystemPackage
 import Testing
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// What keeps a daemon from a runner, and how it says so.

@@ -6,6 +6,7 @@ import JobModel
 import Locks
 import Testing
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// A runner that may have few descriptors open.

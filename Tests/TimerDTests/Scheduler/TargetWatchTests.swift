@@ -6,6 +6,7 @@ import Locks
 import Testing
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 @Suite("TargetWatch", .timeLimit(.minutes(1))) struct TargetWatchTests {

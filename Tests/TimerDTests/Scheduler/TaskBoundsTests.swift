@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// What is not handed out, and what is not taken in.

@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// What becomes of a task besides its worker's word: connections, crashes, its job.

@@ -7,6 +7,7 @@ import NIOPosix
 import Testing
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 @Suite("ControlSocket", .timeLimit(.minutes(2))) struct ControlSocketTests {

@@ -3,6 +3,7 @@
 import Glibc
 import Testing
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// A socket that a service manager listens on for the daemon.

@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import Testing
 
+@testable import LinuxSystem
 @testable import TimerD
 
 @Suite("SocketFile") struct SocketFileTests {

@@ -4,6 +4,7 @@ import Glibc
 import Platform
 import SystemPackage
 
+@testable import LinuxSystem
 @testable import TimerD
 
 extension FileDescriptor {

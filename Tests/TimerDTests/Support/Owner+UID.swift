@@ -3,6 +3,7 @@
 import Schedules
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// Users of tests are known by their uid; they have no entry in the user database.

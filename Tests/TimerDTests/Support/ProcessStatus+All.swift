@@ -2,6 +2,7 @@
 
 import Glibc
 
+@testable import LinuxSystem
 @testable import TimerD
 
 extension ProcessStatus {

@@ -5,6 +5,7 @@ import Locks
 import Logging
 import Schedules
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// The clocks of a machine, which stand still until a test moves them, and the daemon's own clock as

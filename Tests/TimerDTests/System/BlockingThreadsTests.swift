@@ -5,6 +5,7 @@ import Locks
 import Platform
 import Testing
 
+@testable import LinuxSystem
 @testable import TimerD
 
 @Suite("BlockingThreads", .timeLimit(.minutes(1))) struct BlockingThreadsTests {

@@ -6,6 +6,7 @@ import Locks
 import SystemPackage
 import Testing
 
+@testable import LinuxSystem
 @testable import TimerD
 
 @Suite("EpollLoop", .timeLimit(.minutes(1))) struct EpollLoopTests {

@@ -6,6 +6,7 @@ import Locks
 import Schedules
 import Synchronization
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// Watchers who keep up, all on one thread: what the first of them was sent and when, and whether

@@ -6,6 +6,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 @Suite("Torture: a crowd of connections", .timeLimit(.minutes(20)))

@@ -6,6 +6,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// One user against another: what jobs of one that want all of the machine do to a job of the other.

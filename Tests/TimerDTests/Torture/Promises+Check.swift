@@ -4,6 +4,7 @@ import Foundation
 import Schedules
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 extension Promises {

@@ -5,6 +5,7 @@ import Locks
 import Schedules
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// What a daemon has answered its clients and told its watchers, over all of its lives: what it has

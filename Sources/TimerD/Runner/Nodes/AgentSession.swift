@@ -2,6 +2,7 @@
 
 import Cluster
 import JobModel
+import LinuxSystem
 import Platform
 import SystemPackage
 

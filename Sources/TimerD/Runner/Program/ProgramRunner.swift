@@ -2,6 +2,7 @@
 
 import Cluster
 import JobModel
+import LinuxSystem
 import Locks
 import SystemPackage
 import TimerControl

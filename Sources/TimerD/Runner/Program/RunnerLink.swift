@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LinuxSystem
 import SystemPackage
 
 /// A connection with the runner over its socket.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLinux
+import LinuxSystem
 import Locks
 import Platform
 import SystemPackage

@@ -2,6 +2,7 @@
 
 import CSpawn
 import JobModel
+import LinuxSystem
 
 /// What the daemon says to the runner: docs/runner-protocol.md.
 enum RunnerOrder {

@@ -2,6 +2,7 @@
 
 import CSpawn
 import Glibc
+import LinuxSystem
 import Platform
 import SystemPackage
 

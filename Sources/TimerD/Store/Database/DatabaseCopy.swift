@@ -2,6 +2,7 @@
 
 import CSQLite
 import Glibc
+import LinuxSystem
 import Platform
 import Schedules
 import SystemPackage

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import LinuxSystem
 
 extension TrustedPath {
     /// The same for a database: its folder, the file, and the files beside it.

@@ -5,6 +5,7 @@ import Glibc
 import Logging
 import Testing
 
+@testable import LinuxSystem
 @testable import TimerD
 
 @Suite("Journal", .timeLimit(.minutes(1))) struct JournalTests {

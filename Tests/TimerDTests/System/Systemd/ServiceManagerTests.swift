@@ -4,6 +4,7 @@ import Glibc
 import RunLoopTimers
 import Testing
 
+@testable import LinuxSystem
 @testable import TimerD
 
 /// What a service manager says in the environment, and what it is told.

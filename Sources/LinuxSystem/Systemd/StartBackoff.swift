@@ -10,18 +10,20 @@ import Glibc
 ///
 /// systemd 252 cannot slow down its restarts (RestartSteps= came with 254): it would restart each second for
 /// as long as a disk is full.
-public struct StartBackoff: Sendable {
+package struct StartBackoff: Sendable {
     private let manager: ServiceManager
 
-    public init(_ manager: ServiceManager) { self.manager = manager }
+    package init(_ manager: ServiceManager) { self.manager = manager }
 
     /// Says why in the service's status, and waits; SIGTERM, SIGINT and SIGUSR1 end the process meanwhile.
     ///
     /// Without a service manager, or after the first failure of a start by hand, it does not wait.
-    public func wait(after error: DaemonError) {
+    ///
+    /// `mayMend`: whether the problem may mend itself, as a full disk does; else it does not wait either.
+    package func wait(because problem: String, mayMend: Bool) {
         guard manager.isThere else { return }
-        let reason = "cannot start: \(error)"
-        guard error.status == .unavailable, let unit = ServiceUnit.own,
+        let reason = "cannot start: \(problem)"
+        guard mayMend, let unit = ServiceUnit.own,
             case let delay = Self.delay(restarts: unit.restarts() ?? 0), delay > 0
         else { return manager.tell(.status(reason)) }
         manager.tell(

@@ -4,7 +4,7 @@
 ///
 /// As all that it calls, they must not block.
 extension EpollLoop: TaskExecutor {
-    func enqueue(_ job: consuming ExecutorJob) {
+    package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         perform { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }

@@ -8,14 +8,16 @@ import Glibc
 ///
 /// Whoever can write to a folder on the way could put a file, or a link, of their own in the place of
 /// what is there: a socket of theirs, a database with commands for root, a place where root makes files.
-enum TrustedPath {
+package enum TrustedPath {
     /// An error's words if a stranger owns, could replace or could write to `path` or a folder on the way;
     /// nil if not.
     ///
     /// Links are followed, and each is checked. A path is checked as far as it exists.
-    static func problem(with path: String, uid: uid_t = geteuid(), gid: gid_t = getegid())
-        -> String?
-    {
+    package static func problem(
+        with path: String,
+        uid: UInt32 = geteuid(),
+        gid: UInt32 = getegid()
+    ) -> String? {
         var links = 0
         var rest = Array(components(of: path).reversed())
         if !path.hasPrefix("/") { rest += components(of: workingFolder()).reversed() }

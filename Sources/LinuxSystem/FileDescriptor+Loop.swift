@@ -2,11 +2,11 @@
 
 import Glibc
 import Platform
-import SystemPackage
+package import SystemPackage
 
 extension FileDescriptor {
     /// Has reads and writes answer EAGAIN where they would wait.
-    func stopBlocking() throws(Errno) {
+    package func stopBlocking() throws(Errno) {
         let flags = fcntl(rawValue, F_GETFL)
         guard flags != -1, fcntl(rawValue, F_SETFL, flags | O_NONBLOCK) != -1 else {
             throw .last
@@ -14,7 +14,7 @@ extension FileDescriptor {
     }
 
     /// Closes; Linux frees the descriptor whatever close(2) answers.
-    func closeForGood() {
+    package func closeForGood() {
         Glibc.close(rawValue)
     }
 }

@@ -3,7 +3,7 @@
 import Locks
 
 /// Tells when a client's connection is over.
-final class ConnectionLife: Sendable, Hashable {
+package final class ConnectionLife: Sendable, Hashable {
     private struct State {
         var isOver = false
         var endings: [@Sendable () -> Void] = []
@@ -13,12 +13,12 @@ final class ConnectionLife: Sendable, Hashable {
 
     private let state = Locked(State())
     /// The host of the client, where another node relays its connection; nil for a client of this host.
-    let host: String?
+    package let host: String?
 
-    init(from host: String? = nil) { self.host = host }
+    package init(from host: String? = nil) { self.host = host }
 
     /// Calls `body` when the connection is over; at once if it is.
-    func onEnd(_ body: @escaping @Sendable () -> Void) {
+    package func onEnd(_ body: @escaping @Sendable () -> Void) {
         let isOver = state.withLock { state in
             if !state.isOver { state.endings.append(body) }
             return state.isOver
@@ -27,10 +27,10 @@ final class ConnectionLife: Sendable, Hashable {
     }
 
     /// Whether the client will say nothing more: it has shut down its writing, or the connection is over.
-    var isSilent: Bool { state.withLock { $0.isSilent } }
+    package var isSilent: Bool { state.withLock { $0.isSilent } }
 
     /// Calls `body` when the client will say nothing more; at once if that is so.
-    func onSilence(_ body: @escaping @Sendable () -> Void) {
+    package func onSilence(_ body: @escaping @Sendable () -> Void) {
         let isSilent = state.withLock { state in
             if !state.isSilent { state.silences.append(body) }
             return state.isSilent
@@ -39,7 +39,7 @@ final class ConnectionLife: Sendable, Hashable {
     }
 
     /// The client will say nothing more; what it has asked for is still answered.
-    func fallSilent() {
+    package func fallSilent() {
         let silences = state.withLock { state in
             state.isSilent = true
             defer { state.silences = [] }
@@ -49,7 +49,7 @@ final class ConnectionLife: Sendable, Hashable {
     }
 
     /// The connection is over.
-    func end() {
+    package func end() {
         fallSilent()
         let endings = state.withLock { state in
             state.isOver = true
@@ -59,7 +59,7 @@ final class ConnectionLife: Sendable, Hashable {
         for ending in endings { ending() }
     }
 
-    static func == (one: ConnectionLife, other: ConnectionLife) -> Bool { one === other }
+    package static func == (one: ConnectionLife, other: ConnectionLife) -> Bool { one === other }
 
-    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

@@ -3,7 +3,7 @@
 import Locks
 
 /// A value behind a lock; tasks can wait for its changes.
-final class Observable<Value: Sendable>: Sendable {
+package final class Observable<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -12,15 +12,15 @@ final class Observable<Value: Sendable>: Sendable {
 
     private let state: Locked<State>
 
-    init(_ value: Value) { state = Locked(State(value: value)) }
+    package init(_ value: Value) { state = Locked(State(value: value)) }
 
-    var value: Value { state.withLock { $0.value } }
+    package var value: Value { state.withLock { $0.value } }
 
     /// How many wait for the next change.
-    var waiterCount: Int { state.withLock { $0.waiters.count } }
+    package var waiterCount: Int { state.withLock { $0.waiters.count } }
 
     /// Makes a change and wakes all tasks that wait for one.
-    func change<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
+    package func change<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
         let (result, waiters) = state.withLock { state in
             let result = body(&state.value)
             defer { state.waiters = [:] }
@@ -31,7 +31,7 @@ final class Observable<Value: Sendable>: Sendable {
     }
 
     /// Returns after the next change; at once if the value `isWanted` already, or the task is cancelled.
-    func waitForChange(unless isWanted: @Sendable (Value) -> Bool) async {
+    package func waitForChange(unless isWanted: @Sendable (Value) -> Bool) async {
         let ticket = state.withLock { state in
             state.lastTicket += 1
             return state.lastTicket

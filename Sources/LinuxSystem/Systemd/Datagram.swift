@@ -2,7 +2,7 @@
 
 import Glibc
 import Platform
-import SystemPackage
+package import SystemPackage
 
 /// One message to a Unix socket, from a socket of its own.
 enum Datagram {
@@ -23,11 +23,11 @@ enum Datagram {
 }
 
 /// Many messages to a Unix socket, which wait for a second where it is full; on one thread.
-final class DatagramSender {
+package final class DatagramSender {
     private let descriptor: Int32
     private let address: String
 
-    init(to address: String) {
+    package init(to address: String) {
         self.address = address
         descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var limit = timeval(tv_sec: 1, tv_usec: 0)
@@ -38,7 +38,7 @@ final class DatagramSender {
     deinit { if descriptor >= 0 { close(descriptor) } }
 
     /// Nil once it is taken.
-    func send(_ bytes: [UInt8]) -> Errno? {
+    package func send(_ bytes: [UInt8]) -> Errno? {
         let sent = SocketAddress(address)?.withPointer { pointer, size in
             sendto(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL), pointer, size)
         }

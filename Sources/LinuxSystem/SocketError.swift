@@ -4,26 +4,26 @@ import Platform
 import SystemPackage
 
 /// Why the daemon cannot listen at a path.
-struct SocketError: Error, Hashable, Sendable, CustomStringConvertible {
+package struct SocketError: Error, Hashable, Sendable, CustomStringConvertible {
     var path: String
     /// What stands in the way: lower case, no full stop.
     var problem: String
     /// Whether trying again cannot help.
-    var isLasting = false
+    package var isLasting = false
 
-    init(_ path: String, _ problem: String, isLasting: Bool = false) {
+    package init(_ path: String, _ problem: String, isLasting: Bool = false) {
         self.path = path
         self.problem = problem
         self.isLasting = isLasting
     }
 
     /// How many bytes the path of a socket may have: `sun_path` holds them and a NUL.
-    static let longestPath = 107
+    package static let longestPath = 107
 
     /// The error of the last system call, from errno; to be made before the next call.
-    static func failed(_ path: String, _ doing: String) -> Self {
+    package static func failed(_ path: String, _ doing: String) -> Self {
         Self(path, "cannot \(doing): \(Errno.last.text)")
     }
 
-    var description: String { "cannot listen at '\(path)': \(problem)" }
+    package var description: String { "cannot listen at '\(path)': \(problem)" }
 }

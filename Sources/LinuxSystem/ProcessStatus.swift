@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+package import Glibc
 import Platform
-import SystemPackage
+package import SystemPackage
 
 /// What proc(5) says of a process.
-struct ProcessStatus: Sendable {
+package struct ProcessStatus: Sendable {
     /// Whether it has ended and waits to be reaped.
-    let hasEnded: Bool
+    package let hasEnded: Bool
     /// When it was started, in clock ticks since the machine started.
-    let ticks: Int64
+    package let ticks: Int64
 
     /// Nil if there is no such process.
     init?(of pid: pid_t) {
@@ -23,7 +23,7 @@ struct ProcessStatus: Sendable {
     }
 
     /// As `init`, but throws if the system has no descriptor or memory to look with.
-    static func look(at pid: pid_t) throws(Errno) -> Self? {
+    package static func look(at pid: pid_t) throws(Errno) -> Self? {
         if let status = Self(of: pid) { return status }
         let file = open("/proc/\(pid)/stat", O_RDONLY | O_CLOEXEC)
         guard file == -1 else {

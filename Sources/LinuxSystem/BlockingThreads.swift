@@ -8,27 +8,27 @@ import SystemPackage
 ///
 /// As many as there is work, up to a limit: who waits for a dead server delays nobody else. Work begins
 /// in the order in which it came. A thread without work for a while ends.
-final class BlockingThreads: Sendable {
+package final class BlockingThreads: Sendable {
     private let desk: WorkDesk
 
     /// Starts no thread yet.
     ///
     /// `limit`: how many there are at most. For the others see `SystemThread`.
-    init(named name: String, limit: Int, givesWay: Bool = false) {
+    package init(named name: String, limit: Int, givesWay: Bool = false) {
         desk = WorkDesk(name: name, limit: limit, givesWay: givesWay)
     }
 
     deinit { desk.close() }
 
     /// Does `work` on one of the threads.
-    func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+    package func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             submit { continuation.resume(returning: work()) }
         }
     }
 
     /// Has `work` done on one of the threads; at once on this one, where the system has no thread for it.
-    func submit(_ work: @escaping @Sendable () -> Void) { desk.put(work) }
+    package func submit(_ work: @escaping @Sendable () -> Void) { desk.put(work) }
 }
 
 /// Where work waits for threads, and threads for work.

@@ -2,15 +2,15 @@
 
 import Glibc
 import Locks
-import Schedules
+package import Schedules
 import SystemPackage
 
 /// Tells when a date of the wall clock has come, and when the wall clock was stepped.
 ///
 /// By one timer on CLOCK_REALTIME: the kernel wakes the daemon for the date, for a step of the clock,
 /// and after suspend; for nothing else.
-final class ClockWatch: Sendable {
-    enum Signal: Sendable {
+package final class ClockWatch: Sendable {
+    package enum Signal: Sendable {
         case dateHasCome
         case clockWasStepped
     }
@@ -24,7 +24,7 @@ final class ClockWatch: Sendable {
     /// Watches the clock from now on; `notify` is called on the loop's thread.
     ///
     /// - Throws: `SystemError` where the kernel gives no timer.
-    init(
+    package init(
         on loop: EpollLoop,
         notify: @escaping @Sendable (Signal) -> Void
     ) throws(SystemError) {
@@ -54,7 +54,7 @@ final class ClockWatch: Sendable {
     /// Sets the date to wake at, instead of the one before; nil for none.
     ///
     /// A date that has passed comes at once.
-    func set(_ date: Timestamp?) {
+    package func set(_ date: Timestamp?) {
         // The watch for steps needs a date: one that no machine will see.
         let wasStepped = watch.withLock {
             $0 == nil ? false : timer.set(at: date ?? .distantFuture)
@@ -63,7 +63,7 @@ final class ClockWatch: Sendable {
     }
 
     /// Ends the watch.
-    func stop() {
+    package func stop() {
         if let watch = watch.withLock({ $0.take() }) { loop.end(watch) }
     }
 }

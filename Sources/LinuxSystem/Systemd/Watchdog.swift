@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import RunLoopTimers
+package import RunLoopTimers
 
 /// Tells the service manager that the timers' thread is alive.
 ///
 /// It is a timer on that thread: if the loop is stuck the messages stop, and the manager restarts the daemon.
-final class Watchdog: Sendable {
+package final class Watchdog: Sendable {
     private let manager: ServiceManager
 
     /// Nil if the manager wants no such messages.
-    init?(_ manager: ServiceManager, on thread: RunLoopThread) {
+    package init?(_ manager: ServiceManager, on thread: RunLoopThread) {
         guard let interval = manager.watchdogInterval else { return nil }
         self.manager = manager
         // Half of what it allows, as sd_watchdog_enabled(3) advises.

@@ -7,7 +7,7 @@ import Glibc
 /// The service manager that started this process, by sd_notify(3) and sd_listen_fds(3).
 ///
 /// The environment says where it is; in a daemon without a manager all calls do nothing.
-public struct ServiceManager: Sendable {
+package struct ServiceManager: Sendable {
     /// Where it listens: a path, or an abstract name after "@".
     private let address: String?
     /// How often it wants to hear that the daemon is alive; nil for never.
@@ -22,7 +22,7 @@ public struct ServiceManager: Sendable {
     private static let firstSocket: Int32 = 3
 
     /// `environment`: of the process `pid`; variables that are meant for another process are ignored.
-    public init(environment: [String: String], pid: Int32) {
+    package init(environment: [String: String], pid: Int32) {
         func number<Number: FixedWidthInteger>(_ name: String) -> Number? {
             environment[name].flatMap { Number($0) }
         }
@@ -45,7 +45,7 @@ public struct ServiceManager: Sendable {
     /// `path`: the daemon's socket, for the error.
     ///
     /// - Throws: `SocketError` if it hands over several: the daemon would answer on one of them only.
-    func socket(for path: String) throws(SocketError) -> Int32? {
+    package func socket(for path: String) throws(SocketError) -> Int32? {
         guard sockets.count <= 1 else {
             throw SocketError(
                 path,
@@ -55,7 +55,7 @@ public struct ServiceManager: Sendable {
         return sockets.first
     }
 
-    enum State: Hashable, Sendable {
+    package enum State: Hashable, Sendable {
         case ready
         case reloading
         case stopping
@@ -82,7 +82,7 @@ public struct ServiceManager: Sendable {
     }
 
     /// Tells the manager; a message that it does not take is lost, as it would be out of date later.
-    func tell(_ states: State...) {
+    package func tell(_ states: State...) {
         guard let address else { return }
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

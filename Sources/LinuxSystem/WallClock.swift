@@ -3,12 +3,12 @@
 // `timespec` is CoreFoundation's if any module of the program imports that, else Glibc's.
 import CLinux
 import Glibc
-import JobModel
+package import JobModel
 import Locks
-import Schedules
+package import Schedules
 
 /// The clock seam: whoever needs to know the time is given one of these.
-protocol WallClock: Sendable {
+package protocol WallClock: Sendable {
     /// Both clocks, read at once.
     func now() -> ClockReading
     /// Notes and returns how far the wall clock was stepped since the last call.
@@ -16,15 +16,15 @@ protocol WallClock: Sendable {
 }
 
 /// The sum of the steps of the wall clock since they were last noted.
-struct ClockStep: Hashable, Sendable {
+package struct ClockStep: Hashable, Sendable {
     /// How far it went in all; zero if there was no step, or if the steps cancel out.
-    var size: TimeSpan
+    package var size: TimeSpan
     /// True if the clock is behind a value read since the last step.
-    var isBack: Bool
+    package var isBack: Bool
 }
 
 /// The machine's clocks: CLOCK_REALTIME, and CLOCK_BOOTTIME, which counts suspend and never steps.
-final class SystemClock: WallClock {
+package final class SystemClock: WallClock {
     /// Elapsed time = CLOCK_BOOTTIME + this, while the machine is up.
     let elapsedBase: TimeSpan
     private let state: Locked<State>
@@ -50,13 +50,13 @@ final class SystemClock: WallClock {
     private static let noise = TimeSpan(microseconds: 500)
 
     /// `read`: the machine's clocks, unless a test has others.
-    init(anchor: ClockAnchor, read: @escaping @Sendable () -> Reading = SystemClock.read) {
+    package init(anchor: ClockAnchor, read: @escaping @Sendable () -> Reading = SystemClock.read) {
         elapsedBase = anchor.elapsedBase
         state = Locked(State(wallOffset: anchor.wallOffset, furthest: anchor.wallOffset))
         self.read = read
     }
 
-    func now() -> ClockReading {
+    package func now() -> ClockReading {
         let reading = read()
         let elapsed = reading.sinceBoot + elapsedBase
         return state.withLock { noted in
@@ -72,7 +72,7 @@ final class SystemClock: WallClock {
         }
     }
 
-    func noteStep() -> ClockStep {
+    package func noteStep() -> ClockStep {
         let reading = read()
         let measured = reading.wall - (reading.sinceBoot + elapsedBase)
         return state.withLock { state in
@@ -83,7 +83,7 @@ final class SystemClock: WallClock {
     }
 
     /// The kernel's name of this boot, random(4), and when the first process began; see `ClockAnchor.bootID`.
-    static func bootID() throws(SystemError) -> String {
+    package static func bootID() throws(SystemError) -> String {
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw SystemError("cannot read the id of this boot") }
         defer { close(descriptor) }
@@ -97,13 +97,13 @@ final class SystemClock: WallClock {
     }
 
     /// CLOCK_REALTIME, and CLOCK_BOOTTIME as if the machine had been started in 1970.
-    struct Reading: Sendable {
-        var wall: Timestamp
-        var sinceBoot: Timestamp
+    package struct Reading: Sendable {
+        package var wall: Timestamp
+        package var sinceBoot: Timestamp
     }
 
     /// Reads both clocks within 100 µs of each other; after ten attempts without that bound.
-    @Sendable static func read() -> Reading {
+    @Sendable package static func read() -> Reading {
         var wall = read(CLOCK_REALTIME)
         for _ in 0..<10 {
             let sinceBoot = read(CLOCK_BOOTTIME)

@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import TimerD
+@testable import LinuxSystem
 
 @Suite("StartBackoff") struct StartBackoffTests {
     @Test("The first failure of a start by hand ends at once, each that follows later, up to 60 s")
@@ -37,6 +37,6 @@ import Testing
     @Test("Where nobody manages the daemon, nothing is waited for")
     func unmanaged() {
         let manager = ServiceManager(environment: [:], pid: 1)
-        StartBackoff(manager).wait(after: DaemonError("the disk is full", .unavailable))
+        StartBackoff(manager).wait(because: "the disk is full", mayMend: true)
     }
 }

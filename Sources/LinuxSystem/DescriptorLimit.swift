@@ -3,15 +3,15 @@
 import Glibc
 
 /// How many descriptors this process, and the processes that it starts, may have open.
-enum DescriptorLimit {
+package enum DescriptorLimit {
     /// The soft limit that this process was started with, which each run gets back.
     ///
     /// A program that calls select(2) writes beyond its sets for descriptors above 1023, so no run gets more
     /// unasked.
-    static let inherited = UInt64(current.rlim_cur)
+    package static let inherited = UInt64(current.rlim_cur)
 
     /// Raises the soft limit to the hard one: a connection takes one descriptor.
-    static func raise() {
+    package static func raise() {
         var limit = current
         guard inherited < limit.rlim_max else { return }
         limit.rlim_cur = limit.rlim_max
@@ -19,7 +19,7 @@ enum DescriptorLimit {
     }
 
     /// How many descriptors this process may have open now.
-    static var now: Int { Int(clamping: current.rlim_cur) }
+    package static var now: Int { Int(clamping: current.rlim_cur) }
 
     private static var current: rlimit {
         var limit = rlimit()

@@ -4,21 +4,21 @@ import CLinux
 import Glibc
 import Locks
 import Platform
-import SystemPackage
+package import SystemPackage
 
 /// One thread, asleep in epoll_wait(2), that calls whoever waits for a descriptor once it is ready.
 ///
 /// A turn costs what is ready, not what is watched. Each descriptor is served once a turn, so one that
 /// is always ready delays no other by more than that. What is called must not block. The thread lives,
 /// and keeps this object alive, until `stop`.
-final class EpollLoop: Sendable {
+package final class EpollLoop: Sendable {
     /// A descriptor that is watched, until `end`.
-    struct Watch: Hashable, Sendable {
+    package struct Watch: Hashable, Sendable {
         fileprivate let number: UInt64
     }
 
     /// What a descriptor is watched for, besides its end.
-    enum Readiness { case readable, writable }
+    package enum Readiness { case readable, writable }
 
     private struct Entry {
         var descriptor: FileDescriptor
@@ -55,7 +55,7 @@ final class EpollLoop: Sendable {
     /// Starts the thread.
     ///
     /// - Throws: `SystemError` where there is no descriptor or no thread for it.
-    init() throws(SystemError) {
+    package init() throws(SystemError) {
         let epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
         guard epoll != -1 else { throw SystemError("cannot watch descriptors") }
         self.epoll = FileDescriptor(rawValue: epoll)
@@ -79,7 +79,7 @@ final class EpollLoop: Sendable {
     /// Calls `ready` on the loop's thread, once a turn while `descriptor` is ready or at its end.
     ///
     /// Takes the descriptor over, to close it, unless it throws.
-    func watch(
+    package func watch(
         _ descriptor: FileDescriptor,
         for readiness: Readiness = .readable,
         _ ready: @escaping @Sendable () -> Void
@@ -104,7 +104,7 @@ final class EpollLoop: Sendable {
     /// loop's thread.
     ///
     /// Called twice, it does nothing the second time.
-    func end(_ watch: Watch, closed: @escaping @Sendable () -> Void = {}) {
+    package func end(_ watch: Watch, closed: @escaping @Sendable () -> Void = {}) {
         guard let entry = state.withLock({ $0.entries.removeValue(forKey: watch.number) }) else {
             return
         }
@@ -117,7 +117,7 @@ final class EpollLoop: Sendable {
     }
 
     /// Calls no more for the watch, or again, without closing its descriptor; on the loop's thread.
-    func pause(_ watch: Watch, _ pauses: Bool) {
+    package func pause(_ watch: Watch, _ pauses: Bool) {
         guard let entry = state.withLock({ $0.entries[watch.number] }) else { return }
         var event = epoll_event()
         event.events = pauses ? 0 : EPOLLIN.rawValue
@@ -126,7 +126,7 @@ final class EpollLoop: Sendable {
     }
 
     /// Runs `body` on the loop's thread, in the order in which it was given; here, once that has ended.
-    func perform(_ body: @escaping @Sendable () -> Void) {
+    package func perform(_ body: @escaping @Sendable () -> Void) {
         let (isRefused, sleeps) = state.withLock { state in
             guard !state.hasEnded else { return (true, false) }
             defer { state.isAwake = true }
@@ -139,7 +139,7 @@ final class EpollLoop: Sendable {
 
     /// Runs `body` on the loop's thread once `time` has passed, without that of the machine's sleep; not at all
     /// where the loop ends before.
-    func perform(after time: Duration, _ body: @escaping @Sendable () -> Void) {
+    package func perform(after time: Duration, _ body: @escaping @Sendable () -> Void) {
         let alarm = Alarm(due: .now + time, body: body)
         perform {
             self.state.withLock { state in
@@ -151,7 +151,7 @@ final class EpollLoop: Sendable {
 
     /// Ends the thread once it has done what it was given before, and closes what is watched; returns
     /// when it has.
-    func stop() async {
+    package func stop() async {
         await withCheckedContinuation { continuation in
             perform {
                 let hasEnded = self.state.withLock { state in

@@ -3,20 +3,20 @@
 // `stat` is CoreFoundation's if any module of the program imports that, else Glibc's.
 import CoreFoundation
 import Glibc
-public import Logging
+package import Logging
 
 /// The journal of systemd, if standard error leads to it: it keeps the metadata of a record as fields.
 ///
 /// By <https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>.
-public struct Journal: Sendable {
+package struct Journal: Sendable {
     /// Where the journal takes records.
-    static let standardAddress = "/run/systemd/journal/socket"
+    package static let standardAddress = "/run/systemd/journal/socket"
 
     private let address: String
 
     /// Nil if `descriptor` leads elsewhere: JOURNAL_STREAM has the device and inode of the journal's stream
     /// (systemd.exec(5)).
-    public init?(environment: [String: String], descriptor: Int32) {
+    package init?(environment: [String: String], descriptor: Int32) {
         var file = stat()
         guard let stream = environment["JOURNAL_STREAM"], fstat(descriptor, &file) == 0,
             stream == "\(file.st_dev):\(file.st_ino)"
@@ -27,7 +27,7 @@ public struct Journal: Sendable {
     init(address: String) { self.address = address }
 
     /// Writes the event; false if the journal did not take it, because it is too long or the journal is busy.
-    public func write(_ event: LogEvent) -> Bool {
+    package func write(_ event: LogEvent) -> Bool {
         Datagram.send(Self.record(event), to: address)
     }
 
@@ -60,12 +60,16 @@ public struct Journal: Sendable {
 }
 
 /// A record in the format of the journal.
-struct JournalRecord: Sendable {
-    private(set) var bytes: [UInt8] = []
+package struct JournalRecord: Sendable {
+    package private(set) var bytes: [UInt8] = []
 
-    mutating func append(_ field: String, _ value: String) { append(field, Array(value.utf8)) }
+    package init() {}
 
-    mutating func append(_ field: String, _ value: [UInt8]) {
+    package mutating func append(_ field: String, _ value: String) {
+        append(field, Array(value.utf8))
+    }
+
+    package mutating func append(_ field: String, _ value: [UInt8]) {
         bytes += field.utf8
         if value.contains(UInt8(ascii: "\n")) {
             bytes.append(UInt8(ascii: "\n"))
