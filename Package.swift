@@ -175,13 +175,24 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // What is asked of timerd-runner, and said by it.
+        .target(
+            name: "Runner",
+            dependencies: [
+                "CLinux", "CPAM", "CSpawn", "Cluster", "JobModel", "LinuxSystem", "Locks",
+                "Platform", "Schedules", "TimerControl",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings
+        ),
         .target(
             name: "TimerD",
             dependencies: [
-                "CGatheredLog", "CLinux", "CPAM", "CSQLite", "CSpawn", "Cluster", "JobModel",
-                "LinuxSystem", "Locks",
-                "Migrations", "Platform", "Postgres",
-                "RunLoopTimers", "Schedules", "TimerControl",
+                "CGatheredLog", "CLinux", "CSQLite", "Cluster", "JobModel", "LinuxSystem",
+                "Locks", "Migrations", "Platform", "Postgres", "RunLoopTimers", "Runner",
+                "Schedules", "TimerControl",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
@@ -313,12 +324,17 @@ let package = Package(
             swiftSettings: testSettings
         ),
         .testTarget(
+            name: "RunnerTests",
+            dependencies: ["Locks", "Runner"],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
             name: "TimerDTests",
             dependencies: [
                 "CCrashDisk", "CSpawn", "CSQLite", "JobModel", "LinuxSystem", "Locks",
                 "Migrations", "Platform",
-                "Cluster", "Postgres", "RunLoopTimers", "Schedules", "TestPostgres", "TestRandom",
-                "TimerControl", "TimerD", "TimerService",
+                "Cluster", "Postgres", "RunLoopTimers", "Runner", "Schedules", "TestPostgres",
+                "TestRandom", "TimerControl", "TimerD", "TimerService",
                 // The end-to-end tests run these; naming them here has them built first.
                 "TimerDMain", "timerctl", "timerd-runner",
                 .product(name: "Logging", package: "swift-log"),

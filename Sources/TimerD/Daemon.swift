@@ -4,6 +4,7 @@ import Glibc
 package import LinuxSystem
 import Locks
 package import Logging
+import Runner
 import Schedules
 public import ServiceLifecycle
 import TimerControl

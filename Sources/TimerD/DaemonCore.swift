@@ -6,6 +6,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import RunLoopTimers
+import Runner
 import Schedules
 import SystemPackage
 import TimerControl
@@ -104,12 +105,11 @@ struct DaemonCore {
             NodeRunners(
                 own: own,
                 of: lead.node,
+                on: epoll,
                 fence: lead.fence,
                 absence: lead.lease + max(.seconds(2), lead.lease / 2)
             ) {
                 clock.now().wall.microseconds
-            } connections: {
-                AwaitedConnections(on: epoll)
             }
         }
         runner = nodeRunners ?? own

@@ -5,6 +5,7 @@ import Glibc
 import LinuxSystem
 import Logging
 import Postgres
+import Runner
 import SystemPackage
 
 /// How a node begins to lead, and how it leads no more.

@@ -8,6 +8,7 @@ import Logging
 import Platform
 import Postgres
 import RunLoopTimers
+import Runner
 import ServiceLifecycle
 import SystemPackage
 import TimerControl

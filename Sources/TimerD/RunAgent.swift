@@ -6,6 +6,7 @@ import LinuxSystem
 import Locks
 import Logging
 import Platform
+import Runner
 import SystemPackage
 import TimerControl
 

@@ -3,6 +3,7 @@
 import Glibc
 import LinuxSystem
 import Locks
+import Runner
 import Schedules
 import TimerControl
 

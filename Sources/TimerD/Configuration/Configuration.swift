@@ -2,6 +2,7 @@
 
 import JobModel
 public import Logging
+import Runner
 import Schedules
 
 /// The settings of a daemon; docs/configuration.md describes each.

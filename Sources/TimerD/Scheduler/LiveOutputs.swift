@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LinuxSystem
+import Runner
 import TimerControl
 
 /// The output of the runs in progress, for clients that read along.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LinuxSystem
+import Runner
 import Schedules
 import TimerControl
 
@@ -123,19 +124,5 @@ extension SchedulerSettings {
         guard let found else { throw .noUser(uid) }
         try await accounts.requirePermission(found)
         return found
-    }
-}
-
-extension Account {
-    /// What is left to know of a run's owner once it has begun.
-    fileprivate init(formerly owner: Owner) {
-        self.init(
-            uid: owner.uid,
-            gid: owner.uid,
-            groups: [],
-            name: owner.name,
-            home: "~",
-            shell: "/bin/sh"
-        )
     }
 }

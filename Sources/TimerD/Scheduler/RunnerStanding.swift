@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Runner
 import Schedules
 
 /// Whether whatever minds the runs takes more of them now.

@@ -2,6 +2,7 @@
 
 import JobModel
 import Logging
+import Runner
 
 extension Scheduler {
     /// Logs, once for each, the limits of a run that nothing here carries out.

@@ -2,6 +2,7 @@
 
 import LinuxSystem
 import Logging
+import Runner
 import Schedules
 import TimerControl
 

@@ -2,6 +2,7 @@
 
 import JobModel
 import Logging
+import Runner
 
 /// How much of what runs write is kept while they are in progress.
 extension Scheduler {

@@ -3,6 +3,7 @@
 import Glibc
 import LinuxSystem
 import Logging
+import Runner
 import Schedules
 import TimerControl
 

@@ -5,6 +5,7 @@ import DequeModule
 import LinuxSystem
 import Locks
 import Logging
+import Runner
 import Schedules
 import TimerControl
 

@@ -2,6 +2,7 @@
 
 import JobModel
 import Platform
+import Runner
 
 /// The settings of notices.
 struct NoticeSettings: Sendable {

@@ -3,6 +3,7 @@
 import Logging
 import NIOCore
 import NIOPosix
+import Runner
 import Synchronization
 import TimerControl
 

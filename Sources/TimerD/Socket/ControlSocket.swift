@@ -6,6 +6,7 @@ import Locks
 import Logging
 import NIOCore
 import NIOPosix
+import Runner
 import TimerControl
 
 /// Listens for clients at a path of the file system, until it is stopped.

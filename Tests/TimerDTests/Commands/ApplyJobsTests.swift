@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("job.apply", .timeLimit(.minutes(1))) struct ApplyJobsTests {

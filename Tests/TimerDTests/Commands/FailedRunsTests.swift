@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("run.list, what went wrong", .timeLimit(.minutes(2))) struct FailedRunsTests {

@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("Lists for who looks on", .timeLimit(.minutes(2)))

@@ -5,6 +5,7 @@ import Glibc
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("Configuration") struct ConfigurationTests {

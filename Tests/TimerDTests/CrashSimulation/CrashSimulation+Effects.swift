@@ -3,6 +3,7 @@
 import Schedules
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// What the daemon does to the world: each effect is checked as it happens.

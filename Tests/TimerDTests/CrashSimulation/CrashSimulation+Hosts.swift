@@ -3,6 +3,7 @@
 import Schedules
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// How the host that does not lead fares, whose agent runs commands for the one that does.

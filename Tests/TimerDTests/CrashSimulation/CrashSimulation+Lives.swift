@@ -2,6 +2,7 @@
 
 import Schedules
 
+@testable import Runner
 @testable import TimerD
 
 /// How a daemon's life begins and ends, and what its disk does meanwhile.

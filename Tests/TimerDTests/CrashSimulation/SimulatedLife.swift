@@ -5,6 +5,7 @@ import Logging
 import Schedules
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// One life of a daemon: its parts as `DaemonParts` makes them, on lanes instead of threads.

@@ -3,6 +3,7 @@
 import Schedules
 import SystemPackage
 
+@testable import Runner
 @testable import TimerD
 
 /// The thread of the daemon on which its connection with a runner lives, and its dates.

@@ -3,6 +3,7 @@
 import Schedules
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// The processes of a simulated machine that are runs: they end when their time has come, or with the runner.

@@ -6,6 +6,7 @@ import JobModel
 import Schedules
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// `timerd-runner`, as docs/runner-protocol.md has it: a process of its own, that lives on without the daemon,

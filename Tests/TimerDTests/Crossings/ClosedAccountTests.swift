@@ -5,6 +5,7 @@ import Glibc
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// Accounts that the system's administrators have closed, by what PAM says of them.

@@ -6,6 +6,7 @@ import SystemPackage
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// Files of variables, from the command line to what the command gets.

@@ -7,6 +7,7 @@ import Synchronization
 import SystemPackage
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// A user of this machine's who is there for one test.

@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("How many notices there are", .timeLimit(.minutes(2))) struct NoticeLimitTests {

@@ -6,6 +6,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// Notices by real programs: a mail program, curl and a server of HTTP; time is the test's.

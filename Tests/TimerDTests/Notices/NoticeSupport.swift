@@ -3,6 +3,7 @@
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// What the tests of notices have in common.

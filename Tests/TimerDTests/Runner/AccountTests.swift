@@ -3,6 +3,7 @@
 import Glibc
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("Account") struct AccountTests {

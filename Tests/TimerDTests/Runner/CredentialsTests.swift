@@ -4,6 +4,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 /// What a daemon that is root does for others; the users are those that every system has.

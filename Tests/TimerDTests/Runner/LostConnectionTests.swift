@@ -5,6 +5,7 @@ import Locks
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// What a daemon makes of a connection with its runner that is lost: the other end of it is a test.

@@ -6,6 +6,7 @@ import SystemPackage
 import Testing
 
 @testable import LinuxSystem
+@testable import Runner
 @testable import TimerD
 
 /// What runs write, on its way to a descriptor that is read, or is not.

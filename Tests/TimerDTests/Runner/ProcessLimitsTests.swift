@@ -6,6 +6,7 @@ import Locks
 import Testing
 
 @testable import LinuxSystem
+@testable import Runner
 @testable import TimerD
 
 @Suite("ProcessLimits", .timeLimit(.minutes(1))) struct ProcessLimitsTests {

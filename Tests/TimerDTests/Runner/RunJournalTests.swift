@@ -6,6 +6,7 @@ import Locks
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// What runs write, on its way to a journal that takes it, or does not.

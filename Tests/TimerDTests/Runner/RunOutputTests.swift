@@ -3,6 +3,7 @@
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("RunOutput", .timeLimit(.minutes(1))) struct RunOutputTests {

@@ -5,6 +5,7 @@ import JobModel
 import Locks
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("Runs of commands", .timeLimit(.minutes(1))) struct RunTests {

@@ -7,6 +7,7 @@ import Locks
 import Testing
 
 @testable import LinuxSystem
+@testable import Runner
 @testable import TimerD
 
 /// Every way in which a command can behave, as a real process; as root also for another user.

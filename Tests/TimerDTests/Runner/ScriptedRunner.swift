@@ -6,6 +6,7 @@ import Testing
 import TimerControl
 
 @testable import LinuxSystem
+@testable import Runner
 @testable import TimerD
 
 /// What a `ProgramRunner` lives on where the test itself is the runner, and says when time passes.

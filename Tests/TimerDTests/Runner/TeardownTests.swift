@@ -4,6 +4,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("Teardown", .timeLimit(.minutes(1))) struct TeardownTests {

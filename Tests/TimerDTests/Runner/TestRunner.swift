@@ -6,6 +6,7 @@ import Synchronization
 import SystemPackage
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 /// A real runner with a short grace, and short ways to run shell scripts with it.

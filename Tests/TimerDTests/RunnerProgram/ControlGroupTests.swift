@@ -5,6 +5,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 /// What holds where each run has a control group of its own, by the protocol.

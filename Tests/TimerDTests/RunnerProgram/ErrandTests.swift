@@ -5,6 +5,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 /// The processes by which a runner of root's signals as a run's owner: `timerd-runner/errands.c`.

@@ -4,6 +4,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 /// The limits of runs' control groups, as far as this machine has the controllers.

@@ -6,6 +6,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 /// Whether sessions can be tried with services of a test's own.

@@ -7,6 +7,7 @@ import SystemPackage
 import Testing
 
 @testable import LinuxSystem
+@testable import Runner
 @testable import TimerD
 
 /// What keeps a daemon from a runner, and how it says so.

@@ -4,6 +4,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 /// What is told of runs that are ended because all are.

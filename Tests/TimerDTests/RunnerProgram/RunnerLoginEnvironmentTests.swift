@@ -5,6 +5,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 /// What a run's environment has as after a login: docs/runner-protocol.md, flag 16.

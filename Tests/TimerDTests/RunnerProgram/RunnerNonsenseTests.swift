@@ -5,6 +5,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 /// What a daemon that is out of its mind may say to a real runner.

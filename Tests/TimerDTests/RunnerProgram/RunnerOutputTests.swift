@@ -5,6 +5,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("timerd-runner's output", .timeLimit(.minutes(2)))

@@ -6,6 +6,7 @@ import Foundation
 import Glibc
 import SystemPackage
 
+@testable import Runner
 @testable import TimerD
 
 /// A runner of a test's own, and the connections of daemons to it.

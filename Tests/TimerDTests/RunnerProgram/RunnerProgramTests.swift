@@ -7,6 +7,7 @@ import JobModel
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// docs/runner-protocol.md, line by line, with a real runner.

@@ -7,6 +7,7 @@ import SystemPackage
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// A real runner that is the same program as the tests' own, but for the release that it says it is of.

@@ -6,6 +6,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 /// What a run finds in $CREDENTIALS_DIRECTORY, and what is left of that.

@@ -7,6 +7,7 @@ import Locks
 import Testing
 
 @testable import LinuxSystem
+@testable import Runner
 @testable import TimerD
 
 /// A runner that may have few descriptors open.

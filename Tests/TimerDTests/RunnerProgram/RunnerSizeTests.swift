@@ -5,6 +5,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("What timerd-runner needs", .timeLimit(.minutes(1))) struct RunnerSizeTests {

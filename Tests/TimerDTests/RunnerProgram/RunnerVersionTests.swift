@@ -8,6 +8,7 @@ import SystemPackage
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// A daemon and a runner that speak different versions of their protocol: the lower one is spoken.
@@ -111,11 +112,10 @@ import TimerControl
             old = try peer.next { if case .started(7, let run) = $0 { run.pid } else { nil } }
         }
         let changes = Locked<[RunnerChange]>([])
-        let daemon = ProgramRunner(
-            on: .test,
-            speaking: Self.next,
-            now: RunnerReleaseTests.now
-        ) { () throws(RunnerUnreachable) in try program.connect() }
+        let loop = SocketRunnerLoop(loop: .test) { () throws(RunnerUnreachable) in
+            try program.connect()
+        }
+        let daemon = ProgramRunner(on: loop, speaking: Self.next, now: RunnerReleaseTests.now)
         let known = try await daemon.attach { change in changes.withLock { $0.append(change) } }
         #expect(known.runs[7]?.pid == old)
         // What it knows goes on to be done, and what it does not know is refused.

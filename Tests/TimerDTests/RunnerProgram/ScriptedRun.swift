@@ -4,6 +4,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 /// The control groups that a runner of these tests makes.

@@ -6,6 +6,7 @@ import Locks
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// What the node that leads makes of what the agent of another node says: the agent is a test.

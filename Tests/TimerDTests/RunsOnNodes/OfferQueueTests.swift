@@ -2,6 +2,7 @@
 
 import Testing
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("OfferQueue") struct OfferQueueTests {

@@ -10,6 +10,7 @@ import Testing
 import TimerControl
 
 @testable import LinuxSystem
+@testable import Runner
 @testable import TimerD
 
 /// Two nodes in one process: one that leads, and one that stands by with an agent and a real runner, connected without a

@@ -5,6 +5,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("RunHosts") struct RunHostsTests {

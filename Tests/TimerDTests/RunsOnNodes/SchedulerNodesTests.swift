@@ -5,6 +5,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// Which node the scheduler asks for a run, and what becomes of the runs of others.

@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// A command whose row does not say `running` has not begun: it waits, through crashes too, and begins

@@ -7,6 +7,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// Commands that concern no timer pass the scheduler's thread by, and lose nothing by it.

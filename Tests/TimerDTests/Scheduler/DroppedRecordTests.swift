@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// docs/reliability.md: a record that can never be stored, for a fault of its own, holds its job and no

@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// What becomes of a fire, whatever happens to it in whatever state: a line for each pair.

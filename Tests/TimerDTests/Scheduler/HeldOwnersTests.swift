@@ -5,6 +5,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// Jobs of an owner who is gone are held, and whose jobs root may name.

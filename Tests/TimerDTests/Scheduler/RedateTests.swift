@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("A job that goes on by another schedule", .timeLimit(.minutes(2))) struct RedateTests {

@@ -5,6 +5,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// What becomes of a limit that nothing here carries out.

@@ -7,6 +7,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// Nothing begins after an answered invalidation, however far a run has come without a process.

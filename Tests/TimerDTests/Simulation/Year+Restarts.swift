@@ -4,6 +4,7 @@ import Foundation
 import Schedules
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// A fire that watchers were told of.

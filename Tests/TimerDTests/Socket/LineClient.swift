@@ -6,6 +6,7 @@ import NIOPosix
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// A client that knows nothing but lines, as `nc -U` does.

@@ -10,6 +10,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// The sessions of the specification, against everything but clock, timers and processes.

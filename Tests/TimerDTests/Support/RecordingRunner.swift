@@ -5,6 +5,7 @@ import Schedules
 import TimerControl
 
 @testable import LinuxSystem
+@testable import Runner
 @testable import TimerD
 
 /// A runner that keeps what it was asked to run, and whose runs end at once or when a test says so.

@@ -7,6 +7,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 /// A scheduler on a real database, in time that a test moves: everything but clock, timers and

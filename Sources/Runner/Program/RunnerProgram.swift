@@ -4,10 +4,10 @@ import CSpawn
 import Glibc
 import LinuxSystem
 import Platform
-import SystemPackage
+package import SystemPackage
 
 /// `timerd-runner` as a program: where its socket is, and how it is started.
-struct RunnerProgram: Sendable {
+package struct RunnerProgram: Sendable {
     /// The program itself.
     var executable = Self.besideThisOne
     /// Where it listens.
@@ -34,7 +34,7 @@ struct RunnerProgram: Sendable {
     }()
 
     /// Opens a connection with the runner that listens, or else with one that this starts.
-    func connect() throws(RunnerUnreachable) -> FileDescriptor {
+    package func connect() throws(RunnerUnreachable) -> FileDescriptor {
         let connection = try connected()
         do throws(RunnerUnreachable) {
             try check(connection)
@@ -154,5 +154,12 @@ struct RunnerProgram: Sendable {
             throw cause
         }
         return FileDescriptor(rawValue: descriptor)
+    }
+}
+
+extension RunnerProgram {
+    /// The one beside this program, which listens at `socket` or is started there.
+    package init(socket: String) {
+        self.init(executable: Self.besideThisOne, socket: socket)
     }
 }

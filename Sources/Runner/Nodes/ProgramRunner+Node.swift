@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
-import JobModel
+package import JobModel
 import Locks
 
 /// How another node's runner is dealt with, which that node's agent speaks for.
@@ -25,7 +25,7 @@ extension ProgramRunner {
     // MARK: - From any thread
 
     /// The node has run it for the node that led before.
-    func expect(_ run: Int64, at place: RunPlace) {
+    package func expect(_ run: Int64, at place: RunPlace) {
         state.withLock { $0.entries[run] = $0.entries[run] ?? RunEntry(expected: place.runner) }
         loop.perform {
             guard case .none = self.connection else { return }
@@ -48,7 +48,7 @@ extension ProgramRunner {
 
     /// Returns once it is known whether the node has begun a run that it was told to begin; `whereOffered`: also of one that it
     /// was only offered.
-    func settled(_ run: Int64, whereOffered: Bool) async {
+    package func settled(_ run: Int64, whereOffered: Bool) async {
         guard remote != nil else { return }
         await withCheckedContinuation { settled in
             let isOpen = state.withLock { state in

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Cluster
-import JobModel
-import LinuxSystem
+package import Cluster
+package import JobModel
+package import LinuxSystem
 import Locks
-import SystemPackage
-import TimerControl
+package import SystemPackage
+package import TimerControl
 
 /// Runs commands through `timerd-runner`, a process of its own that lives on without the daemon.
 ///
 /// Unchecked: `connection` and what is said over it are touched on the loop's thread alone.
-final class ProgramRunner: CommandRunner, @unchecked Sendable {
+package final class ProgramRunner: CommandRunner, @unchecked Sendable {
     /// Where the runner is.
     enum Place {
         /// Nobody has asked for it yet, or it was left.
@@ -80,24 +80,18 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     }
 
     /// `connect` opens a connection with the runner, and starts one where there is none.
-    convenience init(
+    package convenience init(
         on loop: EpollLoop,
-        speaking language: RunnerProtocol = .current,
         fence: Fence? = nil,
         now: @escaping @Sendable () -> Int64,
         connect: @escaping @Sendable () throws(RunnerUnreachable) -> FileDescriptor
     ) {
-        self.init(
-            on: SocketRunnerLoop(loop: loop, connect: connect),
-            speaking: language,
-            fence: fence,
-            now: now
-        )
+        self.init(on: SocketRunnerLoop(loop: loop, connect: connect), fence: fence, now: now)
     }
 
     // MARK: - From any thread
 
-    var known: KnownRuns {
+    package var known: KnownRuns {
         state.withLock { state in
             KnownRuns(
                 epoch: state.runner?.epoch ?? 0,
@@ -108,7 +102,9 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
         }
     }
 
-    func attach(_ changed: @escaping @Sendable (RunnerChange) -> Void) async throws -> KnownRuns {
+    package func attach(_ changed: @escaping @Sendable (RunnerChange) -> Void) async throws
+        -> KnownRuns
+    {
         try await withCheckedThrowingContinuation { attached in
             loop.perform {
                 self.changed = changed
@@ -118,9 +114,9 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
         }
     }
 
-    var controlGroups: ControlGroups? { state.withLock { $0.groups } }
+    package var controlGroups: ControlGroups? { state.withLock { $0.groups } }
 
-    func run(
+    package func run(
         _ request: RunRequest,
         started: @escaping @Sendable (Int32) -> Void
     ) async throws(RunBreak) -> RunResult {
@@ -138,7 +134,7 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
         return try await end(of: request) { self.begin(request) }
     }
 
-    func takeUp(
+    package func takeUp(
         _ request: RunRequest,
         started: @escaping @Sendable (Int32) -> Void
     ) async throws(RunBreak) -> RunResult {
@@ -171,13 +167,13 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     }
 
     @discardableResult
-    func stop(_ run: Int64, by teardown: Teardown) -> Bool {
+    package func stop(_ run: Int64, by teardown: Teardown) -> Bool {
         let isInProgress = state.withLock { $0.entries[run]?.isInProgress == true }
         if isInProgress { loop.perform { self.end(run, by: teardown, asRunner: false) } }
         return isInProgress
     }
 
-    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
+    package func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
         await withCheckedContinuation { answer in
             let isInProgress = state.withLock { state in
                 guard state.entries[run]?.isInProgress == true else { return false }
@@ -189,7 +185,7 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
         }
     }
 
-    func stored(_ run: Int64) {
+    package func stored(_ run: Int64) {
         let isOver = state.withLock { state in
             guard state.entries[run]?.isInProgress == true else {
                 state.entries[run] = nil
@@ -202,7 +198,7 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
     }
 
     /// So much of what these runs wrote was passed on: a later daemon goes on behind it.
-    func passed(_ runs: [Int64: OutputPosition]) {
+    package func passed(_ runs: [Int64: OutputPosition]) {
         loop.perform {
             // To a runner that cannot keep it nothing is said: a later daemon passes on once more what it has.
             guard case .linked(let link) = self.connection, let runner = self.current,
@@ -214,7 +210,7 @@ final class ProgramRunner: CommandRunner, @unchecked Sendable {
         }
     }
 
-    func detach() async {
+    package func detach() async {
         await withCheckedContinuation { done in
             loop.perform {
                 self.leave()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What came of a signal to the processes of a run.
-enum SignalAnswer: Sendable, Hashable {
+package enum SignalAnswer: Sendable, Hashable {
     /// At least one process has it.
     case sent
     /// There are processes, and the run's owner may signal none of them.

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Logging
+package import Logging
 import Platform
-import SystemPackage
+package import SystemPackage
 
 /// Writes what runs write to the daemon's standard output too, a line each behind its job: for the log of a
 /// container.
 ///
 /// Who reads slowly delays no run: lines for which there is no room meanwhile are left out, and a line says how many. The
 /// store has them all the same, as far as it keeps a run's output.
-final class OutputEcho: Sendable {
+package final class OutputEcho: Sendable {
     private let descriptor: FileDescriptor
     private let log: Logger
     private let lines = LineQueue<[UInt8]>(thread: "timerd-echo")
 
-    init(to descriptor: FileDescriptor, log: Logger) {
+    package init(to descriptor: FileDescriptor, log: Logger) {
         self.descriptor = descriptor
         self.log = log
     }
@@ -30,7 +30,7 @@ final class OutputEcho: Sendable {
     }
 
     /// Returns once all is written; leaves the rest where nobody reads it.
-    func stop() { lines.stop() }
+    package func stop() { lines.stop() }
 
     // MARK: - On the thread
 

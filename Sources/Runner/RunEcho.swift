@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import JobModel
+package import JobModel
 import TimerControl
 
 /// Cuts both streams of a run into lines, for where they go as they are written.
-struct RunEcho: Sendable {
+package struct RunEcho: Sendable {
     /// A longer line is cut, so that its beginning need not be kept for long.
     static let longest = 8192
 
@@ -90,13 +90,13 @@ struct RunEcho: Sendable {
 
 extension RunEcho {
     /// To the daemon's standard output; `job`: its name, or its number where it has none.
-    init(_ echo: OutputEcho, job: String, run: String) {
+    package init(_ echo: OutputEcho, job: String, run: String) {
         let title = Array("\(job)[\(run)]: ".utf8)
         self.init { echo.write(title + $0.bytes + [UInt8(ascii: "\n")]) }
     }
 
     /// To the journal.
-    init(_ journal: RunJournal, of job: StoredJob, run: RunID) {
+    package init(_ journal: RunJournal, of job: StoredJob, run: RunID) {
         let fields = RunJournal.Fields(of: job, run: run)
         self.init { line in
             journal.write(

@@ -3,7 +3,7 @@
 /// What the user database and PAM say of users, remembered for a while.
 ///
 /// Both may be a network away and take seconds to answer, or never do.
-struct Accounts: Sendable {
+package struct Accounts: Sendable {
     /// How many users are remembered.
     static let most = 4096
     /// How old an answer of the user database may be.
@@ -19,7 +19,7 @@ struct Accounts: Sendable {
     private let permissions: UserAnswers<Account, Void>?
 
     /// `permission`: throws for an account that may not run commands now; nil if all may.
-    init(
+    package init(
         find: @escaping @Sendable (UInt32) throws(StartRefusal) -> Account = Account.find,
         permission: (@Sendable (Account) throws(StartRefusal) -> Void)? = nil,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
@@ -52,17 +52,19 @@ struct Accounts: Sendable {
     /// What the uid is called; nil if there is no such user.
     ///
     /// - Throws: for a database that does not answer.
-    func name(of uid: UInt32) async throws(StartRefusal) -> String? { try await entry(uid)?.name }
+    package func name(of uid: UInt32) async throws(StartRefusal) -> String? {
+        try await entry(uid)?.name
+    }
 
     /// Returns if the account may run commands now.
     ///
     /// - Throws: the reason if it may not, or if PAM cannot be asked.
-    func requirePermission(_ account: Account) async throws(StartRefusal) {
+    package func requirePermission(_ account: Account) async throws(StartRefusal) {
         try await permissions?.answer(about: account, age: Self.permissionAge).get()
     }
 
     /// The user's account, as it was at most `longestAge` ago; nil if there is no such user.
-    func entry(_ uid: UInt32) async throws(StartRefusal) -> Account? {
+    package func entry(_ uid: UInt32) async throws(StartRefusal) -> Account? {
         try await accounts.answer(about: uid, age: Self.longestAge).get()
     }
 }

@@ -8,7 +8,7 @@ import Platform
 import SystemPackage
 
 /// A file that a run is given a copy of, in the folder of its credentials.
-struct RunSecret: Hashable, Sendable {
+package struct RunSecret: Hashable, Sendable {
     /// What the copy is called.
     var name: String
     /// What is copied, by its absolute path.
@@ -18,11 +18,13 @@ struct RunSecret: Hashable, Sendable {
 }
 
 /// Where the administrator puts down what users' runs are to be given.
-struct SecretsFolder: Hashable, Sendable {
+package struct SecretsFolder: Hashable, Sendable {
     /// Absolute.
     var path: String
     /// Whether each user has a folder in it, by name: with a daemon of root's.
     var isOfAll: Bool
+
+    package init(path: String, isOfAll: Bool) { (self.path, self.isOfAll) = (path, isOfAll) }
 
     /// A file server may be slow; who waits for it keeps nobody else from a run.
     private static let threads = BlockingThreads(named: "timerd-users", limit: 8)
@@ -32,7 +34,7 @@ struct SecretsFolder: Hashable, Sendable {
     /// Their contents are not looked at here: neither the daemon nor the runner ever has them.
     ///
     /// - Throws: for a file of the administrator's that is not there, or cannot be trusted.
-    func secrets(
+    package func secrets(
         _ credentials: [String]?,
         of owner: Account
     ) async throws(StartRefusal) -> [RunSecret] {
@@ -50,7 +52,7 @@ struct SecretsFolder: Hashable, Sendable {
     }
 
     /// The same as far as it can be said without a look at a file.
-    func unchecked(_ credentials: [String]?, of owner: Account) -> [RunSecret] {
+    package func unchecked(_ credentials: [String]?, of owner: Account) -> [RunSecret] {
         (credentials ?? []).compactMap(JobCredential.init).map { credential in
             credential.file.map { RunSecret(name: credential.name, path: $0) }
                 ?? RunSecret(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import Runner
 
 /// What a run tells its command about itself; dates are RFC 3339 in UTC.
 struct RunEnvironment: Sendable {

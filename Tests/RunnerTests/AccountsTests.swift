@@ -4,7 +4,7 @@ import Dispatch
 import Locks
 import Testing
 
-@testable import TimerD
+@testable import Runner
 
 @Suite("Accounts", .timeLimit(.minutes(1))) struct AccountsTests {
     /// A user database that counts what it is asked, and answers when a test says so.

@@ -3,7 +3,7 @@
 import Glibc
 
 /// How a process group is ended: signals, each with the time to heed it, and at last SIGKILL.
-struct Teardown: Sendable, Hashable {
+package struct Teardown: Sendable, Hashable {
     /// A signal, and how long to wait for the group to end before the next one.
     struct Step: Sendable, Hashable {
         var signal: Int32
@@ -19,16 +19,16 @@ struct Teardown: Sendable, Hashable {
     }
 
     /// SIGTERM, then SIGKILL after 5 s.
-    static let standard = terminate(killAfter: .seconds(5))
+    package static let standard = terminate(killAfter: .seconds(5))
     /// As `standard`, but what the process has left behind may go on for 20 s first.
     ///
     /// A mail program returns once it has the mail, and a process of its own delivers it. SIGCONT does nothing to what
     /// is not stopped.
-    static let afterLeftovers = Self(
+    package static let afterLeftovers = Self(
         steps: [Step(signal: SIGCONT, grace: .seconds(20))] + standard.steps
     )
     /// SIGKILL at once.
-    static let kill = Self(steps: [])
+    package static let kill = Self(steps: [])
 
     /// Every signal in order, SIGKILL included; the grace after SIGKILL is for the kernel.
     var signals: [Step] {
@@ -36,5 +36,5 @@ struct Teardown: Sendable, Hashable {
     }
 
     /// How long all of it takes if no process heeds a signal.
-    var length: Duration { signals.reduce(.zero) { $0 + $1.grace } }
+    package var length: Duration { signals.reduce(.zero) { $0 + $1.grace } }
 }

@@ -26,7 +26,7 @@ struct CommandLookup: Sendable {
             files = [command]
             return
         }
-        let path = request.environment["PATH"] ?? RunEnvironment.path
+        let path = request.environment["PATH"] ?? PlainPath.folders
         self.path = path
         files = path.split(separator: ":").filter { $0.hasPrefix("/") }.map { "\($0)/\(command)" }
     }

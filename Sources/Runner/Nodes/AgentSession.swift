@@ -2,23 +2,23 @@
 
 import Cluster
 import JobModel
-import LinuxSystem
+package import LinuxSystem
 import Platform
-import SystemPackage
+package import SystemPackage
 
 /// One connection of an agent with the node that leads, and with the runner of its own node: what they say to each other is passed
 /// on as it is, but for the beginning of a run.
 ///
 /// Unchecked: all of it is touched on the loop's thread alone.
-final class AgentSession: @unchecked Sendable {
-    typealias Prepare =
+package final class AgentSession: @unchecked Sendable {
+    package typealias Prepare =
         @Sendable (
             _ run: Int64,
             _ offer: [UInt8]
         ) async throws(StartRefusal) -> RunRequest
 
     /// What it asks of the agent.
-    struct Surroundings: Sendable {
+    package struct Surroundings: Sendable {
         /// How many commands run at once on this node.
         var limit: Int
         /// Opens a connection with the runner of this node, and starts one where there is none.
@@ -27,6 +27,16 @@ final class AgentSession: @unchecked Sendable {
         var prepare: Prepare
         /// Called once, when the session is over; `hadBegun`: whether the node that leads had answered.
         var ended: @Sendable (_ reason: String, _ hadBegun: Bool) -> Void
+
+        package init(
+            limit: Int,
+            connect: @escaping @Sendable () throws(RunnerUnreachable) -> FileDescriptor,
+            prepare: @escaping Prepare,
+            ended: @escaping @Sendable (_ reason: String, _ hadBegun: Bool) -> Void
+        ) {
+            (self.limit, self.connect, self.prepare) = (limit, connect, prepare)
+            self.ended = ended
+        }
     }
 
     /// A run that could begin now.
@@ -54,7 +64,7 @@ final class AgentSession: @unchecked Sendable {
     private static let mostUnsent = 256 * 1024
 
     /// Takes over `descriptor`, at whose other end the node that leads is, or will be; on the loop's thread.
-    init(
+    package init(
         on loop: EpollLoop,
         _ descriptor: FileDescriptor,
         _ surroundings: Surroundings
@@ -71,7 +81,7 @@ final class AgentSession: @unchecked Sendable {
     }
 
     /// Ends both connections: what was not begun is not begun any more.
-    func end(_ reason: String) {
+    package func end(_ reason: String) {
         guard !isOver else { return }
         isOver = true
         (offered, prepared) = ([], [:])

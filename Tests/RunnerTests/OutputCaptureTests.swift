@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import TimerD
+@testable import Runner
 
 @Suite("OutputCapture") struct OutputCaptureTests {
     struct Case: Sendable, CustomTestStringConvertible {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import JobModel
+package import JobModel
 
 /// What the control groups are that the runner makes for runs.
-struct ControlGroups: Sendable, Hashable {
+package struct ControlGroups: Sendable, Hashable {
     /// What they limit and count.
     struct Controllers: OptionSet, Hashable, Sendable {
         let rawValue: UInt8
@@ -15,15 +15,15 @@ struct ControlGroups: Sendable, Hashable {
     }
 
     /// Whether each run has one.
-    var areThere: Bool
+    package var areThere: Bool
     var controllers: Controllers
     /// Why there are none, or what they lack, as the runner says it; empty where nothing is missing.
-    var lack: String
+    package var lack: String
 }
 
 extension ControlGroups {
     /// What is there of the controllers, by the kernel's names.
-    var names: [String] {
+    package var names: [String] {
         let all: [(Controllers, String)] = [
             (.memory, "memory"), (.cpu, "cpu"), (.tasks, "pids"), (.io, "io"),
         ]
@@ -31,7 +31,7 @@ extension ControlGroups {
     }
 
     /// Which of the options have no effect.
-    func withoutEffect(_ options: [JobOption]) -> [JobOption] {
+    package func withoutEffect(_ options: [JobOption]) -> [JobOption] {
         options.filter { option in option.controller.map { !names.contains($0) } ?? false }
     }
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Cluster
-import JobModel
+package import Cluster
+package import JobModel
+package import LinuxSystem
 import Locks
 import SystemPackage
-import TimerControl
+package import TimerControl
 
 /// The runners of all nodes: that of this one, which leads, and those that the agents of the others speak for.
-final class NodeRunners: CommandRunner {
+package final class NodeRunners: CommandRunner {
     private struct Node {
         let connections: any NodeConnections
         let runner: ProgramRunner
@@ -30,6 +31,20 @@ final class NodeRunners: CommandRunner {
     private let now: @Sendable () -> Int64
     private let state = Locked(State())
 
+    /// `loop`: where the connections with the runners of other nodes are.
+    package convenience init(
+        own: ProgramRunner,
+        of name: String,
+        on loop: EpollLoop,
+        fence: Fence,
+        absence: Duration,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.init(own: own, of: name, fence: fence, absence: absence, now: now) {
+            AwaitedConnections(on: loop)
+        }
+    }
+
     /// `connections`: what the runner of another node is to live on.
     init(
         own: ProgramRunner,
@@ -44,7 +59,7 @@ final class NodeRunners: CommandRunner {
     }
 
     /// The agent of a node has come: it is at the other end of `descriptor`, which is taken over.
-    func take(_ descriptor: Int32, of node: String) {
+    package func take(_ descriptor: Int32, of node: String) {
         let (entry, changed) = state.withLock { (self.entry(node, &$0), $0.changed) }
         entry.connections.put(FileDescriptor(rawValue: descriptor))
         entry.runner.come { changed(node, $0) }
@@ -80,23 +95,26 @@ final class NodeRunners: CommandRunner {
 
     // MARK: - As one
 
-    func attach(_ changed: @escaping @Sendable (RunnerChange) -> Void) async throws -> KnownRuns {
+    package func attach(_ changed: @escaping @Sendable (RunnerChange) -> Void) async throws
+        -> KnownRuns
+    {
         var known = try await own.attach(changed)
         known.node = name
         return known
     }
 
-    func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void) {
+    package func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void)
+    {
         state.withLock { $0.changed = changed }
     }
 
-    var known: KnownRuns {
+    package var known: KnownRuns {
         var known = own.known
         known.node = name
         return known
     }
 
-    func expect(_ run: Int64, at place: RunPlace) {
+    package func expect(_ run: Int64, at place: RunPlace) {
         guard let node = place.node, node != name else { return }
         let runner = state.withLock { state in
             state.runs[run] = node
@@ -105,7 +123,7 @@ final class NodeRunners: CommandRunner {
         runner.expect(run, at: place)
     }
 
-    func run(
+    package func run(
         _ request: RunRequest,
         started: @escaping @Sendable (Int32) -> Void
     ) async throws(RunBreak) -> RunResult {
@@ -117,39 +135,39 @@ final class NodeRunners: CommandRunner {
         }
     }
 
-    func takeUp(
+    package func takeUp(
         _ request: RunRequest,
         started: @escaping @Sendable (Int32) -> Void
     ) async throws(RunBreak) -> RunResult {
         try await runner(for: request).takeUp(request, started: started)
     }
 
-    func stored(_ run: Int64) {
+    package func stored(_ run: Int64) {
         let runner = runner(of: run)
         state.withLock { $0.runs[run] = nil }
         runner.stored(run)
     }
 
     @discardableResult
-    func stop(_ run: Int64, by teardown: Teardown) -> Bool {
+    package func stop(_ run: Int64, by teardown: Teardown) -> Bool {
         runner(of: run).stop(run, by: teardown)
     }
 
-    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
+    package func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
         await runner(of: run).kill(run, by: teardown, asDaemon: asDaemon)
     }
 
-    func settled(_ run: Int64, whereOffered: Bool) async {
+    package func settled(_ run: Int64, whereOffered: Bool) async {
         await runner(of: run).settled(run, whereOffered: whereOffered)
     }
 
-    var controlGroups: ControlGroups? { own.controlGroups }
+    package var controlGroups: ControlGroups? { own.controlGroups }
 
-    func passed(_ runs: [Int64: OutputPosition]) {
+    package func passed(_ runs: [Int64: OutputPosition]) {
         for (run, position) in runs { runner(of: run).passed([run: position]) }
     }
 
-    func detach() async {
+    package func detach() async {
         await own.detach()
         for node in state.withLock({ $0.nodes.values.map(\.runner) }) { await node.detach() }
     }

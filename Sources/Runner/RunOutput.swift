@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LinuxSystem
-import TimerControl
+package import TimerControl
 
 /// What a run has written, as far as it is kept, for readers that follow it.
 ///
 /// Holds no more than `limit` bytes of each stream: their heads and tails. A reader that is slower than the run
 /// misses bytes, and does not slow the run.
-final class RunOutput: Sendable {
+package final class RunOutput: Sendable {
     typealias Stream = StandardStream
 
     private struct State {
@@ -22,23 +22,25 @@ final class RunOutput: Sendable {
     }
 
     /// How many bytes of each stream are kept where nobody says more.
-    static let standardLimit = 65_536
+    package static let standardLimit = 65_536
 
     private let state: Observable<State>
 
     /// `limit`: how many bytes of each stream are kept.
-    init(limit: Int = standardLimit) { state = Observable(State(log: OutputLog(limit: limit))) }
+    package init(limit: Int = standardLimit) {
+        state = Observable(State(log: OutputLog(limit: limit)))
+    }
 
-    var limit: Int { state.value.log.limit }
+    package var limit: Int { state.value.log.limit }
 
     /// Has that many bytes kept of each stream, before there are any.
-    func keep(_ limit: Int) { state.change { $0.log = OutputLog(limit: limit) } }
+    package func keep(_ limit: Int) { state.change { $0.log = OutputLog(limit: limit) } }
 
     /// What has been written up to now, as far as it is kept.
     var captured: CapturedOutput { state.value.log.captured }
 
     /// What has been written up to now behind `position`, `most` bytes of it.
-    func read(after position: OutputPosition, most: Int) -> OutputReading {
+    package func read(after position: OutputPosition, most: Int) -> OutputReading {
         let log = state.value.log
         let (pieces, hasMore) = log.read(after: position, most: most)
         return OutputReading(
@@ -53,7 +55,7 @@ final class RunOutput: Sendable {
     var readerCount: Int { state.waiterCount }
 
     /// Whether the run is over and its output is to be had from the store.
-    var isStored: Bool { state.value.isStored }
+    package var isStored: Bool { state.value.isStored }
 
     /// Appends bytes that begin at `position` of the stream and came at `date`, in µs since 1970: those that are there
     /// already are left out, and those between were lost on the way here.
@@ -99,10 +101,10 @@ final class RunOutput: Sendable {
     }
 
     /// From now on what is appended goes to `echo` too.
-    func echo(to echo: RunEcho) { state.change { $0.echoes.append(echo) } }
+    package func echo(to echo: RunEcho) { state.change { $0.echoes.append(echo) } }
 
     /// The run is over, and the store has what it wrote.
-    func noteStored() {
+    package func noteStored() {
         state.change { state in
             state.isStored = true
             for index in state.echoes.indices { state.echoes[index].finish(at: state.log.end) }
@@ -112,7 +114,7 @@ final class RunOutput: Sendable {
 
     /// Returns once there is a byte beyond `position` or the run's output is stored; at once, if
     /// that is so or the task is cancelled.
-    func waitForMore(than position: OutputPosition) async {
+    package func waitForMore(than position: OutputPosition) async {
         await state.waitForChange { $0.hasNews(for: position) }
     }
 }

@@ -7,12 +7,14 @@ import Locks
 ///
 /// Between its slot and the order to the runner a run waits for the user database and PAM, which may take
 /// long. A request that ends the job meanwhile is answered at once, and the command is not ordered after that.
-final class RunStart: Sendable {
+package final class RunStart: Sendable {
     private enum State {
         case ahead, begun, withdrawn
     }
 
     private let state = Locked(State.ahead)
+
+    package init() {}
 
     /// Whether the command may begin; after true, `withdraw` has no effect.
     func begin() -> Bool {
@@ -24,7 +26,7 @@ final class RunStart: Sendable {
 
     /// Keeps the command from beginning; false if it has begun.
     @discardableResult
-    func withdraw() -> Bool {
+    package func withdraw() -> Bool {
         state.withLock { state in
             if state == .ahead { state = .withdrawn }
             return state == .withdrawn
@@ -34,5 +36,5 @@ final class RunStart: Sendable {
 
 extension StartRefusal {
     /// The refusal of a run that was ended before it had a process.
-    static let withdrawn = StartRefusal("\(RunOutcome.withdrawn)")
+    package static let withdrawn = StartRefusal("\(RunOutcome.withdrawn)")
 }

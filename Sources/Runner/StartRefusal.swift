@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Platform
-import SystemPackage
+package import SystemPackage
 
 /// Why a run is refused or could not be started, as text for the user.
-struct StartRefusal: Error, Hashable {
-    let message: String
+package struct StartRefusal: Error, Hashable {
+    package let message: String
     /// Whether the reason is that the user database has no such user.
-    let isNoUser: Bool
+    package let isNoUser: Bool
 
-    init(_ message: String, isNoUser: Bool = false) {
+    package init(_ message: String, isNoUser: Bool = false) {
         self.message = message
         self.isNoUser = isNoUser
     }
 
-    static func noUser(_ uid: UInt32) -> Self {
+    package static func noUser(_ uid: UInt32) -> Self {
         Self("user \(uid) does not exist (any more)", isNoUser: true)
     }
 
     /// `doing` something failed for the reason `cause`: `cannot run '/no/such': permission denied`.
-    init(_ doing: String, _ cause: Errno) {
+    package init(_ doing: String, _ cause: Errno) {
         self.init("\(doing): \(cause.text)")
     }
 }

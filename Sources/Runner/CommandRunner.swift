@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import JobModel
-import TimerControl
+package import JobModel
+package import TimerControl
 
 /// Carries out runs: the seam between the scheduler and processes.
 ///
 /// What it minds lives on without the daemon, and is known to the next one by its number.
-protocol CommandRunner: Sendable {
+package protocol CommandRunner: Sendable {
     /// Connects with what minds the runs, and learns which of them it knows; called once, before any other.
     ///
     /// `changed` is called from then on when the connection is lost, and when there is one again.
@@ -79,27 +79,28 @@ protocol CommandRunner: Sendable {
 
 /// For those that mind nothing beyond the daemon.
 extension CommandRunner {
-    var controlGroups: ControlGroups? { nil }
+    package var controlGroups: ControlGroups? { nil }
 
-    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
+    package func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
         stop(run, by: teardown) ? .sent : .gone
     }
 
-    func stored(_ run: Int64) {}
+    package func stored(_ run: Int64) {}
 
-    func detach() async {}
+    package func detach() async {}
 
-    func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void) {}
+    package func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void)
+    {}
 
-    func expect(_ run: Int64, at place: RunPlace) {}
+    package func expect(_ run: Int64, at place: RunPlace) {}
 
-    func settled(_ run: Int64, whereOffered: Bool) async {}
+    package func settled(_ run: Int64, whereOffered: Bool) async {}
 
-    func passed(_ runs: [Int64: OutputPosition]) {}
+    package func passed(_ runs: [Int64: OutputPosition]) {}
 }
 
 /// How the connection with what minds the runs has changed.
-enum RunnerChange: Sendable {
+package enum RunnerChange: Sendable {
     /// It is lost, for that reason: no command begins until it is `back`.
     case away(String)
     /// It is of that release, has nothing left to mind, and makes room for one of this daemon's: no command
@@ -117,7 +118,7 @@ enum RunnerChange: Sendable {
 }
 
 /// Why there is no result of a run.
-enum RunBreak: Error {
+package enum RunBreak: Error {
     /// Nothing was begun, for that reason: it may be, later.
     case notBegun(String)
     /// The same, as the node does not know the user.
@@ -127,14 +128,14 @@ enum RunBreak: Error {
 }
 
 /// What minds the runs does not answer, for that reason.
-struct RunnerUnreachable: Error, CustomStringConvertible {
-    let description: String
+package struct RunnerUnreachable: Error, CustomStringConvertible {
+    package let description: String
 
-    init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.description = description }
 }
 
 /// What to run, complete: nothing is inherited from the daemon.
-struct RunRequest: Sendable {
+package struct RunRequest: Sendable {
     /// The run's number, by which `stop` and `kill` find it; no two runs in progress share one.
     var run: Int64
     /// Run as given; without a slash, the first is looked up in the PATH of `environment`.
@@ -143,52 +144,71 @@ struct RunRequest: Sendable {
     /// Absolute.
     var workingDirectory: String
     /// What the command finds on its standard input, before the end of file.
-    var input: [UInt8] = []
+    var input: [UInt8]
     /// Keeps what the command writes, and can be read while it runs; each run has its own.
-    var output = RunOutput()
+    var output: RunOutput
     /// Who the command runs as; nil for the daemon's own user.
-    var credentials: Credentials?
-    var limits = ProcessLimits()
+    package var credentials: Credentials?
+    var limits: ProcessLimits
     /// The PAM session around the command, for a user that is not the runner's own; nil for none.
-    var session: PAMSession?
+    package var session: PAMSession?
     /// Whether the runner adds what one has after a login, where `environment` says nothing: XDG_RUNTIME_DIR,
     /// DBUS_SESSION_BUS_ADDRESS, LANG.
-    var completesEnvironment = false
+    package var completesEnvironment = false
     /// What it finds in the folder `$CREDENTIALS_DIRECTORY`, of which there is none without them.
-    var secrets: [RunSecret] = []
+    package var secrets: [RunSecret] = []
     /// How long the run may take; nil for no limit.
     var timeout: Duration?
     /// How the run is ended at its timeout, and how the processes that it leaves behind are ended.
-    var teardown = Teardown.standard
+    var teardown: Teardown
     /// When it is too late for the runner to begin it, in µs of CLOCK_BOOTTIME; nil for never.
     var latest: Int64?
     /// The node that is asked for it; nil for this one.
-    var node: String?
+    package var node: String?
     /// What that node is told to run: the request of its own follows from that.
-    var offer: [UInt8] = []
+    package var offer: [UInt8] = []
     /// Who takes turns with others there, by name.
-    var user = ""
+    package var user = ""
     /// The epoch of who alone may be asked for it; nil for anybody.
     ///
     /// By another it is `notBegun`: the next daemon would not look for it there.
-    var epoch: Int64?
+    package var epoch: Int64?
     /// Asked just before the process is made; it may say no.
-    var start = RunStart()
+    package var start = RunStart()
     /// Called once if the owner may signal none of the run's processes at the timeout; gets those that go on.
-    var outlasted: @Sendable ([Int32]) -> Void = { _ in }
+    package var outlasted: @Sendable ([Int32]) -> Void = { _ in }
+
+    /// A request for this node's runner; the other properties are set where a run needs them.
+    package init(
+        run: Int64,
+        argv: [String],
+        environment: [String: String],
+        workingDirectory: String,
+        input: [UInt8] = [],
+        output: RunOutput = RunOutput(),
+        credentials: Credentials? = nil,
+        limits: ProcessLimits = ProcessLimits(),
+        timeout: Duration? = nil,
+        teardown: Teardown = .standard
+    ) {
+        (self.run, self.argv, self.environment) = (run, argv, environment)
+        (self.workingDirectory, self.input, self.output) = (workingDirectory, input, output)
+        (self.credentials, self.limits) = (credentials, limits)
+        (self.timeout, self.teardown) = (timeout, teardown)
+    }
 }
 
 extension RunRequest {
     /// Has the command's own process read variables from files first, with its owner's rights: what is secret in
     /// them is known to nobody else.
-    mutating func readVariables(from files: [String]?) {
+    package mutating func readVariables(from files: [String]?) {
         guard let files, !files.isEmpty else { return }
         argv = [RunnerProgram.besideThisOne, "--with-environment"] + files + ["--"] + argv
     }
 }
 
 /// Who a process is to the kernel.
-struct Credentials: Hashable, Sendable {
+package struct Credentials: Hashable, Sendable {
     var uid: UInt32
     var gid: UInt32
     /// Supplementary groups.
@@ -196,28 +216,33 @@ struct Credentials: Hashable, Sendable {
 }
 
 /// Whose PAM session is opened around a command, by which service of /etc/pam.d.
-struct PAMSession: Hashable, Sendable {
+package struct PAMSession: Hashable, Sendable {
     var service = AccountManagement.service
     var user: String
 }
 
+extension PAMSession {
+    /// By timerd's own service.
+    package init(user: String) { self.init(service: AccountManagement.service, user: user) }
+}
+
 /// What is known of a run once it has ended.
-struct RunResult: Sendable {
-    var outcome: RunOutcome
+package struct RunResult: Sendable {
+    package var outcome: RunOutcome
     /// µs since 1970 on the wall clock: just after the process began to exist.
-    var startedAtMicroseconds: Int64
+    package var startedAtMicroseconds: Int64
     /// µs since 1970 on the wall clock: when the run's own process ended, not what it left behind.
-    var endedAtMicroseconds: Int64
-    var output: CapturedOutput
+    package var endedAtMicroseconds: Int64
+    package var output: CapturedOutput
     /// What it used, with the children it waited for; nil if there was no process.
-    var usage: RunUsage?
+    package var usage: RunUsage?
     /// The processes of its group that could not be ended: another user's, or in uninterruptible sleep.
-    var survivors: [Int32] = []
+    package var survivors: [Int32] = []
 }
 
 extension RunResult {
     /// There was no process, for the reason `why`; dates in µs since 1970.
-    static func notStarted(_ why: String, from start: Int64, to end: Int64) -> Self {
+    package static func notStarted(_ why: String, from start: Int64, to end: Int64) -> Self {
         Self(
             outcome: .notStarted(why),
             startedAtMicroseconds: start,

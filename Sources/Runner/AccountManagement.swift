@@ -6,14 +6,14 @@ import CPAM
 ///
 /// Asked before runs, as cron does: an account that has expired, or that a PAM module refuses, has no runs. A
 /// locked password does not matter, because a job needs no password.
-enum AccountManagement {
+package enum AccountManagement {
     /// The file in /etc/pam.d that lists the modules to ask.
     static let service = "timerd"
 
     /// Returns if the account may run commands; may block for as long as a directory service does.
     ///
     /// - Throws: PAM's reason; also if PAM itself cannot be asked.
-    static func check(_ account: Account) throws(StartRefusal) {
+    package static func check(_ account: Account) throws(StartRefusal) {
         var conversation = pam_conv(
             // Nobody could answer a question; PAM_SILENT keeps modules from asking one.
             conv: { _, _, _, _ in PAM_CONV_ERR },

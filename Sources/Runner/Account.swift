@@ -3,16 +3,17 @@
 import Glibc
 import Platform
 import SystemPackage
+package import TimerControl
 
 /// What the user database says of a user.
-struct Account: Sendable, Hashable {
-    var uid: UInt32
+package struct Account: Sendable, Hashable {
+    package var uid: UInt32
     var gid: UInt32
     /// Supplementary groups, `gid` among them.
     var groups: [UInt32]
-    var name: String
-    var home: String
-    var shell: String
+    package var name: String
+    package var home: String
+    package var shell: String
 }
 
 extension Account {
@@ -31,7 +32,7 @@ extension Account {
     /// The user that the daemon itself runs as.
     ///
     /// A uid without an entry, as containers have them, is named by its number and lives in `/`.
-    init(uid: uid_t) {
+    package init(uid: UInt32) {
         self =
             (try? Self.find(uid: uid))
             ?? Self(
@@ -42,6 +43,18 @@ extension Account {
                 home: "/",
                 shell: "/bin/sh"
             )
+    }
+
+    /// What is left to know of a run's owner once it has begun.
+    package init(formerly owner: Owner) {
+        self.init(
+            uid: owner.uid,
+            gid: owner.uid,
+            groups: [],
+            name: owner.name,
+            home: "~",
+            shell: "/bin/sh"
+        )
     }
 
     private static func entry(_ uid: uid_t) throws(Errno) -> Self? {
@@ -62,7 +75,7 @@ extension Credentials {
     ///
     /// A daemon that is not root can run commands only as its own user. A daemon of root runs root's commands
     /// with its own credentials if its groups are root's.
-    init?(for account: Account, daemonUID: UInt32) {
+    package init?(for account: Account, daemonUID: UInt32) {
         guard daemonUID == 0 else { return nil }
         self.init(uid: account.uid, gid: account.gid, groups: account.groups)
         if account.uid == 0, isOwn { return nil }

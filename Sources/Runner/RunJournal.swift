@@ -3,16 +3,16 @@
 import Glibc
 import JobModel
 import LinuxSystem
-import Logging
+package import Logging
 import Platform
 import SystemPackage
-import TimerControl
+package import TimerControl
 
 /// Writes what runs write to the journal of systemd, a record for each line.
 ///
 /// A journal that is slow or away delays no run: lines for which there is no room meanwhile, or that it does not take,
 /// are left out, and a record says how many. The store has them all the same, as far as it keeps a run's output.
-final class RunJournal: Sendable {
+package final class RunJournal: Sendable {
     /// A record, and what is passed on with it.
     struct Line: Sendable {
         var record: [UInt8]
@@ -27,7 +27,7 @@ final class RunJournal: Sendable {
     /// Told up to where of their streams runs are written, or left out for good.
     private let passed: @Sendable ([Int64: OutputPosition]) -> Void
 
-    init(
+    package init(
         to address: String = Journal.standardAddress,
         log: Logger,
         passed: @escaping @Sendable ([Int64: OutputPosition]) -> Void
@@ -47,7 +47,7 @@ final class RunJournal: Sendable {
     }
 
     /// Returns once all is written; leaves the rest where the journal does not take it.
-    func stop() { lines.stop() }
+    package func stop() { lines.stop() }
 
     // MARK: - On the thread
 
