@@ -187,12 +187,21 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // A connection with a database, its statements and its file.
+        .target(
+            name: "SQLite",
+            dependencies: [
+                "CGatheredLog", "CLinux", "CSQLite", "Locks", "Platform",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings
+        ),
         .target(
             name: "TimerD",
             dependencies: [
-                "CGatheredLog", "CLinux", "CSQLite", "Cluster", "JobModel", "LinuxSystem",
-                "Locks", "Migrations", "Platform", "Postgres", "RunLoopTimers", "Runner",
-                "Schedules", "TimerControl",
+                "CLinux", "CSQLite", "Cluster", "JobModel", "LinuxSystem", "Locks", "Migrations",
+                "Platform", "Postgres", "RunLoopTimers", "Runner", "SQLite", "Schedules",
+                "TimerControl",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
@@ -333,8 +342,8 @@ let package = Package(
             dependencies: [
                 "CCrashDisk", "CSpawn", "CSQLite", "JobModel", "LinuxSystem", "Locks",
                 "Migrations", "Platform",
-                "Cluster", "Postgres", "RunLoopTimers", "Runner", "Schedules", "TestPostgres",
-                "TestRandom", "TimerControl", "TimerD", "TimerService",
+                "Cluster", "Postgres", "RunLoopTimers", "Runner", "SQLite", "Schedules",
+                "TestPostgres", "TestRandom", "TimerControl", "TimerD", "TimerService",
                 // The end-to-end tests run these; naming them here has them built first.
                 "TimerDMain", "timerctl", "timerd-runner",
                 .product(name: "Logging", package: "swift-log"),

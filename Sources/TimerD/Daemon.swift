@@ -5,6 +5,7 @@ package import LinuxSystem
 import Locks
 package import Logging
 import Runner
+import SQLite
 import Schedules
 public import ServiceLifecycle
 import TimerControl

@@ -7,6 +7,7 @@ import NIOCore
 import NIOPosix
 import RunLoopTimers
 import Runner
+import SQLite
 import Schedules
 import SystemPackage
 import TimerControl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LinuxSystem
+import SQLite
 
 /// Why a daemon did not start, or did not go on: one line, for whoever started it.
 public struct DaemonError: Error, Hashable, CustomStringConvertible {

@@ -4,6 +4,7 @@ import Glibc
 import LinuxSystem
 import Logging
 import RunLoopTimers
+import SQLite
 import Schedules
 import TimerControl
 

@@ -4,6 +4,7 @@ import Cluster
 import Glibc
 import LinuxSystem
 import Postgres
+import SQLite
 
 /// Puts the jobs of one host's database into PostgreSQL, where several hosts share them from then on.
 ///

@@ -4,6 +4,7 @@ import Cluster
 import Glibc
 import Platform
 import Postgres
+import SQLite
 import SystemPackage
 
 /// What a node leads with: the right to, for one epoch, and where the jobs are.

@@ -6,6 +6,7 @@ import LinuxSystem
 import Logging
 import Postgres
 import Runner
+import SQLite
 import SystemPackage
 
 /// How a node begins to lead, and how it leads no more.

@@ -5,6 +5,7 @@ import LinuxSystem
 import Logging
 import Platform
 import Postgres
+import SQLite
 import Schedules
 import TimerControl
 

@@ -9,6 +9,7 @@ import Platform
 import Postgres
 import RunLoopTimers
 import Runner
+import SQLite
 import ServiceLifecycle
 import SystemPackage
 import TimerControl

@@ -3,6 +3,7 @@
 import Foundation
 import LinuxSystem
 import Logging
+import SQLite
 import Schedules
 import TimerControl
 

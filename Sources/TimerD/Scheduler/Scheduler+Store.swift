@@ -3,6 +3,7 @@
 import JobModel
 import LinuxSystem
 import Locks
+import SQLite
 
 /// What is written: commands wait until it is durable, what has happened does not.
 extension Scheduler {

@@ -2,6 +2,7 @@
 
 import LinuxSystem
 import Locks
+import SQLite
 import Schedules
 import TimerControl
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import SQLite
 import Schedules
 
 /// The one row that is the daemon's own: its clock's anchor, and the numbers it has given out.

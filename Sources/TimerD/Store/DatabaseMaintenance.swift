@@ -2,6 +2,7 @@
 
 import CSQLite
 import LinuxSystem
+import SQLite
 import Schedules
 
 /// Copies and checks the whole database while it is in use.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SQLite
 import TimerControl
 
 /// The names and userInfo that events tell, once the job has others or is removed.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SQLite
 import TimerControl
 
 /// How one write changes the numbers that are kept of live jobs and of what is stored.

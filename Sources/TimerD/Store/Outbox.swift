@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SQLite
 import TimerControl
 
 /// The outbox table: events that are stored with the change they tell of, and have no number yet, and what
@@ -33,7 +34,7 @@ struct Outbox {
             }
             rest = JobTally()
             let row = database.lastInsertRowID
-            if let owner { database.outboxSums?.add(row, owner.key, owner.value) }
+            if let owner { database.notes.outboxSums?.add(row, owner.key, owner.value) }
             for (place, event) in part.enumerated() {
                 stored.append(
                     OutboxEvent(
@@ -70,7 +71,7 @@ struct Outbox {
         if event.isLast {
             try refreshSums()
             try database.prepare(SQL.delete).run(event.outbox)
-            database.outboxSums?.remove(event.outbox)
+            database.notes.outboxSums?.remove(event.outbox)
         } else {
             try database.prepare(SQL.setTold).run(event.outbox, event.place + 1)
         }
@@ -81,13 +82,13 @@ struct Outbox {
     /// What it counts of an owner, which is not in `owners` yet.
     func share(of owner: OwnerID) throws -> JobTally.Share {
         try refreshSums()
-        return database.outboxSums?[owner] ?? JobTally.Share()
+        return database.notes.outboxSums?[owner] ?? JobTally.Share()
     }
 
     /// Reads them again if they may have changed; remembered, as a write asks for them several times, and there
     /// may be many rows.
     private func refreshSums() throws {
-        if database.isOnlyWriter, database.outboxSums?.undone == database.undone { return }
+        if database.isOnlyWriter, database.notes.outboxSums?.undone == database.undone { return }
         var sums = OutboxSums(undone: database.undone)
         let counted = try database.prepare(SQL.counts).all { row in
             let share = JobTally.Share(live: try row.get(2), bytes: try row.get(3))
@@ -96,7 +97,7 @@ struct Outbox {
             )
         }
         for (row, owner, share) in counted { sums.add(row, owner, share) }
-        database.outboxSums = sums
+        database.notes.outboxSums = sums
     }
 
     enum SQL {

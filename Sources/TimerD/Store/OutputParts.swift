@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import SQLite
 import TimerControl
 
 /// A row of table `run_output`: some pieces of what a run wrote, one behind the other.

@@ -2,6 +2,7 @@
 
 import JobModel
 import Platform
+import SQLite
 import SystemPackage
 
 extension Store {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import SQLite
 
 /// How many bytes the rows of one page may have: the first always fits, the others as long as they
 /// stay below the limit.

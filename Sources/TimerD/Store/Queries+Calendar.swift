@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import SQLite
 import Schedules
 import TimerControl
 

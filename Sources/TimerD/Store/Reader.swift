@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import SQLite
 
 /// Reads the database while the store writes: a connection and a thread of its own.
 actor Reader {

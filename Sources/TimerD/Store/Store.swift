@@ -2,6 +2,7 @@
 
 import Logging
 import Migrations
+import SQLite
 import Schedules
 
 /// The open database: one connection that writes, one that reads, and what the daemon keeps of

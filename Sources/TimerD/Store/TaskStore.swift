@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SQLite
 import Schedules
 import TimerControl
 
@@ -251,6 +252,3 @@ extension TaskRow {
         (attempt, failures, losses) = (try row.get(9), try row.get(10), try row.get(11))
     }
 }
-
-/// Stored as on the wire.
-extension QueuedTask.State: SQLWord {}

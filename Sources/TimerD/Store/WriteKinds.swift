@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SQLite
+
 /// A write that may be refused: it runs once, and its caller is told what became of it.
 struct WriteCommand: Sendable {
     /// Writes, and returns what is to be called with the transaction's error, or with nil once it is durable.

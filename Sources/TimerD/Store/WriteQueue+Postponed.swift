@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SQLite
+
 /// Thrown by a command that has to see what was postponed: it is undone, and runs again behind that.
 struct PostponedFirst: Error {}
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SQLite
+
 /// How records are applied: together where they follow each other, and each alone once one of them fails; on the
 /// thread of the store.
 extension WriteQueue {
@@ -25,7 +27,7 @@ extension WriteQueue {
             let isFirst = try beginIfFirst()
             if !isFirst { try database.beginPart() }
             group = Group(hasSavepoint: !isFirst)
-            database.groupTally = JobTally()
+            database.notes.groupTally = JobTally()
         }
         for record in heldRecords {
             try record.body(database)
@@ -41,7 +43,7 @@ extension WriteQueue {
     private func undoGroup(_ error: any Error) {
         guard let group else { return }
         self.group = nil
-        database.groupTally = nil
+        database.notes.groupTally = nil
         heldRecords.insert(contentsOf: appliedRecords.suffix(group.count), at: 0)
         appliedRecords.removeLast(group.count)
         completions.removeLast(group.count)
@@ -68,8 +70,8 @@ extension WriteQueue {
 
     /// Stores what the records of the group have counted.
     func storeGroupTally() throws {
-        guard let tally = database.groupTally else { return }
-        database.groupTally = nil
+        guard let tally = database.notes.groupTally else { return }
+        database.notes.groupTally = nil
         try tally.store(in: database)
     }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SQLite
+
 /// The ways to hand writes to the store's thread, from any other.
 extension WriteQueue {
     /// Queues a command; `completion` is called when it is durable, or has failed and is undone.

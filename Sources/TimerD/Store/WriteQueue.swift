@@ -2,6 +2,7 @@
 
 import CSQLite
 import Locks
+import SQLite
 
 /// Runs writes in shared transactions and tells each of them when it is durable.
 ///
@@ -80,7 +81,7 @@ actor WriteQueue {
     private var retryDelay = WriteQueue.firstRetryDelay
     /// See `postpone`.
     var postponed = PostponedRecords() {
-        didSet { database.hasPostponed = !postponed.records.isEmpty }
+        didSet { database.notes.hasPostponed = !postponed.records.isEmpty }
     }
 
     private static let firstRetryDelay = Duration.milliseconds(250)
@@ -217,7 +218,7 @@ actor WriteQueue {
         completions = []
         appliedRecords = []
         group = nil
-        database.groupTally = nil
+        database.notes.groupTally = nil
         writes = 0
         for completion in told {
             // Whoever waits for all that came before finds it told.

@@ -21,7 +21,7 @@ extension JobTransaction {
         var bytes = try bytes(of: id)
         guard bytes > maxBytes, bytes > before else { return value }
         // What was told and is not in the log yet may keep what has to go, or come behind what is pruned.
-        if database.hasPostponed { throw PostponedFirst() }
+        if database.notes.hasPostponed { throw PostponedFirst() }
         // What is removed now may be what the events of this write tell of.
         try storeEvents()
         while bytes > maxBytes, bytes > before, let job = try jobs.oldestEnded(of: id) {

@@ -5,7 +5,7 @@ import TimerControl
 /// What a write counts and tells: stored once for all of its jobs, when it ends.
 ///
 /// A number is the sum of what is stored of it, what the outbox counts, what the group of records has counted that
-/// this write is in (`Database.groupTally`), and what this write has.
+/// this write is in (`WriterNotes.groupTally`), and what this write has.
 extension JobTransaction {
     /// Counts a job that changes its state; nil for one that is new.
     mutating func count(leaving: Job.State?, entering: Job.State) {
@@ -34,7 +34,7 @@ extension JobTransaction {
     /// What is counted of the owner in memory alone.
     private func notStored(of owner: OwnerID) -> JobTally.Share {
         var share = tally.owners[owner] ?? JobTally.Share()
-        if let group = database.groupTally?.owners[owner] { share += group }
+        if let group = database.notes.groupTally?.owners[owner] { share += group }
         return share
     }
 
@@ -58,7 +58,7 @@ extension JobTransaction {
     }
 
     private func storeTally() throws {
-        if database.groupTally == nil { return try tally.store(in: database) }
-        database.groupTally? += tally
+        if database.notes.groupTally == nil { return try tally.store(in: database) }
+        database.notes.groupTally? += tally
     }
 }

@@ -5,6 +5,7 @@ import Testing
 import TimerControl
 
 @testable import Runner
+@testable import SQLite
 @testable import TimerD
 
 @Suite("Lists for who looks on", .timeLimit(.minutes(2)))

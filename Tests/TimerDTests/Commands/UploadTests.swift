@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 @Suite("Changes in parts", .timeLimit(.minutes(1))) struct UploadTests {

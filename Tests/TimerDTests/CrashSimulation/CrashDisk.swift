@@ -2,6 +2,7 @@
 
 import CCrashDisk
 
+@testable import SQLite
 @testable import TimerD
 
 /// A disk in memory that loses what was not synced, and fails as it is told to.

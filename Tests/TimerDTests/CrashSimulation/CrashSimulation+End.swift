@@ -3,6 +3,7 @@
 import Schedules
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// The quiet end: no trouble any more, time for all that is due, and then everything is checked.

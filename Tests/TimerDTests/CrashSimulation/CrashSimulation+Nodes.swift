@@ -5,6 +5,7 @@ import Postgres
 import Schedules
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// A node that stands still while another takes over, and then goes on as if nothing had been.

@@ -3,6 +3,7 @@
 import Schedules
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// What was answered against what is stored: after every start, and at the end.

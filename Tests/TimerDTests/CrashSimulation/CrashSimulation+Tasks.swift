@@ -3,6 +3,7 @@
 import Schedules
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// The quiet end of the queues: a worker that fails at nothing takes all that is ready, and then it is looked at

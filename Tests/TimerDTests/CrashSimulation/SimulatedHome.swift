@@ -3,6 +3,7 @@
 import CSQLite
 import Postgres
 
+@testable import SQLite
 @testable import TimerD
 
 /// What the hosts of a simulation share: it stands for PostgreSQL, and loses nothing, whatever becomes of hosts.

@@ -6,6 +6,7 @@ import Schedules
 import TimerControl
 
 @testable import Runner
+@testable import SQLite
 @testable import TimerD
 
 /// One life of a daemon: its parts as `DaemonParts` makes them, on lanes instead of threads.

@@ -5,6 +5,7 @@ import Glibc
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// What one user stores, and what that does to another.

@@ -5,6 +5,7 @@ import Glibc
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 @Suite("Bad input", .timeLimit(.minutes(3)))

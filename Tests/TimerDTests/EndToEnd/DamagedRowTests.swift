@@ -7,6 +7,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// Rows of fires and runs that a daemon cannot read, after a kill -9: of a newer version, or of a bad disk.

@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 /// A start that fails changes nothing but the schema, and leaves what it found.

@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// Notices by the real programs, from the command line to the place.

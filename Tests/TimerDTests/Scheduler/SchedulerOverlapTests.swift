@@ -6,6 +6,7 @@ import Testing
 import TimerControl
 
 @testable import Runner
+@testable import SQLite
 @testable import TimerD
 
 @Suite("Scheduler, runs that overlap", .timeLimit(.minutes(2)))

@@ -4,6 +4,7 @@ import Foundation
 import Schedules
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// A load of 50 fires a second that goes on, and what it may leave in the database.

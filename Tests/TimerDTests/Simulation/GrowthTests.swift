@@ -5,6 +5,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// A database under a load that goes on, in time that a test moves.

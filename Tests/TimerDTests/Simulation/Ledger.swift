@@ -3,6 +3,7 @@
 import Schedules
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// The dates of a job against the rows of `fires`: each date has one, and one alone.

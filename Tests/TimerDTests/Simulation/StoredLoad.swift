@@ -3,6 +3,7 @@
 import Schedules
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// `GrowthLoad` without a scheduler: the writes that it would have made, second by second, those of

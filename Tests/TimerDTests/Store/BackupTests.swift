@@ -6,6 +6,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// A copy that is made while the database is in use, and a daemon that starts on it.

@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 @Suite("What a change of many jobs reads", .timeLimit(.minutes(1))) struct ChangeReadsTests {

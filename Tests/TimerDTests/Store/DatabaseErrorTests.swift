@@ -3,6 +3,7 @@
 import Glibc
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 @Suite("DatabaseError") struct DatabaseErrorTests {

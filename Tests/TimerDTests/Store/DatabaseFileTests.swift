@@ -4,6 +4,7 @@ import CSQLite
 import Foundation
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 /// Files that are refused, or that a crash left behind.

@@ -5,6 +5,7 @@ import Locks
 import Logging
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 @Suite("DatabaseLock") struct DatabaseLockTests {

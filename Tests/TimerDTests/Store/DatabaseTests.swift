@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 @Suite("Database") struct DatabaseTests {

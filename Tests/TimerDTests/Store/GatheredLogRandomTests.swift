@@ -3,6 +3,7 @@
 import TestRandom
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 /// Two connections that write in turn, with transactions larger than their caches, on a disk that fails.

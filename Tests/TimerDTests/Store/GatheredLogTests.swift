@@ -2,6 +2,7 @@
 
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 /// The write-ahead log that is written in one piece for each commit.

@@ -5,6 +5,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 @Suite("The numbers of live jobs", .timeLimit(.minutes(1))) struct JobTallyTests {

@@ -3,6 +3,7 @@
 import Migrations
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 @Suite("Migrator") struct MigratorTests {

@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 @Suite("The outbox", .timeLimit(.minutes(1))) struct OutboxTests {
@@ -64,7 +65,7 @@ import TimerControl
         #expect(try owners.full(beyond: (bytes ?? 0) - 1) == [id])
         #expect(try owners.full(beyond: bytes ?? 0).isEmpty)
         // As somebody reads it who remembers nothing.
-        database.outboxSums = nil
+        database.notes.outboxSums = nil
         #expect(try owners.liveJobs(of: id) == jobs)
     }
 

@@ -38,7 +38,7 @@ import Testing
         postpone(100)
         let rows: Int? = try await withCheckedThrowingContinuation { continuation in
             fixture.queue.submit { database in
-                if database.hasPostponed { throw PostponedFirst() }
+                if database.notes.hasPostponed { throw PostponedFirst() }
                 return try database.prepare("SELECT count(*) FROM numbers WHERE number = 100")
                     .value()
             } completion: {

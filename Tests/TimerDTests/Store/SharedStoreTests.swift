@@ -11,6 +11,7 @@ import TestPostgres
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// A node's copy of the jobs, and what PostgreSQL has of it.

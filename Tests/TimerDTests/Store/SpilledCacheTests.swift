@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 /// A transaction that is larger than the cache of SQLite.

@@ -2,6 +2,7 @@
 
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 @Suite("Statement") struct StatementTests {

@@ -5,6 +5,7 @@ import Foundation
 import Locks
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 /// A connection without any of timerd's care, as other programs have.

@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// How long an answer takes says nothing of what belongs to others.

@@ -4,6 +4,7 @@ import Foundation
 import Schedules
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 /// Databases of released schemas, opened by this program.

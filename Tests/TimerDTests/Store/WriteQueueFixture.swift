@@ -2,6 +2,7 @@
 
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 /// A write queue on a new database with a table of numbers.

@@ -3,6 +3,7 @@
 import Locks
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 @Suite("WriteQueue", .timeLimit(.minutes(1))) struct WriteQueueTests {

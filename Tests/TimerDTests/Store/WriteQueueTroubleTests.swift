@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 /// What a full disk, a locked database or a failed commit does to commands and records.

@@ -5,6 +5,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// How many pages of the log one write takes: counts, which no load of the machine changes.

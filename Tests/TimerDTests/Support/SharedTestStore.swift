@@ -9,6 +9,7 @@ import Schedules
 import TestPostgres
 import Testing
 
+@testable import SQLite
 @testable import TimerD
 
 /// Stores of tests whose jobs are in PostgreSQL: a database for each folder, and a new epoch for each start there, as of

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+@testable import SQLite
 @testable import TimerD
 
 /// Every row of a database, as text: what tells whether anything in it has changed.

@@ -6,6 +6,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 @Suite("Torture: a clock that jumps", .timeLimit(.minutes(20)))

@@ -5,6 +5,7 @@ import Glibc
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 @Suite("Torture: a damaged database", .timeLimit(.minutes(20)))

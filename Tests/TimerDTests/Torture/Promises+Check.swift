@@ -5,6 +5,7 @@ import Schedules
 import TimerControl
 
 @testable import LinuxSystem
+@testable import SQLite
 @testable import TimerD
 
 extension Promises {

@@ -2,6 +2,7 @@
 
 import CSQLite
 import Postgres
+import SQLite
 
 /// Finds which rows a transaction changes, by SQLite's session extension: whichever statement or trigger did it.
 ///

@@ -4,6 +4,7 @@ import CSQLite
 import Cluster
 import Glibc
 import Postgres
+import SQLite
 
 /// Keeps the jobs in PostgreSQL: each transaction of the copy is one there, in one round trip, before anybody is told.
 ///

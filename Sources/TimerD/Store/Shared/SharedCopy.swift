@@ -4,6 +4,7 @@ import CSQLite
 import Cluster
 import Glibc
 import Postgres
+import SQLite
 
 /// Makes the copy from which a node leads: all tables, as they are in PostgreSQL.
 ///

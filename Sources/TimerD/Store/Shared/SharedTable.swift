@@ -2,6 +2,7 @@
 
 import CSQLite
 import Postgres
+import SQLite
 
 /// One table as both databases have it: the same columns, and the same primary key.
 ///

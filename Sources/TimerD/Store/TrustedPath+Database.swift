@@ -2,6 +2,7 @@
 
 import CSQLite
 import LinuxSystem
+import SQLite
 
 extension TrustedPath {
     /// The same for a database: its folder, the file, and the files beside it.

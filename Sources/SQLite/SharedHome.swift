@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where the jobs of several hosts are kept, of which the local database is a copy.
+/// Where is kept what several hosts share, of which the local database is a copy.
 ///
 /// Used on the thread of the connection that writes.
-protocol SharedHome: AnyObject {
+package protocol SharedHome: AnyObject {
     /// Notes from here on which rows the transaction changes that has just begun.
     func begin(_ database: Database) throws(DatabaseError)
 

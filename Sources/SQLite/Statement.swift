@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSQLite
+// Inlinable code calls it: what is run for each row is specialized where it is used.
+public import CSQLite
 
 /// One SQL statement, compiled once and run many times.
 ///
 /// Made by `Database.prepare`, confined to its database's thread, and useless once that is closed.
 /// Values are bound by position, as many as the statement has parameters. After each use, failed
 /// ones too, the statement is reset and its bindings cleared, so it holds neither a lock nor a copy.
-final class Statement {
-    private let handle: OpaquePointer
+@usableFromInline
+package final class Statement {
+    @usableFromInline let handle: OpaquePointer
     /// How many values it takes.
-    private let parameters: Int32
-    private let sql: String
-    private let path: String
+    @usableFromInline let parameters: Int32
+    @usableFromInline let sql: String
+    @usableFromInline let path: String
     private var state = State.idle
 
     private enum State {
@@ -30,7 +32,8 @@ final class Statement {
     }
 
     /// Runs the statement to its end and drops what rows it yields.
-    func run<each V: SQLBindable>(_ values: repeat (each V)?) throws(DatabaseError) {
+    @inlinable
+    package func run<each V: SQLBindable>(_ values: repeat (each V)?) throws(DatabaseError) {
         try start(repeat each values)
         defer { reset() }
         while try step() {}
@@ -40,14 +43,16 @@ final class Statement {
     ///
     /// For what is run for each of many jobs or events: a pack of values is taken apart at run time, value by value,
     /// which costs as much as SQLite's work on a short row.
+    @inlinable
     @inline(__always)
-    func run(binding bind: (inout Bindings) -> Void) throws(DatabaseError) {
+    package func run(binding bind: (inout Bindings) -> Void) throws(DatabaseError) {
         try start(binding: bind)
         defer { reset() }
         while try step() {}
     }
 
     /// Begins to run it with the values that `bind` gives, in order; it is to be `reset` afterwards, unless this throws.
+    @inlinable
     @inline(__always)
     func start(binding bind: (inout Bindings) -> Void) throws(DatabaseError) {
         var bindings = begin()
@@ -56,7 +61,8 @@ final class Statement {
     }
 
     /// The first column of the first row; nil if there is none.
-    func value<T: SQLReadable, each V: SQLBindable>(
+    @inlinable
+    package func value<T: SQLReadable, each V: SQLBindable>(
         _ values: repeat (each V)?,
         as _: T.Type = T.self
     ) throws(DatabaseError) -> T? {
@@ -66,7 +72,8 @@ final class Statement {
     }
 
     /// `body` of the first row; nil if there is none.
-    func first<T, each V: SQLBindable>(
+    @inlinable
+    package func first<T, each V: SQLBindable>(
         _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> T
     ) throws -> T? {
@@ -76,7 +83,8 @@ final class Statement {
     }
 
     /// `body` of each row, in order.
-    func all<T, each V: SQLBindable>(
+    @inlinable
+    package func all<T, each V: SQLBindable>(
         _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> T
     ) throws -> [T] {
@@ -90,7 +98,8 @@ final class Statement {
     }
 
     /// What `body` makes of the rows, in order, up to the first for which it returns nil.
-    func page<T, each V: SQLBindable>(
+    @inlinable
+    package func page<T, each V: SQLBindable>(
         _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> T?
     ) throws -> [T] {
@@ -102,7 +111,8 @@ final class Statement {
     }
 
     /// Calls `body` with each row, in order; an error that it throws ends the loop.
-    func forEach<each V: SQLBindable>(
+    @inlinable
+    package func forEach<each V: SQLBindable>(
         _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> Void
     ) throws {
@@ -114,7 +124,10 @@ final class Statement {
     }
 
     /// Runs `body` with the statement as SQLite has it, for values of any type; it is reset afterwards.
-    func withRaw<T>(_ body: (OpaquePointer) throws(DatabaseError) -> T) throws(DatabaseError) -> T {
+    @inlinable
+    package func withRaw<T>(_ body: (OpaquePointer) throws(DatabaseError) -> T)
+        throws(DatabaseError) -> T
+    {
         _ = begin()
         defer { reset() }
         return try body(handle)
@@ -129,15 +142,17 @@ final class Statement {
         state = .finished
     }
 
-    var row: Row { Row(handle: handle, sql: sql, path: path) }
+    @inlinable var row: Row { Row(handle: handle, sql: sql, path: path) }
 
-    private func start<each V: SQLBindable>(_ values: repeat (each V)?) throws(DatabaseError) {
+    @inlinable
+    func start<each V: SQLBindable>(_ values: repeat (each V)?) throws(DatabaseError) {
         var bindings = begin()
         repeat bindings.add(each values)
         try finish(bindings)
     }
 
-    private func begin() -> Bindings {
+    @usableFromInline
+    func begin() -> Bindings {
         // A row's closure that runs its own statement again would lose the rows still to come.
         precondition(state != .running, "a statement was run inside itself: \(sql)")
         // The handle has been freed by then.
@@ -146,7 +161,8 @@ final class Statement {
         return Bindings(handle: handle)
     }
 
-    private func finish(_ bindings: Bindings) throws(DatabaseError) {
+    @inlinable
+    func finish(_ bindings: Bindings) throws(DatabaseError) {
         // SQLite would read a missing value as NULL, and the row would be wrong without a word.
         precondition(
             bindings.count == parameters,
@@ -160,6 +176,7 @@ final class Statement {
     }
 
     /// True when there is a row to read, false at the end.
+    @inlinable
     func step() throws(DatabaseError) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: true
@@ -169,28 +186,33 @@ final class Statement {
     }
 
     /// Ignores the result, which is that of the last step: that has been thrown by now.
+    @usableFromInline
     func reset() {
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
         state = .idle
     }
 
-    private func failure() -> DatabaseError {
+    @usableFromInline
+    func failure() -> DatabaseError {
         DatabaseError(of: sqlite3_db_handle(handle), sql: sql, path: path)
     }
 }
 
 /// The values of a statement that is about to be run, by position.
-struct Bindings {
-    fileprivate let handle: OpaquePointer
-    fileprivate private(set) var count: Int32 = 0
+@usableFromInline
+package struct Bindings {
+    @usableFromInline let handle: OpaquePointer
+    @usableFromInline var count: Int32 = 0
     /// SQLite's first refusal.
-    fileprivate private(set) var result = SQLITE_OK
+    @usableFromInline var result = SQLITE_OK
 
-    fileprivate init(handle: OpaquePointer) { self.handle = handle }
+    @inlinable
+    init(handle: OpaquePointer) { self.handle = handle }
 
     /// Binds the next parameter; nil leaves it NULL, which each is after a reset.
-    mutating func add<V: SQLBindable>(_ value: V?) {
+    @inlinable
+    package mutating func add<V: SQLBindable>(_ value: V?) {
         count += 1
         guard let bound = value?.bind(to: handle, at: count), result == SQLITE_OK else { return }
         result = bound
@@ -198,37 +220,53 @@ struct Bindings {
 }
 
 /// The current row of a statement; it cannot be kept beyond the closure that it is given to.
-struct Row: ~Copyable {
-    fileprivate let handle: OpaquePointer
-    fileprivate let sql: String
-    fileprivate let path: String
+@usableFromInline
+package struct Row: ~Copyable {
+    @usableFromInline let handle: OpaquePointer
+    @usableFromInline let sql: String
+    @usableFromInline let path: String
+
+    @inlinable
+    init(handle: OpaquePointer, sql: String, path: String) {
+        (self.handle, self.sql, self.path) = (handle, sql, path)
+    }
 
     /// The value in `column`, from 0.
     ///
     /// - Throws: `SQLITE_MISMATCH` if it is of another type, or NULL and `T` is not optional: the
     ///   file was edited by hand, or is damaged.
-    func get<T: SQLReadable>(_ column: Int, as _: T.Type = T.self) throws(DatabaseError) -> T {
-        guard let value = T.read(handle, Int32(column)) else {
-            let name = sqlite3_column_name(handle, Int32(column)).map(String.init(cString:)) ?? "?"
-            let type = Self.typeName(sqlite3_column_type(handle, Int32(column)))
-            let word = String.read(handle, Int32(column)).map { ": '\($0.prefix(40))'" } ?? ""
-            throw DatabaseError(
-                code: SQLITE_MISMATCH,
-                message: "column \(column) ('\(name)') holds \(type), not \(T.self)\(word)",
-                sql: sql,
-                path: path
-            )
-        }
+    @inlinable
+    package func get<T: SQLReadable>(_ column: Int, as _: T.Type = T.self) throws(DatabaseError)
+        -> T
+    {
+        guard let value = T.read(handle, Int32(column)) else { throw mismatch(column, T.self) }
         return value
     }
 
+    /// Why the value in `column` cannot be read as that type.
+    @usableFromInline
+    func mismatch(_ column: Int, _ wanted: Any.Type) -> DatabaseError {
+        let name = sqlite3_column_name(handle, Int32(column)).map(String.init(cString:)) ?? "?"
+        let type = Self.typeName(sqlite3_column_type(handle, Int32(column)))
+        let word = String.read(handle, Int32(column)).map { ": '\($0.prefix(40))'" } ?? ""
+        return DatabaseError(
+            code: SQLITE_MISMATCH,
+            message: "column \(column) ('\(name)') holds \(type), not \(wanted)\(word)",
+            sql: sql,
+            path: path
+        )
+    }
+
     /// The value in `column`; nil for what is of another type, and for NULL.
-    func ifReadable<T: SQLReadable>(_ column: Int, as _: T.Type = T.self) -> T? {
+    @inlinable
+    package func ifReadable<T: SQLReadable>(_ column: Int, as _: T.Type = T.self) -> T? {
         (T?).read(handle, Int32(column)) ?? nil
     }
 
     /// The bytes of a text or a blob in `column`, from 0; 0 for NULL.
-    func byteCount(_ column: Int) -> Int { Int(sqlite3_column_bytes(handle, Int32(column))) }
+    package func byteCount(_ column: Int) -> Int {
+        Int(sqlite3_column_bytes(handle, Int32(column)))
+    }
 
     private static func typeName(_ type: Int32) -> String {
         switch type {

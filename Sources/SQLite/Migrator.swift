@@ -3,20 +3,24 @@
 import CSQLite
 
 /// One step of the schema: a file of `migrations/sql`.
-struct Migration: Sendable {
+package struct Migration: Sendable {
     /// 1 for the first, and one more for each that follows.
     let number: Int
     let name: String
     /// A script without BEGIN and COMMIT: it runs in a transaction that is not its own.
     let sql: String
+
+    package init(number: Int, name: String, sql: String) {
+        (self.number, self.name, self.sql) = (number, name, sql)
+    }
 }
 
 /// Brings the schema of a database up to the newest migration.
-struct Migrator: Sendable {
+package struct Migrator: Sendable {
     private let migrations: [Migration]
 
     /// `migrations` in order, all that were ever released.
-    init(_ migrations: [Migration]) {
+    package init(_ migrations: [Migration]) {
         // They are part of the binary: a gap would be applied in one release and not in the next.
         precondition(
             migrations.enumerated().allSatisfy { $0.element.number == $0.offset + 1 },
@@ -32,7 +36,7 @@ struct Migrator: Sendable {
     ///
     /// - Throws: if the database is newer than this program, or a migration fails, which leaves the
     ///   file as it was. The connection is then good for nothing but `close`.
-    func migrate(_ database: Database) throws(DatabaseError) {
+    package func migrate(_ database: Database) throws(DatabaseError) {
         let version = try database.prepare("PRAGMA user_version").value(as: Int.self) ?? 0
         guard version <= migrations.count else {
             throw DatabaseError(

@@ -4,6 +4,7 @@ import CSQLite
 import Glibc
 import LinuxSystem
 import Platform
+import SQLite
 import Schedules
 import SystemPackage
 

@@ -8,7 +8,7 @@ import Platform
 import SystemPackage
 
 /// The disk that a database lies on: a seam, so that a disk that fails can take its place.
-protocol Disk: Sendable {
+package protocol Disk: Sendable {
     /// The name of SQLite's VFS for it; nil for SQLite's own choice.
     var vfs: String? { get }
 
@@ -28,10 +28,12 @@ protocol Disk: Sendable {
 }
 
 /// The file systems of the machine.
-struct SystemDisk: Disk {
-    let vfs: String? = nil
+package struct SystemDisk: Disk {
+    package let vfs: String? = nil
 
-    func size(of path: String) throws(DatabaseError) -> Int? {
+    package init() {}
+
+    package func size(of path: String) throws(DatabaseError) -> Int? {
         var status = stat()
         guard stat(path, &status) == 0 else {
             guard errno == ENOENT else {
@@ -51,13 +53,13 @@ struct SystemDisk: Disk {
         }
     }
 
-    func identity(of path: String) -> FileIdentity? {
+    package func identity(of path: String) -> FileIdentity? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         return FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
     }
 
-    func create(_ path: String) throws(DatabaseError) {
+    package func create(_ path: String) throws(DatabaseError) {
         unlink(path)
         let descriptor = Glibc.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
@@ -68,7 +70,7 @@ struct SystemDisk: Disk {
         Glibc.close(descriptor)
     }
 
-    func rename(_ path: String, to name: String) throws(DatabaseError) {
+    package func rename(_ path: String, to name: String) throws(DatabaseError) {
         var status = stat()
         // A symbolic link that leads nowhere is somebody's mistake, and not to be replaced.
         guard lstat(name, &status) != 0 else {

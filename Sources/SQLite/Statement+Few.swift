@@ -2,16 +2,19 @@
 
 /// The same with one value or two, which most statements take: a pack of values is taken apart at run time, these are not.
 extension Statement {
-    func run<A: SQLBindable>(_ a: A?) throws(DatabaseError) { try run { $0.add(a) } }
+    @inlinable
+    package func run<A: SQLBindable>(_ a: A?) throws(DatabaseError) { try run { $0.add(a) } }
 
-    func run<A: SQLBindable, B: SQLBindable>(_ a: A?, _ b: B?) throws(DatabaseError) {
+    @inlinable
+    package func run<A: SQLBindable, B: SQLBindable>(_ a: A?, _ b: B?) throws(DatabaseError) {
         try run {
             $0.add(a)
             $0.add(b)
         }
     }
 
-    func value<T: SQLReadable, A: SQLBindable>(
+    @inlinable
+    package func value<T: SQLReadable, A: SQLBindable>(
         _ a: A?,
         as _: T.Type = T.self
     ) throws(DatabaseError) -> T? {
@@ -20,7 +23,8 @@ extension Statement {
         return try step() ? row.get(0, as: T.self) : nil
     }
 
-    func value<T: SQLReadable, A: SQLBindable, B: SQLBindable>(
+    @inlinable
+    package func value<T: SQLReadable, A: SQLBindable, B: SQLBindable>(
         _ a: A?,
         _ b: B?,
         as _: T.Type = T.self
@@ -33,7 +37,8 @@ extension Statement {
         return try step() ? row.get(0, as: T.self) : nil
     }
 
-    func first<T, A: SQLBindable>(
+    @inlinable
+    package func first<T, A: SQLBindable>(
         _ a: A?,
         row body: (borrowing Row) throws -> T
     ) throws -> T? {
@@ -42,7 +47,8 @@ extension Statement {
         return try step() ? body(row) : nil
     }
 
-    func first<T, A: SQLBindable, B: SQLBindable>(
+    @inlinable
+    package func first<T, A: SQLBindable, B: SQLBindable>(
         _ a: A?,
         _ b: B?,
         row body: (borrowing Row) throws -> T
@@ -55,7 +61,8 @@ extension Statement {
         return try step() ? body(row) : nil
     }
 
-    func all<T, A: SQLBindable>(
+    @inlinable
+    package func all<T, A: SQLBindable>(
         _ a: A?,
         row body: (borrowing Row) throws -> T
     ) throws -> [T] {
@@ -63,7 +70,8 @@ extension Statement {
         return try rest(body)
     }
 
-    func all<T, A: SQLBindable, B: SQLBindable>(
+    @inlinable
+    package func all<T, A: SQLBindable, B: SQLBindable>(
         _ a: A?,
         _ b: B?,
         row body: (borrowing Row) throws -> T
@@ -76,8 +84,9 @@ extension Statement {
     }
 
     /// All rows from here on; the statement is reset afterwards.
+    @inlinable
     @inline(__always)
-    private func rest<T>(_ body: (borrowing Row) throws -> T) throws -> [T] {
+    func rest<T>(_ body: (borrowing Row) throws -> T) throws -> [T] {
         defer { reset() }
         var result: [T] = []
         while try step() { result.append(try body(row)) }

@@ -8,8 +8,8 @@ import Glibc
 ///
 /// Not Sendable: it stays with the thread or actor that it was made on or sent to. Errors carry
 /// the SQL that was executed. What happens to a file before it is trusted is in `DatabaseFile`.
-final class Database {
-    enum Mode {
+package final class Database {
+    package enum Mode {
         /// The one connection that writes; makes the file, mode 0600, if it is missing.
         case readWriteCreate
         /// The same for a copy that counts for nothing once its process has ended: no commit waits for the disk.
@@ -20,9 +20,9 @@ final class Database {
         case inMemory
     }
 
-    let path: String
+    package let path: String
     private let mode: Mode
-    let handle: OpaquePointer
+    package let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
     /// The statements by the address of their text: to hash the text costs as much as to run it.
     ///
@@ -30,19 +30,13 @@ final class Database {
     private var statementsByPlace: [UnsafeRawPointer: (sql: String, statement: Statement)] = [:]
     private var isClosed = false
     /// Grows each time that something may have been undone: who remembers what was written reads it again.
-    private(set) var undone = 0
+    package private(set) var undone = 0
     /// Whether the last transaction of its own was committed.
     private var isCommitted = true
-    /// See `Outbox`.
-    var outboxSums: OutboxSums?
-    /// What records have counted that are stored together, and that is stored once for all: see `WriteQueue`.
-    ///
-    /// Nil outside of such a group.
-    var groupTally: JobTally?
+    /// What its owner remembers beside it; freed with the connection.
+    package var attachment: AnyObject?
     /// Where a transaction is stored as well, before it counts as committed; nil for a database of one host.
-    var home: (any SharedHome)?
-    /// Whether records are postponed: see `WriteQueue.postpone`.
-    var hasPostponed = false
+    package var home: (any SharedHome)?
     /// The files of a connection that writes; nil for others.
     private var files: OpenedFiles?
     /// Pages in the write-ahead log after the last commit that wrote any.
@@ -50,14 +44,14 @@ final class Database {
     /// In bytes; a database of an earlier version has larger ones.
     private var pageSize = DatabaseFile.pageSize
     /// Commits that wrote any: one that changed nothing touches no disk.
-    private(set) var loggedCommits = 0
+    package private(set) var loggedCommits = 0
 
     /// Opens the database at `path`.
     ///
     /// - Throws: a sentence that names the path if it is a directory, cannot be read or written,
     ///   is not an SQLite database, belongs to another program, or is corrupt. In all these cases
     ///   the file and its neighbours are left as they were.
-    init(path: String, mode: Mode, on disk: any Disk = SystemDisk()) throws(DatabaseError) {
+    package init(path: String, mode: Mode, on disk: any Disk = SystemDisk()) throws(DatabaseError) {
         self.path = path
         self.mode = mode
         handle = try DatabaseFile(path: path, disk: disk).open(mode)
@@ -88,7 +82,7 @@ final class Database {
     ///
     /// It sees what is committed in the file and changes nothing there. The file stays attached until
     /// `leaveDisk`.
-    init(inMemoryBeside path: String) throws(DatabaseError) {
+    package init(inMemoryBeside path: String) throws(DatabaseError) {
         self.path = path
         mode = .inMemory
         var handle: OpaquePointer?
@@ -115,7 +109,7 @@ final class Database {
     }
 
     /// Detaches the file from a database in memory; not within a transaction.
-    func leaveDisk() throws(DatabaseError) {
+    package func leaveDisk() throws(DatabaseError) {
         finishStatements()
         try execute("DETACH disk")
     }
@@ -129,7 +123,7 @@ final class Database {
     /// A second call does nothing. There is no error: what was committed is durable in the log, whether or
     /// not it can be copied now. If one of its files was taken away, none is deleted, and the log is copied
     /// only if the database itself is still in place.
-    func close() {
+    package func close() {
         guard !isClosed else { return }
         rollback()
         isClosed = true
@@ -145,12 +139,12 @@ final class Database {
     }
 
     /// Which of its files was taken away since it was opened; nil for none, and for a reader.
-    var loss: OpenedFiles.Loss? { files?.loss() }
+    package var loss: OpenedFiles.Loss? { files?.loss() }
 
     // MARK: - Statements
 
     /// The compiled form of `sql`, one statement; compiled on first use and kept until `close`.
-    func prepare(_ sql: String) throws(DatabaseError) -> Statement {
+    package func prepare(_ sql: String) throws(DatabaseError) -> Statement {
         let place = sql.place
         if let place, let known = statementsByPlace[place], known.sql.utf8.count == sql.utf8.count {
             return known.statement
@@ -193,7 +187,7 @@ final class Database {
     }
 
     /// Runs every statement of a script, and drops what rows they yield.
-    func execute(_ sql: String) throws(DatabaseError) {
+    package func execute(_ sql: String) throws(DatabaseError) {
         precondition(!isClosed, "the database is closed: \(path)")
         guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
             throw DatabaseError(of: handle, sql: sql, path: path)
@@ -201,10 +195,10 @@ final class Database {
     }
 
     /// Rows that the last INSERT, UPDATE or DELETE changed.
-    var changes: Int64 { sqlite3_changes64(handle) }
+    package var changes: Int64 { sqlite3_changes64(handle) }
 
     /// The row id of the last INSERT that succeeded.
-    var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(handle) }
+    package var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(handle) }
 
     // MARK: - Transactions
 
@@ -212,7 +206,7 @@ final class Database {
     ///
     /// False as well after SQLite has undone the whole of it by itself, as a full disk may make it
     /// do: https://www.sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction
-    var isInTransaction: Bool { !isClosed && sqlite3_get_autocommit(handle) == 0 }
+    package var isInTransaction: Bool { !isClosed && sqlite3_get_autocommit(handle) == 0 }
 
     /// Notes that a transaction begins, or that it is committed.
     ///
@@ -226,10 +220,10 @@ final class Database {
     func noteUndone() { undone += 1 }
 
     /// Whether no other connection writes what this one sees.
-    var isOnlyWriter: Bool { mode != .readOnly }
+    package var isOnlyWriter: Bool { mode != .readOnly }
 
     /// Undoes the transaction, if there is one.
-    func rollback() {
+    package func rollback() {
         undone += 1
         home?.abandon()
         guard isInTransaction else { return }
@@ -245,7 +239,7 @@ final class Database {
     /// SQLite would do so within the commit that passes that size, and the callers that wait for that commit
     /// would wait for the copy too: so the owner calls this after it has told them. There is no error: what
     /// cannot be copied now stays in the log, and counts again at the next commit.
-    func checkpointIfDue() {
+    package func checkpointIfDue() {
         guard Int(loggedPages) * pageSize >= 4 << 20 else { return }
         loggedPages = 0
         sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)

@@ -2,21 +2,21 @@
 
 extension Database {
     /// Begins a transaction that may write, and is refused now rather than later if it may not.
-    func begin() throws(DatabaseError) {
+    package func begin() throws(DatabaseError) {
         try prepare("BEGIN IMMEDIATE").run()
         try home?.begin(self)
         noteTransaction(isCommitted: false)
     }
 
     /// Begins a transaction whose reads all see the database as it is at the first of them.
-    func beginReading() throws(DatabaseError) {
+    package func beginReading() throws(DatabaseError) {
         try prepare("BEGIN DEFERRED").run()
     }
 
     /// Makes the transaction durable; after an error it may still be open.
     ///
     /// Where the jobs are shared, they are stored there first: what is there counts.
-    func commit() throws(DatabaseError) {
+    package func commit() throws(DatabaseError) {
         try home?.commit(self)
         do throws(DatabaseError) {
             try prepare("COMMIT").run()
@@ -35,7 +35,7 @@ extension Database {
     /// nothing else.
     ///
     /// May be nested. If undoing fails too, the whole transaction is undone: see `isInTransaction`.
-    func savepoint<T>(_ body: () throws -> T) throws -> T {
+    package func savepoint<T>(_ body: () throws -> T) throws -> T {
         try beginPart()
         let result: T
         do {
@@ -49,13 +49,13 @@ extension Database {
     }
 
     /// Begins a part of the open transaction that can be undone alone, until `endPart` or the commit.
-    func beginPart() throws(DatabaseError) { try prepare("SAVEPOINT step").run() }
+    package func beginPart() throws(DatabaseError) { try prepare("SAVEPOINT step").run() }
 
     /// Makes the part one with the transaction around it.
-    func endPart() throws(DatabaseError) { try prepare("RELEASE step").run() }
+    package func endPart() throws(DatabaseError) { try prepare("RELEASE step").run() }
 
     /// Undoes the part; if that fails, the whole transaction: see `isInTransaction`.
-    func undoPart() {
+    package func undoPart() {
         noteUndone()
         guard isInTransaction else { return }
         do {

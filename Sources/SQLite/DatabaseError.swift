@@ -6,19 +6,26 @@ import Platform
 import SystemPackage
 
 /// What SQLite, or the file underneath it, refused to do.
-struct DatabaseError: Error, Sendable {
+@usableFromInline
+package struct DatabaseError: Error, Sendable {
     /// SQLite's extended result code: https://www.sqlite.org/rescode.html.
-    let code: Int32
+    package let code: Int32
     /// `errno` of the call that failed underneath SQLite; 0 if none did.
     let systemError: Int32
     /// SQLite's words; a whole sentence that names the file where `sql` is nil.
-    let message: String
+    package let message: String
     /// What was being executed; nil if the trouble is with the file as a whole.
     let sql: String?
     /// The database, as it was named when it was opened.
     let path: String
 
-    init(code: Int32, systemError: Int32 = 0, message: String, sql: String? = nil, path: String) {
+    package init(
+        code: Int32,
+        systemError: Int32 = 0,
+        message: String,
+        sql: String? = nil,
+        path: String
+    ) {
         self.code = code
         self.systemError = systemError
         self.message = message
@@ -27,7 +34,7 @@ struct DatabaseError: Error, Sendable {
     }
 
     /// The error that `connection` reported last, while executing `sql`.
-    init(of connection: OpaquePointer?, sql: String?, path: String) {
+    package init(of connection: OpaquePointer?, sql: String?, path: String) {
         let code = sqlite3_extended_errcode(connection)
         // With other codes SQLite leaves the errno of some earlier call in place.
         let isSystem = [SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_FULL].contains(code & 0xff)
@@ -42,29 +49,31 @@ struct DatabaseError: Error, Sendable {
     private var primaryCode: Int32 { code & 0xff }
 
     /// There was no room: the disk, the quota or the largest size of the database.
-    var isFull: Bool {
+    package var isFull: Bool {
         primaryCode == SQLITE_FULL || systemError == ENOSPC || systemError == EDQUOT
     }
     /// Another connection held a lock for longer than this one waits.
-    var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
+    package var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
     /// The file is damaged, or is no SQLite database at all.
-    var isCorrupt: Bool { primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB }
+    package var isCorrupt: Bool { primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB }
     /// The operating system failed to read, write or sync.
-    var isIOError: Bool { primaryCode == SQLITE_IOERR }
+    package var isIOError: Bool { primaryCode == SQLITE_IOERR }
     /// The file, or its file system, may not be written.
-    var isReadOnly: Bool { primaryCode == SQLITE_READONLY }
+    package var isReadOnly: Bool { primaryCode == SQLITE_READONLY }
     /// The process may have no more memory, or no more descriptors.
-    var isOutOfMemory: Bool { primaryCode == SQLITE_NOMEM || primaryCode == SQLITE_CANTOPEN }
+    package var isOutOfMemory: Bool {
+        primaryCode == SQLITE_NOMEM || primaryCode == SQLITE_CANTOPEN
+    }
     /// Whether trying again cannot help: the file is damaged, somebody else's, newer than this program, or
     /// open to strangers.
-    var isLasting: Bool {
+    package var isLasting: Bool {
         isCorrupt || primaryCode == SQLITE_PERM || primaryCode == SQLITE_SCHEMA
     }
     /// A row broke a rule of the schema: unique, check, not null, foreign key.
     var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
 
     /// What failed, and in which database, for a user who knows nothing of the SQL.
-    var sentence: String {
+    package var sentence: String {
         guard sql != nil else { return message }
         guard isCorrupt else { return "database '\(path)': \(message) (\(codeName))" }
         // SQLite says the same of both: https://www.sqlite.org/rescode.html#ioerr_corruptfs
@@ -74,7 +83,8 @@ struct DatabaseError: Error, Sendable {
 }
 
 extension DatabaseError: CustomStringConvertible {
-    var description: String {
+    @usableFromInline
+    package var description: String {
         guard let sql else { return message }
         let action = "while executing `\(Self.brief(sql))`"
         return "SQLite error \(code) (\(codeName)): \(message) - \(action)"

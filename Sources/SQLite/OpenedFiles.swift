@@ -3,7 +3,7 @@
 import CSQLite
 
 /// Identifies a file, also against a later one of the same name.
-struct FileIdentity: Hashable, Sendable {
+package struct FileIdentity: Hashable, Sendable {
     var device: UInt64
     var inode: UInt64
 }
@@ -11,7 +11,7 @@ struct FileIdentity: Hashable, Sendable {
 /// The files of an open database, as they were when it was opened.
 ///
 /// SQLite goes on writing to files that were removed or replaced, and nobody finds what it writes there.
-struct OpenedFiles: Sendable {
+package struct OpenedFiles: Sendable {
     private struct File {
         var path: String
         var identity: FileIdentity
@@ -53,14 +53,14 @@ struct OpenedFiles: Sendable {
             "'\(file.path)' was \(now == nil ? "removed or renamed" : "replaced by another file")"
     }
 
-    struct Loss: Hashable, Sendable {
+    package struct Loss: Hashable, Sendable {
         /// Which file, and what happened to it.
         var text: String
         /// Whether it is the database itself, and not its log or the log's index.
         var isMain: Bool
 
         /// The error for the administrator of the daemon.
-        func error(path: String) -> DatabaseError {
+        package func error(path: String) -> DatabaseError {
             let advice =
                 isMain
                 ? "put it back with its '-wal', or restore a backup"

@@ -3,6 +3,7 @@
 import Glibc
 import LinuxSystem
 import Platform
+import SQLite
 import Schedules
 import SystemPackage
 

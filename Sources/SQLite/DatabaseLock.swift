@@ -16,7 +16,7 @@ import SystemPackage
 /// It also locks the file of the database itself, which may have other names: a hard link, or a mount of it
 /// elsewhere. That descriptor is closed by `release`, after SQLite's own: closing any descriptor of a file
 /// drops the locks that SQLite has on it (https://www.sqlite.org/howtocorrupt.html 2.2).
-final class DatabaseLock: Sendable {
+package final class DatabaseLock: Sendable {
     private struct State {
         /// The descriptor of the lock file; negative once released.
         var lock: Int32
@@ -31,7 +31,7 @@ final class DatabaseLock: Sendable {
     ///
     /// - Throws: "database '/path' is in use by process 1234" if another has it; or what keeps the
     ///   lock file from being opened.
-    init(database path: String) throws(DatabaseError) {
+    package init(database path: String) throws(DatabaseError) {
         let lockPath = try Self.resolve(path) + ".lock"
         // Not through a symbolic link: as root that would make or lock a file of someone's choice.
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
@@ -61,7 +61,7 @@ final class DatabaseLock: Sendable {
     /// Locks the database's file too, if it exists; does nothing if it is locked already.
     ///
     /// - Throws: "database '/path' is in use by process 1234 under another name".
-    func holdFile() throws(DatabaseError) {
+    package func holdFile() throws(DatabaseError) {
         let path = path
         let refusal = state.withLock { state -> DatabaseError? in
             guard state.lock >= 0, state.file < 0 else { return nil }
@@ -97,7 +97,7 @@ final class DatabaseLock: Sendable {
     }
 
     /// Releases the database for the next daemon; a second call does nothing.
-    func release() {
+    package func release() {
         state.withLock { state in
             if state.file >= 0 { close(state.file) }
             if state.lock >= 0 { close(state.lock) }
@@ -122,7 +122,7 @@ final class DatabaseLock: Sendable {
     }
 
     /// The path without symbolic links, so that two names of one database are one lock.
-    static func resolve(_ path: String) throws(DatabaseError) -> String {
+    package static func resolve(_ path: String) throws(DatabaseError) -> String {
         if let real = realPath(path) { return real }
         let (folder, name) =
             switch path.lastIndex(of: "/") {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Public types conform to protocols that inlinable code uses.
+public import SQLite
 import Schedules
 import TimerControl
 
@@ -61,39 +63,6 @@ extension NoticeID: SQLBindable, SQLReadable {}
 extension OwnerID: SQLBindable, SQLReadable {}
 extension ZoneRulesID: SQLBindable, SQLReadable {}
 
-extension Int32: SQLBindable, SQLReadable {
-    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
-        Int64(self).bind(to: statement, at: index)
-    }
-
-    static func read(_ statement: OpaquePointer, _ column: Int32) -> Int32? {
-        Int64.read(statement, column).flatMap(Int32.init(exactly:))
-    }
-}
-
-extension UInt32: SQLBindable, SQLReadable {
-    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
-        Int64(self).bind(to: statement, at: index)
-    }
-
-    static func read(_ statement: OpaquePointer, _ column: Int32) -> UInt32? {
-        Int64.read(statement, column).flatMap(UInt32.init(exactly:))
-    }
-}
-
-/// A word of a fixed vocabulary, stored as its text: what the schema lists in a CHECK.
-protocol SQLWord: SQLBindable, SQLReadable, RawRepresentable<String> {}
-
-extension SQLWord {
-    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
-        rawValue.bind(to: statement, at: index)
-    }
-
-    static func read(_ statement: OpaquePointer, _ column: Int32) -> Self? {
-        String.read(statement, column).flatMap(Self.init(rawValue:))
-    }
-}
-
 extension Job.State: SQLWord {}
 extension Run.State: SQLWord {}
 extension Run.Outcome: SQLWord {}
@@ -102,3 +71,4 @@ extension FireReason: SQLWord {}
 extension Event.Kind: SQLWord {}
 extension ScheduleClock: SQLWord {}
 extension StoredJob.EndReason: SQLWord {}
+extension QueuedTask.State: SQLWord {}
