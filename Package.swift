@@ -196,12 +196,22 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // Whose request is next.
+        .target(
+            name: "Turns",
+            dependencies: [
+                "JobModel", "Locks", "TimerControl",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
         .target(
             name: "TimerD",
             dependencies: [
                 "CLinux", "CSQLite", "Cluster", "JobModel", "LinuxSystem", "Locks", "Migrations",
                 "Platform", "Postgres", "RunLoopTimers", "Runner", "SQLite", "Schedules",
-                "TimerControl",
+                "TimerControl", "Turns",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
@@ -335,6 +345,11 @@ let package = Package(
         .testTarget(
             name: "RunnerTests",
             dependencies: ["Locks", "Runner"],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
+            name: "TurnsTests",
+            dependencies: ["JobModel", "Schedules", "TestRandom", "TimerControl", "Turns"],
             swiftSettings: testSettings
         ),
         .testTarget(

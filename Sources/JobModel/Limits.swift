@@ -64,4 +64,6 @@ public enum Limits {
     public static let tasksInProgress = 1_000_000
     /// Jobs or runs on one page of a list, and dates of one preview.
     public static let page = 1000
+    /// The bytes of one page of a list.
+    package static let pageBytes = 262_144
 }

@@ -2,6 +2,7 @@
 
 import NIOCore
 import TimerControl
+import Turns
 
 /// Where a watcher's lines go; on the event loop.
 protocol EventSink: AnyObject {

@@ -6,6 +6,7 @@ import NIOPosix
 import Runner
 import Synchronization
 import TimerControl
+import Turns
 
 /// Who is connected; decides who may come in.
 final class Clients: Sendable {

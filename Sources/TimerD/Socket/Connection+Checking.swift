@@ -3,6 +3,7 @@
 import LinuxSystem
 import NIOCore
 import TimerControl
+import Turns
 
 /// Work that would keep the event loop too long: reading long lines, and checking long lists of jobs.
 extension Connection {

@@ -3,6 +3,7 @@
 import DequeModule
 import NIOCore
 import TimerControl
+import Turns
 
 /// The request that is next on a connection: what it is, and whether it may begin.
 extension Connection {

@@ -3,6 +3,7 @@
 import DequeModule
 import Logging
 import NIOCore
+import Turns
 
 /// What a connection holds for its client, in bytes.
 struct ConnectionOutput {

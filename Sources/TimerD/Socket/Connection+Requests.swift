@@ -2,6 +2,7 @@
 
 import NIOCore
 import TimerControl
+import Turns
 
 extension Connection {
     /// Answers the request at once, or starts the work that will answer it.

@@ -5,6 +5,7 @@ import LinuxSystem
 import Logging
 import NIOCore
 import TimerControl
+import Turns
 
 /// One client: its bytes become requests, started in order; the replies leave in that order too.
 ///

@@ -8,6 +8,7 @@ import NIOCore
 import NIOPosix
 import Runner
 import TimerControl
+import Turns
 
 /// Listens for clients at a path of the file system, until it is stopped.
 final class ControlSocket: Sendable {

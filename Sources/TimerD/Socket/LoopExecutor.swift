@@ -3,6 +3,7 @@
 import NIOCore
 import Schedules
 import TimerControl
+import Turns
 
 /// Runs a request's task on the event loop it came from, except for the parts that run on an actor.
 ///
@@ -72,9 +73,4 @@ extension Request {
     var isBriefOnceMade: Bool {
         if case .reserveTasks(let request) = self { request.count ?? 1 <= 16 } else { false }
     }
-}
-
-extension ReserveTasks {
-    /// Whether it waits where there is no task.
-    var mayWaitForTask: Bool { waitSpan > .zero }
 }

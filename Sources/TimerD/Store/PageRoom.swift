@@ -9,16 +9,13 @@ import SQLite
 /// Rows are counted as they are stored, before they are parsed: what a page costs while it is made
 /// is bounded as well. For one thread.
 final class PageRoom {
-    /// The most bytes of one page of a list.
-    static let limit = 262_144
-
     private let limit: Int
     private var bytes = 0
     private var isEmpty = true
     /// Whether there was a row that did not fit; from then on none does.
     private(set) var isFull = false
 
-    init(_ limit: Int = PageRoom.limit) { self.limit = limit }
+    init(_ limit: Int = Limits.pageBytes) { self.limit = limit }
 
     /// Whether one more row of so many bytes fits; if so, it is counted.
     func takes(_ count: Int) -> Bool {

@@ -6,7 +6,7 @@ import TimerControl
 struct ChangedJobs: Sendable {
     /// All of them, as they stand.
     var jobs: [StoredJob] = []
-    /// How many of them, from the first on, fit into a reply of `PageRoom.limit` bytes.
+    /// How many of them, from the first on, fit into a reply of `Limits.pageBytes` bytes.
     var told = 0
 
     /// The others.

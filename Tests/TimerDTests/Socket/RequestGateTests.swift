@@ -102,7 +102,7 @@ import TimerControl
     @Test("A silent client's lists are read as far as there is room for them, and then no further")
     func silentClient() async throws {
         let read = Tally()
-        let page = Echo(method: String(repeating: "x", count: PageRoom.limit))
+        let page = Echo(method: String(repeating: "x", count: Limits.pageBytes))
         try await TestSocket.with { request, _ in
             if case .listJobs = request { read.add() }
             return .success(page)
@@ -124,7 +124,7 @@ import TimerControl
 
     @Test("Who takes nothing while others of its user wait for that room is cut off; they go on")
     func deafClients() async throws {
-        let page = Echo(method: String(repeating: "x", count: PageRoom.limit))
+        let page = Echo(method: String(repeating: "x", count: Limits.pageBytes))
         try await TestSocket.with { _, _ in
             .success(page)
         } settings: {

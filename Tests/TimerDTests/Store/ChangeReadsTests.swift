@@ -6,6 +6,7 @@ import TimerControl
 
 @testable import SQLite
 @testable import TimerD
+@testable import Turns
 
 @Suite("What a change of many jobs reads", .timeLimit(.minutes(1))) struct ChangeReadsTests {
     @Test("A change reads the userInfo of the jobs that it tells of, and of no others")

@@ -53,7 +53,7 @@ import TimerControl
             #expect((5...9).contains(pages.count), "1.2 MB in pages of at most 256 KiB")
             for page in pages {
                 let size = try JSONValue(encoding: page).jsonBytes.count
-                #expect(size <= PageRoom.limit + 1000)
+                #expect(size <= Limits.pageBytes + 1000)
             }
         }
     }
@@ -94,7 +94,7 @@ import TimerControl
                 let reply = try #require(answer as? JobsReply)
                 #expect(reply.jobs.count == 4, "4 of 60 KB are less than 256 KiB")
                 #expect(reply.jobs.allSatisfy { $0.definition.userInfo == info })
-                #expect(try JSONValue(encoding: reply).jsonBytes.count < PageRoom.limit + 1000)
+                #expect(try JSONValue(encoding: reply).jsonBytes.count < Limits.pageBytes + 1000)
                 return reply.jobs.map(\.id) + (reply.others ?? [])
             }
             let (handler, root) = (test.handler(), TestScheduler.root)

@@ -4,7 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
-@testable import TimerD
+@testable import Turns
 
 @Suite("RequestLoad") struct RequestLoadTests {
     typealias Kind = RequestLoad.Kind

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Locks
-import Logging
-import NIOCore
+package import NIOCore
 
 /// A client that waits at the gate for a place; used on the event loop.
-protocol RequestGateClient: AnyObject {
+package protocol RequestGateClient: AnyObject {
     /// Called once the client has the place that it waited for.
     func turnCame()
 }
 
 /// A connection as the gate sees it, with the bytes that it holds; used on the event loop.
-protocol ReplyHolder: AnyObject {
+package protocol ReplyHolder: AnyObject {
     /// How many bytes the other end has taken and sent so far.
     var movedBytes: Int { get }
     /// Closes the connection and logs why: it holds memory that others wait for.
@@ -21,8 +20,8 @@ protocol ReplyHolder: AnyObject {
 /// Lets requests begin as `RequestTurns` decides, and cuts off stalled clients whose memory others wait for.
 ///
 /// Lives on the event loop; requests may end on any thread, and come here by `onLoop`.
-final class RequestGate: Sendable {
-    typealias User = RequestTurns<ObjectIdentifier>.User
+package final class RequestGate: Sendable {
+    package typealias User = RequestTurns<ObjectIdentifier>.User
 
     /// How long a client may take nothing while other connections of its user wait for the memory it holds.
     private let patience: TimeAmount
@@ -46,12 +45,12 @@ final class RequestGate: Sendable {
         var restTimer: (deadline: NIODeadline, task: Scheduled<Void>)?
     }
 
-    let loop: any EventLoop
+    package let loop: any EventLoop
     private let state: NIOLoopBoundBox<State>
     /// Whether the loop may still be asked to run something.
     private let isOpen = Locked(true)
 
-    init(requestsPerUser: Int, patience: TimeAmount = .seconds(10), loop: any EventLoop) {
+    package init(requestsPerUser: Int, patience: TimeAmount = .seconds(10), loop: any EventLoop) {
         self.patience = patience
         self.loop = loop
         state = NIOLoopBoundBox.makeBoxSendingValue(
@@ -64,23 +63,24 @@ final class RequestGate: Sendable {
     /// Runs `body` on the loop: at once if called there.
     ///
     /// From other threads it does not run once the gate is closed.
-    func onLoop(_ body: @escaping @Sendable () -> Void) {
+    package func onLoop(_ body: @escaping @Sendable () -> Void) {
         if loop.inEventLoop { return body() }
         // Under the lock: after `close` the loop may be gone.
         isOpen.withLock { if $0 { loop.execute(body) } }
     }
 
     /// From here on `onLoop` does nothing from other threads; to be called before the loop ends.
-    func close() { isOpen.withLock { $0 = false } }
+    package func close() { isOpen.withLock { $0 = false } }
 
     /// Sets how many requests of a user may be in progress.
-    func setLimit(_ requestsPerUser: Int) {
+    package func setLimit(_ requestsPerUser: Int) {
         state.value.turns.requestsPerUser = requestsPerUser
         letIn()
     }
 
     /// Takes a place and counts what the request may hold; false if it has to wait for `turnCame`.
-    func take(_ load: RequestLoad, for user: User, _ client: any RequestGateClient) -> Bool {
+    package func take(_ load: RequestLoad, for user: User, _ client: any RequestGateClient) -> Bool
+    {
         let id = ObjectIdentifier(client)
         setTime()
         defer { awaitRestEnd() }
@@ -91,20 +91,20 @@ final class RequestGate: Sendable {
     }
 
     /// Gives a place back.
-    func end(_ load: RequestLoad, of user: User) {
+    package func end(_ load: RequestLoad, of user: User) {
         setTime()
         state.value.turns.end(load, of: user.uid)
         letIn()
     }
 
     /// Counts that a connection holds `bytes` more, or fewer if negative.
-    func hold(_ bytes: Int, of user: User) {
+    package func hold(_ bytes: Int, of user: User) {
         state.value.turns.hold(bytes, of: user.uid)
         if bytes < 0 { letIn() }
     }
 
     /// The client waits no longer.
-    func cancel(_ client: any RequestGateClient, _ kind: RequestLoad.Kind, of user: User) {
+    package func cancel(_ client: any RequestGateClient, _ kind: RequestLoad.Kind, of user: User) {
         let id = ObjectIdentifier(client)
         state.value.waiting[id] = nil
         state.value.turns.cancel(id, kind, of: user)
@@ -113,7 +113,7 @@ final class RequestGate: Sendable {
     }
 
     /// Notes whether a connection holds replies that its client has to take, or a line that it has to finish.
-    func note(_ client: any ReplyHolder, of user: User, isHolding: Bool) {
+    package func note(_ client: any ReplyHolder, of user: User, isHolding: Bool) {
         let id = ObjectIdentifier(client)
         if isHolding {
             guard state.value.holders[user.uid]?[id] == nil else { return }

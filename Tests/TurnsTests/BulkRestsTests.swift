@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import TimerD
+@testable import Turns
 
 @Suite("Rests between changes of many jobs") struct BulkRestsTests {
     private typealias Turns = RequestTurns<String>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestRandom
 import Testing
 
-@testable import TimerD
+@testable import Turns
 
 @Suite("Whose turn it is") struct RequestTurnsTests {
     private typealias Turns = RequestTurns<String>
@@ -157,7 +158,7 @@ import Testing
         arguments: 0..<20
     )
     func anyOrder(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix(seed: seed)
         var turns = Turns(requestsPerUser: 6, bytesPerUser: 3000)
         let kinds: [RequestLoad.Kind] = [.light, .write, .page, .bulk]
         var loads: [String: RequestLoad] = [:]

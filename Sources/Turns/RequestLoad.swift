@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TimerControl
+import JobModel
+import Schedules
+package import TimerControl
 
 /// What a request takes of what all users share, known before it begins.
-struct RequestLoad: Hashable, Sendable {
+package struct RequestLoad: Hashable, Sendable {
     /// The kinds of places; a request needs one or more places of its kind.
-    enum Kind: Int, CaseIterable, Sendable {
+    package enum Kind: Int, CaseIterable, Sendable {
         /// Work of a few microseconds, and what waits for something to happen.
         case light
         /// Changes in the store's queue, one place for each job; other changes wait for them.
@@ -55,27 +57,27 @@ struct RequestLoad: Hashable, Sendable {
         }
     }
 
-    var kind: Kind
+    package var kind: Kind
     /// How many of that kind's places it takes.
     var units = 1
     /// The most that the reply is expected to have.
-    var bytes = 0
+    package var bytes = 0
 
     /// A change of more jobs than this is a bulk: it takes one to ten milliseconds of the store's time.
-    static let manyJobs = 128
+    package static let manyJobs = 128
     /// More definitions than this are checked off the loop: one or two milliseconds of its time.
     static let manyDefinitions = 16
     /// Longer lines are read off the loop.
     static let longLine = 4096
     /// How many bytes of an incomplete line every connection may hold without a place.
-    static let partOfLine = 16_384
+    package static let partOfLine = 16_384
     /// What the rest of a line takes, once more than `partOfLine` of it has come.
-    static let restOfLine = RequestLoad(kind: .input, bytes: Limits.line)
+    package static let restOfLine = RequestLoad(kind: .input, bytes: Limits.line)
     /// Lines longer than this hold many jobs, or a batch: they are read one at a time.
     static let bulkLine = 65_536
 
     /// What reading a long line takes, before it is known what it asks for; nil for a short one.
-    init?(readingLineOf count: Int) {
+    package init?(readingLineOf count: Int) {
         guard count > Self.longLine else { return nil }
         self.init(
             kind: count > Self.bulkLine ? .bulk : .check,
@@ -84,7 +86,7 @@ struct RequestLoad: Hashable, Sendable {
         )
     }
 
-    init(kind: Kind, units: Int = 1, bytes: Int = 0) {
+    package init(kind: Kind, units: Int = 1, bytes: Int = 0) {
         self.kind = kind
         self.units = units
         self.bytes = bytes
@@ -96,7 +98,7 @@ struct RequestLoad: Hashable, Sendable {
     /// What a request takes.
     ///
     /// `waiting`: how many of its connection's workers wait already. `lineBytes`: the bytes of its line, or its share of a batch's line.
-    init(of request: Request, lineBytes: Int, waiting: Int = 0) {
+    package init(of request: Request, lineBytes: Int, waiting: Int = 0) {
         switch request {
         case .addJobs(let request):
             self.init(changing: request.definitions.count, telling: lineBytes)
@@ -120,7 +122,7 @@ struct RequestLoad: Hashable, Sendable {
         case .skipJobs(let request):
             self.init(changing: request.jobs, each: 1 + request.count / 100)
         case .setFireDate, .fireJob: self.init(kind: .write, bytes: Self.row)
-        case .listJobs, .listRuns, .listNotices: self.init(kind: .page, bytes: PageRoom.limit)
+        case .listJobs, .listRuns, .listNotices: self.init(kind: .page, bytes: Limits.pageBytes)
         case .getJob, .getRun, .killRun: self.init(kind: .lookup, bytes: 16 * Self.row)
         case .readOutput(let request):
             self.init(kind: request.wait == true ? .light : .lookup, bytes: 184_320)
@@ -150,11 +152,11 @@ struct RequestLoad: Hashable, Sendable {
         case .retryTasks(.queue(_, let count)), .dropTasks(.queue(_, _, let count)):
             self.init(changing: count ?? 1000, telling: Self.row)
         case .kickTasks(let request): self.init(changing: request.count ?? 1000, telling: Self.row)
-        case .listTasks: self.init(kind: .page, bytes: PageRoom.limit)
-        case .listQueues: self.init(kind: .page, bytes: PageRoom.limit)
+        case .listTasks: self.init(kind: .page, bytes: Limits.pageBytes)
+        case .listQueues: self.init(kind: .page, bytes: Limits.pageBytes)
         case .jobCalendar, .runCalendar:
             self.init(kind: .page, bytes: 128 * ReadCalendar.mostBuckets)
-        case .jobDates: self.init(kind: .page, bytes: PageRoom.limit)
+        case .jobDates: self.init(kind: .page, bytes: Limits.pageBytes)
         case .setQueue: self.init(kind: .write, bytes: Self.row)
         case .listNodes: self.init(kind: .lookup, bytes: 16 * Self.row)
         case .subscribe, .backUp, .checkDatabase, .drainNode:
@@ -186,7 +188,7 @@ struct RequestLoad: Hashable, Sendable {
 
 extension Request {
     /// Whether checking it takes longer than the loop may be kept.
-    var isCheckedOffLoop: Bool {
+    package var isCheckedOffLoop: Bool {
         switch self {
         case .addJobs(let request): request.definitions.count > RequestLoad.manyDefinitions
         case .applyJobs(let request):
@@ -201,10 +203,10 @@ extension Request {
     ///
     /// That takes a millisecond or two, so it is not done on the loop; the order among other requests does
     /// not matter.
-    var isPreview: Bool { if case .previewSchedule = self { true } else { false } }
+    package var isPreview: Bool { if case .previewSchedule = self { true } else { false } }
 
     /// Whether it changes nothing, so that it can be cancelled when the client is gone.
-    var isRead: Bool {
+    package var isRead: Bool {
         switch self {
         case .getJob, .listJobs, .listRuns, .getRun, .readOutput, .previewSchedule, .status,
             .metrics, .listUploads, .listNotices, .listTasks, .listQueues, .jobCalendar,
@@ -218,4 +220,9 @@ extension Request {
             false
         }
     }
+}
+
+extension ReserveTasks {
+    /// Whether it waits where there is no task.
+    package var mayWaitForTask: Bool { waitSpan > .zero }
 }

@@ -6,12 +6,16 @@ import DequeModule
 ///
 /// A request needs a place of its kind. If none is free it waits: users take turns, and the connections of
 /// one user go in order. Pure; `RequestGate` carries it out.
-struct RequestTurns<Waiter: Hashable> {
+package struct RequestTurns<Waiter: Hashable> {
     /// Who asks.
-    struct User: Hashable {
+    package struct User: Hashable {
         var uid: UInt32
         /// Root and the daemon's own user, who may take the reserved places too.
         var isAdministrator: Bool
+
+        package init(uid: UInt32, isAdministrator: Bool) {
+            (self.uid, self.isAdministrator) = (uid, isAdministrator)
+        }
     }
 
     private struct Use {
