@@ -82,7 +82,7 @@ extension Scheduler {
             counters.countFire(of: entry.job, claim, at: clock.now())
             let key = QueueKey(owner: entry.job.ownerID, name: queue)
             // What is asked of the store right behind it wakes the store, for both.
-            replace(entry, within: canServeAhead(key) ? .milliseconds(1) : .zero) {
+            replace(entry, within: canServeAhead(key) ? .milliseconds(50) : .zero) {
                 try $0.recordTask($1)
             }
             return serveAhead(key)
