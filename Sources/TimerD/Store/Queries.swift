@@ -192,10 +192,16 @@ struct Queries {
         /// Uses jobs_held.
         static let heldJobs = held(jobs)
         /// Uses jobs_held, and looks up in job_tags whether each has the tag.
-        static let heldJobsByTag = held(jobsByTag)
+        static let heldJobsByTag = held(jobs).replacing(
+            "WHERE",
+            with: """
+                WHERE EXISTS (SELECT 1 FROM job_tags
+                    WHERE \(ownTags("jobs.owner_id", "?12")) AND job_tags.job_id = jobs.id) AND
+                """
+        )
         private static func held(_ sql: String) -> String {
             sql.replacing("FROM jobs JOIN", with: "FROM jobs INDEXED BY jobs_held JOIN")
-                .replacing("WHERE jobs.id", with: "WHERE jobs.held IS NOT NULL AND jobs.id")
+                .replacing("WHERE", with: "WHERE jobs.held IS NOT NULL AND")
         }
         /// Uses jobs_by_owner.
         static let jobsOfOwner = jobs.replacing(
