@@ -13,6 +13,12 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// What the daemon's own parts are compiled with.
+///
+/// In a release what one of them calls of another for each row or request is specialized where it is called, as within one.
+let daemonSettings =
+    settings + [.unsafeFlags(["-cross-module-optimization"], .when(configuration: .release))]
+
 /// What the tests are compiled with.
 ///
 /// Without MemberImportVisibility: C structs such as `stat` are in several modules of a program
@@ -173,7 +179,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
-            swiftSettings: settings
+            swiftSettings: daemonSettings
         ),
         // What is asked of timerd-runner, and said by it.
         .target(
@@ -185,7 +191,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
-            swiftSettings: settings
+            swiftSettings: daemonSettings
         ),
         // A connection with a database, its statements and its file.
         .target(
@@ -194,7 +200,7 @@ let package = Package(
                 "CGatheredLog", "CLinux", "CSQLite", "Locks", "Platform",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
-            swiftSettings: settings
+            swiftSettings: daemonSettings
         ),
         // Whose request is next.
         .target(
@@ -204,7 +210,7 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
-            swiftSettings: settings
+            swiftSettings: daemonSettings
         ),
         .target(
             name: "TimerD",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Public types conform to protocols that inlinable code uses.
-public import SQLite
+import SQLite
 import Schedules
 import TimerControl
 
