@@ -143,8 +143,8 @@ package enum ClusterTables {
     /// - `nodes`: those that were there in the last week; `store_backend`: the server's process of the connection
     ///   that the node commits on.
     /// - `store`: the number of the last commit of the jobs, the version of their tables (0: there are none), whether
-    ///   the last commit whose connection was lost had been stored, and the number by which the server knows the table that
-    ///   was written: one that was put in place from a dump has another.
+    ///   the last commit whose connection was lost had been stored, and the number by which the server knows this table:
+    ///   one that was put in place from a dump has the number of another.
     /// - `cluster`: where it is made anew, relays of nodes that go on know the secret of the former one, and reach nobody
     ///   by it: they connect again, and read this one.
     private static let making = """

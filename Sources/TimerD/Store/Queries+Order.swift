@@ -90,20 +90,6 @@ extension Queries {
             DueJob(date: try row.get(0), id: try row.get(1))
         }
         let search = filter.search.map(JobSearch.init)
-        if let tag = filter.tag {
-            return try select.all(
-                wallOffset,
-                after.date,
-                after.id,
-                limit,
-                filter.name,
-                owner,
-                search?.text,
-                search?.json,
-                search?.id,
-                tag
-            ) { try read($0) }
-        }
         return try select.all(
             wallOffset,
             after.date,
@@ -113,7 +99,8 @@ extension Queries {
             owner,
             search?.text,
             search?.json,
-            search?.id
+            search?.id,
+            filter.tag
         ) { try read($0) }
     }
 
@@ -151,7 +138,7 @@ extension Queries.SQL {
         let isOwn = hasOwner ? "jobs.owner_id = ?6" : "?6 IS NULL"
         let (tags, hasThatTag) =
             switch (hasTag, hasOwner) {
-            case (false, _): ("", "")
+            case (false, _): ("", "?10 IS NULL AND ")
             case (true, false): ("", "jobs.id IN (\(tagged("?10"))) AND ")
             case (true, true):
                 (

@@ -45,24 +45,6 @@ struct Queries {
         var after = JobID(rawValue: 0)
         if case .id(let id) = filter.cursor { after = id }
         let search = filter.search.map(JobSearch.init)
-        let end = end ?? JobID(rawValue: .max)
-        // The tag comes last, where there is one: a statement takes as many values as it names.
-        if let tag = filter.tag {
-            return try select.page(
-                after,
-                filter.state,
-                all,
-                filter.name,
-                owner,
-                limit,
-                isIdle,
-                search?.text,
-                search?.json,
-                search?.id,
-                end,
-                tag
-            ) { try read($0) }
-        }
         return try select.page(
             after,
             filter.state,
@@ -74,7 +56,8 @@ struct Queries {
             search?.text,
             search?.json,
             search?.id,
-            end
+            end ?? JobID(rawValue: .max),
+            filter.tag
         ) { try read($0) }
     }
 
@@ -155,7 +138,7 @@ struct Queries {
     enum SQL {
         static let jobs = """
             SELECT \(JobRow.columns) FROM \(JobRow.source)
-            WHERE jobs.id > ?1 AND jobs.id <= ?11
+            WHERE jobs.id > ?1 AND jobs.id <= ?11 AND ?12 IS NULL
                 AND (jobs.state = ?2 OR ?2 IS NULL)
                 AND (?3 = 1 OR jobs.state NOT IN ('finished', 'invalidated'))
                 AND (job_definitions.name = ?4 OR ?4 IS NULL)
@@ -190,19 +173,18 @@ struct Queries {
                 """
         )
         /// Uses jobs_held.
-        static let heldJobs = held(jobs)
+        static let heldJobs =
+            jobs
+            .replacing("FROM jobs JOIN", with: "FROM jobs INDEXED BY jobs_held JOIN")
+            .replacing("WHERE", with: "WHERE jobs.held IS NOT NULL AND")
         /// Uses jobs_held, and looks up in job_tags whether each has the tag.
-        static let heldJobsByTag = held(jobs).replacing(
-            "WHERE",
+        static let heldJobsByTag = heldJobs.replacing(
+            "?12 IS NULL",
             with: """
-                WHERE EXISTS (SELECT 1 FROM job_tags
-                    WHERE \(ownTags("jobs.owner_id", "?12")) AND job_tags.job_id = jobs.id) AND
+                EXISTS (SELECT 1 FROM job_tags
+                    WHERE \(ownTags("jobs.owner_id", "?12")) AND job_tags.job_id = jobs.id)
                 """
         )
-        private static func held(_ sql: String) -> String {
-            sql.replacing("FROM jobs JOIN", with: "FROM jobs INDEXED BY jobs_held JOIN")
-                .replacing("WHERE", with: "WHERE jobs.held IS NOT NULL AND")
-        }
         /// Uses jobs_by_owner.
         static let jobsOfOwner = jobs.replacing(
             "(jobs.owner_id = ?5 OR ?5 IS NULL)",
@@ -210,8 +192,8 @@ struct Queries {
         )
         /// Looks into job_tags once for each owner.
         static let jobsByTag = jobs.replacing(
-            "WHERE",
-            with: "WHERE jobs.id IN (\(tagged("?12"))) AND"
+            "?12 IS NULL",
+            with: "jobs.id IN (\(tagged("?12")))"
         )
         /// Uses the primary key of job_tags, in its order.
         static let jobsOfOwnerByTag =
@@ -221,7 +203,7 @@ struct Queries {
                 with: "FROM job_tags CROSS JOIN jobs ON jobs.id = job_tags.job_id"
             )
             .replacing(
-                "jobs.id > ?1 AND jobs.id <= ?11",
+                "jobs.id > ?1 AND jobs.id <= ?11 AND ?12 IS NULL",
                 with: "\(ownTags("?5", "?12")) AND job_tags.job_id > ?1 AND job_tags.job_id <= ?11"
             )
             .replacing("ORDER BY jobs.id", with: "ORDER BY job_tags.job_id")

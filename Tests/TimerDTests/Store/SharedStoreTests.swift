@@ -85,20 +85,24 @@ struct SharedStoreTests {
         second.close()
     }
 
-    @Test("Tables that come from a dump count as a copy, until the first write to them")
+    @Test("Tables that come from a dump count as a copy, until a daemon has skipped numbers")
     func restored() async throws {
         let folder = try TemporaryFolder()
-        func isCopy(_ name: String, writes: Bool = false) throws -> Bool {
+        func isCopy(
+            _ name: String,
+            writing body: ((Database) throws -> Void)? = nil
+        ) throws -> Bool {
             let database = try SharedTestStore.current().database(in: folder.path, name: name)
             defer { database.close() }
             let state = try DaemonState.read(database, now: TestScheduler.start)
-            guard writes else { return state.goesOnFrom != nil }
-            try database.begin()
-            try DaemonState.leaveCopy(database, now: TestScheduler.start)
-            try database.commit()
+            if let body {
+                try database.begin()
+                try body(database)
+                try database.commit()
+            }
             return state.goesOnFrom != nil
         }
-        #expect(try !isCopy("first.db", writes: true))
+        #expect(try !isCopy("first.db"))
         #expect(try !isCopy("second.db"))
         let other = try PostgresConnection(
             SharedTestStore.current().address(of: folder.path),
@@ -107,9 +111,16 @@ struct SharedStoreTests {
         )
         // What a dump has is the number of the table that it was made of.
         _ = try other.execute("UPDATE timerd.store SET table_id = 1", within: .seconds(30))
+        // A node that ends right after it has read them, and one that has written something else before that.
         #expect(try isCopy("third.db"))
-        #expect(try isCopy("fourth.db", writes: true))
-        #expect(try !isCopy("fifth.db"))
+        #expect(
+            try isCopy("fourth.db") { try $0.execute("UPDATE daemon_state SET paused = paused") }
+        )
+        #expect(try isCopy("fifth.db") { try DaemonState.write(eventSequenceEnd: 99, to: $0) })
+        #expect(
+            try isCopy("sixth.db") { try DaemonState.leaveCopy($0, now: TestScheduler.start) }
+        )
+        #expect(try !isCopy("seventh.db"))
     }
 
     /// Who waits for a lock.

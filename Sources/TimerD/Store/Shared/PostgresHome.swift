@@ -201,8 +201,7 @@ final class PostgresHome: SharedHome {
         /// Fails if another transaction was stored since the last that this node knows of.
         static let count = """
             WITH counted AS (
-                UPDATE timerd.store SET number = $1, table_id = tableoid::bigint
-                WHERE number = $1 - 1 RETURNING 1
+                UPDATE timerd.store SET number = $1 WHERE number = $1 - 1 RETURNING 1
             )
             SELECT 1 / count(*) FROM counted
             """

@@ -57,8 +57,8 @@ struct SharedCopy {
         do {
             if version > 0 {
                 try Migrator(Array(migrations.prefix(version))).migrate(database)
+                if isRestored { try markCopy(connection, epoch: epoch, node: node) }
                 try load(SharedTable.all(of: database), into: database, connection, epoch: epoch)
-                if isRestored { try database.execute(Statements.markCopy) }
             }
             try Migrator(migrations).migrate(database)
             let tables = try SharedTable.all(of: database)
@@ -80,8 +80,7 @@ struct SharedCopy {
         }
     }
 
-    /// `isRestored`: whether the tables were put in place from a dump since they were last written; what was written
-    /// after the dump is not in them.
+    /// `isRestored`: whether the tables were put in place from a dump, and are not marked as a copy yet.
     private func stored(
         _ connection: PostgresConnection
     ) throws -> (number: Int64, version: Int, isRestored: Bool) {
@@ -94,6 +93,21 @@ struct SharedCopy {
             throw refusal("timerd.store in PostgreSQL has \(rows.count) rows, and should have one")
         }
         return (number, Int(clamping: version), rows.boolean(0, 2) == true)
+    }
+
+    /// Has the daemon skip the numbers that may have been given out since a dump was made, as on a copy that a backup
+    /// made.
+    ///
+    /// In PostgreSQL, and before anything else is written there: whoever leads next finds it, too.
+    private func markCopy(_ connection: PostgresConnection, epoch: Int64, node: String) throws {
+        _ = try connection.pipeline(
+            [
+                PostgresStatement(PostgresHome.Statements.fence, [.integer(epoch), .text(node)]),
+                PostgresStatement("UPDATE timerd.store SET table_id = tableoid::bigint"),
+                PostgresStatement("UPDATE timerd.daemon_state SET copied_at_us = 0"),
+            ],
+            within: Self.limit
+        )
     }
 
     private func refusal(_ reason: String, _ code: CInt = SQLITE_SCHEMA) -> DatabaseError {
@@ -177,8 +191,6 @@ struct SharedCopy {
     }
 
     enum Statements {
-        /// Has the daemon skip the numbers that may have been given out since, as on a copy that a backup made.
-        static let markCopy = "UPDATE daemon_state SET copied_at_us = 0"
         /// The tables of jobs, without those of the cluster itself.
         static let tables = """
             SELECT tablename::text FROM pg_tables WHERE schemaname = 'timerd'
