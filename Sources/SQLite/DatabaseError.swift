@@ -6,6 +6,7 @@ import Platform
 import SystemPackage
 
 /// What SQLite, or the file underneath it, refused to do.
+@usableFromInline
 package struct DatabaseError: Error, Sendable {
     /// SQLite's extended result code: https://www.sqlite.org/rescode.html.
     package let code: Int32
@@ -82,6 +83,7 @@ package struct DatabaseError: Error, Sendable {
 }
 
 extension DatabaseError: CustomStringConvertible {
+    @usableFromInline
     package var description: String {
         guard let sql else { return message }
         let action = "while executing `\(Self.brief(sql))`"

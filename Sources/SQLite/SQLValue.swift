@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSQLite
+// Inlinable code calls it: what is run for each row is specialized where it is used.
+public import CSQLite
 
 /// A value that can stand for a `?` in SQL.
+@usableFromInline
 package protocol SQLBindable {
     /// Binds this value to the parameter at `index`, from 1, and returns SQLite's result code.
     func bind(to statement: OpaquePointer, at index: Int32) -> Int32
 }
 
 /// A value that a column of a result can be read as.
+@usableFromInline
 package protocol SQLReadable {
     /// The value in `column`, from 0; nil if what is stored there is of another type.
     static func read(_ statement: OpaquePointer, _ column: Int32) -> Self?
 }
 
 extension Int64: SQLBindable, SQLReadable {
+    @inlinable
     package func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         sqlite3_bind_int64(statement, index, self)
     }
 
+    @inlinable
     package static func read(_ statement: OpaquePointer, _ column: Int32) -> Int64? {
         guard sqlite3_column_type(statement, column) == SQLITE_INTEGER else { return nil }
         return sqlite3_column_int64(statement, column)
@@ -26,30 +31,36 @@ extension Int64: SQLBindable, SQLReadable {
 }
 
 extension Int: SQLBindable, SQLReadable {
+    @inlinable
     package func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         Int64(self).bind(to: statement, at: index)
     }
 
+    @inlinable
     package static func read(_ statement: OpaquePointer, _ column: Int32) -> Int? {
         Int64.read(statement, column).flatMap(Int.init(exactly:))
     }
 }
 
 extension Int32: SQLBindable, SQLReadable {
+    @inlinable
     package func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         Int64(self).bind(to: statement, at: index)
     }
 
+    @inlinable
     package static func read(_ statement: OpaquePointer, _ column: Int32) -> Int32? {
         Int64.read(statement, column).flatMap(Int32.init(exactly:))
     }
 }
 
 extension UInt32: SQLBindable, SQLReadable {
+    @inlinable
     package func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         Int64(self).bind(to: statement, at: index)
     }
 
+    @inlinable
     package static func read(_ statement: OpaquePointer, _ column: Int32) -> UInt32? {
         Int64.read(statement, column).flatMap(UInt32.init(exactly:))
     }
@@ -57,16 +68,19 @@ extension UInt32: SQLBindable, SQLReadable {
 
 /// Stored as 0 and 1; any other integer reads as true.
 extension Bool: SQLBindable, SQLReadable {
+    @inlinable
     package func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         sqlite3_bind_int64(statement, index, self ? 1 : 0)
     }
 
+    @inlinable
     package static func read(_ statement: OpaquePointer, _ column: Int32) -> Bool? {
         Int64.read(statement, column).map { $0 != 0 }
     }
 }
 
 extension String: SQLBindable, SQLReadable {
+    @inlinable
     package func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         var text = self
         return text.withUTF8 { utf8 in
@@ -86,6 +100,7 @@ extension String: SQLBindable, SQLReadable {
         }
     }
 
+    @inlinable
     package static func read(_ statement: OpaquePointer, _ column: Int32) -> String? {
         guard sqlite3_column_type(statement, column) == SQLITE_TEXT else { return nil }
         // The text first: reading it may convert the value, and the count is of what was read last.
@@ -96,6 +111,7 @@ extension String: SQLBindable, SQLReadable {
 }
 
 extension [UInt8]: SQLBindable, SQLReadable {
+    @inlinable
     package func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         // A null pointer would bind NULL; an empty array may have no other.
         guard !isEmpty else { return sqlite3_bind_zeroblob(statement, index, 0) }
@@ -110,6 +126,7 @@ extension [UInt8]: SQLBindable, SQLReadable {
         }
     }
 
+    @inlinable
     package static func read(_ statement: OpaquePointer, _ column: Int32) -> [UInt8]? {
         guard sqlite3_column_type(statement, column) == SQLITE_BLOB else { return nil }
         let start = sqlite3_column_blob(statement, column)
@@ -120,6 +137,7 @@ extension [UInt8]: SQLBindable, SQLReadable {
 
 /// NULL is nil, on the way in and out.
 extension Optional: SQLReadable where Wrapped: SQLReadable {
+    @inlinable
     package static func read(_ statement: OpaquePointer, _ column: Int32) -> Wrapped?? {
         guard sqlite3_column_type(statement, column) != SQLITE_NULL else { return .some(nil) }
         return Wrapped.read(statement, column).map(Optional.some)
@@ -127,13 +145,16 @@ extension Optional: SQLReadable where Wrapped: SQLReadable {
 }
 
 /// A word of a fixed vocabulary, stored as its text: what the schema lists in a CHECK.
+@usableFromInline
 package protocol SQLWord: SQLBindable, SQLReadable, RawRepresentable<String> {}
 
 extension SQLWord {
+    @inlinable
     package func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         rawValue.bind(to: statement, at: index)
     }
 
+    @inlinable
     package static func read(_ statement: OpaquePointer, _ column: Int32) -> Self? {
         String.read(statement, column).flatMap(Self.init(rawValue:))
     }

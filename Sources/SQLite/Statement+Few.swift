@@ -2,8 +2,10 @@
 
 /// The same with one value or two, which most statements take: a pack of values is taken apart at run time, these are not.
 extension Statement {
+    @inlinable
     package func run<A: SQLBindable>(_ a: A?) throws(DatabaseError) { try run { $0.add(a) } }
 
+    @inlinable
     package func run<A: SQLBindable, B: SQLBindable>(_ a: A?, _ b: B?) throws(DatabaseError) {
         try run {
             $0.add(a)
@@ -11,6 +13,7 @@ extension Statement {
         }
     }
 
+    @inlinable
     package func value<T: SQLReadable, A: SQLBindable>(
         _ a: A?,
         as _: T.Type = T.self
@@ -20,6 +23,7 @@ extension Statement {
         return try step() ? row.get(0, as: T.self) : nil
     }
 
+    @inlinable
     package func value<T: SQLReadable, A: SQLBindable, B: SQLBindable>(
         _ a: A?,
         _ b: B?,
@@ -33,6 +37,7 @@ extension Statement {
         return try step() ? row.get(0, as: T.self) : nil
     }
 
+    @inlinable
     package func first<T, A: SQLBindable>(
         _ a: A?,
         row body: (borrowing Row) throws -> T
@@ -42,6 +47,7 @@ extension Statement {
         return try step() ? body(row) : nil
     }
 
+    @inlinable
     package func first<T, A: SQLBindable, B: SQLBindable>(
         _ a: A?,
         _ b: B?,
@@ -55,6 +61,7 @@ extension Statement {
         return try step() ? body(row) : nil
     }
 
+    @inlinable
     package func all<T, A: SQLBindable>(
         _ a: A?,
         row body: (borrowing Row) throws -> T
@@ -63,6 +70,7 @@ extension Statement {
         return try rest(body)
     }
 
+    @inlinable
     package func all<T, A: SQLBindable, B: SQLBindable>(
         _ a: A?,
         _ b: B?,
@@ -76,6 +84,7 @@ extension Statement {
     }
 
     /// All rows from here on; the statement is reset afterwards.
+    @inlinable
     @inline(__always)
     func rest<T>(_ body: (borrowing Row) throws -> T) throws -> [T] {
         defer { reset() }

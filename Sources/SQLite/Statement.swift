@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSQLite
+// Inlinable code calls it: what is run for each row is specialized where it is used.
+public import CSQLite
 
 /// One SQL statement, compiled once and run many times.
 ///
 /// Made by `Database.prepare`, confined to its database's thread, and useless once that is closed.
 /// Values are bound by position, as many as the statement has parameters. After each use, failed
 /// ones too, the statement is reset and its bindings cleared, so it holds neither a lock nor a copy.
+@usableFromInline
 package final class Statement {
-    let handle: OpaquePointer
+    @usableFromInline let handle: OpaquePointer
     /// How many values it takes.
-    let parameters: Int32
-    let sql: String
-    let path: String
+    @usableFromInline let parameters: Int32
+    @usableFromInline let sql: String
+    @usableFromInline let path: String
     private var state = State.idle
 
     private enum State {
@@ -30,6 +32,7 @@ package final class Statement {
     }
 
     /// Runs the statement to its end and drops what rows it yields.
+    @inlinable
     package func run<each V: SQLBindable>(_ values: repeat (each V)?) throws(DatabaseError) {
         try start(repeat each values)
         defer { reset() }
@@ -40,6 +43,7 @@ package final class Statement {
     ///
     /// For what is run for each of many jobs or events: a pack of values is taken apart at run time, value by value,
     /// which costs as much as SQLite's work on a short row.
+    @inlinable
     @inline(__always)
     package func run(binding bind: (inout Bindings) -> Void) throws(DatabaseError) {
         try start(binding: bind)
@@ -48,6 +52,7 @@ package final class Statement {
     }
 
     /// Begins to run it with the values that `bind` gives, in order; it is to be `reset` afterwards, unless this throws.
+    @inlinable
     @inline(__always)
     func start(binding bind: (inout Bindings) -> Void) throws(DatabaseError) {
         var bindings = begin()
@@ -56,6 +61,7 @@ package final class Statement {
     }
 
     /// The first column of the first row; nil if there is none.
+    @inlinable
     package func value<T: SQLReadable, each V: SQLBindable>(
         _ values: repeat (each V)?,
         as _: T.Type = T.self
@@ -66,6 +72,7 @@ package final class Statement {
     }
 
     /// `body` of the first row; nil if there is none.
+    @inlinable
     package func first<T, each V: SQLBindable>(
         _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> T
@@ -76,6 +83,7 @@ package final class Statement {
     }
 
     /// `body` of each row, in order.
+    @inlinable
     package func all<T, each V: SQLBindable>(
         _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> T
@@ -90,6 +98,7 @@ package final class Statement {
     }
 
     /// What `body` makes of the rows, in order, up to the first for which it returns nil.
+    @inlinable
     package func page<T, each V: SQLBindable>(
         _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> T?
@@ -102,6 +111,7 @@ package final class Statement {
     }
 
     /// Calls `body` with each row, in order; an error that it throws ends the loop.
+    @inlinable
     package func forEach<each V: SQLBindable>(
         _ values: repeat (each V)?,
         row body: (borrowing Row) throws -> Void
@@ -114,6 +124,7 @@ package final class Statement {
     }
 
     /// Runs `body` with the statement as SQLite has it, for values of any type; it is reset afterwards.
+    @inlinable
     package func withRaw<T>(_ body: (OpaquePointer) throws(DatabaseError) -> T)
         throws(DatabaseError) -> T
     {
@@ -131,14 +142,16 @@ package final class Statement {
         state = .finished
     }
 
-    var row: Row { Row(handle: handle, sql: sql, path: path) }
+    @inlinable var row: Row { Row(handle: handle, sql: sql, path: path) }
 
+    @inlinable
     func start<each V: SQLBindable>(_ values: repeat (each V)?) throws(DatabaseError) {
         var bindings = begin()
         repeat bindings.add(each values)
         try finish(bindings)
     }
 
+    @usableFromInline
     func begin() -> Bindings {
         // A row's closure that runs its own statement again would lose the rows still to come.
         precondition(state != .running, "a statement was run inside itself: \(sql)")
@@ -148,6 +161,7 @@ package final class Statement {
         return Bindings(handle: handle)
     }
 
+    @inlinable
     func finish(_ bindings: Bindings) throws(DatabaseError) {
         // SQLite would read a missing value as NULL, and the row would be wrong without a word.
         precondition(
@@ -162,6 +176,7 @@ package final class Statement {
     }
 
     /// True when there is a row to read, false at the end.
+    @inlinable
     func step() throws(DatabaseError) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: true
@@ -171,27 +186,32 @@ package final class Statement {
     }
 
     /// Ignores the result, which is that of the last step: that has been thrown by now.
+    @usableFromInline
     func reset() {
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
         state = .idle
     }
 
+    @usableFromInline
     func failure() -> DatabaseError {
         DatabaseError(of: sqlite3_db_handle(handle), sql: sql, path: path)
     }
 }
 
 /// The values of a statement that is about to be run, by position.
+@usableFromInline
 package struct Bindings {
-    let handle: OpaquePointer
-    var count: Int32 = 0
+    @usableFromInline let handle: OpaquePointer
+    @usableFromInline var count: Int32 = 0
     /// SQLite's first refusal.
-    var result = SQLITE_OK
+    @usableFromInline var result = SQLITE_OK
 
+    @inlinable
     init(handle: OpaquePointer) { self.handle = handle }
 
     /// Binds the next parameter; nil leaves it NULL, which each is after a reset.
+    @inlinable
     package mutating func add<V: SQLBindable>(_ value: V?) {
         count += 1
         guard let bound = value?.bind(to: handle, at: count), result == SQLITE_OK else { return }
@@ -200,11 +220,13 @@ package struct Bindings {
 }
 
 /// The current row of a statement; it cannot be kept beyond the closure that it is given to.
+@usableFromInline
 package struct Row: ~Copyable {
-    let handle: OpaquePointer
-    let sql: String
-    let path: String
+    @usableFromInline let handle: OpaquePointer
+    @usableFromInline let sql: String
+    @usableFromInline let path: String
 
+    @inlinable
     init(handle: OpaquePointer, sql: String, path: String) {
         (self.handle, self.sql, self.path) = (handle, sql, path)
     }
@@ -213,6 +235,7 @@ package struct Row: ~Copyable {
     ///
     /// - Throws: `SQLITE_MISMATCH` if it is of another type, or NULL and `T` is not optional: the
     ///   file was edited by hand, or is damaged.
+    @inlinable
     package func get<T: SQLReadable>(_ column: Int, as _: T.Type = T.self) throws(DatabaseError)
         -> T
     {
@@ -221,6 +244,7 @@ package struct Row: ~Copyable {
     }
 
     /// Why the value in `column` cannot be read as that type.
+    @usableFromInline
     func mismatch(_ column: Int, _ wanted: Any.Type) -> DatabaseError {
         let name = sqlite3_column_name(handle, Int32(column)).map(String.init(cString:)) ?? "?"
         let type = Self.typeName(sqlite3_column_type(handle, Int32(column)))
@@ -234,6 +258,7 @@ package struct Row: ~Copyable {
     }
 
     /// The value in `column`; nil for what is of another type, and for NULL.
+    @inlinable
     package func ifReadable<T: SQLReadable>(_ column: Int, as _: T.Type = T.self) -> T? {
         (T?).read(handle, Int32(column)) ?? nil
     }

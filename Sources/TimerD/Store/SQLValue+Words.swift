@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import SQLite
+// Public types conform to protocols that inlinable code uses.
+public import SQLite
 import Schedules
 import TimerControl
 
