@@ -4,6 +4,37 @@ package import Schedules
 
 extension JobDefinition {
     /// What is stated for an option; nil where nothing is.
+    package subscript(option: JobOption) -> OptionValue? { storage.words[option] }
+
+    /// States a value.
+    ///
+    /// - Throws: for one that the option has no place for: of another shape, a word that is none of its
+    ///   own, a number of too many bits.
+    package mutating func set(_ option: JobOption, _ value: OptionValue) throws(OptionRefusal) {
+        var words = words
+        try words.set(option, value)
+        self = JobDefinition(words)
+    }
+
+    /// Whether another definition has the same dates, and the same is done at them: a job's fires are
+    /// known by its dates, so what differs in this is another job.
+    package func hasDates(of other: Self, now: Timestamp, zone: Zone) -> Bool {
+        guard (self.command == nil) == (other.command == nil),
+            (self.queue == nil) == (other.queue == nil)
+        else { return false }
+        if self.schedule == other.schedule { return true }
+        do {
+            return try self.schedule.normalized(now: now, zone: zone)
+                == other.schedule.normalized(now: now, zone: zone)
+        } catch {
+            // One that can fire no more is another schedule.
+            return false
+        }
+    }
+}
+
+extension JobDefinition.Words {
+    /// What is stated for an option; nil where nothing is.
     package subscript(option: JobOption) -> OptionValue? {
         switch option {
         case .every: schedule.every.map(OptionValue.text)
@@ -66,10 +97,7 @@ extension JobDefinition {
         }
     }
 
-    /// States a value.
-    ///
-    /// - Throws: for one that the option has no place for: of another shape, a word that is none of its
-    ///   own, a number of too many bits.
+    /// States a value; throws as `JobDefinition.set` does.
     package mutating func set(
         _ option: JobOption,
         _ value: OptionValue
@@ -132,21 +160,6 @@ extension JobDefinition {
         case .umask: umask = try option.text(value)
         case .whilePid: whilePid = try option.number(value)
         case .whileConnected: whileConnected = try option.flag(value)
-        }
-    }
-
-    /// Whether another definition has the same dates, and the same is done at them: a job's fires are
-    /// known by its dates, so what differs in this is another job.
-    package func hasDates(of other: Self, now: Timestamp, zone: Zone) -> Bool {
-        guard (command == nil) == (other.command == nil), (queue == nil) == (other.queue == nil)
-        else { return false }
-        if schedule == other.schedule { return true }
-        do {
-            return try schedule.normalized(now: now, zone: zone)
-                == other.schedule.normalized(now: now, zone: zone)
-        } catch {
-            // One that can fire no more is another schedule.
-            return false
         }
     }
 }

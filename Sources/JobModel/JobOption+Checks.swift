@@ -169,8 +169,9 @@ extension JobOption {
 extension JobDefinition {
     /// Checks each option that is stated, as `JobOption.check` does.
     package func check() throws(OptionRefusal) {
+        let words = words
         for option in JobOption.allCases {
-            if let value = self[option] { try option.check(value) }
+            if let value = words[option] { try option.check(value) }
         }
     }
 }

@@ -75,13 +75,13 @@ package struct NoticePolicy: Hashable, Sendable {
 
 extension JobDefinition {
     /// Whether it may be shown as it is.
-    package var hidesNothing: Bool { notify == nil && ping == nil }
+    package var hidesNothing: Bool { self.notify == nil && self.ping == nil }
 
     /// As it is shown: no URL stands in it that may hold a secret.
     package var masked: Self {
         var masked = self
-        masked.notify = notify?.map(Self.reference)
-        masked.ping = ping.map(Self.reference)
+        masked.notify = self.notify?.map(Self.reference)
+        masked.ping = self.ping.map(Self.reference)
         return masked
     }
 
@@ -98,15 +98,15 @@ extension JobDefinition {
             guard MaskedURL.isMasked(text) else { return text }
             return known.first { MaskedURL(of: $0)?.reference == text }
         }
-        for (index, text) in (notify ?? []).enumerated() {
+        for (index, text) in (self.notify ?? []).enumerated() {
             guard let url = url(text) else {
                 throw JobOption.notify.masked(text, at: .index(index))
             }
-            notify?[index] = url
+            self.notify?[index] = url
         }
-        if let text = ping {
+        if let text = self.ping {
             guard let url = url(text) else { throw JobOption.ping.masked(text, at: nil) }
-            ping = url
+            self.ping = url
         }
     }
 }

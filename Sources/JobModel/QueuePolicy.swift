@@ -62,6 +62,6 @@ extension JobDefinition {
     /// How long after its end the job still has its key.
     package var keyLife: TimeSpan {
         // try?: it was checked when the job was added.
-        keyKept.flatMap { try? JobOption.keyKept.span($0) } ?? QueuePolicy.keyKept
+        self.keyKept.flatMap { try? JobOption.keyKept.span($0) } ?? QueuePolicy.keyKept
     }
 }

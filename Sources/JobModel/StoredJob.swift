@@ -25,11 +25,7 @@ package struct StoredJob: Sendable {
     package var addedAt: Timestamp
     package var endedAt: Timestamp?
     package var endReason: EndReason?
-    package var sharedDefinition: SharedDefinition
-    package var definition: JobDefinition {
-        _read { yield sharedDefinition.value }
-        _modify { yield &sharedDefinition.value }
-    }
+    package var definition: JobDefinition
     /// Which name and userInfo `definition` has, of those that the job has had.
     package var revision: Int64 = 1
     /// Grows with each change of the definition, from 1.
@@ -161,7 +157,7 @@ package struct StoredJob: Sendable {
         addedAt: Timestamp,
         endedAt: Timestamp? = nil,
         endReason: EndReason? = nil,
-        definition: SharedDefinition,
+        definition: JobDefinition,
         revision: Int64 = 1,
         policy: JobPolicy,
         held: String? = nil,
@@ -191,7 +187,7 @@ package struct StoredJob: Sendable {
         self.addedAt = addedAt
         self.endedAt = endedAt
         self.endReason = endReason
-        sharedDefinition = definition
+        self.definition = definition
         self.revision = revision
         self.policy = policy
         self.held = held

@@ -31,12 +31,8 @@ public struct Job: Hashable, Sendable {
     public var revision: Int64 = 1
     /// Whether it is paused for its owner's maintenance, and goes on with its end.
     public var maintenance = false
-    package var sharedDefinition: SharedDefinition
     /// On the wire its fields stand among the ones above.
-    public var definition: JobDefinition {
-        _read { yield sharedDefinition.value }
-        _modify { yield &sharedDefinition.value }
-    }
+    public var definition: JobDefinition
 
     public init(
         id: JobID,
@@ -49,30 +45,6 @@ public struct Job: Hashable, Sendable {
         endReason: String?,
         definition: JobDefinition
     ) {
-        self.init(
-            id: id,
-            owner: owner,
-            state: state,
-            fireDate: fireDate,
-            fires: fires,
-            addedAt: addedAt,
-            endedAt: endedAt,
-            endReason: endReason,
-            definition: SharedDefinition(definition)
-        )
-    }
-
-    package init(
-        id: JobID,
-        owner: String,
-        state: State,
-        fireDate: Timestamp?,
-        fires: Int,
-        addedAt: Timestamp,
-        endedAt: Timestamp?,
-        endReason: String?,
-        definition: SharedDefinition
-    ) {
         self.id = id
         self.owner = owner
         self.state = state
@@ -81,7 +53,7 @@ public struct Job: Hashable, Sendable {
         self.addedAt = addedAt
         self.endedAt = endedAt
         self.endReason = endReason
-        sharedDefinition = definition
+        self.definition = definition
     }
 
     /// When it fires next; nil once it fires no more.
@@ -113,7 +85,7 @@ extension Job: Codable {
         stored = try container.decodeIfPresent(JSONValue.self, forKey: .stored)
         revision = try container.decodeIfPresent(Int64.self, forKey: .revision) ?? 1
         maintenance = try container.decodeIfPresent(Bool.self, forKey: .maintenance) ?? false
-        sharedDefinition = SharedDefinition(try JobDefinition(from: decoder))
+        definition = try JobDefinition(from: decoder)
     }
 
     public func encode(to encoder: any Encoder) throws {

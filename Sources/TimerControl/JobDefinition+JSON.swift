@@ -18,7 +18,7 @@ extension JobDefinition: Codable {
         guard let schedule = members["schedule"] else {
             throw JSONMismatch(path: schedulePath.text, found: nil, expected: "a value")
         }
-        self.init(
+        var words = Words(
             schedule: try JSONValueDecoder(schedule, at: schedulePath).decoded(ScheduleWords.self)
         )
         // Members come in any order; of several mistakes the same one is told each time.
@@ -27,17 +27,18 @@ extension JobDefinition: Codable {
             if case .null = value { continue }
             guard let option = JobOption(field: name) else { continue }
             do throws(OptionRefusal) {
-                try set(option, try option.value(of: value))
+                try words.set(option, try option.value(of: value))
             } catch {
                 if name <= mistake?.option.rawValue ?? name { mistake = error }
             }
         }
         if let mistake { throw JSONMismatch(mistake, at: path) }
+        self.init(words)
     }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: JSONKey.self)
-        try container.encode(schedule, forKey: JSONKey(stringValue: "schedule"))
+        try container.encode(self.schedule, forKey: JSONKey(stringValue: "schedule"))
         for option in JobOption.fields {
             guard let value = self[option] else { continue }
             try container.encode(JSONValue(value), forKey: JSONKey(stringValue: option.rawValue))

@@ -4,7 +4,7 @@ import Schedules
 
 extension JobDefinition: JSONWritable {
     /// What stands in a definition, in the order of the bytes of the names.
-    private enum Member {
+    fileprivate enum Member {
         case schedule
         case option(JobOption)
 
@@ -20,18 +20,21 @@ extension JobDefinition: JSONWritable {
         }
     }
 
-    func write(to writer: inout JSONWriter) { write(to: &writer, without: nil) }
+    func write(to writer: inout JSONWriter) { words.write(to: &writer, without: nil) }
 
     /// The definition as it is stored: without its userInfo, and equal for equal values.
     package var storedText: String {
         var writer = JSONWriter(capacity: 512)
-        write(to: &writer, without: .userInfo)
+        words.write(to: &writer, without: .userInfo)
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    private func write(to writer: inout JSONWriter, without omitted: JobOption?) {
+}
+
+extension JobDefinition.Words {
+    fileprivate func write(to writer: inout JSONWriter, without omitted: JobOption?) {
         writer.object { writer in
-            for member in Member.all {
+            for member in JobDefinition.Member.all {
                 switch member {
                 case .schedule: writer.member("schedule", schedule)
                 case .option(let option): if option != omitted { write(option, to: &writer) }
@@ -82,15 +85,15 @@ extension Job: JSONWritable {
         }
     }
 
-    func write(to writer: inout JSONWriter) { write(definition, to: &writer) }
+    func write(to writer: inout JSONWriter) { write(definition.words, to: &writer) }
 
-    /// `definition`: the job's, which is asked for once, not for each of its members.
-    private func write(_ definition: JobDefinition, to writer: inout JSONWriter) {
+    /// `words`: those of its definition, which are asked for once, not for each member.
+    private func write(_ words: JobDefinition.Words, to writer: inout JSONWriter) {
         writer.object { writer in
             for member in Member.all {
                 switch member {
-                case .schedule: writer.member("schedule", definition.schedule)
-                case .option(let option): definition.write(option, to: &writer)
+                case .schedule: writer.member("schedule", words.schedule)
+                case .option(let option): words.write(option, to: &writer)
                 case .field(let field): write(field, to: &writer)
                 }
             }

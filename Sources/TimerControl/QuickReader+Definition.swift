@@ -52,7 +52,7 @@ extension QuickReader {
     struct Draft {
         private let table: OptionTable
         private let isChecked: Bool
-        private var definition = JobDefinition(schedule: ScheduleWords())
+        private var words = JobDefinition.Words(schedule: ScheduleWords())
         private var seen = Seen()
         private var hasSchedule = false
 
@@ -68,7 +68,7 @@ extension QuickReader {
         mutating func read(_ name: Name, _ reader: inout QuickReader) throws(Unusual) -> Bool {
             if let index = table.index(of: name) {
                 try seen.add(index)
-                try reader.read(table[index], into: &definition, isChecked)
+                try reader.read(table[index], into: &words, isChecked)
             } else if name == QuickReader.schedule, !hasSchedule {
                 hasSchedule = true
                 try readSchedule(&reader)
@@ -84,14 +84,14 @@ extension QuickReader {
             try reader.object { (reader, name) throws(Unusual) in
                 guard let index = table.index(of: name) else { throw Unusual() }
                 try seen.add(index)
-                try reader.read(table[index], into: &definition, isChecked)
+                try reader.read(table[index], into: &words, isChecked)
             }
         }
 
         /// The definition; one without a schedule is none.
         consuming func finished() throws(Unusual) -> JobDefinition {
             guard hasSchedule else { throw Unusual() }
-            return definition
+            return JobDefinition(words)
         }
     }
 
@@ -106,13 +106,13 @@ extension QuickReader {
 
     fileprivate mutating func read(
         _ row: OptionTable.Row,
-        into definition: inout JobDefinition,
+        into words: inout JobDefinition.Words,
         _ isChecked: Bool
     ) throws(Unusual) {
         let value = try value(of: row.shape)
         do throws(OptionRefusal) {
             if isChecked { try row.option.check(value, as: row.form) }
-            try definition.set(row.option, value)
+            try words.set(row.option, value)
         } catch {
             throw Unusual()
         }

@@ -63,12 +63,14 @@ extension Job {
 extension JobDefinition {
     /// What bounds its runs: "nice 5", "memory 512M".
     public var limitWords: [String] {
+        let words = words
         let all = [
-            nice.map { "nice \($0)" }, memoryMax.map { "memory \($0)" },
-            memoryHigh.map { "memory slowed from \($0)" },
-            cpuWeight.map { "processor weight \($0)" }, cpuQuota.map { "processor \($0)" },
-            tasksMax.map { "tasks \($0)" }, ioWeight.map { "io weight \($0)" },
-            cpuTime.map { "processor time \($0)" }, umask.map { "umask \($0)" },
+            words.nice.map { "nice \($0)" }, words.memoryMax.map { "memory \($0)" },
+            words.memoryHigh.map { "memory slowed from \($0)" },
+            words.cpuWeight.map { "processor weight \($0)" },
+            words.cpuQuota.map { "processor \($0)" },
+            words.tasksMax.map { "tasks \($0)" }, words.ioWeight.map { "io weight \($0)" },
+            words.cpuTime.map { "processor time \($0)" }, words.umask.map { "umask \($0)" },
         ]
         return all.compactMap(\.self)
     }

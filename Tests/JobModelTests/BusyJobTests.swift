@@ -19,7 +19,7 @@ import Testing
             fires: 0,
             rowsSinceTrim: 0,
             addedAt: Timestamp(microseconds: 0),
-            definition: SharedDefinition(JobDefinition(schedule: ScheduleWords())),
+            definition: JobDefinition(schedule: ScheduleWords()),
             policy: policy
         )
     }

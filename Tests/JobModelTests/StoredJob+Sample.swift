@@ -25,7 +25,7 @@ extension StoredJob {
             fires: 0,
             rowsSinceTrim: 0,
             addedAt: .start(0),
-            definition: SharedDefinition(definition),
+            definition: definition,
             policy: try JobPolicy(definition, now: .start(0), zone: .utc)
         )
     }

@@ -29,7 +29,7 @@ import TimerWords
             addedAt: .init(microseconds: 0),
             endedAt: nil,
             endReason: nil,
-            definition: SharedDefinition(definition)
+            definition: definition
         )
     }
 

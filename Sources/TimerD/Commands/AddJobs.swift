@@ -245,12 +245,12 @@ extension NewJob {
         self.policy = policy
         self.notes = resolved.notes
         self.clock = resolved.clock
-        var definition = definition
-        definition.until = policy.until?.rfc3339
-        definition.schedule = definition.schedule.namingZone(of: resolved.schedule)
-        rules = ZoneRules(definition.schedule, resolved.schedule)
-        sharedDefinition = SharedDefinition(definition)
-        self.text = StoredDefinition(definition)
+        var words = definition.words
+        words.until = policy.until?.rfc3339
+        words.schedule = words.schedule.namingZone(of: resolved.schedule)
+        rules = ZoneRules(words.schedule, resolved.schedule)
+        self.definition = JobDefinition(words)
+        self.text = StoredDefinition(self.definition)
         // Only a length of time is on the elapsed clock; its dates were computed from the wall clock's now.
         self.firstFireDate = resolved.firstFireDate.map {
             moment.date(ofWall: $0, on: resolved.clock)

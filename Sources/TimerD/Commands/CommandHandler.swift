@@ -192,7 +192,7 @@ struct CommandHandler: Sendable {
             endedAt: job.endedAt,
             endReason: job.endReason?.rawValue,
             definition: job.definition.hidesNothing
-                ? job.sharedDefinition : SharedDefinition(job.definition.masked)
+                ? job.definition : job.definition.masked
         )
         if let due = job.dueDate, due != job.fireDate {
             view.dueDate = moment.wallDate(due, on: job.clock)

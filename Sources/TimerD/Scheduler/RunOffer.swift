@@ -97,7 +97,7 @@ extension RunOffer {
             fires: 0,
             rowsSinceTrim: 0,
             addedAt: fireDate,
-            definition: SharedDefinition(definition),
+            definition: definition,
             policy: policy
         )
         var fire = CommandFire(

@@ -11,8 +11,7 @@ struct NewJob: Sendable {
     var schedule: Schedule
     /// On the job's clock.
     var firstFireDate: Timestamp?
-    var sharedDefinition: SharedDefinition
-    var definition: JobDefinition { _read { yield sharedDefinition.value } }
+    var definition: JobDefinition
     /// The definition as it is stored; encoded before the write, because other writes wait for that.
     var text: StoredDefinition
     var policy: JobPolicy
@@ -33,7 +32,7 @@ struct NewJob: Sendable {
             try definition.unmask(by: old)
             guard definition != self.definition else { return self }
             var job = self
-            job.sharedDefinition = SharedDefinition(definition)
+            job.definition = definition
             job.text = StoredDefinition(definition)
             job.policy.notices = try NoticePolicy(stated: definition)
             return job

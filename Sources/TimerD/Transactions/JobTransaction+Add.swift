@@ -130,7 +130,7 @@ extension JobTransaction {
             addedAt: moment.wall,
             endedAt: nil,
             endReason: nil,
-            definition: new.sharedDefinition,
+            definition: new.definition,
             policy: new.policy,
             rules: new.rules?.id
         )

@@ -75,7 +75,7 @@ extension JobTransaction {
         }
         try releaseClaim(of: &job)
         try jobs.updateDefinition(of: job, to: new)
-        job.sharedDefinition = new.sharedDefinition
+        job.definition = new.definition
         job.revision = try EventWords(database).revision(of: id)
         job.definitionRevision += 1
         job.policy = new.policy

@@ -36,7 +36,7 @@ extension JobTransaction {
         try jobs.updateSchedule(of: job, to: new)
         (job.clock, job.schedule, job.rules) = (new.clock, new.schedule, new.rules?.id)
         (job.fireDate, job.movedFrom, job.fires) = (first, nil, 0)
-        (job.sharedDefinition, job.policy) = (new.sharedDefinition, new.policy)
+        (job.definition, job.policy) = (new.definition, new.policy)
         job.revision = try EventWords(database).revision(of: job.id)
         job.definitionRevision += 1
         return try goOn(as: job, isPaused: isPaused)

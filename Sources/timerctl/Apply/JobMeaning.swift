@@ -57,7 +57,7 @@ extension JobDefinition {
 
     /// Its tags but for the label.
     fileprivate var ownTags: [String]? {
-        let own = (tags ?? []).filter { !$0.hasPrefix(Label.prefix) }
+        let own = (self.tags ?? []).filter { !$0.hasPrefix(Label.prefix) }
         return own.isEmpty ? nil : own
     }
 }

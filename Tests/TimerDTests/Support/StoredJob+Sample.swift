@@ -33,7 +33,7 @@ extension StoredJob {
             addedAt: moment.wall,
             endedAt: nil,
             endReason: nil,
-            definition: new.sharedDefinition,
+            definition: new.definition,
             policy: new.policy
         )
     }
