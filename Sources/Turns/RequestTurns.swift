@@ -106,11 +106,12 @@ package struct RequestTurns<Waiter: Hashable> {
 
     /// The waiter waits no longer.
     mutating func cancel(_ waiter: Waiter, _ kind: RequestLoad.Kind, of user: User) {
-        guard var waiting = lines[kind.rawValue].waiting[user],
-            let index = waiting.firstIndex(where: { $0.waiter == waiter })
+        let line = kind.rawValue
+        guard
+            let index = lines[line].waiting[user]?.firstIndex(where: { $0.waiter == waiter })
         else { return }
-        waiting.remove(at: index)
-        set(waiting, of: user, kind)
+        lines[line].waiting[user]?.remove(at: index)
+        leaveIfDone(user, kind)
         waitingCount -= 1
     }
 
@@ -191,26 +192,34 @@ package struct RequestTurns<Waiter: Hashable> {
     }
 
     private mutating func next(of kind: RequestLoad.Kind) -> Waiter? {
+        let line = kind.rawValue
+        guard let user = nextUser(of: kind),
+            let first = lines[line].waiting[user]?.popFirst()
+        else { return nil }
+        begin(first.load, user)
+        waitingCount -= 1
+        lines[line].order.removeAll { $0 == user }
+        lines[line].order.append(user)
+        leaveIfDone(user, kind)
+        return first.waiter
+    }
+
+    /// The user whose turn it is, and who may begin.
+    private func nextUser(of kind: RequestLoad.Kind) -> User? {
         let line = lines[kind.rawValue]
         var isFull = false
-        for user in line.order {
+        return line.order.first { user in
             guard let first = line.waiting[user]?.first, hasRoom(for: first.load, user) else {
-                continue
+                return false
             }
             // A free place goes to the user whose turn it is; others may pass only with places of the
             // reserve.
             guard hasPlace(for: first.load, user), !isFull || user.isAdministrator else {
                 isFull = true
-                continue
+                return false
             }
-            begin(first.load, user)
-            waitingCount -= 1
-            lines[kind.rawValue].order.removeAll { $0 == user }
-            lines[kind.rawValue].order.append(user)
-            set(Deque((line.waiting[user] ?? []).dropFirst()), of: user, kind)
-            return first.waiter
+            return true
         }
-        return nil
     }
 
     private mutating func begin(_ load: RequestLoad, _ user: User) {
@@ -223,9 +232,12 @@ package struct RequestTurns<Waiter: Hashable> {
         }
     }
 
-    private mutating func set(_ waiting: Deque<Waiting>, of user: User, _ kind: RequestLoad.Kind) {
-        lines[kind.rawValue].waiting[user] = waiting.isEmpty ? nil : waiting
-        if waiting.isEmpty { lines[kind.rawValue].order.removeAll { $0 == user } }
+    /// Takes a user of whom nobody waits any more out of a line.
+    private mutating func leaveIfDone(_ user: User, _ kind: RequestLoad.Kind) {
+        let line = kind.rawValue
+        guard lines[line].waiting[user]?.isEmpty == true else { return }
+        lines[line].waiting[user] = nil
+        lines[line].order.removeAll { $0 == user }
     }
 
     private mutating func change(_ uid: UInt32, _ body: (inout Use) -> Void) {

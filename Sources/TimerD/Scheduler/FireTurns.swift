@@ -118,10 +118,11 @@ struct FireTurns: Sendable {
     mutating func wait(_ job: JobID, of owner: UInt32, isPaid: Bool = false, at now: Timestamp) {
         guard waiting.insert(job).inserted else { return }
         waited += 1
-        var user = users[owner] ?? User(tokens: Double(limits.burst), countedAt: now)
-        if !user.isWaiting { order.append(owner) }
-        if isPaid { user.ready.append(job) } else { user.due.append(job) }
-        users[owner] = user
+        if !isBehind(owner) { order.append(owner) }
+        let queue = isPaid ? \User.ready : \User.due
+        // In its place: a copy of the user would copy the queue with it.
+        users[owner, default: User(tokens: Double(limits.burst), countedAt: now)][keyPath: queue]
+            .append(job)
     }
 
     /// The fire that `begins` has let through has been handled.

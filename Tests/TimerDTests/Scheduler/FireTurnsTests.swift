@@ -47,6 +47,17 @@ struct FireTurnsTests {
         }
     }
 
+    @Test("A fire that begins to wait costs the same however many of its user wait")
+    func growth() {
+        let growth = costGrowth(from: 1000, to: 200_000) { count in
+            let turns = Turns()
+            for job in 1...Int64(count) { turns.wait(job, of: Self.ann, at: Self.at(0)) }
+            for _ in 0..<100 { _ = turns.next(at: Self.at(0)) }
+        }
+        // About 13 where the queue was copied each time, in a build that is not optimized.
+        #expect(growth < 3, "\(growth) times as much for one of 200,000 as for one of 1,000")
+    }
+
     @Test("While commands are on their way to a process the thread rests between two slices")
     func rest() {
         let turns = Turns()
