@@ -156,9 +156,19 @@ struct TimerDMain: AsyncParsableCommand {
                 badConfiguration
             )
         }
-        if let adopt { return try adoptJobs(of: adopt, configuration) }
-        if let restore { return try replaceDatabase(configuration.database, with: restore) }
-        if endRuns { return try await endRuns(by: configuration) }
+        if let adopt {
+            try adoptJobs(of: adopt, configuration)
+        } else if let restore {
+            try replaceDatabase(configuration.database, with: restore)
+        } else if endRuns {
+            try await self.endRuns(by: configuration)
+        } else {
+            try await serve(configuration)
+        }
+    }
+
+    /// Runs the daemon until a signal ends it.
+    private func serve(_ configuration: Configuration) async throws {
         let threshold = LogThreshold(configuration.logLevel)
         let environment = ProcessInfo.processInfo.environment
         let journal = Journal(environment: environment, descriptor: STDERR_FILENO)
@@ -215,55 +225,6 @@ struct TimerDMain: AsyncParsableCommand {
         _exit(status.rawValue)
     }
 
-    /// Makes the folder of a database at the default path, for its owner alone.
-    private func makeFolder(of database: String) {
-        // try?: if it cannot be made, opening the database fails and says why.
-        try? FileManager.default.createDirectory(
-            at: URL(filePath: database).deletingLastPathComponent(),
-            withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700]
-        )
-    }
-
-    private func replaceDatabase(_ database: String, with backup: String) throws {
-        do {
-            let old = try DatabaseRestore(database: database).restore(backup)
-            print("restored '\(database)' from '\(backup)'")
-            if let old { print("the database before is kept as '\(old)'") }
-        } catch {
-            throw Self.failure("\(error)", serviceUnavailable)
-        }
-    }
-
-    private func adoptJobs(of file: String, _ configuration: Configuration) throws {
-        guard let adoption = JobAdoption(configuration) else {
-            throw Self.failure(
-                "--adopt needs 'database' to be PostgreSQL's postgresql://HOST/DATABASE",
-                badConfiguration
-            )
-        }
-        do {
-            let count = try adoption.adopt(file)
-            print(
-                "'\(configuration.databaseShown)' has the \(count) jobs of '\(file)', ended ones too"
-            )
-        } catch let error as DaemonError {
-            throw Self.failure("\(error)", error.status.rawValue)
-        }
-    }
-
-    private func endRuns(by configuration: Configuration) async throws {
-        let threshold = LogThreshold(max(configuration.logLevel, .warning))
-        let log = Logger(label: "timerd") {
-            AdjustableLog(label: $0, threshold: threshold, journal: nil)
-        }
-        do {
-            print(try await RunEnder(configuration, log: log).run())
-        } catch let error as DaemonError {
-            throw Self.failure("\(error)", error.status.rawValue)
-        }
-    }
-
     private func read() async throws(SettingError) -> Configuration {
         var commandLine: [String: String] = [:]
         commandLine["database"] = database
@@ -283,7 +244,7 @@ struct TimerDMain: AsyncParsableCommand {
     }
 
     /// Reports the reason, to the journal as an error, else on standard error; returns the exit status.
-    private static func failure(_ reason: String, _ status: Int32) -> ExitCode {
+    static func failure(_ reason: String, _ status: Int32) -> ExitCode {
         let journal = Journal(
             environment: ProcessInfo.processInfo.environment,
             descriptor: STDERR_FILENO
@@ -305,9 +266,9 @@ struct TimerDMain: AsyncParsableCommand {
 }
 
 /// sysexits.h: a service is unavailable.
-private let serviceUnavailable: Int32 = 69
+let serviceUnavailable: Int32 = 69
 /// sysexits.h: something was found in an unconfigured or misconfigured state.
-private let badConfiguration: Int32 = 78
+let badConfiguration: Int32 = 78
 
 /// The words of `--log-level`.
 enum LogLevel: String, ExpressibleByArgument, CaseIterable {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+extension NewJob {
+    /// Checks a definition and fixes its schedule to `moment`; `zone` is evaluated only if it is needed.
+    ///
+    /// - Throws: `badSchedule` for words that cannot be read and for a schedule that can never
+    ///   fire; `invalidParams` for options out of range.
+    init(
+        _ definition: JobDefinition,
+        owner: Owner,
+        at moment: ClockReading,
+        zone: @autoclosure () -> Zone
+    ) throws(ControlError) {
+        let now = moment.wall
+        let policy: JobPolicy
+        do throws(OptionRefusal) {
+            policy = try JobPolicy(definition, now: now, zone: zone())
+        } catch {
+            throw ControlError(error)
+        }
+        let resolved: ResolvedSchedule
+        do {
+            resolved = try definition.schedule.resolve(now: now, zone: zone())
+        } catch {
+            throw ControlError(.badSchedule, error.message)
+        }
+        try Self.requireToFire(resolved, definition, policy, now: now)
+
+        self.owner = owner
+        self.policy = policy
+        self.notes = resolved.notes
+        self.clock = resolved.clock
+        var words = definition.words
+        words.until = policy.until?.rfc3339
+        words.schedule = words.schedule.namingZone(of: resolved.schedule)
+        rules = ZoneRules(words.schedule, resolved.schedule)
+        self.definition = JobDefinition(words)
+        self.text = StoredDefinition(self.definition)
+        // Only a length of time is on the elapsed clock; its dates were computed from the wall clock's now.
+        self.firstFireDate = resolved.firstFireDate.map {
+            moment.date(ofWall: $0, on: resolved.clock)
+        }
+        self.schedule = resolved.schedule
+        if let anchor = resolved.schedule.anchor {
+            self.schedule = schedule.movingGrid(
+                to: moment.date(ofWall: anchor, on: resolved.clock)
+            )
+        }
+    }
+
+    private static func requireToFire(
+        _ resolved: ResolvedSchedule,
+        _ definition: JobDefinition,
+        _ policy: JobPolicy,
+        now: Timestamp
+    ) throws(ControlError) {
+        // Only @reboot has none yet: the next start of the machine makes one.
+        guard let first = resolved.firstFireDate else { return }
+        if let until = policy.until, first > until {
+            throw ControlError(
+                .badSchedule,
+                "the schedule never fires: its first date '\(first.rfc3339)' is after "
+                    + "until '\(until.rfc3339)'"
+            )
+        }
+        try requireNotMissed(first, definition.misfire, policy.misfire, now: now)
+    }
+}
+
+/// Refuses a date that passed more than `policy.after` ago, unless a stated misfire policy makes up for it.
+///
+/// Such a date is most often a mistake.
+func requireNotMissed(
+    _ date: Timestamp,
+    _ stated: JobDefinition.Misfire?,
+    _ policy: MisfirePolicy,
+    now: Timestamp
+) throws(ControlError) {
+    guard now - date > policy.after else { return }
+    switch stated {
+    case .once, .all: return
+    case .skip, nil:
+        throw ControlError(
+            .badSchedule,
+            "the date '\(date.rfc3339)' has passed, \(now - date) ago; "
+                + "misfire 'once' would make up for it at once"
+        )
+    }
+}

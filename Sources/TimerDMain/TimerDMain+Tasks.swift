@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import Logging
+import TimerD
+
+/// What the program does in place of serving clients.
+extension TimerDMain {
+    /// Makes the folder of a database at the default path, for its owner alone.
+    func makeFolder(of database: String) {
+        // try?: if it cannot be made, opening the database fails and says why.
+        try? FileManager.default.createDirectory(
+            at: URL(filePath: database).deletingLastPathComponent(),
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+    }
+
+    func replaceDatabase(_ database: String, with backup: String) throws {
+        do {
+            let old = try DatabaseRestore(database: database).restore(backup)
+            print("restored '\(database)' from '\(backup)'")
+            if let old { print("the database before is kept as '\(old)'") }
+        } catch {
+            throw Self.failure("\(error)", serviceUnavailable)
+        }
+    }
+
+    func adoptJobs(of file: String, _ configuration: Configuration) throws {
+        guard let adoption = JobAdoption(configuration) else {
+            throw Self.failure(
+                "--adopt needs 'database' to be PostgreSQL's postgresql://HOST/DATABASE",
+                badConfiguration
+            )
+        }
+        do {
+            let count = try adoption.adopt(file)
+            print(
+                "'\(configuration.databaseShown)' has the \(count) jobs of '\(file)', ended ones too"
+            )
+        } catch let error as DaemonError {
+            throw Self.failure("\(error)", error.status.rawValue)
+        }
+    }
+
+    func endRuns(by configuration: Configuration) async throws {
+        let threshold = LogThreshold(max(configuration.logLevel, .warning))
+        let log = Logger(label: "timerd") {
+            AdjustableLog(label: $0, threshold: threshold, journal: nil)
+        }
+        do {
+            print(try await RunEnder(configuration, log: log).run())
+        } catch let error as DaemonError {
+            throw Self.failure("\(error)", error.status.rawValue)
+        }
+    }
+}
