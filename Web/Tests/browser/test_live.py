@@ -78,6 +78,22 @@ class Live(unittest.TestCase):
             document.querySelectorAll("td input:checked").length, document.querySelector("main input[name=q]").value, document.activeElement.getBoundingClientRect().top > 0]""")
         self.assertEqual(state, [True, 1, "typed", True])
 
+    def test_a_search_that_has_no_answer_is_told_and_asked_for_again(self):
+        for name in ["needle", "hay"]:
+            self.daemon.add(name=name, schedule={"every": "1h"}, command=["true"])
+        self.browser.open(self.web.origin + "/jobs")
+        self.is_live()
+        self.browser.run("""const answered = window.fetch; window.busy = true;
+            const refusal = () => new Response("busy", { status: 503, headers: { "content-type": "text/plain" } });
+            window.fetch = (...all) => window.busy ? Promise.resolve(refusal()) : answered(...all);""")
+        self.browser.type("main input[name=q]", "needle")
+        self.browser.until("document.querySelector('#live').textContent.includes('asking again')", "the page says that it has no answer")
+        self.assertIn("hay", self.browser.find("tbody").text, "what was shown stays")
+        self.browser.run("window.busy = false")
+        self.browser.until("document.querySelectorAll('tbody tr').length === 1", "what was asked for")
+        self.assertIn("needle", self.browser.find("tbody").text)
+        self.is_live()
+
     def goes_away_and_comes_back(self, end):
         self.mark()
         job = self.daemon.add(name="before", schedule={"every": "1h"}, command=["true"])
