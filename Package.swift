@@ -94,12 +94,9 @@ let package = Package(
             dependencies: ["CSpawn"],
             cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])],
             linkerSettings: [
-                // It is C alone: what starts Swift would bring all of Swift's runtime, and C++'s library with it. Each
-                // run is a fork of it: what it has mapped is copied, and a function that is looked up at its
-                // first call is looked up in each run anew.
-                .unsafeFlags([
-                    "-nostartfiles", "-Xlinker", "--as-needed", "-Xlinker", "-z", "-Xlinker", "now",
-                ]),
+                // It is C alone: what starts Swift would bring all of Swift's runtime. Each run's process is a fork of it:
+                // a function that it looks up at the first call would be looked up in each of them anew.
+                .unsafeFlags(["-nostartfiles", "-Xlinker", "-z", "-Xlinker", "now"]),
                 .unsafeFlags(archives, .when(configuration: .release)),
             ]
         ),
