@@ -15,7 +15,7 @@ let settings: [SwiftSetting] = [
 
 /// What the daemon's own parts are compiled with.
 ///
-/// In a release what one of them calls of another for each row or request is specialized where it is called, as within one.
+/// In a release what one of them calls of another may be inlined, as within one; a generic function is not specialized by that.
 let daemonSettings =
     settings + [.unsafeFlags(["-cross-module-optimization"], .when(configuration: .release))]
 

@@ -41,7 +41,8 @@ package struct QueuePolicy: Hashable, Sendable {
         }
         try JobOption.queue.check(.text(queue))
         if let priority = definition.priority { try JobOption.priority.check(.integer(priority)) }
-        for option in Self.ofCommands where definition[option] != nil {
+        let words = definition.words
+        for option in Self.ofCommands where words[option] != nil {
             throw option.refusal(
                 of: "stated",
                 expecting: "none beside 'queue', whose tasks are a worker's"

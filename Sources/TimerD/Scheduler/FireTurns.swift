@@ -119,10 +119,13 @@ struct FireTurns: Sendable {
         guard waiting.insert(job).inserted else { return }
         waited += 1
         if !isBehind(owner) { order.append(owner) }
-        let queue = isPaid ? \User.ready : \User.due
+        let new = User(tokens: Double(limits.burst), countedAt: now)
         // In its place: a copy of the user would copy the queue with it.
-        users[owner, default: User(tokens: Double(limits.burst), countedAt: now)][keyPath: queue]
-            .append(job)
+        if isPaid {
+            users[owner, default: new].ready.append(job)
+        } else {
+            users[owner, default: new].due.append(job)
+        }
     }
 
     /// The fire that `begins` has let through has been handled.

@@ -88,6 +88,8 @@ class Live(unittest.TestCase):
             window.fetch = (...all) => window.busy ? Promise.resolve(refusal()) : answered(...all);""")
         self.browser.type("main input[name=q]", "needle")
         self.browser.until("document.querySelector('#live').textContent.includes('asking again')", "the page says that it has no answer")
+        self.browser.type("main input[name=q]", "need")
+        self.assertIn("asking again", self.browser.find("#live").text, "another search is as little answered")
         self.assertIn("hay", self.browser.find("tbody").text, "what was shown stays")
         self.browser.run("window.busy = false")
         self.browser.until("document.querySelectorAll('tbody tr').length === 1", "what was asked for")

@@ -3,7 +3,7 @@
 
 import { morph } from "./morph.js";
 import { age, setClock } from "./time.js";
-import { giveUp, say } from "./live.js";
+import { giveUp, noteUnanswered } from "./live.js";
 
 /** The parts of a page that renew themselves, by name. */
 const parts = (page) => new Map([...page.querySelectorAll("[data-live], #away")].map((part) => [part.dataset.live ?? "#away", part]));
@@ -51,13 +51,13 @@ async function run() {
     if (page) {
       replace(page);
       shown = number;
-      if (failures) say("live");
       failures = 0;
+      noteUnanswered(false);
     } else if (number !== shown && !over) {
       // What is only older than the daemon is renewed with its next event; what the reader waits for is asked for again.
       wanted = true;
       failures += 1;
-      say("not live: the server had no answer to this; asking again");
+      noteUnanswered(true);
     }
   }
   running = false;

@@ -14,15 +14,26 @@ let retry;
 let over = false;
 let pending = null;     // what has come since it was last told
 let seen = Number(document.body.dataset.seq ?? 0);
+let standing = document.getElementById("live")?.textContent ?? "";  // what is known of the stream
+let unanswered = false;                                             // whether the reader waits for a page that the server did not have
 
-/** Says in the foot of the page how live it is. */
-export function say(words) {
+/** Says in the foot of the page how live it is: first that the reader waits, where that is so. */
+function say(words) {
+  standing = words;
+  const shown = unanswered ? "not live: the server had no answer to this; asking again" : standing;
   const place = document.getElementById("live");
-  if (place && place.textContent !== words) place.textContent = words;
+  if (place && place.textContent !== shown) place.textContent = shown;
+}
+
+/** Notes whether the server had no page for what the reader has asked for, which is asked for again. */
+export function noteUnanswered(is) {
+  unanswered = is;
+  say(standing);
 }
 
 /** Gives it up: this browser is not let in any more. */
 export function giveUp(words) {
+  unanswered = false;
   say(words);
   stop();
   over = true;
