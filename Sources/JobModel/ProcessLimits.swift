@@ -41,8 +41,9 @@ extension ProcessLimits {
             try JobOption.nice.check(.integer(nice))
             self.nice = Int32(nice)
         }
+        let words = definition.words
         for option in JobOption.ofControlGroups {
-            if let value = definition[option] { try set(option, value) }
+            if let value = words[option] { try set(option, value) }
         }
         if let text = definition.cpuTime {
             let span = try JobOption.cpuTime.span(text)

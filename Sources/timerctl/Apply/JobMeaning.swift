@@ -46,11 +46,11 @@ extension Job {
 extension JobDefinition {
     /// Its fields as a file has them: those of the schedule among the others, and without the label.
     var fields: [String: JSONValue] {
-        var definition = self
-        (definition.name, definition.tags) = (nil, ownTags)
+        var words = words
+        (words.name, words.tags) = (nil, ownTags)
         var fields: [String: JSONValue] = [:]
         for option in JobOption.allCases {
-            fields[option.rawValue] = definition[option].map { JSONValue($0) }
+            fields[option.rawValue] = words[option].map { JSONValue($0) }
         }
         return fields
     }
