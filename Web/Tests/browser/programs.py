@@ -22,6 +22,14 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 LIMIT = 20  # seconds that anything may take before a test says what it waited for
 
 
+class Refused(AssertionError):
+    """An answer that is an error; `reason` is its word for it."""
+
+    def __init__(self, method, params, error):
+        super().__init__(f"{method} {params}: {error}")
+        self.reason = error.get("data", {}).get("reason")
+
+
 class Program:
     """A process that is ended with the tests, whatever becomes of them."""
 
@@ -74,7 +82,7 @@ class Daemon:
             with connection.makefile("rb") as lines:
                 answer = json.loads(lines.readline())
         if "error" in answer:
-            raise AssertionError(f"{method} {params}: {answer['error']}")
+            raise Refused(method, params, answer["error"])
         return answer["result"]
 
     def add(self, **definition):
@@ -105,9 +113,17 @@ class Daemon:
             return
         for run in self.ask("run.list", open=True)["runs"]:
             if "id" in run:
-                self.ask("run.kill", id=run["id"])
+                self.kill_run(run["id"])
         wait(lambda: not self.ask("daemon.status")["running"], "all runs are over")
         self.stop()
+
+    def kill_run(self, run):
+        """Ends a run, unless it has ended by itself since it was looked for."""
+        try:
+            self.ask("run.kill", id=run)
+        except Refused as refused:
+            if refused.reason != "conflict":
+                raise
 
 
 class Web:
