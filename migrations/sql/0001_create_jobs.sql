@@ -150,7 +150,7 @@ CREATE INDEX jobs_by_zone_rules ON jobs (zone_rules_id) WHERE zone_rules_id IS N
 CREATE INDEX jobs_waiting ON jobs (clock, due_us)
     WHERE state = 'scheduled' AND claim_id IS NULL AND held IS NULL;
 
--- The same of one user, whose turn it is: read only while somebody has more due than the window holds.
+-- The same of one user: whose turn it is while somebody has more due than the window holds, and one's own list by next fires.
 CREATE INDEX jobs_waiting_by_owner ON jobs (owner_id, clock, due_us)
     WHERE state = 'scheduled' AND claim_id IS NULL AND held IS NULL;
 
@@ -161,6 +161,11 @@ CREATE INDEX jobs_by_owner ON jobs (owner_id, id);
 -- The live jobs that have no next fire, which come last in a list, without a look at those that have
 -- ended. A fire writes nothing of it.
 CREATE INDEX jobs_idle ON jobs (id)
+    WHERE (state <> 'scheduled' AND state <> 'finished' AND state <> 'invalidated')
+        OR (state = 'scheduled' AND (due_us IS NULL OR held IS NOT NULL));
+
+-- The same of one user.
+CREATE INDEX jobs_idle_by_owner ON jobs (owner_id, id)
     WHERE (state <> 'scheduled' AND state <> 'finished' AND state <> 'invalidated')
         OR (state = 'scheduled' AND (due_us IS NULL OR held IS NOT NULL));
 
@@ -295,6 +300,11 @@ CREATE INDEX fires_ranges_by_end ON fires (last_date_us) WHERE last_date_us IS N
 CREATE INDEX fires_open ON fires (wall_date_us)
     WHERE state <> 'fired' AND state <> 'done' AND state <> 'skipped' AND state <> 'forgotten'
         AND state <> 'queued' AND state <> 'reserved' AND state <> 'dead';
+
+-- The same of one user. Root is shown all, and needs none of its own.
+CREATE INDEX fires_open_by_owner ON fires (owner_id, wall_date_us)
+    WHERE owner_id <> 0 AND state <> 'fired' AND state <> 'done' AND state <> 'skipped'
+        AND state <> 'forgotten' AND state <> 'queued' AND state <> 'reserved' AND state <> 'dead';
 
 -- One attempt to carry out a fire's command.
 CREATE TABLE runs (

@@ -10,33 +10,16 @@ extension CommandHandler {
         let moment = clock.now()
         let page = try await read(for: caller) { queries in
             let owner = try queries.owner(meant: filter.owner, caller)
-            let room = PageRoom()
-            let isByDate = filter.order == .nextFire && filter.held != true
-            let end = isByDate ? nil : try queries.end(filter, owner: owner)
-            let jobs =
-                isByDate
-                ? try queries.jobsByNextFire(
-                    filter,
-                    owner: owner,
-                    at: moment,
-                    limit: limit + 1,
-                    in: room
-                )
-                : try queries.jobs(
-                    filter,
-                    owner: owner,
-                    limit: limit + 1,
-                    through: end,
-                    in: room
-                ).map { (job: $0, end: .id($0.id)) }
-            let last = try jobs.prefix(limit).map { job, _ in
+            let page =
+                filter.order == .nextFire && filter.held != true
+                ? try queries.jobsByNextFire(filter, owner: owner, at: moment, limit: limit)
+                : try queries.jobsByNumber(filter, owner: owner, limit: limit)
+            let last = try page.jobs.map { job in
                 filter.last == true ? try queries.lastRun(of: job.id, at: moment) : nil
             }
-            let isCut = jobs.count > limit || room.isFull
-            let cursor = isCut ? jobs.prefix(limit).last?.end : end.map(JobCursor.id)
-            return (jobs: Array(jobs.prefix(limit)), last: last, cursor: cursor)
+            return (jobs: page.jobs, last: last, cursor: page.cursor)
         }
-        var views = view(page.jobs.map(\.job))
+        var views = view(page.jobs)
         for index in views.indices { views[index].last = page.last[index] }
         return JobsReply(jobs: views, cursor: page.cursor)
     }

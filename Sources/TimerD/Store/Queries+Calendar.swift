@@ -27,17 +27,15 @@ extension Queries {
     ) throws -> CalendarPart<[StoredJob], JobID> {
         var filter = ListJobs()
         (filter.tag, filter.cursor) = (tag, cursor.map { .id($0) })
-        let room = PageRoom(1 << 20)
-        var jobs = try self.jobs(
+        let page = try jobsByNumber(
             filter,
             owner: owner,
-            limit: limit + 1,
-            isWithoutUserInfo: true,
-            in: room
+            limit: limit,
+            hasUserInfo: false,
+            in: PageRoom(1 << 20)
         )
-        let hasMore = jobs.count > limit || room.isFull
-        if jobs.count > limit { jobs.removeLast(jobs.count - limit) }
-        return CalendarPart(found: jobs, cursor: hasMore ? jobs.last?.id : nil)
+        guard case .id(let id)? = page.cursor else { return CalendarPart(found: page.jobs) }
+        return CalendarPart(found: page.jobs, cursor: id)
     }
 
     /// What became of what was due, from behind `cursor` on: first the fires, then the ranges of dates that never fired,

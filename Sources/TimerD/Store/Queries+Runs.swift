@@ -67,6 +67,8 @@ enum RunOrder: Hashable, Sendable, CaseIterable {
     case owner
     /// fires_open.
     case open
+    /// fires_open_by_owner.
+    case openOfOwner
     /// fires_by_date.
     case all
     /// runs_by_job, and sorted: a job's runs are few.
@@ -78,7 +80,8 @@ enum RunOrder: Hashable, Sendable, CaseIterable {
 
     fileprivate init(_ filter: RunFilter) {
         switch (filter.isOpen, filter.isFailed, filter.job, filter.owner) {
-        case (true, _, _, _): self = .open
+        case (true, _, _, nil), (true, _, _, .root?): self = .open
+        case (true, _, _, _?): self = .openOfOwner
         case (false, false, _?, _): self = .job
         // Of root's fires there is no index of their own.
         case (false, false, nil, .root?): self = .all
@@ -93,7 +96,7 @@ enum RunOrder: Hashable, Sendable, CaseIterable {
     fileprivate var isOfFailures: Bool {
         switch self {
         case .failedOfJob, .failedOfOwner, .failed: true
-        case .job, .owner, .open, .all: false
+        case .job, .owner, .open, .openOfOwner, .all: false
         }
     }
 
@@ -124,6 +127,11 @@ extension Queries.SQL {
             case .open:
                 """
                 \(RunRow.isOpen) AND (fires.owner_id = ?5 OR ?5 IS NULL)
+                    AND (fires.job_id = ?6 OR ?6 IS NULL)
+                """
+            case .openOfOwner:
+                """
+                \(RunRow.isOpen) AND fires.owner_id = ?5 AND fires.owner_id <> 0
                     AND (fires.job_id = ?6 OR ?6 IS NULL)
                 """
             case .all: "(fires.owner_id = ?5 OR ?5 IS NULL) AND ?6 IS NULL"

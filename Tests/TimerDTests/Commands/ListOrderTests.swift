@@ -122,27 +122,6 @@ struct ListOrderTests {
         }
     }
 
-    @Test("A page's work is the page's: indexes lead to it, and no table is walked or sorted whole")
-    func plan() async throws {
-        try await TestScheduler.with { test in
-            let plans = try await test.store.reader.read { database in
-                func plan(_ sql: String) throws -> Statement {
-                    try database.prepare("EXPLAIN QUERY PLAN " + sql)
-                }
-                func line(_ row: borrowing Row) throws -> String { try row.get(3) }
-                let then = try plan(Queries.SQL.waitingThen)
-                let after = try plan(Queries.SQL.waitingAfter)
-                return try then.all("wall", 0, 0, 9) { try line($0) }
-                    + after.all("wall", 0, 9) { try line($0) }
-                    + plan(Queries.SQL.claimed).all { try line($0) }
-            }
-            for plan in plans {
-                #expect(!plan.contains("TEMP B-TREE"))
-                #expect(plan.hasPrefix("SEARCH") || plan.contains("fires_open"), "\(plan)")
-            }
-        }
-    }
-
     @Test("With 'last' each job has what became of its newest date, and else none has")
     func last() async throws {
         try await TestScheduler.with { test in

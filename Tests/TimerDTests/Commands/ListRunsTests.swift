@@ -130,6 +130,7 @@ import TimerControl
         let index = [
             RunOrder.job: "fires USING INDEX sqlite_autoindex_fires_1 (job_id=? AND fire_date_us",
             .owner: "fires USING INDEX fires_by_owner (owner_id=? AND wall_date_us",
+            .openOfOwner: "fires USING INDEX fires_open_by_owner (owner_id=? AND wall_date_us",
             .open: "fires USING INDEX fires_open (wall_date_us",
             .all: "fires USING INDEX fires_by_date (wall_date_us",
             .failedOfJob: "runs USING INDEX runs_by_job (job_id=?",

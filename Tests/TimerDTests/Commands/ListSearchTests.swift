@@ -79,36 +79,54 @@ struct ListSearchTests {
         }
     }
 
-    @Test("A page ends where many jobs were looked at, however few matched; the next one goes on")
-    func bounded() async throws {
+    @Test(
+        "A page ends where many jobs were looked at, however few matched; the next one goes on",
+        arguments: [ListJobs.Order.id, .nextFire]
+    )
+    func bounded(order: ListJobs.Order) async throws {
         try await TestScheduler.with { test in
             let definitions = (1...10_001).map { number in
                 var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
                 definition.name = "job \(number)"
-                definition.paused = number == 10_001
+                definition.tags = ["x"]
                 return definition
             }
             for part in [definitions.prefix(5000), definitions.dropFirst(5000)] {
                 let add = Request.addJobs(AddJobs(Array(part)))
                 _ = try await test.handler().handle(add, from: 0).get()
             }
-            for change: @Sendable (inout ListJobs) -> Void in [
-                { $0.search = "job 10001" }, { $0.name = "job 10001" }, { $0.state = .paused },
-            ] {
-                for owner in [nil, "0"] {
-                    var filter = ListJobs()
-                    filter.owner = owner
-                    change(&filter)
-                    var pages: [JobsReply] = []
-                    repeat {
-                        let answer = await test.handler().handle(.listJobs(filter), from: 0)
-                        pages.append(try #require(answer.get() as? JobsReply))
-                        filter.cursor = pages.last?.cursor
-                    } while filter.cursor != nil
-                    #expect(pages.map(\.jobs.count) == [0, 1])
-                    #expect(pages[0].cursor == .id(JobID(rawValue: 10_000)))
-                }
+            /// The number of jobs on each page, and what the first one ends with.
+            func pages(_ change: (inout ListJobs) -> Void) async throws -> ([Int], JobCursor?) {
+                var filter = ListJobs()
+                filter.order = order
+                change(&filter)
+                var pages: [JobsReply] = []
+                repeat {
+                    let answer = await test.handler().handle(.listJobs(filter), from: 0)
+                    pages.append(try #require(answer.get() as? JobsReply))
+                    filter.cursor = pages.last?.cursor
+                } while filter.cursor != nil
+                return (pages.map(\.jobs.count), pages[0].cursor)
             }
+            let last = JobID(rawValue: 10_000)
+            for (owner, tag) in [(nil, nil), ("0", nil), (nil, "x"), ("0", "x")] {
+                let (jobs, cursor) = try await pages {
+                    ($0.search, $0.owner, $0.tag) = ("job 10001", owner, tag)
+                }
+                #expect(jobs == [0, 1])
+                switch cursor {
+                case .id(last): #expect(order == .id)
+                case .fire(_, last): #expect(order == .nextFire)
+                default: Issue.record("the page ends with \(String(describing: cursor))")
+                }
+                // A live job of a name is found by it, and what is paused or held by that.
+                #expect(
+                    try await pages { ($0.name, $0.owner, $0.tag) = ("job 10001", owner, tag) }.0
+                        == [1]
+                )
+            }
+            #expect(try await pages { $0.state = .paused }.0 == [0])
+            #expect(try await pages { $0.state = .finished }.0 == [0, 0])
         }
     }
 

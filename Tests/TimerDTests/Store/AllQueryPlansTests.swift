@@ -14,6 +14,7 @@ import Testing
         ("SCAN owners", "a row for each user"),
         ("SCAN outbox", "what the last writes have changed and nobody was told of yet"),
         ("SCAN tagging", "owners, by another name"),
+        ("SCAN naming", "owners, by another name"),
         ("SCAN fires USING INDEX fires_open", "what is in progress or claimed, and nothing else"),
         ("SCAN boot_jobs", "the jobs of @reboot, where all of them are due"),
         ("SCAN (subquery", "rows that a search has found"),
@@ -28,12 +29,14 @@ import Testing
             "the oldest of all parts, in the order of their dates, up to its LIMIT",
         "QueueStore.SQL.all": "all queues, a row each, for the metrics",
         "TaskStore.SQL.renewLeases": "the tasks that workers have, each, at the start",
-        "Queries.SQL.dueJobs(false, false)": "a filter on all jobs, by who may see all",
     ]
 
     /// The functions that are parts of statements.
     private static let parts: Set = [
-        "Queries.SQL.tagged", "Queries.SQL.ownTags", "DaemonState.SQL.next", "Outbox.SQL.sum",
+        "Queries.SQL.tagged", "Queries.SQL.ownTags", "Queries.SQL.named", "Queries.SQL.hasTag",
+        "Queries.SQL.any",
+        "Queries.SQL.way", "Queries.SQL.isIdle", "Queries.SQL.isMatch", "Queries.SQL.definitions",
+        "DaemonState.SQL.next", "Outbox.SQL.sum",
         "Outbox.SQL.sumOfOwner", "NoticeStore.SQL.columns",
     ]
 

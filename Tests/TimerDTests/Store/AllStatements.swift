@@ -10,18 +10,41 @@ enum AllStatements {
             daemonState, eventLog, eventWords, fireStore, jobStore, noticeStore,
             outbox, owners,
             queries, queueStore,
-            runStore, taskStore, uploadStore, zoneRuleStore, dueJobs, runLists, calendars,
+            runStore, taskStore, uploadStore, zoneRuleStore, jobLists, runLists, calendars,
         ].flatMap(\.self)
     )
 
     /// What functions make, for each of their cases.
-    private static let dueJobs = [true, false].flatMap { hasOwner in
-        [true, false].map { hasTag in
+    static let jobLists: [(String, String)] = jobWalks + dueJobs
+
+    private static let jobWalks = JobWalk.allCases.flatMap { walk in
+        var lists = [true, false].map { hasUserInfo in
             (
-                "Queries.SQL.dueJobs(\(hasOwner), \(hasTag))",
-                Queries.SQL.dueJobs(hasOwner: hasOwner, hasTag: hasTag)
+                "Queries.SQL.jobs(\(walk), \(hasUserInfo))",
+                Queries.SQL.jobs(walk, hasUserInfo: hasUserInfo)
             )
         }
+        if !walk.isShort {
+            lists.append(("Queries.SQL.jobAfterSome(\(walk))", Queries.SQL.jobAfterSome(walk)))
+        }
+        return lists
+    }
+
+    private static let dueJobs = [true, false].flatMap { hasOwner in
+        var lists: [(String, String)] = []
+        for isFiltered in [true, false] {
+            let claimed = Queries.SQL.claimed(hasIndexOfOwner: hasOwner, isFiltered: isFiltered)
+            lists.append(("Queries.SQL.claimed(\(hasOwner), \(isFiltered))", claimed))
+            for part in Queries.DuePart.allCases {
+                let sql = Queries.SQL.waiting(part, hasOwner: hasOwner, isFiltered: isFiltered)
+                lists.append(("Queries.SQL.waiting(\(part), \(hasOwner), \(isFiltered))", sql))
+            }
+        }
+        for few in Queries.FewJobs.allCases {
+            let sql = Queries.SQL.dueJobs(few, hasOwner: hasOwner)
+            lists.append(("Queries.SQL.dueJobs(\(few), \(hasOwner))", sql))
+        }
+        return lists
     }
     private static let runLists = RunOrder.allCases.flatMap { order in
         RunOrder.Part.allCases.map { part in
@@ -37,11 +60,7 @@ enum AllStatements {
             )
         }
         + [
-            ("Queries.SQL.rangesOver", Queries.SQL.rangesOver),
-            (
-                "Queries.SQL.withoutUserInfo(jobs)",
-                Queries.SQL.withoutUserInfo(Queries.SQL.jobs)
-            ),
+            ("Queries.SQL.rangesOver", Queries.SQL.rangesOver)
         ]
 
     private static let daemonState = [
@@ -256,25 +275,15 @@ enum AllStatements {
     ]
 
     private static let queries = [
-        ("Queries.SQL.claimed", Queries.SQL.claimed),
-        ("Queries.SQL.heldJobs", Queries.SQL.heldJobs),
-        ("Queries.SQL.heldJobsByTag", Queries.SQL.heldJobsByTag),
-        ("Queries.SQL.idAfterSome", Queries.SQL.idAfterSome),
-        ("Queries.SQL.idOfOwnerAfterSome", Queries.SQL.idOfOwnerAfterSome),
-        ("Queries.SQL.idleJobs", Queries.SQL.idleJobs),
         ("Queries.SQL.isTagged", Queries.SQL.isTagged),
-        ("Queries.SQL.jobs", Queries.SQL.jobs),
-        ("Queries.SQL.jobsByTag", Queries.SQL.jobsByTag),
-        ("Queries.SQL.jobsOfOwner", Queries.SQL.jobsOfOwner),
-        ("Queries.SQL.jobsOfOwnerByTag", Queries.SQL.jobsOfOwnerByTag),
         ("Queries.SQL.lastRun", Queries.SQL.lastRun),
         ("Queries.SQL.liveJobs", Queries.SQL.liveJobs),
         ("Queries.SQL.outputParts", Queries.SQL.outputParts),
         ("Queries.SQL.outputTotals", Queries.SQL.outputTotals),
         ("Queries.SQL.run", Queries.SQL.run),
         ("Queries.SQL.runOfOwner", Queries.SQL.runOfOwner),
-        ("Queries.SQL.waitingAfter", Queries.SQL.waitingAfter),
-        ("Queries.SQL.waitingThen", Queries.SQL.waitingThen),
+        ("Queries.SQL.someTagged", Queries.SQL.someTagged),
+        ("Queries.SQL.someTaggedOfOwner", Queries.SQL.someTaggedOfOwner),
     ]
 
     private static let runStore = [

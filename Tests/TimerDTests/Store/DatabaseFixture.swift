@@ -33,7 +33,7 @@ struct DatabaseFixture {
             let queries = Queries(database)
             var filter = ListJobs()
             filter.all = true
-            let jobs = try queries.jobs(filter, owner: nil, limit: 1000).map {
+            let jobs = try queries.jobsByNumber(filter, owner: nil, limit: 1000).jobs.map {
                 try JSONValue(encoding: $0.told).jsonText
             }
             let runs = try queries.runs(RunFilter(), after: nil, limit: 1000).runs.map {

@@ -12,7 +12,11 @@ import Testing
             let plan = try await test.store.reader.read { database in
                 try database
                     .prepare(
-                        "EXPLAIN QUERY PLAN " + Queries.SQL.idleJobs.replacing(/\?\d+/, with: "1")
+                        "EXPLAIN QUERY PLAN "
+                            + Queries.SQL.jobs(.idle, hasUserInfo: true).replacing(
+                                /\?\d+/,
+                                with: "1"
+                            )
                     )
                     .all { try $0.get(3, as: String.self) }
             }
@@ -118,10 +122,18 @@ import Testing
     @Test("Held jobs, and what is one owner's, are found past all that is not, in order")
     func heldAndOwned() async throws {
         try await TestScheduler.with { test in
+            func list(_ walk: JobWalk) -> String { Queries.SQL.jobs(walk, hasUserInfo: true) }
             let plans = [
                 (JobStore.SQL.held, "SEARCH jobs USING INDEX jobs_held (id>?)"),
-                (Queries.SQL.heldJobs, "SEARCH jobs USING INDEX jobs_held (id>? AND id<?)"),
-                (Queries.SQL.heldJobsByTag, "SEARCH jobs USING INDEX jobs_held (id>? AND id<?)"),
+                (list(.held), "SEARCH jobs USING INDEX jobs_held (id>? AND id<?)"),
+                (
+                    list(.idleOfOwner),
+                    "SEARCH jobs USING INDEX jobs_idle_by_owner (owner_id=? AND id>? AND id<?)"
+                ),
+                (
+                    list(.ofOwner),
+                    "SEARCH jobs USING INDEX jobs_by_owner (owner_id=? AND id>? AND id<?)"
+                ),
                 (
                     JobStore.SQL.unheldOfOwner,
                     "SEARCH jobs USING INDEX jobs_by_owner (owner_id=? AND id>?)"
@@ -135,7 +147,7 @@ import Testing
                     "SEARCH jobs USING INDEX jobs_by_owner (owner_id=? AND id=? AND rowid=?)"
                 ),
                 (
-                    Queries.SQL.jobsOfOwnerByTag,
+                    list(.taggedOfOwner),
                     "SEARCH job_tags USING PRIMARY KEY (owner_id=? AND tag=? AND job_id>? AND job_id<?)"
                 ),
                 (
@@ -143,7 +155,7 @@ import Testing
                     "SEARCH job_tags USING PRIMARY KEY (owner_id=? AND tag=?)"
                 ),
                 (
-                    Queries.SQL.dueJobs(hasOwner: true, hasTag: true),
+                    Queries.SQL.dueJobs(.tagged, hasOwner: true),
                     "SEARCH job_tags USING PRIMARY KEY (owner_id=? AND tag=?)"
                 ),
                 (Queries.SQL.runOfOwner, "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)"),
@@ -172,12 +184,24 @@ import Testing
                     "SEARCH jobs USING INDEX jobs_waiting_by_owner (owner_id>?)"
                 ),
                 (
-                    Queries.SQL.waitingThen,
+                    Queries.SQL.waiting(.onDate, hasOwner: false, isFiltered: false),
                     "SEARCH jobs USING INDEX jobs_waiting (clock=? AND due_us=? AND rowid>?)"
                 ),
                 (
-                    Queries.SQL.waitingAfter,
+                    Queries.SQL.waiting(.behind, hasOwner: false, isFiltered: true),
                     "SEARCH jobs USING INDEX jobs_waiting (clock=? AND due_us>?)"
+                ),
+                (
+                    Queries.SQL.waiting(.onDate, hasOwner: true, isFiltered: true),
+                    "SEARCH jobs USING INDEX jobs_waiting_by_owner (owner_id=? AND clock=? AND due_us=? AND rowid>?)"
+                ),
+                (
+                    Queries.SQL.waiting(.behind, hasOwner: true, isFiltered: false),
+                    "SEARCH jobs USING INDEX jobs_waiting_by_owner (owner_id=? AND clock=? AND due_us>?)"
+                ),
+                (
+                    Queries.SQL.claimed(hasIndexOfOwner: true, isFiltered: false),
+                    "SEARCH fires USING INDEX fires_open_by_owner (owner_id=?)"
                 ),
             ]
             for (sql, first) in plans {

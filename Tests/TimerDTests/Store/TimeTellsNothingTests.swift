@@ -93,13 +93,14 @@ import TimerControl
                 let owner = try queries.id(of: Self.ann.onlyOwner)
                 let found =
                     try byFire
-                    ? queries.jobsByNextFire(filter, owner: owner, at: moment, limit: 10).count
-                    : queries.jobs(filter, owner: owner, limit: 10).count
+                    ? queries.jobsByNextFire(filter, owner: owner, at: moment, limit: 10).jobs.count
+                    : queries.jobsByNumber(filter, owner: owner, limit: 10).jobs.count
                 #expect(found == 0)
             }
             let sql =
                 byFire
-                ? Queries.SQL.dueJobs(hasOwner: true, hasTag: true) : Queries.SQL.jobsOfOwnerByTag
+                ? Queries.SQL.dueJobs(.tagged, hasOwner: true)
+                : Queries.SQL.jobs(.taggedOfOwner, hasUserInfo: true)
             let none = try await Self.steps(test, sql, list)
             for _ in 0..<20 { _ = try await Self.add(test, as: Self.ben, tag: "his") }
             #expect(try await Self.steps(test, sql, list) - none <= 1)

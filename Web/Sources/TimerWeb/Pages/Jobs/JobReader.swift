@@ -29,7 +29,12 @@ struct JobReader: Sendable {
         var request = query.request
         request.limit = Self.rows
         request.cursor = cursor.flatMap(Self.decoded)
-        let reply = try await client.listJobs(request)
+        var reply = try await client.listJobs(request)
+        // One that looked at many jobs, of which none matched.
+        while reply.jobs.isEmpty, let cursor = reply.cursor {
+            request.cursor = cursor
+            reply = try await client.listJobs(request)
+        }
         let isAll = cursor == nil && reply.cursor == nil
         return Part(
             jobs: reply.jobs,
