@@ -63,7 +63,7 @@ extension RelayEngine {
         let connection = RelayedConnection(
             key: nextKey(),
             descriptor: descriptor,
-            uid: peer.uid,
+            user: RelayPromises.User(node: node, uid: peer.uid),
             kind: .client,
             phase: .naming
         )
@@ -92,7 +92,7 @@ extension RelayEngine {
         let connection = RelayedConnection(
             key: nextKey(),
             descriptor: descriptor,
-            uid: geteuid(),
+            user: RelayPromises.User(node: node, uid: geteuid()),
             kind: .agent,
             phase: .waiting
         )

@@ -148,7 +148,7 @@ extension RelayEngine {
         if !link.isWatched { link.state.resumeWatch(at: now) }
         link.connections[number] = connection
         if peer.isAgent { link.agent = number }
-        link.state.add(.taken(connection: number, count: UInt32(RelayedStream.window)))
+        link.state.add(.taken(connection: number, count: UInt32(connection.stream.promised)))
         adopt(descriptor, peer)
         return true
     }
@@ -173,7 +173,7 @@ extension RelayEngine {
         let connection = RelayedConnection(
             key: nextKey(),
             descriptor: ends[0],
-            uid: peer.uid,
+            user: RelayPromises.User(node: link.state.node, uid: peer.uid),
             kind: peer.isAgent ? .agent : .othersClient,
             phase: .relayed(link, number)
         )
@@ -206,7 +206,8 @@ extension RelayEngine {
         for connection in link.connections.values {
             if case .opening = connection.phase {
                 connection.phase = .waiting
-                connection.stream = RelayedStream(mayBegin: false)
+                let promised = RelayedConnection.firstPromise(connection.kind)
+                connection.stream = RelayedStream(mayBegin: false, promised: promised)
                 waiting.append(connection)
             } else {
                 close(connection)

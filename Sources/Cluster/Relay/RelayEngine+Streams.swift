@@ -99,9 +99,14 @@ extension RelayEngine {
     }
 
     private func wrote(_ count: Int, _ connection: RelayedConnection) {
-        guard let told = connection.stream.wrote(count),
-            case .relayed(let link, let number) = connection.phase
-        else { return }
+        guard case .relayed(let link, let number) = connection.phase else {
+            _ = connection.stream.wrote(count, growth: 0)
+            return
+        }
+        let before = connection.stream.promised
+        let growth = promises.growth(of: connection.user)
+        guard let told = connection.stream.wrote(count, growth: growth) else { return }
+        promises.change(of: connection.user, from: before, to: connection.stream.promised)
         link.state.add(.taken(connection: number, count: told))
     }
 
@@ -164,6 +169,8 @@ extension RelayEngine {
     func forget(_ connection: RelayedConnection) {
         if connection.watched != nil { poller.remove(connection.descriptor) }
         connection.watched = nil
+        let first = RelayedConnection.firstPromise(connection.kind)
+        promises.change(of: connection.user, from: connection.stream.promised, to: first)
         if connection.kind == .client {
             clientCount -= 1
             let ofUser = clientsByUser[connection.uid, default: 1] - 1

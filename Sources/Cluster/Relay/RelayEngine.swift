@@ -46,6 +46,7 @@ final class RelayEngine {
 
     var connections: [UInt64: RelayedConnection] = [:]
     private var lastKey = RelayEngine.listenerKey
+    var promises: RelayPromises
     var clientsByUser: [UInt32: Int] = [:]
     var clientCount = 0
     /// Clients whose name is looked up, by their number.
@@ -81,6 +82,7 @@ final class RelayEngine {
         node = parts.node
         carrier = parts.carrier
         limits = parts.limits
+        promises = RelayPromises(parts.limits)
         surroundings = parts.surroundings
         inbox = parts.inbox
         poller = parts.poller

@@ -20,6 +20,10 @@ package struct RelayLimits: Sendable {
     package var silence = Duration.seconds(15)
     /// How long to wait before a connection is opened again that the other node did not take.
     package var retryPause = Duration.milliseconds(100)
+    /// Bytes that the connections of a user of one host are promised to have kept here, beyond 16 KiB for each.
+    package var maxGrownPerUser = 16 << 20
+    /// The same of all users.
+    package var maxGrown = 24 << 20
     /// Characters that may wait for PostgreSQL until clients are not read any more.
     package var maxUnsent = 1 << 20
 

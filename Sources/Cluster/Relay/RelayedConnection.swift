@@ -26,7 +26,8 @@ final class RelayedConnection {
 
     let key: UInt64
     let descriptor: Int32
-    let uid: UInt32
+    /// Whose it is.
+    let user: RelayPromises.User
     let kind: Kind
     var userName: String?
     var phase: Phase
@@ -38,15 +39,22 @@ final class RelayedConnection {
     /// What the poller watches it for; nil where it does not.
     var watched: (reads: Bool, writes: Bool)?
 
-    init(key: UInt64, descriptor: Int32, uid: UInt32, kind: Kind, phase: Phase) {
+    var uid: UInt32 { user.uid }
+
+    init(key: UInt64, descriptor: Int32, user: RelayPromises.User, kind: Kind, phase: Phase) {
         self.key = key
         self.descriptor = descriptor
-        self.uid = uid
+        self.user = user
         self.kind = kind
         self.phase = phase
         // Who has asked for it may send once the other node has taken it.
         let mayBegin = if case .relayed = phase { true } else { false }
-        stream = RelayedStream(mayBegin: mayBegin)
+        stream = RelayedStream(mayBegin: mayBegin, promised: Self.firstPromise(kind))
+    }
+
+    /// What the other node is promised at first: an agent, of which each node has one, all that may be.
+    static func firstPromise(_ kind: Kind) -> Int {
+        kind == .agent ? RelayedStream.most : RelayedStream.least
     }
 
     /// Whether what it sends is to be read now.

@@ -2,13 +2,16 @@
 
 /// Where the bytes of a relayed connection stand on one of its two nodes.
 ///
-/// Each node sends at most `window` bytes that the other has not handed on, so that a client or daemon that takes
-/// nothing costs no more than that.
+/// Each node sends no more than the other has promised to keep for it until it is handed on, so that a client or daemon that takes
+/// nothing costs no more than that. A promise begins with `least`, and doubles up to `most` as long as all of it is taken.
 struct RelayedStream {
-    static let window = 256 * 1024
+    static let least = 16 * 1024
+    static let most = 256 * 1024
 
-    /// Bytes that were sent to the other node, and that it has not told as taken.
-    private var untaken: Int
+    /// How many bytes more the other node has promised to keep.
+    private var mayBeSent: Int
+    /// What this node has promised.
+    private(set) var promised: Int
     /// Bytes from the other node that are still to be handed on here.
     private(set) var unwritten = ByteQueue()
     /// Bytes that were handed on, and of which the other node was not told.
@@ -17,29 +20,32 @@ struct RelayedStream {
     private(set) var hasFinished = false
     private(set) var otherHasFinished = false
 
-    /// `mayBegin`: false where the other node has to allow it first.
-    init(mayBegin: Bool) { untaken = mayBegin ? 0 : Self.window }
+    /// `mayBegin`: false where the other node has to allow it first; `promised`: what each of the two begins with.
+    init(mayBegin: Bool, promised: Int = least) {
+        mayBeSent = mayBegin ? promised : 0
+        self.promised = promised
+    }
 
     /// How many bytes may be sent to the other node now.
-    var room: Int { hasFinished ? 0 : Self.window - untaken }
+    var room: Int { hasFinished ? 0 : mayBeSent }
 
     /// Nothing goes to the other node or comes from it any more.
     var isOver: Bool { hasFinished && otherHasFinished }
 
-    mutating func send(_ count: Int) { untaken += count }
+    mutating func send(_ count: Int) { mayBeSent -= count }
 
     mutating func finish() { hasFinished = true }
 
-    /// Notes what the other node has taken; false where that is more than it was sent.
+    /// Notes how much more the other node takes; false where that is more than any node may promise.
     mutating func taken(_ count: UInt32) -> Bool {
-        guard count <= untaken else { return false }
-        untaken -= Int(count)
+        guard Int(count) <= Self.most - mayBeSent else { return false }
+        mayBeSent += Int(count)
         return true
     }
 
     /// Notes what the other node has sent; false where that is more than it may.
     mutating func receive(_ bytes: [UInt8]) -> Bool {
-        guard !otherHasFinished, unwritten.count + untold + bytes.count <= Self.window else {
+        guard !otherHasFinished, unwritten.count + untold + bytes.count <= promised else {
             return false
         }
         unwritten.append(bytes)
@@ -51,13 +57,17 @@ struct RelayedStream {
     /// What this node itself has to say to its client.
     mutating func append(own bytes: [UInt8]) { unwritten.append(bytes) }
 
-    /// Notes what was handed on; answers how much the other node is to be told as taken, if it is worth it.
-    mutating func wrote(_ count: Int) -> UInt32? {
+    /// Notes what was handed on; answers how much more the other node may send, if it is worth telling.
+    ///
+    /// `growth`: how much more may be promised than before.
+    mutating func wrote(_ count: Int, growth: Int) -> UInt32? {
         unwritten.removeFirst(count)
         untold += count
-        guard untold >= Self.window / 4 else { return nil }
+        guard untold >= promised / 4 else { return nil }
+        let more = unwritten.isEmpty ? min(promised, Self.most - promised, max(0, growth)) : 0
         defer { untold = 0 }
-        return UInt32(untold)
+        promised += more
+        return UInt32(untold + more)
     }
 }
 

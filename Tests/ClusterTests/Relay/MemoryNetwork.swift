@@ -14,9 +14,12 @@ final class MemoryNetwork: Sendable {
         /// Loses what has it; of the sent messages in their order.
         var loses: (@Sendable (NodeMessage, String) -> Bool)?
         var lost = 0
-        /// Bytes of a connection that were sent and are not taken, by its link, number and receiver.
-        var untaken: [String: Int] = [:]
-        var mostUntaken = 0
+        /// Bytes of a connection that may be sent, by its link, number and receiver.
+        var credit: [String: Int] = [:]
+        var mostCredit = 0
+        var mostCreditOfAll = 0
+        /// More was sent than the receiver had allowed.
+        var isOverdrawn = false
         var messages: [NodeMessage] = []
     }
 
@@ -45,7 +48,13 @@ final class MemoryNetwork: Sendable {
     }
 
     var lost: Int { state.withLock { $0.lost } }
-    var mostUntaken: Int { state.withLock { $0.mostUntaken } }
+    /// The most that one connection was allowed in one direction.
+    var mostCredit: Int { state.withLock { $0.mostCredit } }
+    /// The most that all of them were together, of those that are not over.
+    var mostCreditOfAll: Int { state.withLock { $0.mostCreditOfAll } }
+    var isOverdrawn: Bool { state.withLock { $0.isOverdrawn } }
+    /// Whether a connection has sent all that it may.
+    var isSpent: Bool { state.withLock { $0.credit.values.contains(0) } }
 
     /// The session of a node with PostgreSQL breaks; what is under way to it is lost.
     func breakSession(of node: String, reason: String = "the server has gone") {
@@ -90,16 +99,27 @@ final class MemoryNetwork: Sendable {
     private static func count(_ message: NodeMessage, to node: String, _ state: inout State) {
         state.messages.append(message)
         if state.messages.count > 100 { state.messages.removeFirst() }
+        func key(_ number: UInt32, to receiver: String) -> String {
+            "\(message.link) \(number) to \(receiver)"
+        }
         for frame in message.frames {
             switch frame {
+            case .open(let number, _, _):
+                state.credit[key(number, to: message.sender)] = RelayedStream.least
             case .data(let number, let bytes):
-                let key = "\(message.link) \(number) to \(node)"
-                state.untaken[key, default: 0] += bytes.count
-                state.mostUntaken = max(state.mostUntaken, state.untaken[key, default: 0])
+                let left = state.credit[key(number, to: node), default: 0] - bytes.count
+                state.credit[key(number, to: node)] = left
+                if left < 0 { state.isOverdrawn = true }
             case .taken(let number, let count):
-                // The first of the node that leads is what may be sent at all.
-                let key = "\(message.link) \(number) to \(message.sender)"
-                if let untaken = state.untaken[key] { state.untaken[key] = untaken - Int(count) }
+                let credit = state.credit[key(number, to: message.sender), default: 0] + Int(count)
+                state.credit[key(number, to: message.sender)] = credit
+                state.mostCredit = max(state.mostCredit, credit)
+                state.mostCreditOfAll = max(
+                    state.mostCreditOfAll,
+                    state.credit.values.reduce(0, +)
+                )
+            case .close(let number, _), .finished(let number):
+                state.credit[key(number, to: node)] = nil
             default: break
             }
         }

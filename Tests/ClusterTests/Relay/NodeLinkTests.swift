@@ -105,42 +105,62 @@ struct NodeLinkTests {
 struct RelayedStreamTests {
     @Test("No more is sent than the other node has room for")
     func room() {
-        let window = RelayedStream.window
+        let most = RelayedStream.most
         var stream = RelayedStream(mayBegin: false)
         #expect(stream.room == 0)
-        let isGranted = stream.taken(UInt32(window))
+        let isGranted = stream.taken(UInt32(most))
         #expect(isGranted)
-        #expect(stream.room == window)
-        stream.send(window)
+        #expect(stream.room == most)
+        stream.send(most)
         #expect(stream.room == 0)
         let isTaken = stream.taken(10)
         #expect(isTaken)
         #expect(stream.room == 10)
-        let isTakenTwice = stream.taken(UInt32(window))
-        #expect(!isTakenTwice)
+        let isTooMuch = stream.taken(UInt32(most))
+        #expect(!isTooMuch)
         stream.finish()
         #expect(stream.room == 0)
     }
 
-    @Test("More than there is room for is not taken, and nothing after the end")
+    @Test("More than was promised is not taken, and nothing after the end")
     func receive() {
-        let window = RelayedStream.window
+        let least = RelayedStream.least
         var stream = RelayedStream(mayBegin: true)
-        let fills = stream.receive([UInt8](repeating: 1, count: window))
+        let fills = stream.receive([UInt8](repeating: 1, count: least))
         #expect(fills)
         let isTooMuch = !stream.receive([1])
         #expect(isTooMuch)
-        let few = stream.wrote(1000)
+        let few = stream.wrote(1000, growth: .max)
         #expect(few == nil)
         let isTooMuchUntilTold = !stream.receive([1])
         #expect(isTooMuchUntilTold)
-        let told = stream.wrote(window / 4)
-        #expect(told == UInt32(1000 + window / 4))
+        let told = stream.wrote(least / 4, growth: .max)
+        #expect(told == UInt32(1000 + least / 4), "it has not taken all")
         let fitsOnceTold = stream.receive([1])
         #expect(fitsOnceTold)
         stream.otherFinished()
         let isAfterTheEnd = !stream.receive([1])
         #expect(isAfterTheEnd)
+    }
+
+    @Test(
+        "A promise doubles as long as all of it is taken, up to the most, and by no more than is left"
+    )
+    func growth() {
+        let (least, most) = (RelayedStream.least, RelayedStream.most)
+        var stream = RelayedStream(mayBegin: true)
+        var promised: [Int] = []
+        func takeAll(growth: Int) {
+            let fits = stream.receive([UInt8](repeating: 1, count: stream.promised))
+            let before = stream.promised
+            let told = stream.wrote(before, growth: growth)
+            #expect(fits)
+            #expect(told == UInt32(stream.promised))
+            promised.append(stream.promised)
+        }
+        for growth in [0, -5, 1, .max, .max, .max, .max, .max] { takeAll(growth: growth) }
+        let one = least + 1
+        #expect(promised == [least, least, one, one * 2, one * 4, one * 8, most, most])
     }
 
     @Test("Bytes come out of the queue as they went in")

@@ -66,7 +66,8 @@ struct RelayTests {
         let echoed = client.readAll()
         #expect(writer.wait())
         #expect(echoed == bytes)
-        #expect(cluster.network.mostUntaken <= RelayedStream.window)
+        #expect(!cluster.network.isOverdrawn)
+        #expect(cluster.network.mostCredit <= RelayedStream.most)
         #expect(waits { cluster.daemon.served == 1 })
     }
 
@@ -81,12 +82,39 @@ struct RelayTests {
         )
         let slow = try cluster.follower.client()
         slow.write([1])
-        #expect(waits { cluster.network.mostUntaken == RelayedStream.window })
+        #expect(waits { cluster.network.isSpent })
         let quick = try cluster.follower.client()
         quick.write([1])
         #expect(quick.readAll() == bytes)
         #expect(slow.readAll() == bytes)
-        #expect(cluster.network.mostUntaken == RelayedStream.window)
+        #expect(!cluster.network.isOverdrawn)
+    }
+
+    @Test(
+        "What a user's connections may have on their way is bounded for all of them, however fast each was read"
+    )
+    func bounded() throws {
+        let bytes = pattern(1_000_000)
+        var limits = RelayLimits()
+        limits.maxGrownPerUser = 100_000
+        let cluster = try MemoryCluster(
+            TestDaemon { end in
+                while end.read(exactly: 1) == [1] { end.write(bytes) }
+            },
+            limits: limits
+        )
+        let clients = try (0..<8).map { _ in try cluster.follower.client() }
+        for _ in 0..<2 {
+            for client in clients {
+                client.write([1])
+                #expect(client.read(exactly: bytes.count) == bytes)
+            }
+        }
+        #expect(!cluster.network.isOverdrawn)
+        // In both directions.
+        let least = 2 * clients.count * RelayedStream.least
+        #expect(cluster.network.mostCreditOfAll > least)
+        #expect(cluster.network.mostCreditOfAll <= least + limits.maxGrownPerUser)
     }
 
     @Test("A client that has said that it sends no more gets its answer")
