@@ -16,6 +16,8 @@ package final class Statement {
     @usableFromInline let sql: String
     @usableFromInline let path: String
     private var state = State.idle
+    /// How many addresses of its text lead to it, see `Database.prepare`.
+    var placesKept = 0
 
     private enum State {
         case idle

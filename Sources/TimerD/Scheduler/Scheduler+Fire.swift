@@ -268,40 +268,4 @@ extension Scheduler {
         }
         return moment.wall
     }
-
-    private func fireEvent(_ job: StoredJob, _ claim: StoredJob.Claim, at moment: ClockReading)
-        -> Event
-    {
-        var event = Event(seq: 0, type: .fireFired, at: moment.wall, job: job.id)
-        event.owner = job.owner
-        event.ownerID = job.ownerID
-        event.revision = job.revision
-        event.name = job.definition.name
-        event.fire = claim.fire
-        event.fireDate =
-            claim.dateByHand ?? job.wallFireDate(at: moment)
-        event.firedAt = moment.wall
-        event.userInfo = job.definition.userInfo
-        event.missed = claim.missed > 0 ? claim.missed : nil
-        event.redelivered = claim.isRedelivery ? true : nil
-        event.reason = claim.dateByHand == nil ? nil : FireReason.manual.rawValue
-        return event
-    }
-
-    /// Of the end of a job that its fire has ended.
-    private func endEvent(
-        _ job: StoredJob,
-        _ claim: StoredJob.Claim,
-        _ reason: StoredJob.EndReason,
-        at moment: ClockReading
-    ) -> Event {
-        var event = Event(seq: 0, type: .jobFinished, at: moment.wall, job: job.id)
-        event.owner = job.owner
-        event.ownerID = job.ownerID
-        event.revision = job.revision
-        event.name = job.definition.name
-        event.redelivered = claim.isRedelivery ? true : nil
-        event.reason = reason.rawValue
-        return event
-    }
 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+/// What is read of a crontab's lines.
+extension CrontabTests {
+    /// Seen by running Debian's cron 3.0pl1-162 on these lines on 2026-11-21: `env` said so.
+    @Test("Variables are what Debian's cron makes of these lines")
+    func variables() throws {
+        let crontab = Crontab(
+            parsing: """
+                A=plain value  \n\
+                B = "quoted  value "  \n\
+                C='single'
+                E=mid"dle"quote
+                F=""
+                "G H"=named
+                I = $HOME
+                J=a#b
+                  K=indented
+                * * * * * env
+                """,
+            hasUsers: false
+        )
+        #expect(crontab.refusals == [])
+        let entry = try #require(crontab.entries.first)
+        #expect(
+            entry.variables == [
+                "A": "plain value", "B": "quoted  value ", "C": "single", "E": #"mid"dle"quote"#,
+                "F": "", "G H": "named", "I": "$HOME", "J": "a#b", "K": "indented",
+            ]
+        )
+    }
+
+    /// Seen in the same way: what /bin/sh was given, and what came on its standard input.
+    @Test(
+        "A percent sign begins the input, and a backslash is what Debian's cron makes of it",
+        arguments: [
+            (#"echo 'a\\b' 'c\d' '100\%'"#, #"echo 'a\b' 'c\d' '100%'"#, nil),
+            (#"cat%one%two \% three\\x%"#, "cat", "one\ntwo % three\\\\x\n"),
+            ("cat%%", "cat", "\n"), ("cat%a", "cat", "a\n"), ("cat%", "cat", ""),
+            ("true", "true", nil),
+        ] as [(String, String, String?)]
+    )
+    func percent(text: String, command: String, input: String?) throws {
+        let entry = try #require(
+            Crontab(parsing: "* * * * * \(text)", hasUsers: false).entries.first
+        )
+        #expect(entry.command == command)
+        #expect(entry.input == input)
+    }
+
+    @Test("A variable holds for the lines below it, and these have their numbers")
+    func scope() throws {
+        let text = "# x\n\n* * * * * a\nA=1\n  @daily b\r\nA=2\nB=3\n0 0 * * *\tc  d"
+        let entries = Crontab(parsing: text, hasUsers: false).entries
+        #expect(entries.map(\.line) == [3, 5, 8])
+        #expect(entries.map(\.schedule) == ["* * * * *", "@daily", "0 0 * * *"])
+        #expect(entries.map(\.command) == ["a", "b", "c  d"])
+        #expect(entries.map(\.variables) == [[:], ["A": "1"], ["A": "2", "B": "3"]])
+    }
+
+    @Test(
+        "What cannot be taken over is named with its line and with what is accepted",
+        arguments: [
+            ("* * * * *", "the command is missing"), ("* * * *", "it has 4 fields; five say when"),
+            ("61 * * * * x", "minute '61' is not accepted; it takes 0 to 59"),
+            ("@fortnightly x", "words are @annually"), ("A='x' y", "it has 2 fields"),
+            ("0 0 30 2 * x", "never fires"), ("0~59 * * * * x", "minute '0~59' is not accepted"),
+        ]
+    )
+    func refused(line: String, reason: String) throws {
+        let plan = plan("# x\n\(line)\n0 0 * * * fine")
+        #expect(plan.jobs.map(\.place) == ["line 3"])
+        let refusal = try #require(plan.refusals.first)
+        #expect(refusal.place == "line 2")
+        #expect(refusal.reason.contains(reason), "\(refusal.reason)")
+    }
+}
