@@ -108,7 +108,8 @@ struct DaemonCore {
                 of: lead.node,
                 on: epoll,
                 fence: lead.fence,
-                absence: lead.lease + max(.seconds(2), lead.lease / 2)
+                absence: lead.lease + max(.seconds(2), lead.lease / 2),
+                isThere: lead.isThere
             ) {
                 clock.now().wall.microseconds
             }

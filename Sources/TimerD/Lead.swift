@@ -6,6 +6,7 @@ import Platform
 import Postgres
 import SQLite
 import SystemPackage
+import TimerControl
 
 /// What a node leads with: the right to, for one epoch, and where the jobs are.
 struct Lead: Sendable {
@@ -28,6 +29,16 @@ struct Lead: Sendable {
     var onConnect: @Sendable (_ backend: Int32) -> Void
     /// Knows the other nodes.
     var nodes: (any NodeDesk)?
+
+    /// Whether another node is there, by what the nodes tell each other; true while nobody can say.
+    var isThere: (@Sendable (_ node: String) async -> Bool)? {
+        guard let nodes else { return nil }
+        return { name in
+            // try?: without an answer nothing is known against it.
+            guard let all = try? await nodes.nodes() else { return true }
+            return all.contains { $0.name == name && $0.state != .gone }
+        }
+    }
 
     /// Another descriptor of the control socket, for the core.
     ///

@@ -164,14 +164,21 @@ final class NodeDaemon {
     // MARK: - The end
 
     private func stop(endsRuns: Bool) async {
-        let time = endsRuns ? configuration.drainTime : .zero
+        // The ends of this host's runs are stored by the node that leads.
+        let endsOwn = endsRuns && leading != nil
+        let time = endsOwn ? configuration.drainTime : .zero
         manager.tell(.stopping, .status("stopping"), .needs(time + .seconds(20)))
-        log.info("stopping", metadata: ["runs": endsRuns ? "end within \(time)" : "go on"])
+        log.info("stopping", metadata: ["runs": endsOwn ? "end within \(time)" : "go on"])
+        if endsRuns, !endsOwn {
+            log.notice(
+                "this node stands by, so its runs go on; the end of its timerd-runner ends them"
+            )
+        }
         changes.continuation.finish()
         await stopAgent()
         var runsAreLeft = false
         if let parts = leading?.parts {
-            await stop(parts, "it stops", endsRuns ? .end(after: configuration.drainTime) : .goOn)
+            await stop(parts, "it stops", endsOwn ? .end(after: configuration.drainTime) : .goOn)
             runsAreLeft = await parts.core.scheduler.hasOwnCommands
         }
         // With runs that go on the lease ends by itself: a daemon that is back before takes them up again.

@@ -28,6 +28,8 @@ package final class NodeRunners: CommandRunner {
     private let fence: Fence
     /// How long another node may be away until its runs count as interrupted.
     private let absence: Duration
+    /// Whether a node of that name is there, as the nodes tell each other; nil where nobody knows.
+    private let isThere: (@Sendable (_ node: String) async -> Bool)?
     private let now: @Sendable () -> Int64
     private let state = Locked(State())
 
@@ -38,9 +40,10 @@ package final class NodeRunners: CommandRunner {
         on loop: EpollLoop,
         fence: Fence,
         absence: Duration,
+        isThere: (@Sendable (_ node: String) async -> Bool)?,
         now: @escaping @Sendable () -> Int64
     ) {
-        self.init(own: own, of: name, fence: fence, absence: absence, now: now) {
+        self.init(own: own, of: name, fence: fence, absence: absence, isThere: isThere, now: now) {
             AwaitedConnections(on: loop)
         }
     }
@@ -51,11 +54,12 @@ package final class NodeRunners: CommandRunner {
         of name: String,
         fence: Fence,
         absence: Duration,
+        isThere: (@Sendable (_ node: String) async -> Bool)? = nil,
         now: @escaping @Sendable () -> Int64,
         connections: @escaping @Sendable () -> any NodeConnections
     ) {
         (self.own, self.name, self.connections) = (own, name, connections)
-        (self.fence, self.absence, self.now) = (fence, absence, now)
+        (self.fence, self.absence, self.isThere, self.now) = (fence, absence, isThere, now)
     }
 
     /// The agent of a node has come: it is at the other end of `descriptor`, which is taken over.
@@ -68,12 +72,9 @@ package final class NodeRunners: CommandRunner {
     private func entry(_ node: String, _ state: inout State) -> Node {
         if let entry = state.nodes[node] { return entry }
         let connections = connections()
-        let runner = ProgramRunner(
-            on: connections,
-            remote: RemoteTerms(node: node, absence: absence),
-            fence: fence,
-            now: now
-        )
+        var terms = RemoteTerms(node: node, absence: absence)
+        if let isThere { terms.isThere = { await isThere(node) } }
+        let runner = ProgramRunner(on: connections, remote: terms, fence: fence, now: now)
         let entry = Node(connections: connections, runner: runner)
         state.nodes[node] = entry
         return entry

@@ -12,6 +12,8 @@ struct RemoteTerms: Sendable {
     var patience = Duration.seconds(3)
     /// How long it may be away until its runs count as interrupted.
     var absence: Duration
+    /// Whether the node is there, though its agent is not: then it may be its runner that says nothing. Nil where nobody knows.
+    var isThere: (@Sendable () async -> Bool)?
     /// How long it may take to begin what it was told to, once it has said that it could.
     var beginning = Duration.seconds(1)
 }
@@ -161,10 +163,22 @@ extension ProgramRunner {
         guard !isAbsent else { return }
         isAbsent = true
         losses += 1
-        let loss = losses
+        waitForNode(after: losses)
+    }
+
+    /// Gives up the runs of a node that has gone, and not of one that is there: they go on, also where their runner hangs.
+    private func waitForNode(after loss: Int) {
+        guard let remote else { return }
         later(remote.absence) { runner in
             guard runner.isAbsent, runner.losses == loss else { return }
-            runner.giveUp()
+            guard let isThere = remote.isThere else { return runner.giveUp() }
+            Task {
+                let isThere = await isThere()
+                runner.loop.perform {
+                    guard runner.isAbsent, runner.losses == loss else { return }
+                    isThere ? runner.waitForNode(after: loss) : runner.giveUp()
+                }
+            }
         }
     }
 

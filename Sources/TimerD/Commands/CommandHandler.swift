@@ -145,11 +145,15 @@ struct CommandHandler: Sendable {
         case .failTasks(let request): try await failTasks(request, caller)
         case .releaseTasks(let request): try await releaseTasks(request, caller)
         case .listTasks(let request): try await listTasks(request, caller)
-        case .retryTasks(let tasks): try await retryTasks(tasks, caller)
-        case .dropTasks(let tasks): try await dropTasks(tasks, caller)
-        case .kickTasks(let request): try await kickTasks(request, caller)
+        case .retryTasks(let tasks):
+            try await scheduler.detour(of: caller) { try await retryTasks(tasks, caller) }
+        case .dropTasks(let tasks):
+            try await scheduler.detour(of: caller) { try await dropTasks(tasks, caller) }
+        case .kickTasks(let request):
+            try await scheduler.detour(of: caller) { try await kickTasks(request, caller) }
         case .listQueues(let request): try await listQueues(request, caller)
-        case .setQueue(let request): try await setQueue(request, caller)
+        case .setQueue(let request):
+            try await scheduler.detour(of: caller) { try await setQueue(request, caller) }
         case .jobCalendar(let request): try await jobCalendar(request, caller)
         case .jobDates(let request): try await jobDates(request, caller)
         case .runCalendar(let request): try await runCalendar(request, caller)

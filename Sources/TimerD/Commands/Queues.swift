@@ -42,8 +42,11 @@ extension CommandHandler {
 
     /// `queue.set`.
     func setQueue(_ request: SetQueue, _ caller: Caller) async throws -> Answer {
-        let set = try await scheduler.care(caller) { try $0.set(request, of: caller.owner) }
-        let found = try await read(for: caller) { try $0.queue(set.key) }
+        // As it stands with this change, whatever was sent behind it.
+        let found = try await scheduler.care(caller) { transaction in
+            let set = try transaction.set(request, of: caller.owner)
+            return try Queries(transaction.database).queue(set.key)
+        }
         guard let queue = await view([found].compactMap(\.self)).first else {
             throw ControlError.noQueue(request.queue)
         }

@@ -8,45 +8,45 @@ import TimerControl
 extension Scheduler {
     /// Adds `jobs`, all or none, by way of this thread: they may be due soon.
     func addHere(_ jobs: [NewJob], replace: Bool, caller: Caller) async throws -> [StoredJob] {
-        let names = replace ? jobs.compactMap(\.definition.name) : []
-        return try await holding(names.map { .name($0) }, caller: caller) { scheduler in
-            // Root has no limit.
-            let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
-            let added = try await scheduler.write(
-                isLong: jobs.count > Self.longWrite,
-                of: caller.uid,
-                unstarted: scheduler.unstarted(names.map { .name($0) }, caller)
-            ) { writer in
-                try writer.add(jobs, replace: replace, limit: limit)
-            } durable: { scheduler, added in
-                // Here, before the store can say anything later of them, such as their end.
-                for (new, job) in zip(jobs, added) {
-                    guard let process = new.process else { continue }
-                    scheduler.tie(job.id, to: process, of: new.owner.uid)
-                }
+        let named = (replace ? jobs.compactMap(\.definition.name) : []).map(JobSelection.name)
+        try hold(named, caller: caller)
+        defer { letGo(named, caller: caller) }
+        // Root has no limit.
+        let limit = caller.uid == 0 ? nil : settings.maxJobsPerUser
+        let added = try await submitWrite(
+            of: caller.uid,
+            isLong: jobs.count > Self.longWrite,
+            unstarted: unstarted(named, caller)
+        ) {
+            try $0.add(jobs, replace: replace, limit: limit)
+        } durable: { scheduler, added in
+            // Here, before the store can say anything later of them, such as their end.
+            for (new, job) in zip(jobs, added) {
+                guard let process = new.process else { continue }
+                scheduler.tie(job.id, to: process, of: new.owner.uid)
             }
-            if replace { await scheduler.settleStarts(of: added, whereOffered: true) }
-            return added
-        }
+        }.value()
+        if replace { await settleStarts(of: added, whereOffered: true) }
+        return added
     }
 
     /// Ends, changes and adds jobs, all or none; returns them once that is stored and armed.
     func apply(_ changes: JobChanges, caller: Caller) async throws -> AppliedChanges {
-        try await holding([changes.touched], caller: caller) { scheduler in
-            let limit = caller.uid == 0 ? nil : scheduler.settings.maxJobsPerUser
-            let applied = try await scheduler.write(
-                isLong: changes.count > Self.longWrite,
-                of: caller.uid,
-                unstarted: scheduler.unstarted([changes.touched], caller)
-            ) { writer in
-                try writer.apply(changes, limit: limit, caller: caller)
-            } durable: { scheduler, applied in
-                scheduler.withdrawRuns(of: applied.invalidated.jobs)
-            }
-            await scheduler.settleStarts(of: applied.invalidated.jobs, whereOffered: false)
-            await scheduler.settleStarts(of: applied.changed, whereOffered: true)
-            return applied
-        }
+        try hold([changes.touched], caller: caller)
+        defer { letGo([changes.touched], caller: caller) }
+        let limit = caller.uid == 0 ? nil : settings.maxJobsPerUser
+        let applied = try await submitWrite(
+            of: caller.uid,
+            isLong: changes.count > Self.longWrite,
+            unstarted: unstarted([changes.touched], caller)
+        ) {
+            try $0.apply(changes, limit: limit, caller: caller)
+        } durable: { scheduler, applied in
+            scheduler.withdrawRuns(of: applied.invalidated.jobs)
+        }.value()
+        await settleStarts(of: applied.invalidated.jobs, whereOffered: false)
+        await settleStarts(of: applied.changed, whereOffered: true)
+        return applied
     }
 
     /// What `apply` would answer, without changing anything; it delays no fire and no write.
@@ -79,32 +79,37 @@ extension Scheduler {
         caller: Caller,
         kill: Bool = false
     ) async throws -> ChangedJobs {
-        try await holding([selection], caller: caller) { scheduler in
-            var busy: Set<JobID> = []
-            if case .invalidate = change, let word = selection.word(of: caller) {
-                busy = scheduler.fires.jobs(word)
+        try hold([selection], caller: caller)
+        defer { letGo([selection], caller: caller) }
+        let isEnd = if case .invalidate = change { true } else { false }
+        let busy = isEnd ? jobsInProgress(selection, caller: caller) : []
+        let changed = try await submitWrite(
+            of: caller.uid,
+            isLong: selection.isLong,
+            unstarted: unstarted([selection], caller)
+        ) {
+            try $0.change(selection, change, caller: caller, kill: kill, busy: busy)
+        } durable: { scheduler, changed in
+            // Here, before a later request can have them live again: the runs that follow that are not meant.
+            guard isEnd else { return }
+            guard kill else { return scheduler.withdrawRuns(of: changed.jobs) }
+            scheduler.endRuns(of: changed.jobs)
+            if case .owner(let words) = selection {
+                scheduler.endRuns(ofOwner: words, caller: caller)
             }
-            let changed = try await scheduler.write(
-                isLong: selection.isLong,
-                of: caller.uid,
-                unstarted: scheduler.unstarted([selection], caller)
-            ) { [busy] writer in
-                let changed = try writer.change(selection, change, caller: caller, busy: busy)
-                if kill { try writer.revokeTasks(of: changed.jobs.map(\.id)) }
-                return changed
-            } durable: { scheduler, changed in
-                // Here, before a later request can have them live again: the runs that follow that are not meant.
-                guard case .invalidate = change else { return }
-                guard kill else { return scheduler.withdrawRuns(of: changed.jobs) }
-                scheduler.endRuns(of: changed.jobs)
-                if case .owner(let words) = selection {
-                    scheduler.endRuns(ofOwner: words, caller: caller)
-                }
-            }
-            // What was offered of an ended job is withdrawn; of another it begins ahead of the answer.
-            let isEnd = if case .invalidate = change { true } else { false }
-            await scheduler.settleStarts(of: changed.jobs, whereOffered: !isEnd)
-            return changed
+        }.value()
+        // What was offered of an ended job is withdrawn; of another it begins ahead of the answer.
+        await settleStarts(of: changed.jobs, whereOffered: !isEnd)
+        return changed
+    }
+
+    /// The jobs of which a fire is in progress, whether or not they have ended since.
+    private func jobsInProgress(_ selection: JobSelection, caller: Caller) -> Set<JobID> {
+        switch selection {
+        case .ids: []
+        case .name, .tag: selection.word(of: caller).map { fires.jobs($0) } ?? []
+        case .owner:
+            Set(fires.ids(of: selection, caller: caller).compactMap { fires[$0]?.fire.job.id })
         }
     }
 
@@ -121,26 +126,26 @@ extension Scheduler {
     func restore(_ selection: JobSelection, caller: Caller) async throws -> ChangedJobs {
         try requireRunning()
         let limit = caller.uid == 0 ? nil : settings.maxJobsPerUser
-        return try await write(isLong: selection.isLong, of: caller.uid) {
+        return try await submitWrite(of: caller.uid, isLong: selection.isLong) {
             try $0.restore(selection, limit: limit, caller: caller)
-        }
+        }.value()
     }
 
     /// Fires a job now; returns it, and the fire, once that is stored and in the loop.
     func fire(_ reference: JobReference, caller: Caller) async throws -> (StoredJob, FireID) {
         let selection = JobSelection(reference)
-        return try await holding([selection], caller: caller) { scheduler in
-            let fired = try await scheduler.write(
-                of: caller.uid,
-                unstarted: scheduler.unstarted([selection], caller)
-            ) { writer in
-                let id = try writer.resolve(reference, caller: caller)
-                return try writer.fireNow(id, caller: caller)
-            } durable: { scheduler, fired in
-                scheduler.fireByHand(fired)
-            }
-            return (fired.job, fired.fire)
-        }
+        try hold([selection], caller: caller)
+        defer { letGo([selection], caller: caller) }
+        let fired = try await submitWrite(
+            of: caller.uid,
+            unstarted: unstarted([selection], caller)
+        ) { writer in
+            let id = try writer.resolve(reference, caller: caller)
+            return try writer.fireNow(id, caller: caller)
+        } durable: { scheduler, fired in
+            scheduler.fireByHand(fired)
+        }.value()
+        return (fired.job, fired.fire)
     }
 
     /// The fires of the selected jobs whose row says `running`, or soon will, and whose command was not
@@ -160,26 +165,22 @@ extension Scheduler {
         if isStopping { throw ControlError.stoppingForGood }
     }
 
-    /// Takes the timers of the selected jobs out of the loop, runs `body`, and puts back those of the jobs
-    /// that are still to fire.
-    private func holding<T: Sendable>(
-        _ selections: [JobSelection],
-        caller: Caller,
-        _ body: (isolated Scheduler) async throws -> T
-    ) async throws -> T {
+    /// Takes the timers of the selected jobs out of the loop: no fire of them begins until `letGo`.
+    private func hold(_ selections: [JobSelection], caller: Caller) throws {
         try requireRunning()
         for selection in selections {
             fireLocks.hold(selection, caller: caller)
             for id in armed.ids(of: selection, caller: caller) { armed.stopTimer(of: id) }
         }
-        defer {
-            for selection in selections { fireLocks.release(selection, caller: caller) }
-            for selection in selections {
-                for id in armed.ids(of: selection, caller: caller) { arm(id) }
-                goOn(afterChangeOf: selection, caller: caller)
-            }
+    }
+
+    /// Puts back the timers of those that are still to fire.
+    private func letGo(_ selections: [JobSelection], caller: Caller) {
+        for selection in selections { fireLocks.release(selection, caller: caller) }
+        for selection in selections {
+            for id in armed.ids(of: selection, caller: caller) { arm(id) }
+            goOn(afterChangeOf: selection, caller: caller)
         }
-        return try await body(self)
     }
 }
 

@@ -7,45 +7,60 @@ import SQLite
 
 /// What is written: commands wait until it is durable, what has happened does not.
 extension Scheduler {
-    /// Writes `body` and returns once it is durable and its outcome has been armed.
-    ///
-    /// The write takes its place in the store's queue before this suspends. `durable` is called here in the
-    /// order of the store, after the outcome has been armed; a caller that awaits this may resume after later
-    /// answers of the store, as continuations go by way of the pool. `isLong`: earlier writes are committed
-    /// before it. `user`: who asked for it; nil if reads of all users are to wait for it. `unstarted`: see
-    /// `JobTransaction`.
+    /// Writes `body` and returns once it is durable and its outcome has been armed, see `submitWrite`.
     func write<T: Sendable>(
-        isLong: Bool = false,
-        of user: UInt32? = nil,
         unstarted: Set<FireID> = [],
         _ body: @escaping @Sendable (inout JobTransaction) throws -> T,
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) async throws -> T {
+        try await submitWrite(unstarted: unstarted, body, durable: durable).value()
+    }
+
+    /// Has the store write `body`, which takes its place in the store's queue at once.
+    ///
+    /// What is promised is there once the write is durable and its outcome has been armed. `durable` and `failed` are called
+    /// here in the order of the store, `durable` after the outcome has been armed; a caller that awaits the value may resume
+    /// after later answers of the store, as continuations go by way of the pool. `isLong`: earlier writes are committed
+    /// before it. `user`: who asked for it; nil if reads of all users are to wait for it. `unstarted`: see
+    /// `JobTransaction`.
+    @discardableResult
+    func submitWrite<T: Sendable>(
+        of user: UInt32? = nil,
+        isLong: Bool = false,
+        unstarted: Set<FireID> = [],
+        _ body: @escaping @Sendable (inout JobTransaction) throws -> T,
+        durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in },
+        failed: @escaping @Sendable (isolated Scheduler, any Error) -> Void = { _, _ in }
+    ) -> Promised<T> {
         let beginWrite = beginsWrite(unstarted: unstarted)
-        let (store, handovers, pending, terms) = (store, handovers, pending, terms)
+        let (handovers, pending, terms) = (handovers, pending, terms)
         let write = user.map { PendingWrites.Write.command(of: $0) } ?? .common
+        let promised = Promised<T>()
         pending.begin(write)
-        return try await withCheckedThrowingContinuation { continuation in
-            store.submit(isLong: isLong) { database in
-                var writer = try beginWrite(database)
-                let value = try body(&writer)
-                return (value, try writer.finish())
-            } completion: { result in
-                pending.end(write)
-                if case .success = result { terms.beginHandover() }
-                handovers.add { scheduler in
-                    switch result {
-                    case .success((let value, let outcome)):
-                        let finish: @Sendable (isolated Scheduler) -> Void = { scheduler in
+        store.submit(isLong: isLong) { database in
+            var writer = try beginWrite(database)
+            let value = try body(&writer)
+            return (value, try writer.finish())
+        } completion: { result in
+            pending.end(write)
+            if case .success = result { terms.beginHandover() }
+            handovers.add { scheduler in
+                switch result {
+                case .success((let value, let outcome)):
+                    scheduler.take(
+                        outcome,
+                        finish: { scheduler in
                             durable(scheduler, value)
-                            continuation.resume(returning: value)
+                            promised.keep(.success(value))
                         }
-                        scheduler.take(outcome, finish: finish)
-                    case .failure(let error): continuation.resume(throwing: error)
-                    }
+                    )
+                case .failure(let error):
+                    failed(scheduler, error)
+                    promised.keep(.failure(error))
                 }
             }
         }
+        return promised
     }
 
     /// Tells the store what has happened: it is written as soon as the store can, in order.

@@ -17,22 +17,21 @@ extension Scheduler {
     ) async throws -> [QueuedTask] {
         if isStopping { throw ControlError.stoppingForGood }
         let number = taskWaits.newNumber()
+        var waiter = TaskWaits.Waiter(order: order, life: life)
+        waiter.isLast = wait == .zero
+        if wait > .zero {
+            let moment = clock.now()
+            waiter.timer = loop.armTasks(
+                at: moment.wallDate(moment.elapsed + wait, on: .elapsed),
+                waiter: number,
+                for: self
+            )
+        }
+        taskWaits[number] = waiter
+        if let life, taskWaits.tie(waiter: number, to: life) { watch(life) }
+        ask(for: [number], sharing: 1)
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                var waiter = TaskWaits.Waiter(order: order, life: life, continuation: continuation)
-                waiter.isLast = wait == .zero
-                if wait > .zero {
-                    let moment = clock.now()
-                    waiter.timer = loop.armTasks(
-                        at: moment.wallDate(moment.elapsed + wait, on: .elapsed),
-                        waiter: number,
-                        for: self
-                    )
-                }
-                taskWaits[number] = waiter
-                if let life, taskWaits.tie(waiter: number, to: life) { watch(life) }
-                ask(for: [number], sharing: 1)
-            }
+            try await waiter.answer.value()
         } onCancel: {
             loop.perform { self.assumeIsolated { $0.giveUp(number) } }
         }
@@ -49,24 +48,19 @@ extension Scheduler {
     ) {
         let orders = numbers.compactMap { taskWaits[$0]?.order }
         for number in numbers { taskWaits.beginAsking(number) }
-        // On the daemon's threads, where it is not on the scheduler's.
-        Task.immediate(executorPreference: pool) {
-            do {
-                // All of them are one user's, whose queue it is.
-                _ = try await write(of: orders.first?.owner.uid) {
-                    try $0.reserve(orders, sharing: sharing)
-                } durable: { scheduler, given in
-                    scheduler.hand(given, to: numbers)
-                    if let key {
-                        scheduler.asked(key, gaveAll: given.allSatisfy { !$0.tasks.isEmpty })
-                    }
-                }
-            } catch {
-                for number in numbers where !(isAhead && isLeftWithoutTask(number)) {
-                    taskWaits.remove(number)?.continuation.resume(throwing: error)
-                }
-                if let key { asked(key, gaveAll: false) }
+        // All of them are one user's, whose queue it is.
+        submitWrite(of: orders.first?.owner.uid) {
+            try $0.reserve(orders, sharing: sharing)
+        } durable: { scheduler, given in
+            scheduler.hand(given, to: numbers)
+            if let key {
+                scheduler.asked(key, gaveAll: given.allSatisfy { !$0.tasks.isEmpty })
             }
+        } failed: { scheduler, error in
+            for number in numbers where !(isAhead && scheduler.isLeftWithoutTask(number)) {
+                scheduler.taskWaits.remove(number)?.answer.keep(.failure(error))
+            }
+            if let key { scheduler.asked(key, gaveAll: false) }
         }
     }
 
@@ -76,7 +70,7 @@ extension Scheduler {
     private func isLeftWithoutTask(_ number: Int) -> Bool {
         guard let waiter = taskWaits[number], !waiter.isGone, !isStopping else { return false }
         if waiter.isLast {
-            taskWaits.remove(number)?.continuation.resume(returning: [])
+            taskWaits.remove(number)?.answer.keep(.success([]))
             return true
         }
         if taskWaits.endAsking(number, of: waiter.keys) { ask(for: [number], sharing: 1) }
@@ -94,16 +88,16 @@ extension Scheduler {
                 taskWaits.remove(number)
                 let error: any Error =
                     waiter.isGone ? CancellationError() : ControlError.stoppingForGood
-                waiter.continuation.resume(throwing: error)
+                waiter.answer.keep(.failure(error))
             } else if waiter.life?.isSilent == true {
                 // They would be lost with the answer, which counts as an attempt.
                 unwanted += references
                 taskWaits.remove(number)
-                waiter.continuation.resume(returning: [])
+                waiter.answer.keep(.success([]))
             } else if !given.tasks.isEmpty || waiter.isLast {
                 taskWaits.remove(number)
                 if let life = waiter.life { tie(references, to: life) }
-                waiter.continuation.resume(returning: given.tasks)
+                waiter.answer.keep(.success(given.tasks))
             } else {
                 taskWaits.wait(number, for: given.keys)
                 if isStale { again.append(number) }
@@ -159,7 +153,7 @@ extension Scheduler {
             taskWaits[number]?.isGone = true
             return
         }
-        taskWaits.remove(number)?.continuation.resume(throwing: CancellationError())
+        taskWaits.remove(number)?.answer.keep(.failure(CancellationError()))
     }
 
     /// A waiter has waited long enough.
@@ -169,14 +163,14 @@ extension Scheduler {
             taskWaits[number]?.isLast = true
             return
         }
-        taskWaits.remove(number)?.continuation.resume(returning: [])
+        taskWaits.remove(number)?.answer.keep(.success([]))
     }
 
     /// Refuses whoever waits, as the daemon stops.
     func endTaskWaits() {
         taskWaits.timer?.invalidate()
         for (number, waiter) in taskWaits.waiters where !waiter.isAsking {
-            taskWaits.remove(number)?.continuation.resume(throwing: ControlError.stoppingForGood)
+            taskWaits.remove(number)?.answer.keep(.failure(ControlError.stoppingForGood))
         }
     }
 
@@ -189,7 +183,7 @@ extension Scheduler {
         _ body: @escaping @Sendable (inout JobTransaction) throws -> [TaskOutcome]
     ) async throws -> [TaskOutcome] {
         if isStopping { throw ControlError.stoppingForGood }
-        return try await write(isLong: isLong, of: user, body)
+        return try await submitWrite(of: user, isLong: isLong, body).value()
     }
 
     /// Undoes reservations that nobody has heard of.
@@ -203,7 +197,7 @@ extension Scheduler {
         _ body: @escaping @Sendable (inout JobTransaction) throws -> T
     ) async throws -> T {
         if isStopping { throw ControlError.stoppingForGood }
-        return try await write(isLong: true, of: caller.uid, body)
+        return try await submitWrite(of: caller.uid, isLong: true, body).value()
     }
 
     /// How many workers wait for each of these queues.

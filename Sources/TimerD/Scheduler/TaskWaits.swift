@@ -11,7 +11,7 @@ struct TaskWaits {
         var order: ReserveOrder
         /// What its tasks are tied to; nil for nothing.
         var life: ConnectionLife?
-        var continuation: CheckedContinuation<[QueuedTask], any Error>
+        let answer = Promised<[QueuedTask]>()
         /// When it has waited long enough; nil for one that does not wait.
         var timer: (any ArmedTimer)?
         /// Whether the store is being asked for it.

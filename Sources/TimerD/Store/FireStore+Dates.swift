@@ -76,6 +76,11 @@ extension FireStore {
         try database.prepare(SQL.skippedBeyond).all(job, date) { (try $0.get(0), try $0.get(1)) }
     }
 
+    /// Deletes the job's rows of dates that were skipped for a pause, of those that begin between these dates.
+    func deletePaused(of job: JobID, from first: Timestamp, through last: Timestamp) throws {
+        try database.prepare(SQL.deletePaused).run(job, first, last)
+    }
+
     /// Moves the dates of all of the job's rows by so much: onto another clock.
     func shiftDates(of job: JobID, by span: TimeSpan) throws {
         // In two steps, by way of numbers that no row has: on its way a date could meet another that is still to move.
@@ -95,6 +100,10 @@ extension FireStore {
 }
 
 extension FireStore.SQL {
+    static let deletePaused = """
+        DELETE FROM fires WHERE job_id = ?1 AND fire_date_us >= ?2 AND fire_date_us <= ?3
+            AND state = 'skipped' AND reason = 'paused'
+        """
     /// A fire by hand takes no date of the schedule.
     private static let taken = """
         SELECT fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0) FROM fires

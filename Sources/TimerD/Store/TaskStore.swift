@@ -66,14 +66,19 @@ struct TaskStore {
         try database.prepare(SQL.isBusy).value(job, as: Int.self) != nil
     }
 
-    /// The finished jobs with a tag of the owner's that have a task.
-    func finishedJobs(tagged tag: String, owner: OwnerID) throws -> [JobID] {
-        try database.prepare(SQL.finishedByTag).all(owner, tag) { try $0.get(0) }
+    /// The ended jobs with a tag of the owner's that have a task; `isRevoking`: also those that were invalidated.
+    func endedJobs(tagged tag: String, owner: OwnerID, isRevoking: Bool) throws -> [JobID] {
+        try database.prepare(SQL.endedByTag).all(owner, tag, isRevoking) { try $0.get(0) }
     }
 
-    /// The newest job of a name, if it is finished and has a task.
-    func finishedJob(named name: String, owner: OwnerID) throws -> JobID? {
-        try database.prepare(SQL.finishedByName).value(owner, name)
+    /// The newest job of a name, if it is such a job.
+    func endedJob(named name: String, owner: OwnerID, isRevoking: Bool) throws -> JobID? {
+        try database.prepare(SQL.endedByName).value(owner, name, isRevoking)
+    }
+
+    /// All ended jobs of the owner's that have a task.
+    func endedJobs(of owner: OwnerID) throws -> [JobID] {
+        try database.prepare(SQL.endedOfOwner).all(owner) { try $0.get(0) }
     }
 
     /// The tasks of a queue that are handed out next: none whose `until` has passed at `now`, which is about to be
@@ -152,16 +157,21 @@ struct TaskStore {
         static let task = "SELECT \(columns) FROM tasks WHERE fire_id = ?1"
         static let ofJob = "SELECT \(columns) FROM tasks WHERE job_id = ?1 ORDER BY fire_id"
         static let isBusy = "SELECT 1 FROM tasks WHERE job_id = ?1 AND state <> 'dead' LIMIT 1"
-        private static let isFinished = """
-            EXISTS (SELECT 1 FROM jobs WHERE jobs.id = named.job_id AND jobs.state = 'finished')
+        private static let hasEnded = """
+            EXISTS (SELECT 1 FROM jobs WHERE jobs.id = named.job_id
+                    AND (jobs.state = 'finished' OR (?3 AND jobs.state = 'invalidated')))
                 AND EXISTS (SELECT 1 FROM tasks WHERE tasks.job_id = named.job_id)
             """
-        static let finishedByTag = """
-            SELECT job_id FROM job_tags AS named WHERE owner_id = ?1 AND tag = ?2 AND \(isFinished)
+        static let endedByTag = """
+            SELECT job_id FROM job_tags AS named WHERE owner_id = ?1 AND tag = ?2 AND \(hasEnded)
             """
-        static let finishedByName = """
+        static let endedByName = """
             SELECT job_id FROM job_names AS named
-            WHERE owner_id = ?1 AND name = ?2 AND \(isFinished)
+            WHERE owner_id = ?1 AND name = ?2 AND \(hasEnded)
+            """
+        static let endedOfOwner = """
+            SELECT DISTINCT tasks.job_id FROM tasks CROSS JOIN jobs ON jobs.id = tasks.job_id
+            WHERE tasks.owner_id = ?1 AND (jobs.state = 'finished' OR jobs.state = 'invalidated')
             """
         static let ready = """
             SELECT tasks.fire_id, tasks.job_id, tasks.priority, tasks.ready_us, tasks.attempt,

@@ -60,6 +60,9 @@ extension JobTransaction {
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: change.to, caller: caller)
         try requireQueue(change.to.policy.queue, of: job, hadOne: job.policy.queue != nil)
+        if change.to.definition.key != job.definition.key {
+            try requireFree(change.to.definition.key, for: job)
+        }
         if let revision = change.ifRevision, revision != job.definitionRevision {
             throw ControlError.changedMeanwhile(job, since: revision)
         }

@@ -8,31 +8,23 @@ extension JobTransaction {
     ///
     /// Jobs that do not fit into the reply are not kept in memory with all their members.
     ///
-    /// `busy`: the jobs of which a fire is in progress; an invalidation by tag or name takes them even if
-    /// they have finished.
+    /// `kill`: an invalidation that also takes tasks from their workers; `busy`: the jobs of which a fire is in progress.
     /// - Throws: `ControlError` `notFound` or `conflict`, and what the database throws.
     mutating func change(
         _ selection: JobSelection,
         _ change: JobChange,
         caller: Caller,
+        kill: Bool = false,
         busy: Set<JobID> = []
     ) throws -> ChangedJobs {
         let first = outcome.jobs.count
-        var busy = busy
-        if case .invalidate = change { busy.formUnion(try finishedWithTasks(selection, caller)) }
         let ids =
             try idsInMaintenance(selection, change, caller: caller)
-            ?? resolve(selection, caller: caller, busy: busy)
-        if ids.isEmpty, case .tag(let tag) = selection {
-            // To end what has ended already is fine; a tag that no job ever had is a mistake.
-            let own = try owners.id(of: caller.owner)
-            guard case .invalidate = change, try jobs.hasTag(tag, owner: own) else {
-                throw ControlError.noJob(tagged: tag)
-            }
-        }
+            ?? resolve(selection, for: change, kill: kill, busy: busy, caller: caller)
         var changed = ChangedJobs()
         changed.told = try apply(change, to: ids, caller: caller)
         changed.jobs = Array(outcome.jobs[first...])
+        if kill { try revokeTasks(of: ids) }
         return changed
     }
 

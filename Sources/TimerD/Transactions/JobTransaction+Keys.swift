@@ -18,6 +18,19 @@ extension JobTransaction {
         return job
     }
 
+    /// Refuses a key to a job that another one has still.
+    ///
+    /// - Throws: `ControlError` `conflict`.
+    func requireFree(_ key: String?, for job: StoredJob) throws {
+        guard let key, let holder = try keptJob(of: key, job.ownerID), holder.id != job.id else {
+            return
+        }
+        throw ControlError(
+            .conflict,
+            "job \(holder.id) has the key '\(key)', which stands for one job, so job \(job.id) cannot have it"
+        )
+    }
+
     /// Makes the queues that new jobs name.
     ///
     /// - Throws: `ControlError` `limitReached` where the owner has too many queues, or would have too many tasks: those

@@ -72,6 +72,7 @@ extension JobTransaction {
                     + "'timerctl rename \(holder) NAME' or 'timerctl invalidate \(holder)' makes room"
             )
         }
+        try requireFree(job.definition.key, for: job)
         // It was none of those that are counted, and may become a task.
         try requireQueue(job.policy.queue, of: job, hadOne: false)
         let isInMaintenance = try owners.maintenance(of: job.ownerID) != nil && !standing.isPaused
@@ -82,10 +83,15 @@ extension JobTransaction {
         (job.fireDate, job.movedFrom) = dates(of: job, as: standing)
         (job.endedAt, job.endReason) = (nil, nil)
         if let name = job.definition.name { try jobs.takeName(name, of: job) }
+        if let key = job.definition.key { try jobs.keep(key, of: job.id, owner: job.ownerID) }
         try jobs.forgetEnd(of: job.id)
         if isInMaintenance { try enterMaintenance(&job) } else { try leaveMaintenance(&job) }
         // The clock may have been set back meanwhile.
         if job.clock == .wall, moment.wall >= .earliestOfClocks { _ = try goBack(&job) }
+        // What came in the pause was skipped only by the end: the resume decides of it.
+        if state == .paused, let date = job.fireDate {
+            try fires.deletePaused(of: job.id, from: date, through: moment.reading(of: job.clock))
+        }
         try passTaken(&job)
         guard job.state.isLive else {
             throw ControlError(

@@ -22,32 +22,50 @@ extension JobTransaction {
         }
     }
 
-    /// Jobs that have finished and of which a task is not over: by name the newest that had it.
-    func finishedWithTasks(_ selection: JobSelection, _ caller: Caller) throws -> [JobID] {
+    /// Jobs that have ended and of which a task is not over: by name the newest that had it.
+    ///
+    /// `kill`: also those that were invalidated, whose workers still have them; and those of a user.
+    private func endedWithTasks(_ selection: JobSelection, kill: Bool, _ caller: Caller) throws
+        -> [JobID]
+    {
         let own = try owners.id(of: caller.owner)
         switch selection {
-        case .ids, .owner: return []
-        case .tag(let tag): return try tasks.finishedJobs(tagged: tag, owner: own)
+        case .ids: return []
+        case .owner(let words):
+            guard kill else { return [] }
+            return try owners.meant(by: words, caller).flatMap { try tasks.endedJobs(of: $0.id) }
+        case .tag(let tag):
+            return try tasks.endedJobs(tagged: tag, owner: own, isRevoking: kill)
         case .name(let name):
-            return [try tasks.finishedJob(named: name, owner: own)].compactMap(\.self)
+            return [try tasks.endedJob(named: name, owner: own, isRevoking: kill)]
+                .compactMap(\.self)
         }
     }
 
-    /// The jobs that are meant, which live; of `busy` those that have finished, by tag or name.
-    func resolve(_ selection: JobSelection, caller: Caller, busy: Set<JobID>) throws
-        -> [JobID]
-    {
-        // A job's tags may have changed since its fire began: the stored ones count.
-        let finished = try busy.sorted().filter { id in
-            guard let job = try job(id), let word = selection.word(of: caller) else { return false }
-            return job.state == .finished
-                && (job.ownedName == word || job.ownedTags.contains(word))
-        }
+    /// The jobs that are meant.
+    ///
+    /// They live; but an end takes by tag or name also those that have finished and of which something is in progress, as
+    /// `busy` says, or a task is not over; with `kill` those that were invalidated as well, and such of a user.
+    func resolve(
+        _ selection: JobSelection,
+        for change: JobChange,
+        kill: Bool,
+        busy: Set<JobID>,
+        caller: Caller
+    ) throws -> [JobID] {
+        if case .ids(let ids) = selection { return ids }
+        let isEnd = if case .invalidate = change { true } else { false }
         let own = try owners.id(of: caller.owner)
+        let ended = isEnd ? try ended(selection, kill: kill, busy: busy, caller) : []
         switch selection {
         case .ids(let ids): return ids
         case .tag(let tag):
-            return try jobs.liveIDs(tagged: tag, owner: own) + finished
+            let ids = try jobs.liveIDs(tagged: tag, owner: own) + ended
+            // To end what has ended already is fine; a tag that no job ever had is a mistake.
+            guard try !ids.isEmpty || isEnd && jobs.hasTag(tag, owner: own) else {
+                throw ControlError.noJob(tagged: tag)
+            }
+            return ids
         case .owner(let words):
             let meant = try owners.meant(by: words, caller)
             guard !meant.isEmpty || caller.owner.isMeant(by: words) else {
@@ -56,11 +74,31 @@ extension JobTransaction {
                     "'\(words)' has added no job; 'timerctl list --all' shows each job's owner to root"
                 )
             }
-            return try meant.flatMap { try jobs.liveIDs(of: $0.id) }
+            return try meant.flatMap { try jobs.liveIDs(of: $0.id) } + ended
         case .name(let name):
-            let live = try jobs.id(named: name, owner: own)
-            guard live != nil || !finished.isEmpty else { throw ControlError.noJob(named: name) }
-            return [live].compactMap(\.self) + finished
+            let ids = [try jobs.id(named: name, owner: own)].compactMap(\.self) + ended
+            guard try !ids.isEmpty || isEnd && jobs.newestID(named: name, owner: own) != nil else {
+                throw ControlError.noJob(named: name)
+            }
+            return ids
+        }
+    }
+
+    private func ended(
+        _ selection: JobSelection,
+        kill: Bool,
+        busy: Set<JobID>,
+        _ caller: Caller
+    ) throws -> [JobID] {
+        if case .owner = selection, !kill { return [] }
+        let word = selection.word(of: caller)
+        let all = busy.union(try endedWithTasks(selection, kill: kill, caller))
+        return try all.sorted().filter { id in
+            guard let job = try job(id), job.state == .finished || kill && job.state == .invalidated
+            else { return false }
+            // A job's tags may have changed since its fire began: the stored ones count.
+            guard let word else { return true }
+            return job.ownedName == word || job.ownedTags.contains(word)
         }
     }
 }

@@ -134,25 +134,40 @@ extension JobTransaction {
     /// Closes the run of a fire that was told and whose command was not started.
     private mutating func withdrawRun(of fire: FireID, _ job: StoredJob) throws {
         guard let left = try runs.open(of: fire) else { return }
+        let (attempt, handler) = (left.attempt, left.handler)
+        try withdraw(left.run, of: job, fire, left.date, attempt: attempt, handler: handler)
+    }
+
+    /// Stores that a run was ended before its command began.
+    private mutating func withdraw(
+        _ run: RunID,
+        of job: StoredJob,
+        _ fire: FireID,
+        _ date: Timestamp,
+        attempt: Int = 1,
+        handler: RunHandler? = nil
+    ) throws {
         let ended = EndedRun(
             fire: fire,
-            fireDate: left.date,
-            attempt: left.attempt,
-            handler: left.handler,
+            fireDate: date,
+            attempt: attempt,
+            handler: handler,
             outcome: .withdrawn,
             startedAt: nil,
             endedAt: moment.wall,
             output: CapturedOutput()
         )
-        try recordFinished(left.run, of: job, ended)
+        try recordFinished(run, of: job, ended)
     }
 
     /// Closes a waiting fire: skipped if its command never began, else done.
     private mutating func closeWaiting(_ fire: FireID, of job: inout StoredJob) throws {
         guard let row = try fires.waiting(fire) else { return }
         guard !row.hasBegun else {
-            try fires.markDone(fire)
-            return
+            guard try runs.last(of: fire) == nil else { return try fires.markDone(fire) }
+            // It was told, and after a crash the runner did not know of its run: what became of it is said all the same.
+            let run = try runs.insert(of: job.id, fire, attempt: 1, at: RunPlace())
+            return try withdraw(run, of: job, fire, row.date)
         }
         let reason: FireReason =
             row.isByHand ? .withdrawn : job.state == .invalidated ? .invalidated : .overlap

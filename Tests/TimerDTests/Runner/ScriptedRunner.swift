@@ -57,6 +57,8 @@ final class ScriptedRunner: RunnerLoop {
         await flush()
     }
 
+    var hasLater: Bool { state.withLock { !$0.later.isEmpty } }
+
     /// What is to happen later, and does not unless it is passed.
     func takeLater() -> [@Sendable () -> Void] {
         state.withLock { state in

@@ -188,6 +188,32 @@ struct NodeRunnerTests {
         await runner.detach()
     }
 
+    @Test("A node that is there though its runner says nothing is not given up until it has gone")
+    func silentRunner() async throws {
+        let answers = Locked([true, true, false])
+        var terms = RemoteTerms(node: "b", absence: .seconds(5))
+        terms.isThere = { answers.withLock { $0.isEmpty ? false : $0.removeFirst() } }
+        let runner = ProgramRunner(on: script, remote: terms, fence: fence) { 5_000_000 }
+        runner.come { _ in }
+        let link = try await script.connection(0)
+        await link.greet(epoch: 1)
+        let run = begin(runner, request(7))
+        try await eventually("it is offered") { link.offered == [7] }
+        await link.say(.ready(run: 7), .started(run: 7, .scripted()))
+        await link.lose("it has not answered")
+        for left in [2, 1] {
+            await script.pass()
+            try await eventually("it is asked for") { answers.withLock(\.count) == left }
+            // What the answer has it do.
+            try await eventually("it is waited for again") { script.hasLater }
+        }
+        await script.pass()
+        #expect(await run.value == "\(RunOutcome.interrupted)")
+        let isGone = answers.withLock(\.isEmpty)
+        #expect(isGone, "it was asked until then")
+        await runner.detach()
+    }
+
     @Test("A node that is back in time is not given up by what passed before")
     func backInTime() async throws {
         let (runner, link) = try await attached()

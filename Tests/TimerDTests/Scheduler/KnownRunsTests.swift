@@ -73,6 +73,20 @@ struct KnownRunsTests {
         }
     }
 
+    @Test("Its job was ended, and nobody was asked to start it: its row says that it never began")
+    func endedAndNeverAsked() async throws {
+        try await withRun { test, job, _ in
+            try await test.change(job, .invalidate)
+            let after = try await test.crashedAndDown(for: .seconds(5), known: known(test))
+            #expect(after.runner.requests.isEmpty)
+            let rows = try await after.history(job)
+            #expect(rows.map(\.state) == [.done])
+            #expect(rows.map(\.outcome) == [.notStarted])
+            #expect(rows.first?.error == "it was ended before it began")
+            try await after.close()
+        }
+    }
+
     @Test("A run that was prepared ahead of its date and never asked for begins at its date")
     func prepared() async throws {
         try await TestScheduler.with { test in
