@@ -26,7 +26,7 @@ package final class NotifyCarrier: NodeCarrier {
     }
 
     /// From so many characters on it is told when they are sent.
-    private static let much = 1 << 16
+    static let much = 1 << 16
     /// How many characters go in one statement.
     private static let mostAtOnce = 1 << 20
     private static let patience = Duration.seconds(5)

@@ -18,7 +18,7 @@ extension RelayEngine {
     /// Sends what a client or the daemon has written, as much as the other node takes.
     private func read(_ connection: RelayedConnection) {
         guard case .relayed(let link, let number) = connection.phase else { return }
-        guard carrier.unsent <= limits.maxUnsent else {
+        guard shares.mayRead(connection.user, unsent: carrier.unsent) else {
             connection.isHeld = true
             held.append(connection)
             return watch(connection)
@@ -27,6 +27,7 @@ extension RelayEngine {
         let count = recv(connection.descriptor, &scratch, room, 0)
         if count > 0 {
             connection.stream.send(count)
+            shares.note(count, of: connection.user)
             link.state.add(data: scratch[..<count], of: number)
             return watch(connection)
         }

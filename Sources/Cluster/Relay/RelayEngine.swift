@@ -47,6 +47,7 @@ final class RelayEngine {
     var connections: [UInt64: RelayedConnection] = [:]
     private var lastKey = RelayEngine.listenerKey
     var promises: RelayPromises
+    var shares: RelayShares
     var clientsByUser: [UInt32: Int] = [:]
     var clientCount = 0
     /// Clients whose name is looked up, by their number.
@@ -83,6 +84,7 @@ final class RelayEngine {
         carrier = parts.carrier
         limits = parts.limits
         promises = RelayPromises(parts.limits)
+        shares = RelayShares(parts.limits)
         surroundings = parts.surroundings
         inbox = parts.inbox
         poller = parts.poller
@@ -201,6 +203,7 @@ final class RelayEngine {
     }
 
     private func releaseHeld() {
+        shares.begin()
         let released = held
         held = []
         for connection in released {

@@ -26,6 +26,8 @@ package struct RelayLimits: Sendable {
     package var maxGrown = 24 << 20
     /// Characters that may wait for PostgreSQL until clients are not read any more.
     package var maxUnsent = 1 << 20
+    /// Bytes that a user's connections may add to that until his are not, where much waits.
+    package var maxUnsentPerUser = 1 << 17
 
     package init() {}
 }

@@ -77,9 +77,7 @@ extension JobTransaction {
             return try meant.flatMap { try jobs.liveIDs(of: $0.id) } + ended
         case .name(let name):
             let ids = [try jobs.id(named: name, owner: own)].compactMap(\.self) + ended
-            guard try !ids.isEmpty || isEnd && jobs.newestID(named: name, owner: own) != nil else {
-                throw ControlError.noJob(named: name)
-            }
+            guard !ids.isEmpty else { throw ControlError.noJob(named: name) }
             return ids
         }
     }

@@ -18,6 +18,8 @@ final class MemoryNetwork: Sendable {
         var credit: [String: Int] = [:]
         var mostCredit = 0
         var mostCreditOfAll = 0
+        /// Bytes of connections that were sent, by their receiver.
+        var bytes: [String: Int] = [:]
         /// More was sent than the receiver had allowed.
         var isOverdrawn = false
         var messages: [NodeMessage] = []
@@ -52,6 +54,7 @@ final class MemoryNetwork: Sendable {
     var mostCredit: Int { state.withLock { $0.mostCredit } }
     /// The most that all of them were together, of those that are not over.
     var mostCreditOfAll: Int { state.withLock { $0.mostCreditOfAll } }
+    func bytes(to node: String) -> Int { state.withLock { $0.bytes[node, default: 0] } }
     var isOverdrawn: Bool { state.withLock { $0.isOverdrawn } }
     /// Whether a connection has sent all that it may.
     var isSpent: Bool { state.withLock { $0.credit.values.contains(0) } }
@@ -110,6 +113,7 @@ final class MemoryNetwork: Sendable {
                 let left = state.credit[key(number, to: node), default: 0] - bytes.count
                 state.credit[key(number, to: node)] = left
                 if left < 0 { state.isOverdrawn = true }
+                state.bytes[node, default: 0] += bytes.count
             case .taken(let number, let count):
                 let credit = state.credit[key(number, to: message.sender), default: 0] + Int(count)
                 state.credit[key(number, to: message.sender)] = credit

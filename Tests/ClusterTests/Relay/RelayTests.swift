@@ -190,6 +190,32 @@ struct RelayTests {
         #expect(waits { cluster.follower.relay.connectionCounts == (0, 0) })
     }
 
+    @Test("While much waits for PostgreSQL, a user adds no more than his share until that is sent")
+    func share() throws {
+        let cluster = try MemoryCluster()
+        let client = try cluster.follower.client()
+        client.write([1])
+        #expect(client.read(exactly: 1) == [1])
+        cluster.followerCarrier.pretendedUnsent.withLock { $0 = NotifyCarrier.much }
+        let bytes = pattern(1_000_000)
+        let writer = try TestThread { client.write(bytes) }
+        let share = RelayLimits().maxUnsentPerUser
+        var echoed: [UInt8] = []
+        var rounds = 1
+        while echoed.count < bytes.count {
+            // The first byte was of the first share.
+            let most = min(bytes.count - echoed.count, share - 1)
+            let next = try #require(client.read(exactly: most))
+            echoed += next
+            let sent = cluster.network.bytes(to: "b")
+            #expect(sent <= 1 + rounds * (share + RelayEngine.mostPerRead))
+            rounds += 1
+            cluster.followerCarrier.tell(.drained)
+        }
+        #expect(writer.wait())
+        #expect(echoed == bytes)
+    }
+
     @Test("Nobody is read while the carrier is full, and all go on once it is not")
     func fullCarrier() throws {
         let cluster = try MemoryCluster()

@@ -58,12 +58,20 @@ import TimerControl
             try await test.advance(by: .seconds(6))
             let given = try #require(try await test.reserve("q").first)
             #expect(try await end(test, selection) == [task])
-            #expect(try await end(test, selection) == [])
+            // A name means a job that something is to end of.
+            func endAgain(kill: Bool) async throws {
+                guard case .name = selection else {
+                    return #expect(try await end(test, selection, kill: kill) == [])
+                }
+                let request = Request.invalidateJobs(InvalidateJobs(selection, kill: kill))
+                #expect(await refusal(test, request)?.reason == .notFound)
+            }
+            try await endAgain(kill: false)
             #expect(try await test.history(task).map(\.state) == [.reserved], "its worker goes on")
             #expect(try await end(test, selection, kill: true) == [task])
             #expect(try await test.history(task).map(\.outcome) == [.lost])
             await #expect(throws: ControlError.self) { try await test.finish(given) }
-            #expect(try await end(test, selection, kill: true) == [])
+            try await endAgain(kill: true)
         }
     }
 

@@ -107,15 +107,21 @@ extension CrashSimulation {
         tell("did not start: \(error)")
         watcher.daemonEnds(losing: 0)
         kill()
-        disk.restart(losingPower: false)
+        restartDisk()
         respawn()
+    }
+
+    /// After the end of a daemon that was no crash: the crash that is planned is still to come.
+    private func restartDisk() {
+        disk.restart(losingPower: false)
+        if let operation = plan.crashAt, operation > disk.operations { disk.crash(at: operation) }
     }
 
     func stopped() {
         tell("stopped")
         watcher.daemonEnds(losing: 0)
         kill()
-        disk.restart(losingPower: false)
+        restartDisk()
         respawn()
     }
 
