@@ -32,7 +32,7 @@ public struct ExtendTasks: Hashable, Sendable {
     public var tasks: [TaskReference]
     /// Whether they came as `tasks: [...]`, so that the answer is a list as well.
     public var isList: Bool
-    /// From now; nil for what each was reserved with.
+    /// From now; nil for what was said last, as it was reserved or extended.
     public var lease: String?
     /// Whether they go back once this connection is over; nil for as it is.
     public var whileConnected: Bool?

@@ -12,7 +12,7 @@ extension ReserveTasks {
 }
 
 extension ExtendTasks {
-    /// Nil for what each was reserved with.
+    /// Nil for what was said last, as each was reserved or extended.
     public var leaseSpan: TimeSpan? { TimeSpan(checked: lease) }
 }
 

@@ -12,7 +12,9 @@ struct RemoteTerms: Sendable {
     var patience = Duration.seconds(3)
     /// How long it may be away until its runs count as interrupted.
     var absence: Duration
-    /// Whether the node is there, though its agent is not: then it may be its runner that says nothing. Nil where nobody knows.
+    /// Whether the node is there, though its agent is not: then it may be its runner that says nothing.
+    ///
+    /// Nil where nobody knows.
     var isThere: (@Sendable () async -> Bool)?
     /// How long it may take to begin what it was told to, once it has said that it could.
     var beginning = Duration.seconds(1)

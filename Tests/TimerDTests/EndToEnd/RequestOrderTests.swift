@@ -5,8 +5,9 @@ import TimerControl
 
 /// Requests that are sent one behind the other, without a wait for the answers.
 @Suite("The order of requests", .timeLimit(.minutes(3))) struct RequestOrderTests {
-    /// Requests that are sent together: `N` stands for a number that is another in each round, `D` for a day of it. With
-    /// what an answer has, by its place.
+    /// Requests that are sent together, and what answers have, by their places.
+    ///
+    /// `N` stands for a number that is another in each round, `D` for a day of it.
     struct Row: Sendable, CustomTestStringConvertible {
         var requests: [String]
         var answers: [Int: String]
