@@ -172,23 +172,31 @@ extension ProgramRunner {
     private func waitForNode(after loss: Int) {
         guard let remote else { return }
         later(remote.absence) { runner in
-            guard runner.isAbsent, runner.losses == loss else { return }
+            guard runner.awaitsNode(since: loss) else { return }
             guard let isThere = remote.isThere else { return runner.giveUp() }
             Task {
                 let isThere = await isThere()
                 runner.loop.perform {
-                    guard runner.isAbsent, runner.losses == loss else { return }
+                    guard runner.awaitsNode(since: loss) else { return }
                     isThere ? runner.waitForNode(after: loss) : runner.giveUp()
                 }
             }
         }
     }
 
+    /// Whether the node has been away ever since, and there is something to give up.
+    private func awaitsNode(since loss: Int) -> Bool {
+        // Who has left it waits no more.
+        if case .none = connection { return false }
+        return isAbsent && losses == loss && !ordered.isEmpty
+    }
+
     /// The node stays away: its runs count as interrupted, and are ended there once it is back.
-    private func giveUp() {
-        for (run, entry) in entriesByNumber where entry.isOrdered && entry.isInProgress {
-            interrupt(run)
-        }
+    private func giveUp() { for run in ordered { interrupt(run) } }
+
+    /// The runs in progress that the node was told to begin.
+    private var ordered: [Int64] {
+        entriesByNumber.filter { $0.value.isOrdered && $0.value.isInProgress }.map(\.key)
     }
 
     private var entriesByNumber: [(key: Int64, value: RunEntry)] {

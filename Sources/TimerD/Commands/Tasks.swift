@@ -23,12 +23,14 @@ extension CommandHandler {
         {
             return TasksReply(tasks: tasks)
         }
-        let tasks = try await scheduler.reserve(
-            order,
-            wait: request.waitSpan,
-            life: isTied ? caller.life : nil
-        )
-        return TasksReply(tasks: tasks)
+        let (wait, life) = (request.waitSpan, isTied ? caller.life : nil)
+        // Nothing that was sent behind one that waits is to wait for it.
+        guard wait == .zero else {
+            return TasksReply(tasks: try await scheduler.reserve(order, wait: wait, life: life))
+        }
+        return try await scheduler.detour(of: caller) {
+            TasksReply(tasks: try await scheduler.reserve(order, wait: .zero, life: life))
+        }
     }
 
     /// `task.extend`.

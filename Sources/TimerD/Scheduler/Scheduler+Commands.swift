@@ -92,11 +92,7 @@ extension Scheduler {
         } durable: { scheduler, changed in
             // Here, before a later request can have them live again: the runs that follow that are not meant.
             guard isEnd else { return }
-            guard kill else { return scheduler.withdrawRuns(of: changed.jobs) }
-            scheduler.endRuns(of: changed.jobs)
-            if case .owner(let words) = selection {
-                scheduler.endRuns(ofOwner: words, caller: caller)
-            }
+            kill ? scheduler.endRuns(of: changed.jobs) : scheduler.withdrawRuns(of: changed.jobs)
         }.value()
         // What was offered of an ended job is withdrawn; of another it begins ahead of the answer.
         await settleStarts(of: changed.jobs, whereOffered: !isEnd)

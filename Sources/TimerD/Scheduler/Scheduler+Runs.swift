@@ -213,14 +213,6 @@ extension Scheduler {
         }
     }
 
-    /// Begins to end all runs of a user, also those of jobs that have ended since.
-    func endRuns(ofOwner words: String, caller: Caller) {
-        for command in fires.all.compactMap(\.command)
-        where command.job.owner.isMeant(by: words) && caller.owns(command.job) {
-            stop(command.run, by: command.job.policy.run.teardown)
-        }
-    }
-
     /// Begins to end a run as its job says.
     ///
     /// - Returns: what came of the first signal; `gone` if the run is not in progress. If it is refused, the

@@ -4,91 +4,68 @@ import SQLite
 import Schedules
 import TimerControl
 
+/// Which jobs are looked for in the order of their next fires.
+struct DueSearch {
+    let filter: ListJobs
+    let owner: OwnerID?
+    let moment: ClockReading
+    /// Where the page before ended.
+    var after = DueJob(date: .distantPast, id: JobID(rawValue: 0))
+    /// How many at most.
+    let limit: Int
+    fileprivate let words: JobSearch?
+
+    init(_ filter: ListJobs, owner: OwnerID?, at moment: ClockReading, limit: Int) {
+        (self.filter, self.owner, self.moment, self.limit) = (filter, owner, moment, limit)
+        if case .fire(let date, let id) = filter.cursor { after = DueJob(date: date, id: id) }
+        words = filter.search.map(JobSearch.init)
+    }
+
+    /// Whether each job has to be looked at.
+    fileprivate var isNarrowed: Bool { filter.tag != nil || words != nil }
+}
+
 /// The jobs that fire soonest.
 extension Queries {
-    /// The soonest behind `after`.
-    func dueJobs(
-        _ filter: ListJobs,
-        owner: OwnerID?,
-        after: DueJob,
-        at moment: ClockReading,
-        limit: Int
-    ) throws -> DueJobs {
-        if filter.name != nil {
-            return try fewDueJobs(
-                filter,
-                .named,
-                owner: owner,
-                after: after,
-                at: moment,
-                limit: limit
-            )
-        }
-        if let tag = filter.tag, try !isOnMany(tag, owner: owner) {
-            return try fewDueJobs(
-                filter,
-                .tagged,
-                owner: owner,
-                after: after,
-                at: moment,
-                limit: limit
-            )
+    func dueJobs(_ search: DueSearch) throws -> DueJobs {
+        if search.filter.name != nil { return try fewDueJobs(search, .named) }
+        if let tag = search.filter.tag, try !isOnMany(tag, owner: search.owner) {
+            return try fewDueJobs(search, .tagged)
         }
         let parts = [
-            try claimedJobs(filter, owner: owner, after: after, at: moment),
-            try waitingJobs(
-                filter,
-                owner: owner,
-                on: .wall,
-                after: after,
-                at: moment,
-                limit: limit
-            ),
-            try waitingJobs(
-                filter,
-                owner: owner,
-                on: .elapsed,
-                after: after,
-                at: moment,
-                limit: limit
-            ),
+            try claimedJobs(search),
+            try waitingJobs(search, on: .wall),
+            try waitingJobs(search, on: .elapsed),
         ]
         // Behind the first end there may be some of that part that were not looked at.
         let end = parts.compactMap(\.end).min()
         let jobs = parts.flatMap(\.jobs).filter { job in end.map { job <= $0 } ?? true }.sorted()
-        return DueJobs(jobs: Array(jobs.prefix(limit)), end: end)
+        return DueJobs(jobs: Array(jobs.prefix(search.limit)), end: end)
     }
 
     /// Of the jobs that wait on one clock.
-    private func waitingJobs(
-        _ filter: ListJobs,
-        owner: OwnerID?,
-        on clock: ScheduleClock,
-        after: DueJob,
-        at moment: ClockReading,
-        limit: Int
-    ) throws -> DueJobs {
+    private func waitingJobs(_ search: DueSearch, on clock: ScheduleClock) throws -> DueJobs {
         var found = DueJobs()
         var lookedAt = 0
-        let search = filter.search.map(JobSearch.init)
+        let (moment, hasOwner) = (search.moment, search.owner != nil)
         // Two queries, so that many jobs on one date are not read again for each page.
         for part in DuePart.allCases where found.end == nil {
-            let sql = SQL.waiting(part, hasOwner: owner != nil, isFiltered: filter.isNarrowed)
+            let sql = SQL.waiting(part, hasOwner: hasOwner, isFiltered: search.isNarrowed)
             _ = try database.prepare(sql).page(
                 clock,
-                moment.date(ofWall: after.date, on: clock),
-                after.id,
-                owner,
-                filter.tag,
-                search?.text,
-                search?.json,
-                search?.id
+                moment.date(ofWall: search.after.date, on: clock),
+                search.after.id,
+                search.owner,
+                search.filter.tag,
+                search.words?.text,
+                search.words?.json,
+                search.words?.id
             ) { row -> Void? in
                 let date = moment.wallDate(try row.get(0), on: clock)
                 let job = DueJob(date: date, id: try row.get(1))
                 lookedAt += 1
                 if try row.get(2, as: Bool.self) { found.jobs.append(job) }
-                guard found.jobs.count < limit, lookedAt < mostLookedAt else {
+                guard found.jobs.count < search.limit, lookedAt < mostLookedAt else {
                     found.end = job
                     return nil
                 }
@@ -98,61 +75,42 @@ extension Queries {
         return found
     }
 
-    /// All of those that are claimed behind `after`.
-    private func claimedJobs(
-        _ filter: ListJobs,
-        owner: OwnerID?,
-        after: DueJob,
-        at moment: ClockReading
-    ) throws -> DueJobs {
-        let search = filter.search.map(JobSearch.init)
-        let hasIndex = owner ?? .root != .root
+    /// All of those that are claimed.
+    private func claimedJobs(_ search: DueSearch) throws -> DueJobs {
+        let hasIndex = search.owner ?? .root != .root
         var found = DueJobs()
-        let sql = SQL.claimed(hasIndexOfOwner: hasIndex, isFiltered: filter.isNarrowed)
+        let sql = SQL.claimed(hasIndexOfOwner: hasIndex, isFiltered: search.isNarrowed)
         try database.prepare(sql).forEach(
-            owner,
-            filter.tag,
-            search?.text,
-            search?.json,
-            search?.id
+            search.owner,
+            search.filter.tag,
+            search.words?.text,
+            search.words?.json,
+            search.words?.id
         ) { row in
-            let date = moment.wallDate(try row.get(0), on: try row.get(2))
+            let date = search.moment.wallDate(try row.get(0), on: try row.get(2))
             let job = DueJob(date: date, id: try row.get(1))
-            if after < job { found.jobs.append(job) }
+            if search.after < job { found.jobs.append(job) }
         }
         return found
     }
 
     /// Of the jobs with a name or a tag, which are few.
-    private func fewDueJobs(
-        _ filter: ListJobs,
-        _ few: FewJobs,
-        owner: OwnerID?,
-        after: DueJob,
-        at moment: ClockReading,
-        limit: Int
-    ) throws -> DueJobs {
-        let search = filter.search.map(JobSearch.init)
-        let select = try database.prepare(SQL.dueJobs(few, hasOwner: owner != nil))
+    private func fewDueJobs(_ search: DueSearch, _ few: FewJobs) throws -> DueJobs {
+        let select = try database.prepare(SQL.dueJobs(few, hasOwner: search.owner != nil))
         let jobs = try select.all(
-            moment.wallOffset.microseconds,
-            after.date,
-            after.id,
-            limit,
-            filter.name,
-            owner,
-            search?.text,
-            search?.json,
-            search?.id,
-            filter.tag
+            search.moment.wallOffset.microseconds,
+            search.after.date,
+            search.after.id,
+            search.limit,
+            search.filter.name,
+            search.owner,
+            search.words?.text,
+            search.words?.json,
+            search.words?.id,
+            search.filter.tag
         ) { DueJob(date: try $0.get(0), id: try $0.get(1)) }
         return DueJobs(jobs: jobs)
     }
-}
-
-extension ListJobs {
-    /// Whether each job has to be looked at.
-    fileprivate var isNarrowed: Bool { tag != nil || search != nil }
 }
 
 /// A job, and when it fires by the wall clock.

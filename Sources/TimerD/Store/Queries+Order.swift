@@ -22,9 +22,9 @@ extension Queries {
         if case .idle = filter.cursor {
             // All that fire have been listed.
         } else if filter.state ?? .scheduled == .scheduled {
-            var last = DueJob(date: .distantPast, id: JobID(rawValue: 0))
-            if case .fire(let date, let id) = filter.cursor { last = DueJob(date: date, id: id) }
-            let due = try dueJobs(filter, owner: owner, after: last, at: moment, limit: limit + 1)
+            let search = DueSearch(filter, owner: owner, at: moment, limit: limit + 1)
+            let due = try dueJobs(search)
+            var last = search.after
             for next in due.jobs {
                 let job =
                     jobs.count < limit

@@ -9,16 +9,6 @@ import TimerControl
 
 /// What is said of jobs that have ended: that they are to end, or to live again.
 @Suite("Ended jobs", .timeLimit(.minutes(1))) struct EndedJobsTests {
-    private static let root: UInt32 = 0
-
-    @discardableResult
-    private func ask(_ test: TestScheduler, _ request: Request) async throws -> [Job] {
-        let reply = try await test.handler().handle(request, from: Self.root).get()
-        if let one = reply as? JobReply { return [one.job] }
-        if let applied = reply as? ApplyReply { return applied.changed }
-        return try #require(reply as? JobsReply).jobs
-    }
-
     private func add(
         _ test: TestScheduler,
         _ words: ScheduleWords,
@@ -26,20 +16,13 @@ import TimerControl
     ) async throws -> JobID {
         var definition = JobDefinition(schedule: words)
         change(&definition)
-        return try await ask(test, .addJobs(AddJobs(definition)))[0].id
+        return try await test.jobs(.addJobs(AddJobs(definition)))[0].id
     }
 
     private func end(_ test: TestScheduler, _ jobs: JobSelection, kill: Bool = false) async throws
         -> [JobID]
     {
-        try await ask(test, .invalidateJobs(InvalidateJobs(jobs, kill: kill))).map(\.id)
-    }
-
-    private func refusal(_ test: TestScheduler, _ request: Request) async -> ControlError? {
-        switch await test.handler().handle(request, from: Self.root) {
-        case .success: nil
-        case .failure(let error): error
-        }
+        try await test.jobs(.invalidateJobs(InvalidateJobs(jobs, kill: kill))).map(\.id)
     }
 
     // MARK: - Said twice
@@ -64,7 +47,7 @@ import TimerControl
                     return #expect(try await end(test, selection, kill: kill) == [])
                 }
                 let request = Request.invalidateJobs(InvalidateJobs(selection, kill: kill))
-                #expect(await refusal(test, request)?.reason == .notFound)
+                #expect(await test.refusal(request)?.reason == .notFound)
             }
             try await endAgain(kill: false)
             #expect(try await test.history(task).map(\.state) == [.reserved], "its worker goes on")
@@ -80,7 +63,7 @@ import TimerControl
         try await TestScheduler.with { test in
             for selection in [JobSelection.name("n"), .tag("n")] {
                 let request = Request.invalidateJobs(InvalidateJobs(selection, kill: true))
-                #expect(await refusal(test, request)?.reason == .notFound)
+                #expect(await test.refusal(request)?.reason == .notFound)
             }
         }
     }
@@ -95,7 +78,7 @@ import TimerControl
             let live = try await add(test, ScheduleWords(every: "1h"))
             try await test.advance(by: .seconds(2))
             _ = try #require(try await test.reserve("q").first)
-            let own = try await ask(test, .getJob(.id(live)))[0].owner
+            let own = try await test.jobs(.getJob(.id(live)))[0].owner
             #expect(try await end(test, .owner(own)) == [live], "without it, those that live")
             #expect(try await test.history(task).map(\.state) == [.reserved])
             let ended = try await end(test, .owner(own), kill: true)
@@ -124,14 +107,14 @@ import TimerControl
                 definition.key = key
                 return .applyJobs(ApplyJobs(change: [JobRevision(id: job, definition: definition)]))
             }
-            let refused = await refusal(test, request(other, "K"))
+            let refused = await test.refusal(request(other, "K"))
             #expect(refused?.reason == .conflict)
             #expect(refused?.message.contains("job \(first) has the key 'K'") == true)
             #expect(try await keyed(test) == first)
             // Its own it may keep, and what it gives away another may have.
-            #expect(await refusal(test, request(first, "K")) == nil)
-            #expect(await refusal(test, request(first, nil)) == nil)
-            #expect(await refusal(test, request(other, "K")) == nil)
+            #expect(await test.refusal(request(first, "K")) == nil)
+            #expect(await test.refusal(request(first, nil)) == nil)
+            #expect(await test.refusal(request(other, "K")) == nil)
             #expect(try await keyed(test) == other)
         }
     }
@@ -147,12 +130,12 @@ import TimerControl
             let second = try await keyed(test, "0s")
             #expect(second != first)
             let restore = Request.restoreJobs(.ids([first]))
-            let refused = await refusal(test, restore)
+            let refused = await test.refusal(restore)
             #expect(refused?.reason == .conflict)
             #expect(refused?.message.contains("job \(second) has the key 'K'") == true)
             _ = try await end(test, .ids([second]))
             try await test.advance(by: .seconds(1))
-            #expect(await refusal(test, restore) == nil)
+            #expect(await test.refusal(restore) == nil)
             #expect(try await keyed(test) == first)
         }
     }
@@ -165,7 +148,7 @@ import TimerControl
     )
     func paused(isMaintenance: Bool) async throws {
         try await TestScheduler.with { test in
-            if isMaintenance { try await ask(test, .beginMaintenance(nil)) }
+            if isMaintenance { try await test.jobs(.beginMaintenance(nil)) }
             let once = try await add(test, ScheduleWords(in: "5s")) {
                 $0.paused = isMaintenance ? nil : true
             }
@@ -176,14 +159,14 @@ import TimerControl
             _ = try await end(test, .ids([once, grid]))
             #expect(try await test.history(once).map(\.reason) == [.paused])
             try await test.advance(by: .seconds(10))
-            let again = try await ask(test, .restoreJobs(nil))
+            let again = try await test.jobs(.restoreJobs(nil))
             #expect(again.map(\.state) == [.paused, .paused])
             #expect(try await test.history(once).isEmpty)
             #expect(try await test.history(grid).isEmpty)
             if isMaintenance {
-                try await ask(test, .endMaintenance(nil))
+                try await test.jobs(.endMaintenance(nil))
             } else {
-                try await ask(test, .resumeJobs(.ids([once, grid])))
+                try await test.jobs(.resumeJobs(.ids([once, grid])))
             }
             try await test.advance(by: .seconds(1))
             #expect(try await test.history(once).map(\.state) == [.fired])

@@ -11,15 +11,10 @@ import TimerControl
     private static let ann: UInt32 = 1000
 
     @discardableResult
-    private func ask(
-        _ test: TestScheduler,
-        _ request: Request,
-        as uid: UInt32 = ann
-    ) async throws -> [Job] {
-        let reply = try await test.handler().handle(request, from: uid).get()
-        if let one = reply as? JobReply { return [one.job] }
-        if let applied = reply as? ApplyReply { return applied.invalidated }
-        return try #require(reply as? JobsReply).jobs
+    private func ask(_ test: TestScheduler, _ request: Request, as uid: UInt32 = ann) async throws
+        -> [Job]
+    {
+        try await test.jobs(request, as: uid)
     }
 
     private func add(
@@ -47,10 +42,7 @@ import TimerControl
     private func refusal(_ test: TestScheduler, _ request: Request, as uid: UInt32 = ann) async
         -> ControlError?
     {
-        switch await test.handler().handle(request, from: uid) {
-        case .success: nil
-        case .failure(let error): error
-        }
+        await test.refusal(request, as: uid)
     }
 
     /// Each row of the job, by its date in seconds after the start.

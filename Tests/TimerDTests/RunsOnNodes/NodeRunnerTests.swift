@@ -12,27 +12,29 @@ import TimerControl
 /// What the node that leads makes of what the agent of another node says: the agent is a test.
 @Suite("Runs on another node", .timeLimit(.minutes(1)))
 struct NodeRunnerTests {
-    private let script = ScriptedRunner()
-    private let fence = Fence()
+    let script = ScriptedRunner()
+    let fence = Fence()
 
     init() { fence.extend(to: .max) }
 
-    private func request(_ run: Int64, epoch: Int64? = 1) -> RunRequest {
+    func request(_ run: Int64, epoch: Int64? = 1) -> RunRequest {
         var request = TestRunner.script("exit 3")
         (request.run, request.epoch, request.node, request.offer) = (run, epoch, "b", [1, 2, 3])
         return request
     }
 
-    private func runner() -> ProgramRunner {
-        let terms = RemoteTerms(node: "b", absence: .seconds(5))
+    private func runner(isThere: (@Sendable () async -> Bool)? = nil) -> ProgramRunner {
+        var terms = RemoteTerms(node: "b", absence: .seconds(5))
+        terms.isThere = isThere
         return ProgramRunner(on: script, remote: terms, fence: fence) { 5_000_000 }
     }
 
     /// One whose node has come, and knows those runs.
-    private func attached(
-        knowing known: [Int64: KnownRun] = [:]
+    func attached(
+        knowing known: [Int64: KnownRun] = [:],
+        isThere: (@Sendable () async -> Bool)? = nil
     ) async throws -> (ProgramRunner, ScriptedLink) {
-        let runner = runner()
+        let runner = runner(isThere: isThere)
         runner.come { _ in }
         let link = try await script.connection(0)
         await link.greet(epoch: 1, knowing: known)
@@ -50,7 +52,7 @@ struct NodeRunnerTests {
         }
     }
 
-    private func begin(_ runner: ProgramRunner, _ request: RunRequest) -> Task<String, Never> {
+    func begin(_ runner: ProgramRunner, _ request: RunRequest) -> Task<String, Never> {
         Task { await outcome { () throws(RunBreak) in try await runner.run(request) { _ in } } }
     }
 
@@ -146,72 +148,6 @@ struct NodeRunnerTests {
             #expect(await run.value == expected)
             await runner.detach()
         }
-    }
-
-    @Test(
-        "The node stays away: its run was interrupted; once it comes with it, that is ended and forgotten",
-        arguments: [true, false]
-    )
-    func away(isStoredAhead: Bool) async throws {
-        let (runner, link) = try await attached()
-        let run = begin(runner, request(7))
-        try await eventually("it is offered") { link.offered == [7] }
-        await link.say(.ready(run: 7), .started(run: 7, .scripted()))
-        await link.lose("gone")
-        await script.pass()
-        #expect(await run.value == "\(RunOutcome.interrupted)")
-        if isStoredAhead { runner.stored(7) }
-        runner.come { _ in }
-        let again = try await script.connection(1)
-        await again.greet(epoch: 1, knowing: [7: .scripted()])
-        await script.flush()
-        #expect(again.ended == [7])
-        if !isStoredAhead { runner.stored(7) }
-        await again.say(.scriptedEnd(of: 7, status: 0))
-        await script.flush()
-        #expect(again.stored == [7])
-        await runner.detach()
-    }
-
-    @Test("A node that comes and does not say what it knows is given up as one that stays away")
-    func mute() async throws {
-        let (runner, link) = try await attached()
-        let run = begin(runner, request(7))
-        try await eventually("it is offered") { link.offered == [7] }
-        await link.say(.ready(run: 7), .started(run: 7, .scripted()))
-        await link.lose("gone")
-        let sinceThen = script.takeLater()
-        runner.come { _ in }
-        try await script.connection(1).lose("its runner does not answer")
-        await script.pass(sinceThen)
-        #expect(await run.value == "\(RunOutcome.interrupted)")
-        await runner.detach()
-    }
-
-    @Test("A node that is there though its runner says nothing is not given up until it has gone")
-    func silentRunner() async throws {
-        let answers = Locked([true, true, false])
-        var terms = RemoteTerms(node: "b", absence: .seconds(5))
-        terms.isThere = { answers.withLock { $0.isEmpty ? false : $0.removeFirst() } }
-        let runner = ProgramRunner(on: script, remote: terms, fence: fence) { 5_000_000 }
-        runner.come { _ in }
-        let link = try await script.connection(0)
-        await link.greet(epoch: 1)
-        let run = begin(runner, request(7))
-        try await eventually("it is offered") { link.offered == [7] }
-        await link.say(.ready(run: 7), .started(run: 7, .scripted()))
-        await link.lose("it has not answered")
-        for left in [2, 1] {
-            await script.pass()
-            try await eventually("it is asked for") { answers.withLock(\.count) == left }
-            // What the answer has it do.
-            try await eventually("it is waited for again") { script.hasLater }
-        }
-        await script.pass()
-        #expect(await run.value == "\(RunOutcome.interrupted)")
-        let isGone = answers.withLock(\.isEmpty)
-        #expect(isGone, "it was asked until then")
-        await runner.detach()
     }
 
     @Test("A node that is back in time is not given up by what passed before")
@@ -345,24 +281,24 @@ struct NodeRunnerTests {
 }
 
 extension ProgramRunner {
-    fileprivate func isWaited(for run: Int64) -> Bool {
+    func isWaited(for run: Int64) -> Bool {
         state.withLock { $0.entries[run]?.done != nil }
     }
 
-    fileprivate func beginnerCount(of run: Int64) -> Int {
+    func beginnerCount(of run: Int64) -> Int {
         state.withLock { $0.entries[run]?.beginners.count ?? 0 }
     }
 }
 
 extension ScriptedLink {
     /// What the node was offered, told to begin, and told not to begin.
-    fileprivate var offered: [Int64] {
+    var offered: [Int64] {
         orders.compactMap { if case .offer(let run, _) = $0 { run } else { nil } }
     }
-    fileprivate var told: [Int64] {
+    var told: [Int64] {
         orders.compactMap { if case .go(let run, _) = $0 { run } else { nil } }
     }
-    fileprivate var withdrawn: [Int64] {
+    var withdrawn: [Int64] {
         orders.compactMap { if case .withdraw(let run) = $0 { run } else { nil } }
     }
 }

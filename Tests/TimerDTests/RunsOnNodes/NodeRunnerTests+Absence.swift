@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import JobModel
+import Locks
+import Testing
+import TimerControl
+
+@testable import Runner
+@testable import TimerD
+
+/// Nodes that stay away, or whose runner says nothing.
+extension NodeRunnerTests {
+    @Test(
+        "The node stays away: its run was interrupted; once it comes with it, that is ended and forgotten",
+        arguments: [true, false]
+    )
+    func away(isStoredAhead: Bool) async throws {
+        let (runner, link) = try await attached()
+        let run = begin(runner, request(7))
+        try await eventually("it is offered") { link.offered == [7] }
+        await link.say(.ready(run: 7), .started(run: 7, .scripted()))
+        await link.lose("gone")
+        await script.pass()
+        #expect(await run.value == "\(RunOutcome.interrupted)")
+        if isStoredAhead { runner.stored(7) }
+        runner.come { _ in }
+        let again = try await script.connection(1)
+        await again.greet(epoch: 1, knowing: [7: .scripted()])
+        await script.flush()
+        #expect(again.ended == [7])
+        if !isStoredAhead { runner.stored(7) }
+        await again.say(.scriptedEnd(of: 7, status: 0))
+        await script.flush()
+        #expect(again.stored == [7])
+        await runner.detach()
+    }
+
+    @Test("A node that comes and does not say what it knows is given up as one that stays away")
+    func mute() async throws {
+        let (runner, link) = try await attached()
+        let run = begin(runner, request(7))
+        try await eventually("it is offered") { link.offered == [7] }
+        await link.say(.ready(run: 7), .started(run: 7, .scripted()))
+        await link.lose("gone")
+        let sinceThen = script.takeLater()
+        runner.come { _ in }
+        try await script.connection(1).lose("its runner does not answer")
+        await script.pass(sinceThen)
+        #expect(await run.value == "\(RunOutcome.interrupted)")
+        await runner.detach()
+    }
+
+    @Test("A node that is there though its runner says nothing is not given up until it has gone")
+    func silentRunner() async throws {
+        let answers = Locked([true, true, false])
+        let (runner, link) = try await attached {
+            answers.withLock { $0.isEmpty ? false : $0.removeFirst() }
+        }
+        let run = begin(runner, request(7))
+        try await eventually("it is offered") { link.offered == [7] }
+        await link.say(.ready(run: 7), .started(run: 7, .scripted()))
+        await link.lose("it has not answered")
+        for left in [2, 1] {
+            await script.pass()
+            try await eventually("it is asked for") { answers.withLock(\.count) == left }
+            // What the answer has it do.
+            try await eventually("it is waited for again") { script.hasLater }
+        }
+        await script.pass()
+        #expect(await run.value == "\(RunOutcome.interrupted)")
+        let isGone = answers.withLock(\.isEmpty)
+        #expect(isGone, "it was asked until then")
+        // Nothing of it is left that somebody waits for.
+        runner.come { _ in }
+        let again = try await script.connection(1)
+        await again.greet(epoch: 1)
+        await again.lose("gone")
+        answers.withLock { $0 = [true] }
+        await script.pass()
+        let isAsked = answers.withLock(\.isEmpty)
+        #expect(!isAsked)
+        await runner.detach()
+    }
+}

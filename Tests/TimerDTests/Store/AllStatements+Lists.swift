@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+@testable import TimerD
+
+/// What functions make, for each of their cases.
+extension AllStatements {
+    static let jobLists: [(String, String)] = jobWalks + dueJobs
+
+    private static let jobWalks = JobWalk.allCases.flatMap { walk in
+        var lists = [true, false].map { hasUserInfo in
+            (
+                "Queries.SQL.jobs(\(walk), \(hasUserInfo))",
+                Queries.SQL.jobs(walk, hasUserInfo: hasUserInfo)
+            )
+        }
+        if !walk.isShort {
+            lists.append(("Queries.SQL.jobAfterSome(\(walk))", Queries.SQL.jobAfterSome(walk)))
+        }
+        return lists
+    }
+
+    private static let dueJobs = [true, false].flatMap { hasOwner in
+        var lists: [(String, String)] = []
+        for isFiltered in [true, false] {
+            let claimed = Queries.SQL.claimed(hasIndexOfOwner: hasOwner, isFiltered: isFiltered)
+            lists.append(("Queries.SQL.claimed(\(hasOwner), \(isFiltered))", claimed))
+            for part in Queries.DuePart.allCases {
+                let sql = Queries.SQL.waiting(part, hasOwner: hasOwner, isFiltered: isFiltered)
+                lists.append(("Queries.SQL.waiting(\(part), \(hasOwner), \(isFiltered))", sql))
+            }
+        }
+        for few in Queries.FewJobs.allCases {
+            let sql = Queries.SQL.dueJobs(few, hasOwner: hasOwner)
+            lists.append(("Queries.SQL.dueJobs(\(few), \(hasOwner))", sql))
+        }
+        return lists
+    }
+    static let runLists = RunOrder.allCases.flatMap { order in
+        RunOrder.Part.allCases.map { part in
+            ("Queries.SQL.runs(\(order), \(part))", Queries.SQL.runs(order, part))
+        }
+    }
+
+    static let calendars =
+        [true, false].map { hasOwner in
+            (
+                "Queries.SQL.firesToCount(\(hasOwner))",
+                Queries.SQL.firesToCount(hasOwner: hasOwner)
+            )
+        }
+        + [
+            ("Queries.SQL.rangesOver", Queries.SQL.rangesOver)
+        ]
+}
