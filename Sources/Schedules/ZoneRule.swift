@@ -44,16 +44,16 @@ struct ZoneRule: Hashable, Sendable {
         }
         let days = Int(floorDivide(second, by: 86_400).quotient)
         let year = CivilDate(daysSince1970: days).year
-        // Changes may lie up to a week outside their year. From the one before to the one after,
-        // the changes surround `second`; at equal instants the start of daylight saving comes last
-        // and holds.
+        // A change may lie more than a week outside its year, and so may both of a year. Those of two years
+        // to each side surround `second` in any case; at equal instants the start of daylight saving comes
+        // last and holds.
         var period = ZonePeriod(
             start: .min,
             end: .max,
             offset: offset,
             abbreviation: firstAbbreviation
         )
-        for candidate in (year - 1)...(year + 1) {
+        for candidate in (year - 2)...(year + 2) where period.end == .max {
             let start = daylight.start.second(inYear: candidate) - offset
             let end = daylight.end.second(inYear: candidate) - daylight.offset
             if start < end {

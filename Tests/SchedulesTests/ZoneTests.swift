@@ -57,6 +57,31 @@ import Testing
     }
 
     @Test(
+        "Periods meet, also where both changes of a year lie in another year",
+        arguments: [
+            "AAA0BBB,J365/100,J365/160", "AAA2BBB,J365/160,J365/100", "AAA0BBB,J1/-160,J1/-100",
+            "AAA24BBB,365/167,J365/100", "AAA-24BBB-23,J1/-100,0/-167", "CET-1CEST,M3.5.0,M10.5.0/3",
+            "XXX3EDT4,0/0,J365/23",
+        ]
+    )
+    func meet(text: String) throws {
+        let table = try Zone(named: text).table
+        // From 2019 on, for 14 years at least.
+        var second: Int64 = 1_546_300_800
+        for _ in 0..<28 {
+            let period = table.period(at: second)
+            #expect(period.start > .min && period.end < .max)
+            for inside in [period.start, (period.start + period.end) / 2, period.end - 1] {
+                let found = table.period(at: inside)
+                #expect(found.start == period.start && found.end == period.end)
+                #expect(found.offset == period.offset)
+            }
+            #expect(table.period(at: period.end).start == period.end)
+            second = period.end
+        }
+    }
+
+    @Test(
         "An unknown name is refused, and no name leads out of the database",
         arguments: [
             "", "Mars/Base", "Europe", "/etc/localtime", "../zoneinfo/Europe/Berlin",
