@@ -60,8 +60,8 @@ import Testing
         "Periods meet, also where both changes of a year lie in another year",
         arguments: [
             "AAA0BBB,J365/100,J365/160", "AAA2BBB,J365/160,J365/100", "AAA0BBB,J1/-160,J1/-100",
-            "AAA24BBB,365/167,J365/100", "AAA-24BBB-23,J1/-100,0/-167", "CET-1CEST,M3.5.0,M10.5.0/3",
-            "XXX3EDT4,0/0,J365/23",
+            "AAA24BBB,365/167,J365/100", "AAA-24BBB-23,J1/-100,0/-167",
+            "CET-1CEST,M3.5.0,M10.5.0/3", "XXX3EDT4,0/0,J365/23",
         ]
     )
     func meet(text: String) throws {

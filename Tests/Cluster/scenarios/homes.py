@@ -306,13 +306,16 @@ def long_offers(world):
             job = client.call("job.add", schedule={"at": date(at)}, command=ledger.command(0.1), userInfo={"much": "u" * 60_000}, on="b")["job"]["id"]
             ledger.due[job], ledger.status[job] = at, 0
         small = ledger.add(client, [at + number * 0.05 for number in range(80)], lambda: 0.2)
+    # On a busy machine the dates pass before all have been added: nobody can begin before that.
+    added = time.time()
     ledger.check(ledger.wait(nodes[2].socket))
     ledger.check_single()
     again = nodes[0].log().count("it was told to begin")
-    late = [line.at - ledger.due[line.job] for line in ledger.lines()]
+    lines = [(line.job, line.at - max(ledger.due[line.job], added)) for line in ledger.lines()]
+    late = [each for _, each in lines]
     world.check(again <= 20, "200 commands with 60 KB of userInfo, all due at once on b: %d times it was told too late to begin one; the last began "
                 "%.1f s after its date" % (again, max(late)))
-    others = max(line.at - ledger.due[line.job] for line in ledger.lines() if line.job in set(small))
+    others = max(each for job, each in lines if job in set(small))
     # Behind all of them they would be as late as the last.
     world.check(others < max(2, 0.6 * max(late)), "beside them others were %.2f s late" % others)
     world.say("200 commands with 60 KB each, all due at once on one node: the last began after %.1f s, %d were told too late; others %.2f s late"
