@@ -236,6 +236,7 @@ let package = Package(
             name: "TimerDMain",
             dependencies: [
                 "CLinux", "LinuxSystem", "Locks", "Platform", "TimerControl", "TimerD",
+                "TimerWords",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),

@@ -15,3 +15,5 @@
 // Declared for _GNU_SOURCE alone, which Swift does not define. Its addresses are of no type here: with sys/socket.h this module would have
 // taken the constants of sockets from Glibc's.
 int accept4(int socket, void *address, void *length, int flags);
+// The same, of spawn.h; `actions` is a posix_spawn_file_actions_t.
+int posix_spawn_file_actions_addclosefrom_np(void *actions, int lowest);

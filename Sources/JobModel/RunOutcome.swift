@@ -69,13 +69,15 @@ package struct RunUsage: Hashable, Sendable {
 
 extension RunPolicy {
     /// Whether a run that ended so did what it was to do.
-    package func isSuccess(_ outcome: RunOutcome) -> Bool {
+    ///
+    /// `successCodes` are those of the job's own command; one of a handler's succeeds with 0.
+    package func isSuccess(_ outcome: RunOutcome, of handler: RunHandler? = nil) -> Bool {
         guard case .exited(let status) = outcome else { return outcome == .finished }
-        return successCodes.contains(status)
+        return handler == nil ? successCodes.contains(status) : status == 0
     }
 
     /// Whether it is one of the runs that went wrong; a run that its user ended before it began is not.
-    package func isFailure(_ outcome: RunOutcome) -> Bool {
-        outcome != .withdrawn && outcome != .released && !isSuccess(outcome)
+    package func isFailure(_ outcome: RunOutcome, of handler: RunHandler? = nil) -> Bool {
+        outcome != .withdrawn && outcome != .released && !isSuccess(outcome, of: handler)
     }
 }

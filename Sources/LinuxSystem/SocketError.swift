@@ -20,6 +20,16 @@ package struct SocketError: Error, Hashable, Sendable, CustomStringConvertible {
     /// How many bytes the path of a socket may have: `sun_path` holds them and a NUL.
     package static let longestPath = 107
 
+    /// Why a path cannot be that of a socket, as far as its length says; nil if it can.
+    package static func wrongLength(of path: String) -> Self? {
+        guard !(1...longestPath ~= path.utf8.count) else { return nil }
+        return Self(
+            path,
+            "the path has \(path.utf8.count) bytes, a socket's has 1 to \(longestPath)",
+            isLasting: true
+        )
+    }
+
     /// The error of the last system call, from errno; to be made before the next call.
     package static func failed(_ path: String, _ doing: String) -> Self {
         Self(path, "cannot \(doing): \(Errno.last.text)")

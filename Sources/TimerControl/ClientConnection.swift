@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import NIOCore
+import Platform
+import SystemPackage
 
 /// A client's end of the socket: matches replies to calls by their ids, hands events on.
 ///
@@ -93,7 +96,14 @@ final class ClientConnection: ChannelDuplexHandler {
         context?.read()
     }
 
-    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        // A program that inherited the connection would ask the daemon as this user. SwiftNIO leaves it open for that. try?:
+        // a channel of a test's may have no socket.
+        _ = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { fcntl($0, F_SETFD, FD_CLOEXEC) }
+    }
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
     func read(context: ChannelHandlerContext) {
@@ -113,7 +123,9 @@ final class ClientConnection: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        finish(disconnected(": \(error)"))
+        // Its own description names functions of NIO.
+        let cause = (error as? IOError).map { Errno(rawValue: $0.errnoCode).text } ?? "\(error)"
+        finish(disconnected(": \(cause)"))
         context.close(promise: nil)
     }
 

@@ -68,6 +68,8 @@ public final class ControlClient: Sendable {
                 turnedAway()
                 // try?: whoever is cancelled finds out by the next attempt, or by the first call.
                 try? await Task.sleep(for: .milliseconds(10))
+            } catch let error as ClientError {
+                throw error
             } catch {
                 throw refusal(error, path)
             }
@@ -75,7 +77,8 @@ public final class ControlClient: Sendable {
     }
 
     private static func open(_ path: String, on loop: any EventLoop) async throws -> ControlClient {
-        try await loop.flatSubmit {
+        let address = try SocketAddress(ofSocket: path)
+        return try await loop.flatSubmit {
             // Kept from before the connection is made: a daemon that refuses it may have closed it, and
             // the pipeline be empty, by the time `connect` is done.
             let connection = NIOLoopBound(ClientConnection(path: path), eventLoop: loop)
@@ -85,7 +88,7 @@ public final class ControlClient: Sendable {
                         try channel.pipeline.syncOperations.addHandler(connection.value)
                     }
                 }
-                .connect(unixDomainSocketPath: path)
+                .connect(to: address)
                 .map { channel in
                     ControlClient(
                         channel: channel,
@@ -195,5 +198,25 @@ public final class ControlClient: Sendable {
                 "cannot connect to '\(path)': \(Errno(rawValue: error.errnoCode).text)"
             )
         }
+    }
+}
+
+extension SocketAddress {
+    /// The address of a Unix socket.
+    ///
+    /// NIO's own way has room for 103 bytes alone, fewer than Linux and the daemon accept.
+    fileprivate init(ofSocket path: String) throws(ClientError) {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        // The last byte is a NUL.
+        let longest = MemoryLayout.size(ofValue: address.sun_path) - 1
+        guard 1...longest ~= path.utf8.count else {
+            throw ClientError(
+                .noDaemon,
+                "cannot connect to '\(path)': the path has \(path.utf8.count) bytes, a socket's has 1 to \(longest)"
+            )
+        }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        self.init(address)
     }
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
-
 extension TimerWorker {
-    /// Says what became of a task until the daemon has taken it, or refuses it for good.
+    /// Says what became of a task until the daemon has taken it, or refuses it for good; cancelled, it gives up.
     func tell(_ result: TaskResult, _ task: TaskReference) async {
         switch result {
         case .finished: break
@@ -19,6 +17,9 @@ extension TimerWorker {
                 return report("task \(task.fire): \(error)")
             } catch {
                 // The lease ends by itself then.
+                if Task.isCancelled {
+                    return report("task \(task.fire): the daemon cannot be told; its lease ends")
+                }
                 if running.isCancelled { return report("task \(task.fire): \(error)") }
                 report("task \(task.fire): \(error); telling it again")
                 await telling.drop()
@@ -41,9 +42,8 @@ extension TimerWorker {
 
     /// Extends the leases of what is in progress, at a third of their length, until it is cancelled.
     func beat() async {
-        // try?: the daemon refuses a lease that cannot be read, and `run` throws that.
-        let lease = (try? TimeSpan(parsing: settings.lease)) ?? .seconds(60)
-        let pause = Duration.microseconds(max(lease.microseconds / 3, 1000))
+        let lease = lease
+        let pause = max(lease / 3, .milliseconds(1))
         while !Task.isCancelled {
             // try?: a cancelled sleep ends the loop.
             try? await Task.sleep(for: pause)
@@ -51,9 +51,13 @@ extension TimerWorker {
             if Task.isCancelled || tasks.isEmpty { continue }
             do {
                 let client = try await telling.client()
+                let end = ContinuousClock.now + lease
                 let outcomes = try await client.extendTasks(tasks)
                 for outcome in outcomes {
-                    guard let refusal = outcome.error else { continue }
+                    guard let refusal = outcome.error else {
+                        running.extend(outcome.fire, until: end)
+                        continue
+                    }
                     if refusal.error.reason == .leaseLost || refusal.error.reason == .notFound {
                         running.lose(outcome.fire)
                     }

@@ -67,14 +67,17 @@ public final class TimerWorker: Sendable {
         (wakes, waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Takes no more tasks; `run` returns once those in progress are over.
+    /// Takes no more tasks; `run` returns once those in progress are over and the daemon was told.
+    ///
+    /// Where it cannot be told of one, that is tried for as long as the task's lease holds, and for 30 s at most.
     public func stop() {
         isStopping.withLock { $0 = true }
+        running.endTellings()
         reserving.stop()
         waker.yield()
     }
 
-    /// The same, and cancels the handlers.
+    /// The same, and cancels the handlers; the daemon has a second to answer what it is told then.
     public func stopNow() {
         stop()
         running.cancelAll()
@@ -102,6 +105,12 @@ public final class TimerWorker: Sendable {
 
     private var isStopped: Bool { isStopping.withLock { $0 } }
 
+    /// The length of a lease.
+    var lease: Duration {
+        // try?: the daemon refuses one that cannot be read, and `run` throws that.
+        .microseconds((try? TimeSpan(parsing: settings.lease))?.microseconds ?? 60_000_000)
+    }
+
     private func takeTasks() async throws {
         try await withThrowingDiscardingTaskGroup { group in
             var wake = wakes.makeAsyncIterator()
@@ -120,7 +129,7 @@ public final class TimerWorker: Sendable {
                 for task in tasks {
                     guard let reference = task.reference else { continue }
                     let work = Task { await result(of: task) }
-                    running.add(reference, work)
+                    running.add(reference, work, until: .now + lease)
                     group.addTask { await self.finish(task, reference, work) }
                 }
             }
@@ -167,7 +176,9 @@ public final class TimerWorker: Sendable {
         if running.isLost(reference.fire) {
             report("task \(task.fire): lost, and given up")
         } else {
-            await tell(result, reference)
+            let telling = Task { await tell(result, reference) }
+            running.tells(task.fire, telling)
+            await telling.value
         }
         running.remove(reference.fire)
         waker.yield()

@@ -29,15 +29,23 @@ final class WorkerLink: Sendable {
             state.sleep = sleep
             return sleep
         }
-        await sleep?.value
+        await withTaskCancellationHandler {
+            await sleep?.value
+        } onCancel: {
+            sleep?.cancel()
+        }
+        try Task.checkCancellation()
         let made = try await ControlClient.connect(to: socket)
-        // Two may have found that there is none.
-        let (client, spare) = state.withLock { state -> (ControlClient, ControlClient?) in
+        let (client, spare) = state.withLock { state -> (ControlClient?, ControlClient?) in
+            // Stopped meanwhile, when there was none to be closed.
+            if state.isStopped { return (nil, made) }
+            // Two may have found that there is none.
             if let client = state.client { return (client, made) }
             state.client = made
             return (made, nil)
         }
         await spare?.close()
+        guard let client else { throw ClientError(.closed, "the worker has been stopped") }
         return client
     }
 
@@ -70,59 +78,5 @@ final class WorkerLink: Sendable {
             return state.client
         }
         await client?.close()
-    }
-}
-
-/// The tasks that a worker works on.
-final class RunningTasks: Sendable {
-    private struct Entry {
-        var reference: TaskReference
-        var work: Task<TaskResult, Never>
-        var isLost = false
-    }
-
-    private struct State {
-        var entries: [FireID: Entry] = [:]
-        var isCancelled = false
-    }
-
-    private let state = Locked(State())
-
-    /// Whether all were cancelled, and whatever is added.
-    var isCancelled: Bool { state.withLock { $0.isCancelled } }
-
-    var count: Int { state.withLock { $0.entries.count } }
-
-    /// Of those that were not lost.
-    var references: [TaskReference] {
-        state.withLock { $0.entries.values.filter { !$0.isLost }.map(\.reference) }
-    }
-
-    func add(_ reference: TaskReference, _ work: Task<TaskResult, Never>) {
-        let isCancelled = state.withLock { state in
-            state.entries[reference.fire] = Entry(reference: reference, work: work)
-            return state.isCancelled
-        }
-        if isCancelled { work.cancel() }
-    }
-
-    func remove(_ fire: FireID) { state.withLock { $0.entries[fire] = nil } }
-
-    func isLost(_ fire: FireID) -> Bool { state.withLock { $0.entries[fire]?.isLost ?? false } }
-
-    func lose(_ fire: FireID) {
-        let work = state.withLock { state in
-            state.entries[fire]?.isLost = true
-            return state.entries[fire]?.work
-        }
-        work?.cancel()
-    }
-
-    func cancelAll() {
-        let works = state.withLock { state in
-            state.isCancelled = true
-            return state.entries.values.map(\.work)
-        }
-        for work in works { work.cancel() }
     }
 }

@@ -42,6 +42,7 @@ public struct Daemon: Service {
     ///   is not ours, a socket that another daemon answers on; and if a file of its database was taken away
     ///   while it ran.
     public func run() async throws {
+        configuration.warnOfContradictions(log)
         if let shared = configuration.shared { return try await runNode(shared) }
         let parts: DaemonParts
         let loss = Loss(reloads: reloads.continuation)

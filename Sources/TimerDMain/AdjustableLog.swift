@@ -4,6 +4,7 @@ import LinuxSystem
 import Locks
 import Logging
 import TimerD
+import TimerWords
 
 /// The lowest level that is logged, by all loggers that share it; may be changed at any time.
 final class LogThreshold: Sendable {
@@ -45,6 +46,23 @@ struct AdjustableLog: LogHandler {
     }
 
     func log(event: LogEvent) {
-        if journal?.write(event) != true { output.log(event: event) }
+        // The journal makes what it shows harmless itself, and keeps it as it was.
+        if journal?.write(event) == true { return }
+        var event = event
+        event.message = "\(HiddenCharacters.escaped(event.message.description))"
+        event.metadata = event.metadata?.mapValues(\.escaped)
+        output.log(event: event)
+    }
+}
+
+extension Logger.MetadataValue {
+    /// A value on one line, without what would colour, hide or reorder it on a terminal.
+    fileprivate var escaped: Self {
+        switch self {
+        case .string(let text): .string(HiddenCharacters.escaped(text))
+        case .stringConvertible(let value): .string(HiddenCharacters.escaped(value.description))
+        case .array(let values): .array(values.map(\.escaped))
+        case .dictionary(let values): .dictionary(values.mapValues(\.escaped))
+        }
     }
 }

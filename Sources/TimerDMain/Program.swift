@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Glibc
+import Platform
 import SystemPackage
 
 /// Where the process begins: on the first thread, with no other one yet.
@@ -12,8 +13,7 @@ enum Program {
         prepare()
         do throws(Errno) {
             try ThreadExecutors.run {
-                await TimerDMain.main(nil)
-                exit(EXIT_SUCCESS)
+                await TimerDMain.carryOut()
             }
         } catch {
             TimerDMain.end(for: "cannot start a thread: \(error)")
@@ -23,11 +23,12 @@ enum Program {
     /// On the main actor, so that no thread is started before there is known to be room for it.
     @MainActor static func main() async {
         prepare()
-        await TimerDMain.main(nil)
+        await TimerDMain.carryOut()
     }
     #endif
 
     private static func prepare() {
+        if let argument = UnreadableArgument.first { TimerDMain.end(for: "\(argument)", EX_USAGE) }
         if let shortage = AddressSpace.shortage { TimerDMain.end(for: shortage) }
         MemoryReturn.begin()
     }

@@ -20,8 +20,10 @@ extension TimerDMain {
     func replaceDatabase(_ database: String, with backup: String) throws {
         do {
             let old = try DatabaseRestore(database: database).restore(backup)
-            print("restored '\(database)' from '\(backup)'")
-            if let old { print("the database before is kept as '\(old)'") }
+            let kept = old.map { "\nthe database before is kept as '\($0)'" } ?? ""
+            try Self.write("restored '\(database)' from '\(backup)'\(kept)")
+        } catch let status as ExitCode {
+            throw status
         } catch {
             throw Self.failure("\(error)", serviceUnavailable)
         }
@@ -36,7 +38,7 @@ extension TimerDMain {
         }
         do {
             let count = try adoption.adopt(file)
-            print(
+            try Self.write(
                 "'\(configuration.databaseShown)' has the \(count) jobs of '\(file)', ended ones too"
             )
         } catch let error as DaemonError {
@@ -50,7 +52,8 @@ extension TimerDMain {
             AdjustableLog(label: $0, threshold: threshold, journal: nil)
         }
         do {
-            print(try await RunEnder(configuration, log: log).run())
+            let ended = try await RunEnder(configuration, log: log).run()
+            try Self.write("\(ended)")
         } catch let error as DaemonError {
             throw Self.failure("\(error)", error.status.rawValue)
         }

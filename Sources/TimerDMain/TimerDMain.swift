@@ -101,10 +101,18 @@ struct TimerDMain: AsyncParsableCommand {
     var endRuns = false
 
     @Option(
+        // What begins with a dash is refused with what is accepted.
+        parsing: .unconditional,
         help: ArgumentHelp(
             "How long runs may go on where they are to be ended: 10.",
             valueName: "seconds"
-        )
+        ),
+        transform: { (text) throws in
+            guard let seconds = Int(text), 0...86_400 ~= seconds else {
+                throw ValidationError("--drain is '\(text)', accepted is 0 to 86400 seconds")
+            }
+            return seconds
+        }
     )
     var drain: Int?
 
@@ -117,19 +125,26 @@ struct TimerDMain: AsyncParsableCommand {
     var logLevel: LogLevel?
 
     /// Reports what keeps the process from beginning at all, and ends it.
-    static func end(for reason: String) -> Never {
-        Glibc.exit(failure(reason, badConfiguration).rawValue)
+    static func end(for reason: String, _ status: Int32 = badConfiguration) -> Never {
+        Glibc.exit(failure(reason, status).rawValue)
     }
 
     func validate() throws {
-        if let drain, !(0...86_400 ~= drain) {
-            throw ValidationError("--drain is '\(drain)', accepted is 0 to 86400 seconds")
-        }
         for (option, path) in [
             ("--database", database), ("--socket", socket), ("--config", config),
             ("--restore", restore), ("--adopt", adopt),
         ] where path == "" {
             throw ValidationError("\(option) is empty, accepted is a path")
+        }
+        // Each is all that is done, so a second one would be dropped.
+        let tasks = [
+            ("--check-config", checkConfig), ("--restore", restore != nil),
+            ("--adopt", adopt != nil), ("--end-runs", endRuns),
+        ].filter(\.1).map(\.0)
+        guard tasks.count < 2 else {
+            throw ValidationError(
+                "\(tasks.joined(separator: " and ")) are given, accepted is one of them at a time"
+            )
         }
     }
 
@@ -144,8 +159,8 @@ struct TimerDMain: AsyncParsableCommand {
             if let problem = configuration.untrustedPlace {
                 throw Self.failure(problem, badConfiguration)
             }
-            print(configuration.jsonText)
-            return
+            for sentence in configuration.contradictions { Self.complain(sentence) }
+            return try Self.write(configuration.jsonText)
         }
         if configuration.database.parentFolder == DefaultPaths.current.database.parentFolder {
             makeFolder(of: configuration.database)
@@ -259,14 +274,15 @@ struct TimerDMain: AsyncParsableCommand {
             line: #line
         )
         if journal?.write(event) == true { return ExitCode(status) }
-        let line = Array("timerd: \(reason)\n".utf8)
-        _ = write(STDERR_FILENO, line, line.count)
+        complain(reason)
         return ExitCode(status)
     }
 }
 
 /// sysexits.h: a service is unavailable.
 let serviceUnavailable: Int32 = 69
+/// sysexits.h: input or output failed.
+let inputOutput: Int32 = 74
 /// sysexits.h: something was found in an unconfigured or misconfigured state.
 let badConfiguration: Int32 = 78
 

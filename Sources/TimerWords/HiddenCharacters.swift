@@ -15,4 +15,21 @@ public enum HiddenCharacters {
         default: return false
         }
     }
+
+    /// Control characters in caret notation ("^[" for ESC); other hidden ones as "\u{202e}".
+    public static func escaped(_ text: String) -> String {
+        if text.unicodeScalars.allSatisfy({ !contain($0) }) { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            if !contain(scalar) {
+                result.unicodeScalars.append(scalar)
+            } else if scalar.value < 0x20 || scalar.value == 0x7f {
+                result += "^"
+                result.unicodeScalars.append(Unicode.Scalar(UInt8(scalar.value ^ 0x40)))
+            } else {
+                result += "\\u{\(String(scalar.value, radix: 16))}"
+            }
+        }
+        return result
+    }
 }

@@ -56,6 +56,8 @@ struct At: AsyncParsableCommand {
 
     mutating func validate() throws {
         try script.check()
+        // Here, where a refusal names this command's help.
+        if touch != nil, date.words.isEmpty { _ = try schedule }
         guard date.words.isEmpty == (touch != nil) else {
             throw ValidationError(
                 touch == nil

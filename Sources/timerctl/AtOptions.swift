@@ -4,7 +4,7 @@ import ArgumentParser
 import TimerControl
 
 /// The letter of a queue, as at(1) has them: a tag of the job, and how much it gives way.
-struct AtQueueLetter: Hashable, ExpressibleByArgument {
+struct AtQueueLetter: Hashable {
     let letter: String
 
     init?(argument: String) {
@@ -12,6 +12,14 @@ struct AtQueueLetter: Hashable, ExpressibleByArgument {
             ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar)
         else { return nil }
         letter = argument
+    }
+
+    /// - Throws: `ValidationError`, for what follows -q.
+    init(stated word: String) throws {
+        guard let letter = Self(argument: word) else {
+            throw ValidationError("-q is '\(word)', accepted is a letter, a to z or A to Z")
+        }
+        self = letter
     }
 
     private init(letter: String) { self.letter = letter }
@@ -43,7 +51,8 @@ struct AtOptions: ParsableArguments {
         help: ArgumentHelp(
             "A queue, a to z or A to Z: the tag 'queue:c'; later letters give way more.",
             valueName: "letter"
-        )
+        ),
+        transform: { try AtQueueLetter(stated: $0) }
     )
     var queue: AtQueueLetter?
 

@@ -18,7 +18,8 @@ struct Atq: AsyncParsableCommand {
 
     @Option(
         name: .customShort("q"),
-        help: ArgumentHelp("Only jobs of this queue, a to z or A to Z.", valueName: "letter")
+        help: ArgumentHelp("Only jobs of this queue, a to z or A to Z.", valueName: "letter"),
+        transform: { try AtQueueLetter(stated: $0) }
     )
     var queue: AtQueueLetter?
 

@@ -5,11 +5,14 @@ import CLinux
 import Glibc
 import Platform
 import SystemPackage
+import TimerControl
 
 /// A file or folder that an argument names.
 enum InputFile {
     /// The most bytes that are read: 1 MiB, as in a line of the protocol; userInfo may have 64 KiB of it.
     private static let largest = 1 << 20
+    /// The most of what becomes jobs, as in an upload.
+    static let largestOfJobs = Limits.uploadBytes
 
     /// The absolute path, since the daemon works in another folder; symbolic links stay.
     static func absolutePath(_ path: String) -> String {
@@ -50,6 +53,18 @@ enum InputFile {
     /// - Throws: 74 for what cannot be read, 65 for more than `limit`.
     static func bytes(of path: String) throws(Failure) -> [UInt8] {
         try bytes(of: path, atMost: largest)
+    }
+
+    /// The file as text.
+    ///
+    /// - Throws: as `bytes`, and 65 where it is not UTF-8, with the first line that is not.
+    static func text(of path: String, atMost limit: Int = largest) throws(Failure) -> String {
+        let bytes = try bytes(of: path, atMost: limit)
+        if let text = String(validating: bytes, as: UTF8.self) { return text }
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let line = lines.firstIndex { String(validating: $0, as: UTF8.self) == nil } ?? 0
+        let name = path == "-" ? "standard input" : "'\(path)'"
+        throw Failure(.badData, "\(name) is not UTF-8 text in line \(line + 1)")
     }
 
     static func bytes(of path: String, atMost limit: Int) throws(Failure) -> [UInt8] {

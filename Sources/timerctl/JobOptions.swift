@@ -82,6 +82,9 @@ struct JobOptions: ParsableArguments {
             )
         }
         if replace, name == nil { throw ValidationError("--replace needs --name") }
+        try ScheduleOptions.check("--until", until) { (text) throws(ScheduleError) in
+            _ = try DateExpression.parse(text, now: .now, zone: .local)
+        }
     }
 
     /// Whether nothing says what a fire does, so that it is an event though nobody asked for one.

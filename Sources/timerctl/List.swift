@@ -31,7 +31,8 @@ struct List: AsyncParsableCommand {
     @Option(
         name: .customShort("n"),
         parsing: .unconditional,
-        help: ArgumentHelp("The first so many; default all.", valueName: "number")
+        help: ArgumentHelp("The first so many; default all.", valueName: "number"),
+        transform: wholeNumber("-n", "from 1")
     )
     var number: Int?
 

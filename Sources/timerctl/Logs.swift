@@ -48,7 +48,9 @@ struct Logs: AsyncParsableCommand {
 
     @Option(
         name: .customLong("run"),
-        help: ArgumentHelp("The number of a run, from 'timerctl runs'.", valueName: "number")
+        parsing: .unconditional,
+        help: ArgumentHelp("The number of a run, from 'timerctl runs'.", valueName: "number"),
+        transform: wholeNumber("--run", "from 1")
     )
     var runNumber: Int64?
 

@@ -43,13 +43,8 @@ struct Pager: Hashable {
     func show(_ text: String) -> Bool {
         // What fits on the screen is left there, colours are colours, and the screen is not cleared: git's choice.
         setenv("LESS", "FRX", 0)
-        guard let pipe = popen(command, "we") else { return false }
-        // Ctrl-C is the pager's, and who leaves it before the end has seen enough.
-        signal(SIGINT, SIG_IGN)
-        signal(SIGPIPE, SIG_IGN)
-        fputs(text, pipe)
-        let status = pclose(pipe)
-        signal(SIGINT, SIG_DFL)
+        // try?: without a shell the text is written as it is.
+        guard let status = try? Spawn.shell(command, reading: text) else { return false }
         // As sh(1) says that it has not found it, or may not run it.
         return ![126, 127].contains(status >> 8 & 0xFF)
     }

@@ -8,7 +8,8 @@ import TimerWords
 /// A request may rightly take long: a backup, a check, a thousand jobs. If the daemon answers on another
 /// connection, the wait has no limit.
 struct Patience {
-    /// After this long without an answer, the state of the service is looked at.
+    /// After this long without an answer, the state of the service is looked at, and the daemon has as long again to answer
+    /// on another connection.
     static let limit = Duration.seconds(5)
     /// The longest wait in all for a service that is starting or stopping.
     static let longest = Duration.seconds(60)

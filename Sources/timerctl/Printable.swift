@@ -8,21 +8,7 @@ import TimerWords
 /// colour, hide or reorder what the reader sees.
 enum Printable {
     /// Control characters in caret notation ("^[" for ESC); other invisible ones as "\u{202e}".
-    static func escaped(_ text: String) -> String {
-        if text.unicodeScalars.allSatisfy({ !HiddenCharacters.contain($0) }) { return text }
-        var result = ""
-        for scalar in text.unicodeScalars {
-            if !HiddenCharacters.contain(scalar) {
-                result.unicodeScalars.append(scalar)
-            } else if scalar.value < 0x20 || scalar.value == 0x7f {
-                result += "^"
-                result.unicodeScalars.append(Unicode.Scalar(UInt8(scalar.value ^ 0x40)))
-            } else {
-                result += "\\u{\(String(scalar.value, radix: 16))}"
-            }
-        }
-        return result
-    }
+    static func escaped(_ text: String) -> String { HiddenCharacters.escaped(text) }
 
     /// How many columns of a terminal the text fills; it must be free of control characters.
     static func width(_ text: String) -> Int {

@@ -9,12 +9,14 @@ import OneThread
 enum Program {
     #if compiler(>=6.3) && compiler(<6.4)
     static func main() {
+        Spawn.prepare()
         // The task alone has it from here on.
         nonisolated(unsafe) let command = Timerctl.parsed()
         OneThread.run { await Timerctl.carryOut(command) }
     }
     #else
     static func main() async {
+        Spawn.prepare()
         // One thread for the one connection; NIO would begin one for each processor.
         NIOSingletons.groupLoopCountSuggestion = 1
         await Timerctl.carryOut(Timerctl.parsed())

@@ -68,7 +68,8 @@ struct Runs: AsyncParsableCommand {
     @Option(
         name: .customShort("n"),
         parsing: .unconditional,
-        help: ArgumentHelp("How many; default 20.", valueName: "number")
+        help: ArgumentHelp("How many; default 20.", valueName: "number"),
+        transform: wholeNumber("-n", "from 1")
     )
     var number = 20
 

@@ -40,11 +40,54 @@ struct ScheduleOptions: ParsableArguments {
             )
         }
         if bare != nil { return }
+        try checkWords()
         if from != nil, every == nil { throw ValidationError("--from belongs to --every") }
         if tz != nil, delay != nil || every != nil && from == nil {
             throw ValidationError(
                 "--tz belongs to --at, --from, --cron and --calendar; a length of time has no zone"
             )
+        }
+    }
+
+    /// Checks that durations and dates can be read, so that a refusal names their option.
+    private func checkWords() throws {
+        // try?: an unknown zone is refused by itself.
+        let zone = (try? zone(local: .local)) ?? .local
+        for (option, words) in [("--in", delay), ("--every", every)] {
+            try Self.check(option, words) { (text) throws(ScheduleError) in
+                _ = try TimeSpan(parsing: text)
+            }
+        }
+        try Self.check("--from", from) { (text) throws(ScheduleError) in
+            _ = try DateExpression.parse(text, now: .now, zone: zone)
+        }
+        try Self.check("--at", at) { (text) throws(ScheduleError) in
+            do throws(ScheduleError) {
+                _ = try DateExpression.parse(text, now: .now, zone: zone)
+            } catch {
+                // What the error would have one try has passed as well: "yesterday".
+                // try?: then there is another mistake, and the error tells of it.
+                let late = try? DateExpression.parse("\(text) 23:59:59", now: .now, zone: zone)
+                guard let late, late.date < .now else { throw error }
+                throw ScheduleError(
+                    error.code,
+                    "'\(text)' has passed; accepted is a date that is to come, such as 'tomorrow 09:00'"
+                )
+            }
+        }
+    }
+
+    /// Names the option of `text` where it cannot be read.
+    static func check(
+        _ option: String,
+        _ text: String?,
+        _ read: (String) throws(ScheduleError) -> Void
+    ) throws {
+        guard let text else { return }
+        do throws(ScheduleError) {
+            try read(text)
+        } catch {
+            throw ValidationError("\(option): \(error.message)")
         }
     }
 

@@ -69,15 +69,7 @@ struct ServiceState: Hashable, Sendable {
 
     /// What a command prints; nil if it fails, or takes longer than 3 s.
     private static func output(of command: String) -> String? {
-        guard let pipe = popen("timeout 3 \(command) 2>/dev/null </dev/null", "r") else {
-            return nil
-        }
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 4096)
-        while case let count = fread(&chunk, 1, chunk.count, pipe), count > 0 {
-            bytes += chunk[..<count]
-        }
-        return pclose(pipe) == 0 ? String(decoding: bytes, as: UTF8.self) : nil
+        Spawn.output(of: "timeout 3 \(command) 2>/dev/null </dev/null")
     }
 }
 

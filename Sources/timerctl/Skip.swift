@@ -28,7 +28,8 @@ struct Skip: AsyncParsableCommand {
         help: ArgumentHelp(
             "How many dates of each; 1 unless several jobs are named.",
             valueName: "number"
-        )
+        ),
+        transform: wholeNumber("-n", "from 1")
     )
     var number: Int?
 

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Glibc
+import Platform
 import Schedules
 import TimerControl
 
@@ -47,6 +48,12 @@ struct Timerctl: AsyncParsableCommand {
     /// arguments that cannot be read.
     static func parsed() -> any AsyncParsableCommand {
         do {
+            if let argument = UnreadableArgument.first {
+                throw Failure(
+                    .usage,
+                    "\(argument); use a link to it, or a script, whose own name is text"
+                )
+            }
             let arguments = arguments(CommandLine.arguments)
             try checkVerb(of: arguments)
             var command = try parseAsRoot(arguments)

@@ -5,13 +5,46 @@ enum UsageSentence {
     /// The message, and the command that prints help.
     ///
     /// `fullMessage` ends in "See 'timerctl add --help' for more information.": only that names the command.
-    static func text(_ message: String, fullMessage: String) -> String {
-        let sentence = Printable.escaped(firstSentence(of: ownWords(of: message)))
+    /// `arguments` are those that were refused.
+    static func text(
+        _ message: String,
+        fullMessage: String,
+        arguments: [String] = CommandLine.arguments
+    ) -> String {
+        let words = ownWords(of: message)
+        let sentence = Printable.escaped(
+            withList(words) ?? (firstSentence(of: words) + dashed(words, arguments))
+        )
         let help =
             fullMessage.ranges(of: "See '").last
             .map { fullMessage[$0.upperBound...].prefix { $0 != "'" } } ?? "timerctl --help"
         let hint = sentence.hasSuffix("?") ? " See '\(help)'" : "; see '\(help)'"
         return sentence.prefix(1).lowercased() + sentence.dropFirst() + hint
+    }
+
+    /// The message on one line, where what is accepted stands in the lines after its first.
+    private static func withList(_ message: String) -> String? {
+        let beginnings = [
+            ". Please provide one of the following:\n",
+            ".\nPlease use --generate-completion-script=<shell> with one of:\n",
+        ]
+        for beginning in beginnings {
+            guard let range = message.firstRange(of: beginning) else { continue }
+            let list = message[range.upperBound...].split(whereSeparator: \.isWhitespace)
+                .filter { $0 != "-" }
+            return "\(message[..<range.lowerBound]), accepted are \(list.joined(separator: ", "))"
+        }
+        return nil
+    }
+
+    /// What to write where the missing value is there, and begins with a dash.
+    private static func dashed(_ message: String, _ arguments: [String]) -> String {
+        guard let name = message.firstMatch(of: /^Missing value for '(-[^ ']+)/)?.output.1,
+            let index = arguments.firstIndex(of: String(name)), index + 1 < arguments.count,
+            arguments[index + 1].hasPrefix("-"), name.hasPrefix("--")
+        else { return "" }
+        let next = arguments[index + 1]
+        return next == "--" ? "" : ": '\(next)' is read as an option, unless it is \(name)=\(next)"
     }
 
     /// The first line, and those after it that belong to a value with line ends between its quotes.

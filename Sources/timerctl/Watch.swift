@@ -24,7 +24,8 @@ struct Watch: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("The number of the last event already seen.", valueName: "seq")
+        help: ArgumentHelp("The number of the last event already seen.", valueName: "seq"),
+        transform: wholeNumber("--since", "from 0")
     )
     var since: Int64?
 
@@ -49,7 +50,8 @@ struct Watch: AsyncParsableCommand {
     @Option(
         name: .customShort("n"),
         parsing: .unconditional,
-        help: ArgumentHelp("End after that many events.", valueName: "number")
+        help: ArgumentHelp("End after that many events.", valueName: "number"),
+        transform: wholeNumber("-n", "from 1")
     )
     var number: Int?
 

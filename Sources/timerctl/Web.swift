@@ -21,7 +21,11 @@ struct Web: ParsableCommand {
             """
     )
 
-    @Option(help: "The port of 127.0.0.1 to listen on; any that is free unless said.")
+    @Option(
+        parsing: .unconditional,
+        help: "The port of 127.0.0.1 to listen on; any that is free unless said.",
+        transform: wholeNumber("--port", "from 1 to 65535")
+    )
     var port: UInt16?
 
     @Flag(help: "Print the address alone, without opening it.")
@@ -46,6 +50,7 @@ struct Web: ParsableCommand {
         var arguments = words.map { strdup($0) } + [nil]
         defer { for word in arguments { free(word) } }
         let beside = Self.folder.map { $0 + "/timerd-web" }
+        Spawn.closeOthers()
         // Each returns only where it fails.
         if let beside { execv(beside, &arguments) }
         if beside == nil || errno == ENOENT { execvp("timerd-web", &arguments) }

@@ -100,8 +100,9 @@ static void read_arguments(int count, char **words) {
         } else if (strcmp(words[i], "--without-groups") == 0) {
             is_without_groups = true;
         } else if (strcmp(words[i], "--version") == 0) {
-            printf("timerd-runner " RELEASE ", protocol %d\n", PROTOCOL_VERSION);
-            exit(0);
+            if (printf("timerd-runner " RELEASE ", protocol %d\n", PROTOCOL_VERSION) >= 0 && fflush(stdout) == 0) exit(0);
+            fprintf(stderr, "timerd-runner: cannot write to standard output: %s\n", strerror(errno));
+            exit(74);
         } else {
             fprintf(stderr, "timerd-runner: unknown argument '%s'; there are --until-idle, --without-groups and --version\n",
                     words[i]);

@@ -45,6 +45,15 @@ import TimerWords
         return status
     }
 
+    @Test("Something else at the socket is a finding, with what to do")
+    func stranger() {
+        let failure = Failure(ClientError(.badReply, "the daemon at '/s' sent what cannot be read"))
+        let finding = Diagnosis.stranger(failure, at: "/s")
+        #expect(finding.level == .broken && finding.subject == "socket")
+        #expect(finding.text.hasPrefix("what listens at '/s' is not timerd"))
+        #expect(finding.advice?.contains("--socket") == true)
+    }
+
     @Test("A runner that is away or of another release is named; so is one that takes no more")
     func runner() {
         var runner = StatusReply.Runner(pid: 7, version: "1.0.0", runs: 2)

@@ -65,6 +65,63 @@ import TimerControl
             (["list", "a\nb"], "unexpected argument 'a^Jb'; see 'timerctl list --help'"),
             (["add", "--in"], "missing value for '--in <duration>'; see 'timerctl add --help'"),
             (
+                ["add", "--in", "1h", "--name", "-dash"],
+                "missing value for '--name <name>': '-dash' is read as an option, unless it is --name=-dash; "
+                    + "see 'timerctl add --help'"
+            ),
+            (
+                ["complete", "bogus"],
+                "the value 'bogus' is invalid for '<kind>', accepted are jobs, tags, zones, queues, nodes, hosts; "
+                    + "see 'timerctl complete --help'"
+            ),
+            (
+                ["--generate-completion-script", "tcsh"],
+                "can't generate completion scripts for 'tcsh', accepted are zsh, bash, fish; see 'timerctl --help'"
+            ),
+            (
+                ["add", "--in", "x", "--", "true"],
+                "--in: 'x' is not a duration, such as '5s', '1h 30min' or '250ms'; see 'timerctl add --help'"
+            ),
+            (
+                ["add", "--every", "x", "--", "true"],
+                "--every: 'x' is not a duration, such as '5s', '1h 30min' or '250ms'; see 'timerctl add --help'"
+            ),
+            (
+                ["add", "--at", "yesterday", "--", "true"],
+                "--at: 'yesterday' has passed; accepted is a date that is to come, such as 'tomorrow 09:00'; "
+                    + "see 'timerctl add --help'"
+            ),
+            (
+                ["queue", "limit", "mails", "--reserved", "-"],
+                "--reserved is '-', accepted is a whole number from 0 to 1000000; "
+                    + "see 'timerctl queue limit --help'"
+            ),
+            (
+                ["queue", "limit", "mails", "--reserved", "-1"],
+                "--reserved is '-1', accepted is 0 to 1000000; see 'timerctl queue limit --help'"
+            ),
+            (
+                ["timeline", "--past", "-1h"],
+                "--past '-1h' is no duration from 1min to 366d; see 'timerctl timeline --help'"
+            ),
+            (
+                ["list", "-n", "x"],
+                "-n is 'x', accepted is a whole number from 1; see 'timerctl list --help'"
+            ),
+            (
+                ["web", "--port", "70000"],
+                "--port is '70000', accepted is a whole number from 1 to 65535; see 'timerctl web --help'"
+            ),
+            (
+                ["at", "-q", "1", "now"],
+                "-q is '1', accepted is a letter, a to z or A to Z; see 'timerctl at --help'"
+            ),
+            (
+                ["at", "-t", "bad"],
+                "-t 'bad' is no date, expected [[CC]YY]MMDDhhmm[.SS], such as 202612241000; "
+                    + "see 'timerctl at --help'"
+            ),
+            (
                 ["show", "0"],
                 "'0' is neither an id, a number from 1, nor a name; a name of digits goes with "
                     + "--name; see 'timerctl show --help'"
@@ -77,7 +134,34 @@ import TimerControl
             Issue.record("was accepted")
         } catch {
             let full = Timerctl.fullMessage(for: error)
-            #expect(UsageSentence.text(Timerctl.message(for: error), fullMessage: full) == line)
+            let message = Timerctl.message(for: error)
+            #expect(
+                UsageSentence.text(message, fullMessage: full, arguments: ["timerctl"] + arguments)
+                    == line
+            )
+        }
+    }
+
+    @Test(
+        "A date that cannot be read is named with its option, and an option that is none with those there are",
+        arguments: [
+            (["add", "--at", "x", "--", "true"], "--at: date 'x' is not understood"),
+            (["add", "--every", "5s", "--from", "x", "--", "true"], "--from: date 'x' is not"),
+            (["add", "--every", "5s", "--until", "x", "--", "true"], "--until: date 'x' is not"),
+            (
+                ["change", "2", "--unset", "bogus"],
+                "--unset 'bogus' is no option of a job; accepted are name"
+            ),
+        ]
+    )
+    func beginnings(arguments: [String], beginning: String) {
+        do {
+            _ = try Timerctl.parseAsRoot(arguments)
+            Issue.record("was accepted")
+        } catch {
+            let full = Timerctl.fullMessage(for: error)
+            let text = UsageSentence.text(Timerctl.message(for: error), fullMessage: full)
+            #expect(text.hasPrefix(beginning), "\(text)")
         }
     }
 }

@@ -158,6 +158,28 @@ import TimerControl
         #expect(await TaskCommand(["true"]).run(task) == .finished)
     }
 
+    @Test("A command has descriptors 0, 1 and 2, and none that was left open for it")
+    func descriptors() async {
+        // As SwiftNIO leaves its own.
+        let left = open("/dev/null", O_RDONLY)
+        defer { close(left) }
+        #expect(fcntl(left, F_GETFD) == 0)
+        // ls(1) has the folder open beside them.
+        let command = TaskCommand(["sh", "-c", "ls -m /proc/self/fd >&2; exit 1"])
+        #expect(await command.run(task()) == .failed("exit status 1: 0, 1, 2, 3"))
+    }
+
+    @Test("A command has the worker's environment as it is, also what is no text")
+    func environment() async {
+        setenv("QUEUE_TESTS_BYTES", "\u{e9}", 1)
+        defer { unsetenv("QUEUE_TESTS_BYTES") }
+        // Half of the two bytes of that letter.
+        getenv("QUEUE_TESTS_BYTES")[1] = 0
+        let script = "printf %s \"$QUEUE_TESTS_BYTES\" | od -An -tx1 >&2; exit 1"
+        let result = await TaskCommand(["sh", "-c", script]).run(task())
+        #expect(result == .failed("exit status 1:  c3"))
+    }
+
     @Test("A command that is not there fails its task with the reason")
     func notThere() async {
         let result = await TaskCommand(["/no/such/command"]).run(task())

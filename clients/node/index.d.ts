@@ -112,6 +112,7 @@ export interface WorkerOptions {
   wait?: string
   /** Milliseconds for each task; its signal is aborted then. */
   deadline?: number
+  /** Milliseconds that what runs has to finish after a stop; what became of it is then said for 5 s at most. */
   grace?: number
   /** SIGTERM and SIGINT stop the worker; a second one cuts the grace short. */
   signals?: boolean

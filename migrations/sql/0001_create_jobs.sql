@@ -268,10 +268,14 @@ CREATE TABLE fires (
     dates INTEGER NOT NULL DEFAULT 1,
     last_date_us INTEGER,
     fired_at_us INTEGER,
+    -- 1 where the last attempt at its own command failed, whose run may be gone before it; else NULL.
+    failed INTEGER,
     -- Of a fire whose command is still to run, or to run again: for what it waits, and until when.
     waits_for TEXT CHECK (waits_for IS NULL OR waits_for = 'place' OR waits_for = 'run'
         OR waits_for = 'retry' OR waits_for = 'onFailure' OR waits_for = 'onSuccess'),
     waits_until_us INTEGER,
+    -- 1 where its job's count of fires has begun anew since, so that it is none of these; else NULL.
+    uncounted INTEGER,
     UNIQUE (job_id, fire_date_us)
 ) STRICT;
 
@@ -337,6 +341,8 @@ CREATE TABLE runs (
     survivors INTEGER,
     -- Whose failure it is: the job's owner, where it ended as one by the job's rules of that time; else NULL.
     failed_owner_id INTEGER,
+    -- 1 where somebody ends it, or a newer fire takes its place: it is not tried again; else NULL.
+    stopped INTEGER,
     -- How many bytes it wrote to each stream, whatever is kept of them; NULL for none.
     stdout_bytes INTEGER,
     stderr_bytes INTEGER

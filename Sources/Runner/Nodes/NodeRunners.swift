@@ -116,7 +116,7 @@ package final class NodeRunners: CommandRunner {
     }
 
     package func expect(_ run: Int64, at place: RunPlace) {
-        guard let node = place.node, node != name else { return }
+        guard let node = place.node, node != name else { return own.expect(run, at: place) }
         let runner = state.withLock { state in
             state.runs[run] = node
             return entry(node, &state).runner

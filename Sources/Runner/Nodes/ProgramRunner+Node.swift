@@ -32,7 +32,7 @@ extension ProgramRunner {
     package func expect(_ run: Int64, at place: RunPlace) {
         state.withLock { $0.entries[run] = $0.entries[run] ?? RunEntry(expected: place.runner) }
         loop.perform {
-            guard case .none = self.connection else { return }
+            guard self.remote != nil, case .none = self.connection else { return }
             self.connection = .away
             self.lostNode()
         }

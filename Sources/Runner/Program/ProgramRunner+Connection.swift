@@ -37,6 +37,7 @@ extension ProgramRunner {
                 }
                 // That was not in haste.
                 runner.failures = max(runner.failures, Self.hastyFailures)
+                runner.isSilent = true
                 link.close(runner.silence)
             }
         } catch {
@@ -85,10 +86,17 @@ extension ProgramRunner {
     private func failed(_ reason: String) {
         if let attached = attaching {
             attaching = nil
-            connection = .none
-            return attached.resume(
-                throwing: RunnerUnreachable("cannot reach timerd-runner: \(reason)")
-            )
+            guard isSilent else {
+                connection = .none
+                return attached.resume(
+                    throwing: RunnerUnreachable("cannot reach timerd-runner: \(reason)")
+                )
+            }
+            // It is there, and hangs: events are not to wait for it, nor are clients.
+            var known = known
+            known.isUnheard = true
+            attached.resume(returning: known)
+            changed(.away(reason))
         }
         connection = .away
         failures += 1
@@ -147,10 +155,7 @@ extension ProgramRunner {
         // What was not ordered is begun, or not, behind this.
         for (run, entry) in before.sorted(by: { $0.key < $1.key })
         where greeting.known[run] == nil && entry.isOrdered && entry.isInProgress {
-            // The same runner keeps what it was asked for: it has not read the order.
-            (entry.epoch.map { $0 == welcome.epoch } ?? isSame)
-                ? settle(run, .failure(.notBegun("timerd-runner did not get the order")))
-                : interrupt(run)
+            settle(unknown: run, entry, isSame: isSame)
         }
         let isAgain = attaching == nil
         state.withLock { state in
@@ -181,6 +186,17 @@ extension ProgramRunner {
             changed(.back(epoch: welcome.epoch, lastRun: greeting.known.keys.max()))
         }
         replaceIfIdle()
+    }
+
+    /// The runner, which has said all that it knows, does not know a run that it may have been asked for.
+    ///
+    /// `isSame`: whether it is the runner that was there before.
+    func settle(unknown run: Int64, _ entry: RunEntry, isSame: Bool) {
+        // The same runner keeps what it was asked for: it has not read the order.
+        guard entry.epoch.map({ $0 == current?.epoch }) ?? isSame else { return interrupt(run) }
+        // Whoever takes it up is on the way, and hears of it then.
+        if remote == nil, entry.done == nil { return }
+        settle(run, .failure(.notBegun("timerd-runner did not get the order")))
     }
 
     /// Says what could not be said while there was no connection.

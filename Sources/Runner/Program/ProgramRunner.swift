@@ -58,6 +58,8 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
     var left: RunnerReport.Welcome?
     /// What its node is offered.
     var offers = OfferQueue()
+    /// Whether it was found to hang.
+    var isSilent = false
     /// Whether its node has not said what it knows since it was lost, and how often it was.
     var isAbsent = false
     var losses = 0
@@ -264,7 +266,11 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
             tellStart(of: run, known)
         }
         if !entry.outlasting.isEmpty { entry.request?.outlasted(entry.outlasting) }
-        if let result = entry.result { settle(run, .success(result)) }
+        if let result = entry.result { return settle(run, .success(result)) }
+        // The runner was not heard when this daemon began, and was since: it said nothing of this run.
+        if remote == nil, entry.known == nil, case .linked = connection {
+            settle(unknown: run, entry, isSame: false)
+        }
     }
 
     /// Tells whoever waits for a run that it has begun, once.

@@ -9,7 +9,7 @@ extension CommandHandler {
         if let upload = request.upload {
             return try await applyUpload(upload, dryRun: request.dryRun, caller)
         }
-        return try await applyJobs(request, try changes(of: request, caller), caller)
+        return try await applyJobs(request, Result { try changes(of: request, caller) }, caller)
     }
 
     /// The changes to make, each definition checked; changes nothing yet.
@@ -28,9 +28,13 @@ extension CommandHandler {
     }
 
     /// Applies what has been checked.
-    func applyJobs(_ request: ApplyJobs, _ changes: JobChanges, _ caller: Caller) async throws
-        -> Answer
-    {
+    func applyJobs(
+        _ request: ApplyJobs,
+        _ checked: Result<JobChanges, any Error>,
+        _ caller: Caller
+    ) async throws -> Answer {
+        if case .failure = checked { try await requireLive(request, caller) }
+        let changes = try checked.get()
         let applied =
             try await request.dryRun
             ? scheduler.tryOut(changes, caller: caller) : scheduler.apply(changes, caller: caller)
@@ -40,6 +44,16 @@ extension CommandHandler {
             added: view(applied.added),
             others: applied.invalidated.untold
         )
+    }
+
+    /// Says of a lone change that its job has ended, where its definition is refused too: the date of what has finished
+    /// has always passed.
+    private func requireLive(_ request: ApplyJobs, _ caller: Caller) async throws {
+        guard request.change.count == 1 else { return }
+        let id = request.change[0].id
+        let job = try await read(for: caller) { try $0.job(id, for: caller) }
+        guard let job, job.owner == caller.owner, !job.state.isLive else { return }
+        throw ControlError.notLive(job)
     }
 
     /// Refuses jobs tied to a process or a connection: `job.apply` describes a lasting state.

@@ -86,7 +86,13 @@ extension CommandHandler {
         let (date, note) = try reading(request.fireDate) { text throws(ScheduleError) in
             try DateExpression.parse(text, now: now, zone: .local)
         }
-        try requireNotMissed(date, nil, MisfirePolicy(), now: now)
+        // Whatever the job's misfire policy says: it is of dates that its schedule had.
+        try requireNotMissed(
+            date,
+            MisfirePolicy(),
+            now: now,
+            advice: "accepted is a date that is to come; 'timerctl fire' fires a job now"
+        )
         let jobs = try await scheduler.change(
             JobSelection(request.job),
             .setFireDate(date),

@@ -64,7 +64,7 @@ struct CommandHandler: Sendable {
             return {
                 await outcome {
                     try await scheduler.detour(of: caller) {
-                        try await applyJobs(request, checked.get(), caller)
+                        try await applyJobs(request, checked, caller)
                     }
                 }
             }

@@ -31,7 +31,7 @@ extension CommandHandler {
     func killRun(_ reference: RunReference, _ caller: Caller) async throws -> Answer {
         let run = try await run(reference.id, caller)
         // Root may end processes that the run's owner may not.
-        switch await scheduler.endRun(reference.id, asDaemon: caller.uid == 0) {
+        switch try await scheduler.endRun(reference.id, asDaemon: caller.uid == 0) {
         case .gone: throw ControlError(.conflict, "run \(reference.id) is not in progress")
         case .refused:
             throw ControlError(

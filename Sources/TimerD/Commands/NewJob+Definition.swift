@@ -66,27 +66,31 @@ extension NewJob {
                     + "until '\(until.rfc3339)'"
             )
         }
-        try requireNotMissed(first, definition.misfire, policy.misfire, now: now)
+        switch definition.misfire {
+        case .once, .all: return
+        case .skip, nil:
+            try requireNotMissed(
+                first,
+                policy.misfire,
+                now: now,
+                advice: "misfire 'once' would make up for it at once"
+            )
+        }
     }
 }
 
-/// Refuses a date that passed more than `policy.after` ago, unless a stated misfire policy makes up for it.
+/// Refuses a date that passed more than `policy.after` ago.
 ///
 /// Such a date is most often a mistake.
 func requireNotMissed(
     _ date: Timestamp,
-    _ stated: JobDefinition.Misfire?,
     _ policy: MisfirePolicy,
-    now: Timestamp
+    now: Timestamp,
+    advice: String
 ) throws(ControlError) {
     guard now - date > policy.after else { return }
-    switch stated {
-    case .once, .all: return
-    case .skip, nil:
-        throw ControlError(
-            .badSchedule,
-            "the date '\(date.rfc3339)' has passed, \(now - date) ago; "
-                + "misfire 'once' would make up for it at once"
-        )
-    }
+    throw ControlError(
+        .badSchedule,
+        "the date '\(date.rfc3339)' has passed, \(now - date) ago; \(advice)"
+    )
 }

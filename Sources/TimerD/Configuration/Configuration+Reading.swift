@@ -54,6 +54,14 @@ extension Configuration {
         return configuration
     }
 
+    /// The absolute path: runs and handlers find the daemon by it, from folders of their own.
+    private static func absolute(_ path: String) -> String {
+        guard !path.isEmpty, !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
+        defer { free(folder) }
+        let start = String(cString: folder)
+        return start == "/" ? "/" + path : "\(start)/\(path)"
+    }
+
     private init(_ reader: ConfigReader, paths: DefaultPaths) {
         func text(_ setting: Setting, _ standard: String) -> String {
             reader.string(forKey: ConfigKey([setting.rawValue]), default: standard)
@@ -74,14 +82,18 @@ extension Configuration {
         }
         self.init(
             database: text(.database, paths.database),
-            socket: text(.socket, paths.socket)
+            socket: Self.absolute(text(.socket, paths.socket))
         )
         let node = text(.node, HostName.current)
         var lease = SharedJobs.standardLease
         span(.lease, &lease)
+        let copy = text(.copy, SharedJobs.copy(beside: paths.database, node: node))
+        unshared = UnsharedJobs(node: node, labels: list(.labels), lease: lease, copy: copy)
         shared = SharedJobs(database, node: node, labels: list(.labels), lease: lease)
-        if shared != nil {
-            database = text(.copy, SharedJobs.copy(beside: paths.database, node: node))
+        if shared == nil {
+            database = Self.absolute(database)
+        } else {
+            database = copy
             // One daemon has the default socket, and the runner that the service manager starts for it.
             runner = Self.runner(of: socket == paths.socket ? paths.database : database)
         }
@@ -118,8 +130,9 @@ extension Configuration {
         deny = list(.deny)
     }
 
-    /// Why the place of the database or of the socket cannot be trusted, in a sentence; nil if both can.
+    /// Why the place of the database or of the socket cannot be used or trusted, in a sentence; nil if both can.
     public var untrustedPlace: String? {
+        if let error = SocketError.wrongLength(of: socket) { return error.description }
         if let problem = TrustedPath.problem(withDatabase: database) {
             return "cannot open database '\(database)': \(problem)"
         }
@@ -131,24 +144,22 @@ extension Configuration {
     /// The database as it may be shown: without a password.
     public var databaseShown: String { shared?.redacted ?? database }
 
-    /// All settings as the file would have them, one a line.
+    /// All settings as the file would have them, and as they count, one a line.
     public var jsonText: String {
+        let values = corrected.values + (shared == nil ? [] : nodeValues)
         let lines = values.map { "    \"\($0.rawValue)\": \($1.jsonText)" }
         return "{\n" + lines.joined(separator: ",\n") + "\n}"
     }
 
     /// The settings in which another configuration differs.
     func changes(to other: Self) -> [Setting] {
-        zip(values, other.values).filter { $0.1 != $1.1 }.map { $0.0.0 }
+        zip(values + nodeValues, other.values + other.nodeValues).filter { $0.1 != $1.1 }
+            .map { $0.0.0 }
     }
 
     private var values: [(Setting, JSONValue)] {
         func span(_ duration: Duration) -> JSONValue {
-            let day = Duration.seconds(86_400)
-            let days = duration.components.seconds / 86_400
-            // In days: the words for a long span have months and years, which are no whole numbers of days.
-            return days > 0 && duration == day * days
-                ? .string("\(days)d") : .string("\(TimeSpan(duration))")
+            .string(Self.words(of: duration))
         }
         return [
             (.database, .string(databaseShown)), (.socket, .string(socket)),
@@ -183,17 +194,16 @@ extension Configuration {
             (.listen, .string(listen)),
             (.allow, .array(allow.map { .string($0) })),
             (.deny, .array(deny.map { .string($0) })),
-        ] + nodeValues
+        ]
     }
 
     /// Those that a daemon alone has no use for.
     private var nodeValues: [(Setting, JSONValue)] {
-        guard let shared else { return [] }
-        return [
-            (.node, .string(shared.node)),
-            (.labels, .array(shared.labels.map { .string($0) })),
-            (.lease, .string("\(TimeSpan(shared.lease))")),
-            (.copy, .string(database)),
+        [
+            (.node, .string(shared?.node ?? unshared.node)),
+            (.labels, .array((shared?.labels ?? unshared.labels).map { .string($0) })),
+            (.lease, .string("\(TimeSpan(shared?.lease ?? unshared.lease))")),
+            (.copy, .string(shared == nil ? unshared.copy : database)),
         ]
     }
 

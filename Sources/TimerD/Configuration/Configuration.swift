@@ -11,6 +11,8 @@ public struct Configuration: Hashable, Sendable {
     public var database: String
     /// Where the jobs are, if several hosts share them.
     public var shared: SharedJobs?
+    /// What is set of a node, and has no effect while `shared` is nil.
+    var unshared = UnsharedJobs()
     /// The path of the control socket.
     public var socket: String
     /// The path of the socket at which `timerd-runner` listens.
@@ -138,9 +140,15 @@ extension Configuration {
         for setting in old.changes(to: self) where places.contains(setting) {
             log.warning("a changed setting needs a restart", metadata: ["setting": "\(setting)"])
         }
+        warnOfContradictions(log)
         var new = self
         (new.database, new.shared, new.socket) = (old.database, old.shared, old.socket)
+        new.unshared = old.unshared
         (new.runner, new.listen) = (old.runner, old.listen)
         return new
+    }
+
+    func warnOfContradictions(_ log: Logger) {
+        for sentence in contradictions { log.warning("\(sentence)") }
     }
 }

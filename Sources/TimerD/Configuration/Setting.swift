@@ -101,7 +101,7 @@ enum Setting: String, CaseIterable {
         case .level: Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
         case .span(let range):
             "a time span in quotes from \(range.lowerBound == .zero ? "0s" : "\(range.lowerBound)")"
-                + " to \(range.upperBound), such as \"\(range.lowerBound == .zero ? "10s" : "30d")\""
+                + " to \(range.upperBound), such as \"\(range.contains(.seconds(10)) ? "10s" : "30d")\""
         case .number(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .address: ListenAddress.accepted
         case .users: "a list of uids, user names and @groups"

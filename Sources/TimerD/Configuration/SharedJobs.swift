@@ -65,6 +65,14 @@ public struct SharedJobs: Hashable, Sendable {
     }
 }
 
+/// The settings of a node as a daemon alone has them, so that a change of them is told.
+struct UnsharedJobs: Hashable, Sendable {
+    var node = ""
+    var labels: [String] = []
+    var lease = SharedJobs.standardLease
+    var copy = ""
+}
+
 extension SharedJobs {
     /// Why it is refused, in a sentence; nil if it is not.
     ///

@@ -120,9 +120,15 @@ extension Scheduler {
 
     /// Has ended jobs live again, all or none.
     func restore(_ selection: JobSelection, caller: Caller) async throws -> ChangedJobs {
-        try requireRunning()
+        // One that lives is taken up as its row stands: a fire that begins meanwhile would begin once more.
+        try hold([selection], caller: caller)
+        defer { letGo([selection], caller: caller) }
         let limit = caller.uid == 0 ? nil : settings.maxJobsPerUser
-        return try await submitWrite(of: caller.uid, isLong: selection.isLong) {
+        return try await submitWrite(
+            of: caller.uid,
+            isLong: selection.isLong,
+            unstarted: unstarted([selection], caller)
+        ) {
             try $0.restore(selection, limit: limit, caller: caller)
         }.value()
     }

@@ -126,6 +126,7 @@ extension Scheduler {
         let entries = fires.of(job.id).filter { $0.fire.handler == nil }
         for command in entries.compactMap(\.command) {
             stop(command.run, by: job.policy.run.teardown)
+            record(of: job) { try $0.runs.markStopped(command.run) }
         }
         let replaced = entries.filter { $0.command == nil && !$0.isRunning }
         drop(replaced.map(\.fire.id))

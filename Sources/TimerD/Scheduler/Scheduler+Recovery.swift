@@ -26,7 +26,11 @@ extension Scheduler {
         let known = try await runner.attach { [loop] change in
             loop.perform { self.assumeIsolated { $0.runnerChanged(change, of: own) } }
         }
-        hosts.standing.attached(known.epoch)
+        // Who only ends runs can do nothing without it.
+        guard !known.isUnheard || !beginsNothing else {
+            throw RunnerUnreachable("timerd-runner does not answer")
+        }
+        if !known.isUnheard { hosts.standing.attached(known.epoch) }
         runner.attachOthers { [loop] node, change in
             loop.perform { self.assumeIsolated { $0.runnerChanged(change, of: node) } }
         }
@@ -100,32 +104,36 @@ extension Scheduler {
                 settings.runDefaults.command(of: $0, for: definition) ?? []
             } ?? definition.command ?? []
         )
-        command.isTakenUp = true
+        (command.isTakenUp, command.isStopped) = (true, left.isStopped)
         log.notice("a run is taken up", metadata: metadata(of: left.run, left.job))
         places.enterRunning(fire.id, of: left.job.owner.uid)
         let host = place.node ?? hosts.own
         hosts.enterRunning(fire.id, on: host)
-        if host != hosts.own { runner.expect(left.run.rawValue, at: place) }
+        // What minds it has not been heard yet.
+        if runner.known.runs[left.run.rawValue] == nil {
+            runner.expect(left.run.rawValue, at: place)
+        }
         fires.insert(fire, .running(command))
         takeUp(command, isStarted: left.isStarted)
     }
 
-    /// Stores that a run was interrupted before this daemon, and what follows it; goes on with that.
+    /// Stores that a run was interrupted before this daemon, or never begun, and what follows it; goes on with that.
     private func interrupted(_ left: LeftRun) {
         let (next, moment) = (left.next(settings.runDefaults), clock.now())
         log.notice("a run was interrupted", metadata: metadata(of: left.run, left.job))
-        let ended = EndedRun(
+        var ended = EndedRun(
             fire: left.fire.id,
             fireDate: left.fire.wallDate,
             attempt: left.attempt,
             handler: left.handler,
-            outcome: .interrupted,
+            outcome: left.outcome,
             startedAt: nil,
             endedAt: moment.wall,
             output: CapturedOutput()
         )
-        counters.countRun(.interrupted, of: left.job, handler: left.handler)
-        record(of: left.job) {
+        ended.isStopped = left.isStopped
+        counters.countRun(left.outcome, of: left.job, handler: left.handler)
+        record(of: left.job) { [ended] in
             try $0.recordFinished(left.run, of: left.job, ended, next: next)
         } durable: { scheduler, _ in
             scheduler.outputs.end(left.run)

@@ -215,9 +215,11 @@ extension Scheduler {
 
     /// Begins to end a run as its job says.
     ///
-    /// - Returns: what came of the first signal; `gone` if the run is not in progress. If it is refused, the
-    ///   run goes on, and may be tried again as before. With `asDaemon` nothing is refused.
-    func endRun(_ run: RunID, asDaemon: Bool) async -> SignalAnswer {
+    /// - Returns: what came of the first signal, once it is stored that the run is not tried again; `gone` if the run is
+    ///   not in progress. If it is refused, the run goes on, and may be tried again as before. With `asDaemon` nothing is
+    ///   refused.
+    /// - Throws: `ControlError`, where that could not be stored.
+    func endRun(_ run: RunID, asDaemon: Bool) async throws -> SignalAnswer {
         guard let command = fires[run], let isFirst = fires.setStopped(true, run) else {
             return .gone
         }
@@ -232,6 +234,8 @@ extension Scheduler {
             command.task?.cancel()
         case .sent, .unknown, nil: break
         }
+        // What a restart finds of it is not tried again either.
+        try await write { try $0.runs.markStopped(run) }
         return .sent
     }
 
@@ -255,7 +259,7 @@ extension Scheduler {
         let (level, message): (Logger.Level, Logger.Message) =
             switch outcome {
             case .interrupted: (.notice, "a run was interrupted")
-            case _ where command.job.policy.run.isSuccess(outcome): (.debug, "a run ended")
+            case _ where command.job.policy.run.isSuccess(outcome, of: command.fire.handler): (.debug, "a run ended")
             default: (.notice, "a run failed")
             }
         log.log(

@@ -45,13 +45,9 @@ struct SocketFile: Sendable {
     static func listen(at path: String, for audience: Audience = .owner) throws(SocketError)
         -> SocketFile
     {
-        guard !path.isEmpty, !path.utf8.contains(0), path.utf8.count <= SocketError.longestPath
-        else {
-            throw SocketError(
-                path,
-                "the path has \(path.utf8.count) bytes, a socket's has 1 to \(SocketError.longestPath)",
-                isLasting: true
-            )
+        if let error = SocketError.wrongLength(of: path) { throw error }
+        guard !path.utf8.contains(0) else {
+            throw SocketError(path, "the path has a NUL, a socket's has none", isLasting: true)
         }
         let directory = path.parentFolder
         if let problem = TrustedPath.problem(with: directory) {

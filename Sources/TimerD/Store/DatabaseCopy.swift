@@ -32,7 +32,7 @@ struct DatabaseCopy {
         let part = file + ".part"
         try makeEmpty(part)
         do throws(DatabaseError) {
-            try fill(part, now)
+            try fill(part, of: file, now)
             let size = try sync(part, O_RDWR)
             try move(part, to: file, replacing: replacing)
             try sync(file.parentFolder, O_DIRECTORY)
@@ -52,17 +52,35 @@ struct DatabaseCopy {
         Glibc.close(descriptor)
     }
 
-    private func fill(_ part: String, _ now: Timestamp) throws(DatabaseError) {
+    private func fill(_ part: String, of file: String, _ now: Timestamp) throws(DatabaseError) {
         let database = try Database(path: source, mode: .readOnly)
         defer { database.close() }
         // `query_only` refuses to write any file, also one that is not the database's.
         try database.execute("PRAGMA query_only = OFF")
-        try database.prepare("VACUUM INTO ?1").run(part)
+        do throws(DatabaseError) {
+            try database.prepare("VACUUM INTO ?1").run(part)
+        } catch {
+            throw Self.trouble(error, writing: file)
+        }
         let copy = try Database(path: part, mode: .readWriteCreate)
         defer { copy.close() }
         try copy.prepare("UPDATE daemon_state SET copied_at_us = ?1").run(now)
         // Without a log beside it, it is one file, that can be moved and copied as any other.
         try copy.execute("PRAGMA journal_mode = DELETE")
+    }
+
+    /// What keeps the copy from being written; else what ails the source, as it is.
+    ///
+    /// SQLite names the source for both, which is only read here.
+    static func trouble(_ error: DatabaseError, writing file: String) -> DatabaseError {
+        // SQLITE_IOERR_WRITE, _FSYNC, _DIR_FSYNC and _TRUNCATE.
+        guard error.isFull || [778, 1034, 1290, 1546].contains(error.code) else { return error }
+        let reason = error.isFull ? "there is no more room on its disk" : error.message
+        return DatabaseError(
+            code: error.code,
+            message: "cannot write '\(file)': \(reason)",
+            path: file
+        )
     }
 
     private func move(_ part: String, to file: String, replacing: Bool) throws(DatabaseError) {

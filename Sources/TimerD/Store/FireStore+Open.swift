@@ -56,12 +56,17 @@ extension FireStore {
         }
     }
 
-    /// A fire whose command waits; nil if it does not (any more).
-    func waiting(_ fire: FireID) throws -> (date: Timestamp, hasBegun: Bool, isByHand: Bool)? {
+    /// A fire whose command waits; nil if it does not (any more). `isCounted`: whether it is one of its job's `fires`.
+    func waiting(_ fire: FireID) throws -> (
+        date: Timestamp, hasBegun: Bool, isByHand: Bool, isCounted: Bool
+    )? {
         try database.prepare(SQL.waiting).first(fire) {
-            (try $0.get(0), try $0.get(1), try $0.get(2))
+            (try $0.get(0), try $0.get(1), try $0.get(2), try $0.get(3))
         }
     }
+
+    /// Notes of the job's fires that wait that they are none of its `fires` any more.
+    func beginCountAnew(of job: JobID) throws { try database.prepare(SQL.beginCountAnew).run(job) }
 
     func job(of fire: FireID) throws -> JobID? { try database.prepare(SQL.job).value(fire) }
 
@@ -115,15 +120,19 @@ extension FireStore.SQL {
         ORDER BY id
         """
     static let waiting = """
-        SELECT wall_date_us, fired_at_us IS NOT NULL, reason IS 'manual' FROM fires
+        SELECT wall_date_us, fired_at_us IS NOT NULL, reason IS 'manual', uncounted IS NULL FROM fires
         WHERE id = ?1 AND state = 'waiting'
+        """
+    static let beginCountAnew = """
+        UPDATE fires SET uncounted = 1 WHERE job_id = ?1 AND state = 'waiting'
         """
     static let job = "SELECT job_id FROM fires WHERE id = ?1"
     /// Uses fires_open.
     static let close = """
         UPDATE fires INDEXED BY fires_open
         SET state = CASE state WHEN 'claimed' THEN 'skipped' ELSE 'done' END,
-            reason = CASE state WHEN 'claimed' THEN 'held' ELSE reason END
+            reason = CASE state WHEN 'claimed' THEN 'held' ELSE reason END,
+            failed = CASE state WHEN 'running' THEN 1 ELSE failed END
         WHERE \(RunRow.isOpen) AND job_id = ?1
         """
     static let rows = """

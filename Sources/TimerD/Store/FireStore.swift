@@ -134,6 +134,9 @@ struct FireStore {
 
     func markDone(_ fire: FireID) throws { try database.prepare(SQL.markDone).run(fire) }
 
+    /// Notes that the last attempt at its own command failed.
+    func markFailed(_ fire: FireID) throws { try database.prepare(SQL.markFailed).run(fire) }
+
     func markSkipped(_ fire: FireID, _ reason: FireReason) throws {
         try database.prepare(SQL.markSkipped).run(fire, reason)
     }
@@ -210,6 +213,7 @@ struct FireStore {
         static let markTask = "UPDATE fires SET state = ?2 WHERE id = ?1"
         static let wallDate = "SELECT wall_date_us FROM fires WHERE id = ?1"
         static let markDone = "UPDATE fires SET state = 'done' WHERE id = ?1"
+        static let markFailed = "UPDATE fires SET failed = 1 WHERE id = ?1"
         static let markSkipped = """
             UPDATE fires SET state = 'skipped', reason = ?2 WHERE id = ?1
             """

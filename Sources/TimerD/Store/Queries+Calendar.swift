@@ -126,12 +126,10 @@ extension DueCounts {
 }
 
 extension Queries.SQL {
-    /// Whether the last run of the fire's own command failed is the last column.
+    /// Whether the last attempt at the fire's own command failed is the last column.
     private static let fireColumns = """
         fires.wall_date_us, fires.id, fires.job_id, fires.state, fires.reason, fires.dates,
-        fires.last_date_us,
-        coalesce((SELECT failed_owner_id IS NOT NULL FROM runs
-            WHERE runs.fire_id = fires.id AND runs.handler = 0 ORDER BY runs.id DESC LIMIT 1), 0)
+        fires.last_date_us, fires.failed IS NOT NULL
         """
     /// Uses fires_by_date, or fires_by_owner.
     static func firesToCount(hasOwner: Bool) -> String {

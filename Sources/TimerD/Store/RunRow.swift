@@ -27,7 +27,7 @@ enum RunRow {
         runs.handler,
         CASE WHEN fires.waits_for = 'retry' AND \(isLastOfWaiting) THEN fires.waits_until_us END,
         CASE WHEN \(isLastOfWaiting) THEN fires.waits_for END, runs.survivors,
-        runs.failed_owner_id IS NOT NULL,
+        (runs.failed_owner_id IS NOT NULL OR runs.id IS NULL AND fires.failed IS NOT NULL),
         (SELECT name FROM job_definitions WHERE job_definitions.job_id = fires.job_id), runs.node
         """
     /// Whether the fire waits, and this is its last run, or it has none.

@@ -58,6 +58,12 @@ struct RunStore {
         try database.prepare(SQL.markSurvivors).run(run, count)
     }
 
+    /// Notes that a run in progress is not tried again.
+    func markStopped(_ run: RunID) throws { try database.prepare(SQL.markStopped).run(run) }
+
+    /// The same of all runs in progress of a job.
+    func markStopped(of job: JobID) throws { try database.prepare(SQL.markStoppedOfJob).run(job) }
+
     /// `failureOf`: whose failure it is; nil where it is none.
     func markFinished(_ run: RunID, _ ended: EndedRun, failureOf owner: OwnerID?) throws {
         let (outcome, code, error) = ended.outcome.columns
@@ -114,14 +120,16 @@ struct RunStore {
         }
     }
 
-    /// The runs of a fire that have no end yet; of each, whether its start is stored, and where it was asked for.
+    /// The runs of a fire that have no end yet; of each, whether its start is stored, where it was asked for, and whether
+    /// it is not tried again.
     func inProgress(of fire: FireID) throws -> [(
-        run: RunID, attempt: Int, handler: RunHandler?, isStarted: Bool, place: RunPlace
+        run: RunID, attempt: Int, handler: RunHandler?, isStarted: Bool, place: RunPlace,
+        isStopped: Bool
     )] {
         try database.prepare(SQL.inProgressOfFire).all(fire) {
             (
                 try $0.get(0), try $0.get(1), RunHandler(rawValue: try $0.get(2)), try $0.get(3),
-                RunPlace(node: try $0.get(4), runner: try $0.get(5))
+                RunPlace(node: try $0.get(4), runner: try $0.get(5)), try $0.get(6)
             )
         }
     }
@@ -196,6 +204,10 @@ struct RunStore {
         static let markSurvivors = """
             UPDATE runs SET survivors = ?2 WHERE id = ?1 AND outcome IS NULL
             """
+        static let markStopped = "UPDATE runs SET stopped = 1 WHERE id = ?1 AND outcome IS NULL"
+        static let markStoppedOfJob = """
+            UPDATE runs SET stopped = 1 WHERE job_id = ?1 AND outcome IS NULL
+            """
         static let markFinished = """
             UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
                 started_at_us = coalesce(?5, started_at_us), ended_at_us = ?6,
@@ -218,7 +230,7 @@ struct RunStore {
             WHERE runs.fire_id = ?1 AND runs.outcome IS NULL
             """
         static let inProgressOfFire = """
-            SELECT id, attempt, handler, pid IS NOT NULL, node, runner
+            SELECT id, attempt, handler, pid IS NOT NULL, node, runner, stopped IS NOT NULL
             FROM runs WHERE fire_id = ?1 AND outcome IS NULL
             """
         static let isOpen = "SELECT ended_at_us IS NULL FROM runs WHERE id = ?1"

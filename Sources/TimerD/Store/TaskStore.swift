@@ -26,6 +26,17 @@ struct TaskRow: Sendable {
     var losses: Int
 }
 
+/// What a task's last attempt that has ended failed with, or how it was lost.
+enum LastReason: Sendable {
+    /// No attempt has ended since.
+    case stays
+    /// Nil where this attempt gave none: that of an older one is not for it.
+    case of(String?)
+
+    var isNew: Bool { if case .of = self { true } else { false } }
+    var text: String? { if case .of(let text) = self { text } else { nil } }
+}
+
 /// The rows of tasks: SQL alone, no decision.
 struct TaskStore {
     let database: Database
@@ -117,7 +128,7 @@ struct TaskStore {
     func renewLeases(at now: Timestamp) throws { try database.prepare(SQL.renewLeases).run(now) }
 
     /// Stores where a task stands that no worker has any more.
-    func rest(_ task: TaskRow, due: Timestamp?, reason: String? = nil) throws {
+    func rest(_ task: TaskRow, due: Timestamp?, reason: LastReason = .stays) throws {
         try database.prepare(SQL.rest).run {
             $0.add(task.fire)
             $0.add(task.state.rawValue)
@@ -126,7 +137,8 @@ struct TaskStore {
             $0.add(task.attempt)
             $0.add(task.failures)
             $0.add(task.losses)
-            $0.add(reason)
+            $0.add(reason.isNew)
+            $0.add(reason.text)
         }
     }
 
@@ -197,7 +209,7 @@ struct TaskStore {
             """
         static let rest = """
             UPDATE tasks SET state = ?2, ready_us = ?3, due_us = ?4, attempt = ?5, failures = ?6,
-                losses = ?7, reason = coalesce(?8, reason)
+                losses = ?7, reason = CASE WHEN ?8 THEN ?9 ELSE reason END
             WHERE fire_id = ?1
             """
         static let delete = "DELETE FROM tasks WHERE fire_id = ?1"

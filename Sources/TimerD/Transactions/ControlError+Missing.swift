@@ -44,6 +44,13 @@ extension ControlError {
         )
     }
 
+    static func notLive(_ job: StoredJob) -> Self {
+        Self(
+            .conflict,
+            "job \(job.id) is \(job.state); only a job that is scheduled or paused can change"
+        )
+    }
+
     static func noUpload(_ name: String) -> Self {
         Self(
             .notFound,

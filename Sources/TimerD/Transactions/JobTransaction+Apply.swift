@@ -121,10 +121,7 @@ extension JobTransaction {
             )
         }
         guard job.state.isLive else {
-            throw ControlError(
-                .conflict,
-                "job \(job.id) is \(job.state); only a job that is scheduled or paused can change"
-            )
+            throw ControlError.notLive(job)
         }
         if let name = new.definition.name, name != job.definition.name,
             let holder = try jobs.id(named: name, owner: job.ownerID)

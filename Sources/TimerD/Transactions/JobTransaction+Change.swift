@@ -24,7 +24,11 @@ extension JobTransaction {
         var changed = ChangedJobs()
         changed.told = try apply(change, to: ids, caller: caller)
         changed.jobs = Array(outcome.jobs[first...])
-        if kill { try revokeTasks(of: ids) }
+        if kill {
+            try revokeTasks(of: ids)
+            // Durable with the answer: what a restart finds of them is not tried again, not even after an undo.
+            for id in ids { try runs.markStopped(of: id) }
+        }
         return changed
     }
 

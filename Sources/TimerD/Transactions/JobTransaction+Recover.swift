@@ -66,7 +66,7 @@ extension JobTransaction {
             let isClaim = job.claim?.fire == fire.id
             let left = fire.state == .running ? try runs(of: fire, job, runner) : []
             // What the same runner does not know, it was never asked for; a runner before it may have been.
-            let isUnasked = left.allSatisfy { !$0.isKnown && $0.place.runner == runner.epoch }
+            let isUnasked = left.allSatisfy { !$0.wasAsked }
             if isUnasked, fire.state == .running, isClaim, !fire.hasCome(of: job, at: moment) {
                 // It was prepared ahead of its date.
                 try releaseRun(of: fire.id)
@@ -99,7 +99,7 @@ extension JobTransaction {
             case .interrupt:
                 // Its event may have been told, also where its command was not asked for.
                 if fire.firedAt == nil { fire.firedAt = try redeliver(fire, of: job) }
-                if isUnasked {
+                if isUnasked, !left.contains(where: \.isStopped) {
                     recovered.waiting.append(try waiting(againAfter: left, fire, of: job))
                 } else {
                     recovered.running += left
@@ -203,14 +203,19 @@ extension JobTransaction {
     private func runs(of fire: LeftFire, _ job: StoredJob, _ runner: KnownRuns) throws -> [LeftRun]
     {
         try runs.inProgress(of: fire.id).map {
-            LeftRun(
+            let isKnown =
+                runner.runs[$0.run.rawValue] != nil || runner.isUnheard
+                || runner.isElsewhere($0.place)
+            return LeftRun(
                 run: $0.run,
                 job: job,
                 fire: fire,
                 attempt: $0.attempt,
                 handler: $0.handler,
                 isStarted: $0.isStarted,
-                isKnown: runner.runs[$0.run.rawValue] != nil || runner.isElsewhere($0.place),
+                isKnown: isKnown,
+                wasAsked: isKnown || $0.place.runner != runner.epoch,
+                isStopped: $0.isStopped,
                 place: $0.place
             )
         }

@@ -32,6 +32,7 @@ extension JobTransaction {
             try fires.shiftDates(of: job.id, by: now - reading)
         }
         if let rules = new.rules { try remember(rules) }
+        try fires.beginCountAnew(of: job.id)
         try jobs.updateDefinition(of: job, to: new)
         try jobs.updateSchedule(of: job, to: new)
         (job.clock, job.schedule, job.rules) = (new.clock, new.schedule, new.rules?.id)

@@ -96,7 +96,7 @@ extension JobTransaction {
         guard job.state.isLive else {
             throw ControlError(
                 .conflict,
-                "job \(job.id) has no date after its invalidation; 'timerctl copy \(job.id)' adds one like it"
+                "job \(job.id) has no date after its invalidation\(copyAdvice(job))"
             )
         }
         let date = job.wallFireDate(at: moment)
@@ -111,7 +111,7 @@ extension JobTransaction {
         func refusal(_ why: String) -> ControlError {
             ControlError(
                 .conflict,
-                "job \(job.id) \(why), which cannot be undone; 'timerctl copy \(job.id)' adds one like it"
+                "job \(job.id) \(why), which cannot be undone\(copyAdvice(job))"
             )
         }
         if let unread = job.unread {
@@ -135,6 +135,17 @@ extension JobTransaction {
             throw refusal("was invalidated more than 24 h ago, at '\(endedAt.rfc3339)'")
         }
         return standing
+    }
+
+    /// How to have a job like this one; empty where that would be refused, as of a date that has passed.
+    private func copyAdvice(_ job: StoredJob) -> String {
+        guard !job.definition.isTied else { return "" }
+        do throws(ControlError) {
+            _ = try NewJob(job.definition, owner: job.owner, at: moment, zone: .local)
+        } catch {
+            return ""
+        }
+        return "; 'timerctl copy \(job.id) NAME' adds one like it"
     }
 
     /// The next date of a job that was ended, and the one that it was moved from.

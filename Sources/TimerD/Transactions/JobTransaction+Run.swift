@@ -48,16 +48,17 @@ extension JobTransaction {
         _ ended: EndedRun,
         next: RetryDecision = .done
     ) throws {
-        try markEnded(run, of: job, ended)
         // A job that was invalidated meanwhile begins nothing more.
         let next = try jobs.isInvalidated(job.id) ? .done : next
+        let isTriedAgain = if case .retry = next { true } else { false }
+        try markEnded(run, of: job, ended, isLast: !isTriedAgain)
         switch next {
         case .done: try fires.markDone(ended.fire)
         case .retry(let delay):
             try fires.markWaiting(ended.fire, for: .retry, until: moment.wall + delay)
         case .handle(let handler): try fires.markWaiting(ended.fire, for: handler.wait, until: nil)
         }
-        if case .retry = next {} else { try noteEnd(run, of: job, ended) }
+        if !isTriedAgain { try noteEnd(run, of: job, ended) }
         if try runs.insertOutput(ended, of: run, owner: job.ownerID) { try checkQuota(of: job) }
         try tellEnd(of: run, of: job, ended)
     }
@@ -69,15 +70,18 @@ extension JobTransaction {
         _ ended: EndedRun,
         isLast: Bool
     ) throws {
-        try markEnded(run, of: job, ended)
+        try markEnded(run, of: job, ended, isLast: isLast)
         if isLast { try noteEnd(run, of: job, ended) }
         outcome.tasks.over.append(run)
         try tellEnd(of: run, of: job, ended)
     }
 
-    private func markEnded(_ run: RunID, of job: StoredJob, _ ended: EndedRun) throws {
-        let hasFailed = job.policy.run.isFailure(ended.outcome)
+    /// `isLast`: whether no attempt follows by itself.
+    private func markEnded(_ run: RunID, of job: StoredJob, _ ended: EndedRun, isLast: Bool) throws
+    {
+        let hasFailed = job.policy.run.isFailure(ended.outcome, of: ended.handler)
         try runs.markFinished(run, ended, failureOf: hasFailed ? job.ownerID : nil)
+        if hasFailed, isLast, ended.handler == nil { try fires.markFailed(ended.fire) }
     }
 
     private mutating func tellEnd(of run: RunID, of job: StoredJob, _ ended: EndedRun) throws {

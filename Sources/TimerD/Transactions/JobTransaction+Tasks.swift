@@ -143,10 +143,12 @@ extension JobTransaction {
     }
 
     /// Has a task wait for a worker, from now on.
-    mutating func makeReady(_ task: TaskRow, of job: StoredJob) throws {
+    mutating func makeReady(_ task: TaskRow, of job: StoredJob, _ reason: LastReason = .stays)
+        throws
+    {
         var task = task
         (task.state, task.readyAt) = (.ready, moment.elapsed)
-        try rest(task, of: job)
+        try rest(task, of: job, reason)
     }
 
     /// Gives a task back that its worker has lost, to another one, or to none.
@@ -158,18 +160,15 @@ extension JobTransaction {
         guard try !jobs.isInvalidated(job.id) else { return try close(task) }
         if isDead {
             task.state = .dead
-            try rest(
-                task,
-                of: job,
-                reason: "lost \(task.losses) times, the last time because \(why)"
-            )
+            let reason = "lost \(task.losses) times, the last time because \(why)"
+            try rest(task, of: job, .of(reason))
         } else {
-            try makeReady(task, of: job)
+            try makeReady(task, of: job, .of("lost: \(why)"))
         }
     }
 
     /// Stores where a task stands that no worker has, and tells who waits for it.
-    mutating func rest(_ task: TaskRow, of job: StoredJob, reason: String? = nil) throws {
+    mutating func rest(_ task: TaskRow, of job: StoredJob, _ reason: LastReason = .stays) throws {
         var due: Timestamp?
         switch task.state {
         case .ready: due = job.policy.until.map { moment.elapsedDate($0, on: .wall) }

@@ -164,7 +164,10 @@ extension JobTransaction {
     private mutating func closeWaiting(_ fire: FireID, of job: inout StoredJob) throws {
         guard let row = try fires.waiting(fire) else { return }
         guard !row.hasBegun else {
-            guard try runs.last(of: fire) == nil else { return try fires.markDone(fire) }
+            if let last = try runs.last(of: fire) {
+                if last.failed == true { try fires.markFailed(fire) }
+                return try fires.markDone(fire)
+            }
             // It was told, and after a crash the runner did not know of its run: what became of it is said all the same.
             let run = try runs.insert(of: job.id, fire, attempt: 1, at: RunPlace())
             return try withdraw(run, of: job, fire, row.date)
@@ -172,7 +175,7 @@ extension JobTransaction {
         let reason: FireReason =
             row.isByHand ? .withdrawn : job.state == .invalidated ? .invalidated : .overlap
         try fires.markSkipped(fire, reason)
-        job.fires -= 1
+        if row.isCounted { job.fires -= 1 }
         try enqueue(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = row.date }
     }
 

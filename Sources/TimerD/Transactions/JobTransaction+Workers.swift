@@ -147,7 +147,7 @@ extension JobTransaction {
             task.state = delay > .zero ? .delayed : .ready
             task.readyAt = moment.elapsed + delay
         }
-        try rest(task, of: job, reason: failed.reason)
+        try rest(task, of: job, .of(failed.reason))
         return told(task)
     }
 
@@ -159,7 +159,7 @@ extension JobTransaction {
         guard try !jobs.isInvalidated(job.id) else { return try closed(task) }
         task.state = released.delaySpan > .zero ? .delayed : .ready
         task.readyAt = moment.elapsed + released.delaySpan
-        try rest(task, of: job)
+        try rest(task, of: job, .of(nil))
         return told(task)
     }
 

@@ -15,6 +15,10 @@ struct LeftRun: Sendable {
     /// Whether whatever minds the runs knows it, or may, as it is on another node; else that has ended, and its processes
     /// with it.
     var isKnown: Bool
+    /// Whether whatever minds the runs, this one or one before it, may have been asked for it.
+    var wasAsked: Bool
+    /// Whether it was told to end: it is not tried again.
+    var isStopped: Bool
     /// Where it was asked for.
     var place: RunPlace
 
@@ -27,9 +31,12 @@ struct LeftRun: Sendable {
         return command
     }
 
-    /// What follows if it was interrupted.
+    /// How it ended, if whatever minds the runs does not know it.
+    var outcome: RunOutcome { isStopped && !wasAsked ? .withdrawn : .interrupted }
+
+    /// What follows then.
     func next(_ defaults: RunDefaults) -> RetryDecision {
-        if handler != nil { return .done }
+        if handler != nil || isStopped { return .done }
         return RetryDecision(
             .interrupted,
             attempt: attempt,

@@ -35,10 +35,12 @@ struct Agenda: AsyncParsableCommand {
     var owner: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "The most dates of one job that have a line each; default 6.",
             valueName: "number"
-        )
+        ),
+        transform: wholeNumber("--each", "from 0 to \(AgendaLine.mostDates)")
     )
     var each = 6
 

@@ -108,7 +108,11 @@ struct JobFile {
         for (key, value) in members {
             guard let name = key.text, !name.isEmpty else {
                 mistakes.append(
-                    Mistake(place: key.place, message: "the job's name is \(key.kind)")
+                    Mistake(
+                        place: key.place,
+                        message: "the job's name is \(key.kind), accepted is "
+                            + JobOption.name.acceptedInFile
+                    )
                 )
                 continue
             }

@@ -129,9 +129,11 @@ struct JobReader {
         if option == .userInfo, value.isNull { return false }
         do throws(Mistake) {
             guard let stated = try option.value(of: value) else {
+                // "3" in quotes would read as the number that is accepted.
+                let found = value.isQuoted ? "the text \(value.kind)" : value.kind
                 throw Mistake(
                     place: value.place,
-                    message: "'\(option)' is \(value.kind), accepted is \(option.acceptedInFile)"
+                    message: "'\(option)' is \(found), accepted is \(option.acceptedInFile)"
                 )
             }
             if option == .tags { try checkTags(value) }

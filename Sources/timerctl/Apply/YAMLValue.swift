@@ -59,6 +59,12 @@ struct YAMLValue: Sendable {
         return ["", "~", "null", "Null", "NULL"].contains(text)
     }
 
+    /// Whether it is text whatever it looks like: "3" in quotes is no number.
+    var isQuoted: Bool {
+        guard case .scalar(_, isPlain: false) = content else { return false }
+        return true
+    }
+
     /// The value as JSON, by the core schema of YAML 1.2: `yes` is a string, `true` is not.
     ///
     /// - Throws: a `Mistake` for a key that is no string, and for a number that JSON cannot express.

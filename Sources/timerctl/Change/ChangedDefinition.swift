@@ -94,7 +94,11 @@ extension JobOption {
         guard let found else {
             let near = Spelling.nearest(to: argument, among: allCases.map(\.rawValue))
             let hint = near.map { ", perhaps '\($0)'" } ?? ""
-            throw ValidationError("--unset '\(argument)' is no option of a job\(hint)")
+            let names = allCases.filter { !$0.isOfSchedule }.map(\.rawValue)
+            throw ValidationError(
+                "--unset '\(argument)' is no option of a job\(hint); accepted are "
+                    + names.joined(separator: ", ")
+            )
         }
         guard !found.isOfSchedule else {
             throw ValidationError("--unset '\(argument)': a job has a schedule; state another one")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Platform
+import SystemPackage
 import TimerWords
 
 /// A text that the user changes in an editor of their own.
@@ -64,7 +66,12 @@ struct Editor {
         }
         openings += 1
         // The shell, because the variable may hold options; it waits, and leaves Ctrl-C to the editor.
-        let status = system("\(command) \(ShellWords.joined([path]))")
+        let status: Int32
+        do throws(Errno) {
+            status = try Spawn.shell("\(command) \(ShellWords.joined([path]))")
+        } catch {
+            throw Failure(.inputOutput, "no shell for the editor can be started: \(error.text)")
+        }
         guard status == 0 else {
             throw Failure(
                 .inputOutput,

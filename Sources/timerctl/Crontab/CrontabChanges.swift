@@ -67,7 +67,8 @@ struct CrontabChanges {
         }
         let isFromHere = isEdited || marks.isTied
         var unclaimed: [CrontabLine: [Job]] = [:]
-        for (job, line) in jobs.lines.reversed() where !kept.contains(job.id) {
+        let all = jobs.lines.map { ($0.job, $0.line) as (Job, CrontabLine?) } + jobs.others
+        for case (let job, let line?) in all.reversed() where !kept.contains(job.id) {
             unclaimed[line, default: []].append(job)
         }
         crontab.refusals = []
@@ -98,9 +99,9 @@ struct CrontabChanges {
                     + "'timerctl change --env' changes those of a job"
             )
         }
-        removals = jobs.lines.map(\.job).filter {
-            !kept.contains($0.id) && (isFromHere || $0.isFromCrontab)
-        }
+        // A page ends what it shows; a crontab from elsewhere all that came from one, whatever became of it.
+        removals = (isFromHere ? jobs.lines.map(\.job) : all.map(\.0).filter(\.isFromCrontab))
+            .filter { !kept.contains($0.id) }.sorted { $0.id < $1.id }
         let comments = marks.comments
         if comments > 0 {
             notes.append(
@@ -179,9 +180,8 @@ struct CrontabChanges {
                 next = nil
                 continue
             }
-            if words.hasPrefix(CrontabText.mark) {
-                let number = words.dropFirst(CrontabText.mark.count).prefix { $0.isNumber }
-                next = Int64(number).map { JobID(rawValue: $0) }
+            if let job = CrontabText.job(of: words) {
+                next = job
                 marks.isTied = true
             } else if !own.contains(line), !line.hasPrefix(CrontabText.complaint) {
                 marks.comments += 1
@@ -229,8 +229,8 @@ struct CrontabChanges {
 }
 
 extension Job {
-    /// Whether it was imported from a crontab, or added by one.
+    /// Whether it was imported from a crontab, or added by one, and is not the business of the files that `apply` keeps.
     var isFromCrontab: Bool {
-        definition.tags?.contains { $0.hasPrefix("crontab:") } ?? false
+        label == nil && definition.tags?.contains { $0.hasPrefix("crontab:") } ?? false
     }
 }

@@ -76,7 +76,7 @@ struct CrontabCommand: AsyncParsableCommand {
             await daemon.client.close()
             return try await self.edit(text, page, owner)
         }
-        let new = try file.map { try read($0) } ?? ""
+        let new = try file.map { try InputFile.text(of: $0) } ?? ""
         let changes = changes(to: new, text, page, owner, isEdited: false)
         try refuse(changes)
         if interactive, !confirms(changes) { throw Failure(.refused, "nothing was changed") }
@@ -98,14 +98,6 @@ struct CrontabCommand: AsyncParsableCommand {
         var request = ListJobs()
         request.owner = "\(owner.uid)"
         return try await daemon.jobs(request).filter { owner.owns($0) }
-    }
-
-    private func read(_ file: String) throws(Failure) -> String {
-        let bytes = try InputFile.bytes(of: file)
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw Failure(.badData, "'\(file)' is not UTF-8 text")
-        }
-        return text
     }
 
     private func changes(

@@ -14,8 +14,7 @@ struct CrontabLine: Hashable {
     var command: String
     var input: String?
 
-    /// Nil for a job that no line can say: another schedule, a sixth field, no command, one of several lines, or with
-    /// characters that a page shows in another way.
+    /// Nil for a job that no line can say: another schedule, a sixth field, no command, or one of several lines.
     init?(_ definition: JobDefinition) {
         guard let cron = definition.schedule.cron, let argv = definition.command else { return nil }
         let fields = cron.split { $0 == " " || $0 == "\t" }
@@ -31,9 +30,11 @@ struct CrontabLine: Hashable {
         let isLine =
             !command.contains { $0.isNewline } && command.first != " " && command.first != "\t"
             && !command.contains("$'")
-        guard isLine, !command.isEmpty, Self(parsing: text) == self, Printable.escaped(text) == text
-        else { return nil }
+        guard isLine, !command.isEmpty, Self(parsing: text) == self else { return nil }
     }
+
+    /// Whether a page shows it as it is: a page escapes what a terminal would not show, but for tabs.
+    var isShowable: Bool { CrontabText.shown(text) == text }
 
     /// Whether it is a shell with a command, not another program that has a `-c`.
     private static func isShell(_ argv: [String]) -> Bool {

@@ -8,27 +8,46 @@ import TimerWords
 ///
 /// A remark above each line ties it to its job: "#: 7 backup".
 struct CrontabText {
-    /// The jobs that a line says, by id.
+    /// The jobs that a line of the page says, by id.
     let lines: [(job: Job, line: CrontabLine)]
-    /// The live jobs that none can say.
-    let others: [Job]
+    /// The live jobs that none can say, and those of which the page cannot show it, with that.
+    let others: [(job: Job, line: CrontabLine?)]
 
     /// Those that `timerctl apply` keeps are its files' business.
     ///
     /// `jobs`: of one user.
     init(of jobs: [Job]) {
-        var (lines, others) = ([] as [(job: Job, line: CrontabLine)], [] as [Job])
+        var lines: [(job: Job, line: CrontabLine)] = []
+        var others: [(job: Job, line: CrontabLine?)] = []
         for job in jobs.sorted(by: { $0.id < $1.id }) where job.state.isLive {
-            if job.isReadable, job.label == nil, let line = CrontabLine(job.definition) {
+            let line = job.isReadable && job.label == nil ? CrontabLine(job.definition) : nil
+            if let line, line.isShowable {
                 lines.append((job, line))
             } else {
-                others.append(job)
+                others.append((job, line))
             }
         }
         (self.lines, self.others) = (lines, others)
     }
 
+    /// A text with what a terminal would not show as it is escaped; tabs stay.
+    static func shown(_ text: String) -> String {
+        text.split(separator: "\t", omittingEmptySubsequences: false)
+            .map { Printable.escaped(String($0)) }.joined(separator: "\t")
+    }
+
     static let mark = "#: "
+
+    /// The job that a remark ties the line below to; nil for any other comment, such as "#: nightly".
+    static func job(of line: Substring) -> JobID? {
+        guard line.hasPrefix(mark) else { return nil }
+        let rest = line.dropFirst(mark.count)
+        let number = rest.prefix { ("0"..."9").contains($0) }
+        let next = rest.dropFirst(number.count).first
+        guard next == nil || next == " " || next == ";" else { return nil }
+        return Int64(number).map { JobID(rawValue: $0) }
+    }
+
     /// Begins a line that says what was not accepted.
     static let complaint = "#! "
 
@@ -37,10 +56,10 @@ struct CrontabText {
         for (job, line) in lines { page += ["", Self.mark + Self.remark(on: job), line.text] }
         if !others.isEmpty {
             page += ["", "# Not lines of a crontab, and left as they are:"]
-            page += others.map { "#   \(Self.sentence(on: $0, dates))" }
+            page += others.map { "#   \(Self.sentence(on: $0.job, dates))" }
         }
         // A name may hold anything; a line is a line.
-        return page.map { Printable.escaped($0) + "\n" }.joined()
+        return page.map { Self.shown($0) + "\n" }.joined()
     }
 
     private static let remarks = [

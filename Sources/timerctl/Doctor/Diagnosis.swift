@@ -38,6 +38,16 @@ enum Diagnosis {
         )
     }
 
+    /// Something listens at the socket that does not speak as this release's daemon does.
+    static func stranger(_ failure: Failure, at path: String) -> Finding {
+        .broken(
+            "socket",
+            "what listens at '\(path)' is not timerd, or not one of this release: \(failure.message)",
+            "ss -xlp, as root, shows whose socket it is; end that program and start timerd, or say where timerd "
+                + "is: --socket or TIMERD_SOCKET"
+        )
+    }
+
     // MARK: - The daemon
 
     static func daemon(_ status: StatusReply) -> Finding {

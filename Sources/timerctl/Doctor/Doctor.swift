@@ -47,8 +47,13 @@ struct Doctor: AsyncParsableCommand {
         do throws(Failure) {
             status = try await daemon.ask(.status, for: StatusReply.self).value
         } catch {
-            guard error.status == .unavailable else { throw error }
-            return [Diagnosis.silence(error)] + host(HostFacts.read(socket: path, daemon: nil), nil)
+            let finding: Finding
+            switch error.status {
+            case .unavailable: finding = Diagnosis.silence(error)
+            case .protocolBroken: finding = Diagnosis.stranger(error, at: path)
+            default: throw error
+            }
+            return [finding] + host(HostFacts.read(socket: path, daemon: nil), nil)
         }
         let nodes = status.node == nil ? nil : try await nodes(daemon)
         // try?: why the nodes are not known is a finding of its own.

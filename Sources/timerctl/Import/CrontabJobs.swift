@@ -74,6 +74,12 @@ struct CrontabJobs {
         if definition.notify?.first != "none", definition.notify != nil {
             definition.notifyOn = ["failed"]
         }
+        do {
+            // As the daemon will.
+            try definition.check()
+        } catch {
+            throw Mistake(reason: "its \(error)")
+        }
         return ImportedJob(
             place: "line \(entry.line)",
             text: entry.text,
@@ -101,7 +107,7 @@ struct CrontabJobs {
     /// - Throws: where there is no command of that name.
     private func userWarning(_ entry: Crontab.Entry) throws(Mistake) -> String? {
         let words = entry.command.split { $0 == " " || $0 == "\t" }
-        guard entry.user == nil, words.count > 1, findUser(String(words[0])) != nil else {
+        guard entry.user == nil, let first = words.first, findUser(String(first)) != nil else {
             return nil
         }
         guard isCommand(String(words[0])) else {
@@ -111,6 +117,8 @@ struct CrontabJobs {
                     + "--system, a user's own has none"
             )
         }
+        // A command alone, such as "sync", is no user with a command.
+        guard words.count > 1 else { return nil }
         return
             "line \(entry.line): '\(words[0])' is a user as well; it is read as the command, and "
             + "--system reads a user there"

@@ -1,35 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Schedules
 import TimerControl
+import TimerWords
 
 /// Imported jobs compared with the live jobs of the same source.
+///
+/// What its user has changed since is still the job of its line: its options, then its schedule. A job with another
+/// command is another one.
 struct ImportComparison {
+    /// A job of the source that lives already.
+    struct Present {
+        var job: ImportedJob
+        var there: Job
+
+        /// "there already as job 7 (backup), with another overlap, timeout".
+        var sentence: String {
+            let (old, new) = (there.definition.fields, job.definition.fields)
+            let others = JobOption.inFiles.filter {
+                !$0.isOfSchedule && $0 != .name && old[$0.rawValue] != new[$0.rawValue]
+            }
+            var parts = ["there already as \(there.title)"]
+            if there.definition.schedule != job.definition.schedule {
+                let words = JobOption.inFiles.filter(\.isOfSchedule).compactMap {
+                    option -> String? in
+                    let stated = there.definition[option]
+                    guard stated != job.definition[option], case .text(let text)? = stated
+                    else { return nil }
+                    return "\(option.rawValue) '\(text)'"
+                }
+                parts.append((["by another schedule"] + words).joined(separator: ", "))
+            }
+            if !others.isEmpty {
+                parts.append("with another \(others.map(\.rawValue).joined(separator: ", "))")
+            }
+            return parts.joined(separator: ", ")
+        }
+    }
+
     var new: [ImportedJob] = []
-    var present: [(job: ImportedJob, there: Job)] = []
+    var present: [Present] = []
     /// Live jobs that the source does not have any more.
     var gone: [Job]
 
     init(of jobs: [ImportedJob], with live: [Job]) {
-        // By definition without a name, in the order of the list.
-        var rest: [JobDefinition: [Job]] = [:]
-        for job in live {
-            var definition = job.definition
-            definition.name = nil
-            rest[definition, default: []].append(job)
+        (new, gone) = (jobs, live)
+        claim { definition in
+            var identity = definition
+            identity.name = nil
+            return identity
         }
+        claim { definition in
+            var identity = JobDefinition(schedule: definition.schedule)
+            identity.command = definition.command
+            return identity
+        }
+        claim { definition in
+            var identity = JobDefinition(schedule: ScheduleWords())
+            identity.command = definition.command
+            return identity
+        }
+        let places = Dictionary(
+            zip(jobs.map(\.key), jobs.indices),
+            uniquingKeysWith: { first, _ in first }
+        )
+        present.sort { places[$0.job.key] ?? 0 < places[$1.job.key] ?? 0 }
+    }
+
+    /// Each new job that a live one is, by that identity, is present; in the order of both lists.
+    private mutating func claim(by identity: (JobDefinition) -> JobDefinition) {
+        var rest = Dictionary(grouping: gone) { identity($0.definition) }
         var found: Set<JobID> = []
-        for job in jobs {
-            let identity = job.identity
-            if let index = rest[identity]?.firstIndex(where: job.owner.owns),
-                let there = rest[identity]?.remove(at: index)
-            {
-                present.append((job, there))
-                found.insert(there.id)
-            } else {
-                new.append(job)
-            }
+        new = new.filter { job in
+            let key = identity(job.definition)
+            guard let index = rest[key]?.firstIndex(where: job.owner.owns),
+                let there = rest[key]?.remove(at: index)
+            else { return true }
+            present.append(Present(job: job, there: there))
+            found.insert(there.id)
+            return false
         }
-        gone = live.filter { !found.contains($0.id) }
+        gone = gone.filter { !found.contains($0.id) }
     }
 }
 

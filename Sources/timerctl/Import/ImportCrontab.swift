@@ -32,10 +32,7 @@ struct ImportCrontab: AsyncParsableCommand {
     func run() async throws {
         let user = try forUser.user()
         let path = file == "-" ? "-" : InputFile.absolutePath(file)
-        let bytes = try InputFile.bytes(of: path)
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw Failure(.badData, "'\(file)' is not UTF-8 text")
-        }
+        let text = try InputFile.text(of: path, atMost: InputFile.largestOfJobs)
         let hasUsers = system || path == "/etc/crontab" || path.hasPrefix("/etc/cron.d/")
         if user != nil, hasUsers {
             throw ValidationError("--user and a user behind each schedule exclude each other")

@@ -43,8 +43,8 @@ struct Importer {
     func add() async throws {
         let daemon = try await Daemon.connect(options.common)
         let comparison = ImportComparison(of: plan.jobs, with: try await live(daemon))
-        for (job, there) in comparison.present {
-            Output.tell("\(job.place): there already as \(there.title)")
+        for present in comparison.present {
+            Output.tell("\(present.job.place): \(present.sentence)")
         }
         tell(of: comparison.gone)
         let new = comparison.new
@@ -215,6 +215,16 @@ struct Importer {
 
     // MARK: - Showing
 
+    /// The jobs as they will be called, but for names that others of their owners have.
+    private func withNames(_ jobs: [ImportedJob], _ comparison: ImportComparison) -> [ImportedJob] {
+        let isNew = Set(comparison.new.map(\.key))
+        var jobs = jobs
+        let new = jobs.indices.filter { isNew.contains(jobs[$0].key) }
+        let names = ImportNames.names(of: new.map { jobs[$0].definition.name }, taken: [])
+        for (index, name) in zip(new, names) { jobs[index].definition.name = name }
+        return jobs
+    }
+
     func preview() async throws {
         let now = Timestamp.now
         var daemon: Daemon?
@@ -226,7 +236,7 @@ struct Importer {
         let live = if let daemon { try await live(daemon) } else { [Job]() }
         let comparison = ImportComparison(of: plan.jobs, with: live)
         tell(of: comparison.gone)
-        let (jobs, source) = (plan.jobs, daemon)
+        let (jobs, source) = (withNames(plan.jobs, comparison), daemon)
         var previews = try await Progress.show("asking for dates", of: jobs.count) { progress in
             var previews: [JobPreview] = []
             for job in jobs {
@@ -236,7 +246,7 @@ struct Importer {
             return previews
         }
         var there = Dictionary(
-            comparison.present.map { ($0.job.key, $0.there) },
+            comparison.present.map { ($0.job.key, $0) },
             uniquingKeysWith: { first, _ in first }
         )
         for index in previews.indices where !there.isEmpty {

@@ -12,8 +12,8 @@ struct JobPreview {
     var old: (dates: [Timestamp], says: String)
     /// By the definition that will be stored.
     var new: (dates: [Timestamp], says: String)
-    /// The live job with the same definition; nil if there is none.
-    var there: Job?
+    /// The live job that it is; nil if there is none.
+    var there: ImportComparison.Present?
 
     /// Asks the daemon for the new dates; without a daemon they are computed here.
     init(of job: ImportedJob, at now: Timestamp, by daemon: Daemon?) async throws(Failure) {
@@ -55,7 +55,7 @@ struct JobPreview {
             "  runs \(command)",
         ]
         if !settings.isEmpty { lines.append("  with \(settings)") }
-        if let there { lines.append("  there already as \(there.title)") }
+        if let there { lines.append("  \(there.sentence)") }
         lines.append(row("old: \(old.says)", "new: \(new.says)"))
         let dates = dates(in: zone)
         for index in 0..<max(old.dates.count, new.dates.count) {
@@ -109,7 +109,7 @@ struct JobPreview {
         ]
         // try?: a definition holds nothing that JSON cannot express.
         object["job"] = try? JSONValue(encoding: job.definition)
-        if let there { object["there"] = .integer(there.id.rawValue) }
+        if let there { object["there"] = .integer(there.there.id.rawValue) }
         return JSONValue.object(object).jsonText + "\n"
     }
 }

@@ -7,41 +7,74 @@ extension ServiceUnit {
     /// What Environment= sets.
     mutating func variables() throws(Mistake) -> [String: String] {
         var variables: [String: String] = [:]
-        for text in unit.values("Environment", in: "Service") {
-            for word in try UnitCommand.split(text[...]) {
-                let parts = try specifiers.expanded(word).split(
+        for setting in settings("Environment") {
+            for word in try words(of: setting) {
+                let parts = word.split(
                     separator: "=",
                     maxSplits: 1,
                     omittingEmptySubsequences: false
                 )
-                if parts.count == 2 { variables[String(parts[0])] = String(parts[1]) }
+                if parts.count == 2 {
+                    variables[String(parts[0])] = String(parts[1])
+                } else {
+                    notes.append(
+                        setting.carriedOtherwise(
+                            "without '\(word)', which sets no variable; systemd skips it, too"
+                        )
+                    )
+                }
             }
         }
         return variables
     }
 
+    private func words(of setting: UnitFile.Setting) throws(Mistake) -> [String] {
+        do {
+            var words: [String] = []
+            for word in try UnitCommand.split(setting.value[...]) {
+                words.append(try specifiers.expanded(word))
+            }
+            return words
+        } catch {
+            throw error.at(setting)
+        }
+    }
+
+    /// A file of variables, as it stands in the unit.
+    private struct EnvironmentFile {
+        var setting: UnitFile.Setting
+        var path: String
+        /// Whether it may lack.
+        var isOptional: Bool
+    }
+
     /// The files of variables, which each run reads; an empty value takes back those before it.
     func environmentFiles() throws(Mistake) -> [String]? {
-        var files: [String] = []
-        for text in unit.values("EnvironmentFile", in: "Service") {
-            let isOptional = text.hasPrefix("-")
-            let path = try specifiers.expanded(isOptional ? String(text.dropFirst()) : text)
+        let files = try filesOfVariables().map { ($0.isOptional ? "-" : "") + $0.path }
+        return files.isEmpty ? nil : files
+    }
+
+    private func filesOfVariables() throws(Mistake) -> [EnvironmentFile] {
+        var files: [EnvironmentFile] = []
+        for setting in settings("EnvironmentFile") {
+            let isOptional = setting.value.hasPrefix("-")
+            let path = try expanded(setting, isOptional ? setting.value.dropFirst() : nil)
             guard !path.contains(where: { "*?[".contains($0) }) else {
                 throw Mistake(
-                    reason:
-                        "EnvironmentFile=\(text) is a pattern, and timerd reads files by their names"
+                    reason: "it is a pattern, and timerd reads files by their names",
+                    setting: setting
                 )
             }
-            files.append((isOptional ? "-" : "") + path)
+            files.append(EnvironmentFile(setting: setting, path: path, isOptional: isOptional))
         }
-        return files.isEmpty ? nil : files
+        return files
     }
 
     /// The files that systemd copies for the service; an empty value takes back those before it.
     mutating func readCredentials(_ definition: inout JobDefinition) throws(Mistake) {
         var credentials: [String] = []
-        for text in unit.values("LoadCredential", in: "Service") {
-            let words = try specifiers.expanded(text)
+        for setting in settings("LoadCredential") {
+            let words = try expanded(setting)
             let colon = words.firstIndex(of: ":")
             let name = String(words[..<(colon ?? words.endIndex)])
             let path = colon.map { String(words[words.index(after: $0)...]) } ?? ""
@@ -49,38 +82,42 @@ extension ServiceUnit {
                 isUser ? "~/.config/timerd/credentials" : "/etc/timerd/credentials/\(owner.name)"
             if path.hasPrefix("/"), owner.uid == 0 || isUser {
                 credentials.append("\(name):\(path)")
-                continue
+            } else {
+                credentials.append(name)
+                notes.append(
+                    setting.carriedOtherwise(
+                        "for a run of \(owner.name) put the file at '\(folder)/\(name)', mode 0600"
+                    )
+                )
             }
-            credentials.append(name)
-            notes.append(
-                "LoadCredential=\(text): for a run of \(owner.name) put the file at '\(folder)/\(name)', mode 0600"
-            )
+            do throws(OptionRefusal) {
+                try JobOption.credentials.check(.texts(credentials))
+            } catch {
+                throw Mistake(reason: "\(error)", setting: setting)
+            }
         }
-        guard !credentials.isEmpty else { return }
-        do throws(OptionRefusal) {
-            try JobOption.credentials.check(.texts(credentials))
-            definition.credentials = credentials
-        } catch {
-            throw Mistake(reason: "LoadCredential: \(error)")
-        }
+        if !credentials.isEmpty { definition.credentials = credentials }
     }
 
     /// What ExecStart may take from those files.
     mutating func variablesOfFiles() throws(Mistake) -> [String: String] {
         var variables: [String: String] = [:]
-        for text in try environmentFiles() ?? [] {
-            let path = text.hasPrefix("-") ? String(text.dropFirst()) : text
+        for file in try filesOfVariables() {
             do throws(Failure) {
-                let file = String(decoding: try readFile(path), as: UTF8.self)
-                for (name, value) in try Self.assignments(in: file) { variables[name] = value }
+                let text = String(decoding: try readFile(file.path), as: UTF8.self)
+                for (name, value) in try Self.assignments(in: text) { variables[name] = value }
                 if takesVariables {
                     notes.append(
-                        "EnvironmentFile=\(path): what ExecStart takes from it was read now; a later "
-                            + "change of that needs a new import"
+                        file.setting.carriedOtherwise(
+                            "what ExecStart takes from it was read now; a later change of that needs a new "
+                                + "import"
+                        )
                     )
                 }
             } catch {
-                if !text.hasPrefix("-") { throw Mistake(reason: error.message) }
+                guard file.isOptional else {
+                    throw Mistake(reason: error.message, setting: file.setting)
+                }
             }
         }
         return variables
@@ -88,7 +125,7 @@ extension ServiceUnit {
 
     private var takesVariables: Bool {
         Self.commandNames.contains { name in
-            unit.values(name, in: "Service").contains { text in text.contains("$") }
+            settings(name).contains { $0.value.contains("$") }
         }
     }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
 import TimerControl
 import TimerWords
 
@@ -14,6 +13,7 @@ struct ServiceUnit {
     var readFile: (String) throws(Failure) -> [UInt8] = { path throws(Failure) in
         try InputFile.bytes(of: path)
     }
+    /// What a job does not have of it, each with its place.
     var notes: [String] = []
 
     typealias Mistake = UnitCommand.Mistake
@@ -24,7 +24,7 @@ struct ServiceUnit {
         self.isUser = isUser
     }
 
-    /// The settings that are read here, or do not concern the run itself.
+    /// The settings that are read here.
     static let known: Set = [
         "Type", "ExecStart", "ExecStartPre", "ExecStartPost", "User", "Group", "WorkingDirectory",
         "Environment", "EnvironmentFile", "Nice", "TimeoutStartSec", "TimeoutStopSec", "TimeoutSec",
@@ -33,15 +33,32 @@ struct ServiceUnit {
         "RestartSec", "DynamicUser", "LoadCredential",
     ]
 
-    private func value(_ name: String) -> String? { unit.value(name, in: "Service") }
+    func settings(_ name: String) -> [UnitFile.Setting] { unit.settings(name, in: "Service") }
+
+    /// The last one of a setting, or of several.
+    func setting(_ names: String...) -> UnitFile.Setting? { unit.last(of: names, in: "Service") }
+
+    var isOneshot: Bool { setting("Type")?.value == "oneshot" }
 
     var specifiers: UnitSpecifiers {
         UnitSpecifiers(unit: unit, owner: owner, isUser: isUser)
     }
 
+    /// A setting's value, or a part of it, with what "%n" and the like stand for.
+    func expanded(
+        _ setting: UnitFile.Setting,
+        _ part: Substring? = nil
+    ) throws(Mistake) -> String {
+        do {
+            return try specifiers.expanded(part.map(String.init) ?? setting.value)
+        } catch {
+            throw error.at(setting)
+        }
+    }
+
     /// Sets the command and its settings in `definition`.
     mutating func apply(to definition: inout JobDefinition) throws(Mistake) {
-        try checkType()
+        try readType()
         let variables = try variables()
         definition.env = variables.isEmpty ? nil : variables
         definition.envFile = try environmentFiles()
@@ -52,33 +69,35 @@ struct ServiceUnit {
             user.merging(variables) { $1 }.merging(variablesOfFiles()) { $1 }
         )
         definition.cwd = try folder()
-        definition.umask = value("UMask")
-        if let nice = value("Nice") {
-            definition.nice = Int(nice)
-            if definition.nice == nil { notes.append("Nice=\(nice) is no number, and left out") }
-        }
-        definition.memoryMax = limit("LimitAS")
-        definition.cpuTime = limit("LimitCPU")
-        readGroupLimits(&definition)
-        definition.timeout = span(
-            value("Type") == "oneshot" ? ["TimeoutStartSec", "TimeoutSec"] : ["RuntimeMaxSec"]
-        )
-        definition.killAfter = span(["TimeoutStopSec", "TimeoutSec"])
+        readLimits(&definition)
+        readTimes(&definition)
         readSuccess(&definition)
         readRestart(&definition)
-        if let group = value("Group"), group != owner.name {
-            notes.append("Group=\(group): a run has its user's own groups")
+        if let group = setting("Group"), group.value != owner.name {
+            notes.append(group.notCarried("a run has its user's own groups"))
         }
     }
 
-    private func checkType() throws(Mistake) {
-        if let type = value("Type"), ["forking", "dbus"].contains(type) {
+    private mutating func readType() throws(Mistake) {
+        if unit.isOn("DynamicUser", in: "Service") {
             throw Mistake(
-                reason: "Type=\(type): a run ends with its first process; give --start-unit"
+                reason: "only systemd makes users; give --start-unit",
+                setting: setting("DynamicUser")
             )
         }
-        if unit.isOn("DynamicUser", in: "Service") {
-            throw Mistake(reason: "DynamicUser: only systemd makes users; give --start-unit")
+        notes += unit.untrue(["DynamicUser"], in: "Service")
+        guard let type = setting("Type") else { return }
+        switch type.value {
+        case "simple", "exec", "oneshot": break
+        case "forking", "dbus":
+            throw Mistake(
+                reason: "a run ends with its first process; give --start-unit",
+                setting: type
+            )
+        case "notify", "notify-reload":
+            notes.append(type.carriedOtherwise("nothing waits for its word that it is ready"))
+        case "idle": notes.append(type.carriedOtherwise("a run does not wait for other units"))
+        default: notes.append(type.notCarried("there is no such type; systemd skips it, too"))
         }
     }
 
@@ -89,30 +108,17 @@ struct ServiceUnit {
     private mutating func command(_ variables: [String: String]) throws(Mistake) -> [String] {
         var commands: [UnitCommand] = []
         for name in Self.commandNames {
-            for text in unit.values(name, in: "Service") {
-                let command = try UnitCommand(
-                    parsing: text,
-                    specifiers: specifiers,
-                    variables: variables
-                )
-                if command.hasMoreRights, owner.uid != 0 {
-                    throw Mistake(reason: "'\(text)' asks for root's rights; give --start-unit")
+            for setting in settings(name) {
+                do {
+                    commands += try self.commands(of: setting, variables)
+                } catch {
+                    throw error.at(setting)
                 }
-                guard !command.unset.contains("CREDENTIALS_DIRECTORY") else {
-                    throw Mistake(
-                        reason:
-                            "'\(text)' takes $CREDENTIALS_DIRECTORY, which is known in a run alone: have a "
-                            + "script take it, or give --start-unit"
-                    )
-                }
-                if !command.unset.isEmpty {
-                    let names = command.unset.sorted().map { "$\($0)" }.joined(separator: ", ")
+                if name == "ExecStartPost", !isOneshot {
                     notes.append(
-                        "\(name)=\(text): neither Environment= nor a file that is there now sets \(names), so it "
-                            + "is empty in the job"
+                        setting.carriedOtherwise("it is run when ExecStart= has ended well")
                     )
                 }
-                commands.append(command)
             }
         }
         guard let first = commands.first else {
@@ -124,6 +130,48 @@ struct ServiceUnit {
             return command.mayFail ? "{ \(line) || :; }" : line
         }
         return ["/bin/sh", "-c", lines.joined(separator: " && ")]
+    }
+
+    /// The commands of one setting; tells of what a run does otherwise.
+    private mutating func commands(
+        of setting: UnitFile.Setting,
+        _ variables: [String: String]
+    ) throws(Mistake) -> [UnitCommand] {
+        let commands = try UnitCommand.all(
+            in: setting.value,
+            specifiers: specifiers,
+            variables: variables
+        )
+        for command in commands {
+            if command.hasMoreRights, owner.uid != 0 {
+                throw Mistake(reason: "it asks for root's rights; give --start-unit")
+            }
+            if let name = command.ownName, name != command.words[0] {
+                notes.append(
+                    setting.carriedOtherwise(
+                        "the program is told '\(command.words[0])' as its own name, not '\(name)'"
+                    )
+                )
+            }
+        }
+        let unset = commands.reduce(into: Set()) { $0.formUnion($1.unset) }
+        guard !unset.contains("CREDENTIALS_DIRECTORY") else {
+            throw Mistake(
+                reason:
+                    "it takes $CREDENTIALS_DIRECTORY, which is known in a run alone: have a script take "
+                    + "it, or give --start-unit"
+            )
+        }
+        if !unset.isEmpty {
+            let names = unset.sorted().map { "$\($0)" }.joined(separator: ", ")
+            notes.append(
+                setting.carriedOtherwise(
+                    "neither Environment= nor a file that is there now sets \(names), so it is empty in "
+                        + "the job"
+                )
+            )
+        }
+        return commands
     }
 
     /// The words as a line for any POSIX shell, which may not know the "$'…'" of bash.
@@ -142,79 +190,11 @@ struct ServiceUnit {
     ///
     /// systemd starts a system service in "/" and a user's service in the home folder, which is timerd's
     /// default.
-    private func folder() throws(Mistake) -> String? {
-        guard let text = value("WorkingDirectory") else { return isUser ? nil : "/" }
-        let path = text.hasPrefix("-") ? String(text.dropFirst()) : text
-        return path == "~" ? nil : try specifiers.expanded(path)
-    }
-
-    /// The soft limit of "soft:hard".
-    private func limit(_ name: String) -> String? {
-        guard let soft = value(name)?.split(separator: ":").first, soft != "infinity" else {
-            return nil
-        }
-        return String(soft)
-    }
-
-    /// Takes the limits that systemd's control groups and a run's have in common.
-    private mutating func readGroupLimits(_ definition: inout JobDefinition) {
-        let settings: [(String, JobOption)] = [
-            ("MemoryMax", .memoryMax), ("MemoryHigh", .memoryHigh), ("CPUWeight", .cpuWeight),
-            ("CPUQuota", .cpuQuota), ("TasksMax", .tasksMax), ("IOWeight", .ioWeight),
-        ]
-        for (name, option) in settings {
-            guard let text = value(name), !text.isEmpty, text != "infinity" else { continue }
-            do throws(OptionRefusal) {
-                let stated: OptionValue =
-                    option.form.shape == .integer
-                    ? Int(text).map(OptionValue.integer) ?? .text(text) : .text(text)
-                var limits = ProcessLimits()
-                try limits.set(option, stated)
-                try definition.set(option, stated)
-            } catch {
-                notes.append("left out, for a run has nothing like it: \(name)=\(text)")
-            }
-        }
-    }
-
-    /// The first of the settings that is given, as a length of time; nil for none.
-    private mutating func span(_ names: [String]) -> String? {
-        for name in names {
-            guard let text = value(name) else { continue }
-            // A run without the setting has no limit either.
-            if text == "infinity" { return nil }
-            // try?: the note says what was read.
-            guard let span = try? TimeSpan(parsing: text) else {
-                notes.append("\(name)=\(text) is no length of time, and left out")
-                return nil
-            }
-            return span > .zero ? span.description : nil
-        }
-        return nil
-    }
-
-    private mutating func readSuccess(_ definition: inout JobDefinition) {
-        let words = unit.values("SuccessExitStatus", in: "Service").flatMap {
-            $0.split(separator: " ")
-        }
-        let codes = words.compactMap { Int32($0) }
-        if !codes.isEmpty { definition.successCodes = Set([0] + codes).sorted() }
-        let others = words.filter { Int32($0) == nil }
-        if !others.isEmpty {
-            notes.append(
-                "SuccessExitStatus: only numbers count here, not \(others.joined(separator: ", "))"
-            )
-        }
-    }
-
-    private mutating func readRestart(_ definition: inout JobDefinition) {
-        guard let restart = value("Restart"), restart != "no" else { return }
-        // The default of StartLimitBurst, at which systemd gives up if its attempts follow fast.
-        definition.retries = 5
-        let pause = span(["RestartSec"]) ?? "100ms"
-        definition.backoff = "\(pause)..\(pause)"
-        notes.append(
-            "Restart=\(restart): here a run that failed is tried 5 times more, up to \(pause) apart"
-        )
+    private mutating func folder() throws(Mistake) -> String? {
+        guard let setting = setting("WorkingDirectory") else { return isUser ? nil : "/" }
+        let mayLack = setting.value.hasPrefix("-")
+        if mayLack { notes.append(setting.carriedOtherwise("a run fails where it is missing")) }
+        let path = setting.value.dropFirst(mayLack ? 1 : 0)
+        return path == "~" ? nil : try expanded(setting, path)
     }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import Schedules
 import TimerWords
 
@@ -9,14 +8,10 @@ enum SystemdAnalyze {
     /// The next five dates; nil if systemd is not installed, or does not accept the expression.
     static func dates(of expression: String) -> [Timestamp]? {
         let words = ["systemd-analyze", "calendar", "--iterations=5", "--", expression]
-        guard let pipe = popen(ShellWords.joined(words) + " 2>/dev/null", "r") else { return nil }
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 4096)
-        while case let count = fread(&chunk, 1, chunk.count, pipe), count > 0 {
-            bytes += chunk[..<count]
+        guard let answer = Spawn.output(of: ShellWords.joined(words) + " 2>/dev/null") else {
+            return nil
         }
-        guard pclose(pipe) == 0 else { return nil }
-        let dates = dates(in: String(decoding: bytes, as: UTF8.self))
+        let dates = dates(in: answer)
         return dates.isEmpty ? nil : dates
     }
 

@@ -24,12 +24,10 @@ struct SystemdJobs {
         var plan = ImportPlan(tag: "systemd:\(timer.name)")
         let when = TimerUnit(timer, now: now)
         plan.notes = when.notes
-        plan.refusals = when.refusals.map {
-            ImportPlan.Refusal(place: timer.name, text: $0.text, reason: $0.reason)
-        }
+        plan.refusals = when.refusals
         if when.clocks.count > 1 {
             plan.notes.append(
-                "\(when.clocks.count) jobs: their runs may overlap, those of one unit never do"
+                "\(timer.name): \(when.clocks.count) jobs, whose runs may overlap; those of one unit never do"
             )
         }
         var handlers: [UnitHandler] = []
@@ -52,14 +50,20 @@ struct SystemdJobs {
                     UnitHandler($0, of: service, owner: owner, isUser: isUser)
                 }
                 for handler in handlers { handler.apply(to: &definition) }
-                plan.notes += handlers.compactMap(\.note)
+                plan.notes += handlers.flatMap(\.notes)
             }
             definition.tags = [plan.tag]
             definition.jitter = when.jitter
             definition.tolerance = when.tolerance
             plan.jobs = when.clocks.map { job($0, definition, owner) }
         } catch {
-            plan.refusals.append(.init(place: serviceName, text: timer.name, reason: error.reason))
+            plan.refusals.append(
+                .init(
+                    place: error.setting?.place ?? serviceName,
+                    text: error.setting?.assignment ?? timer.name,
+                    reason: error.reason
+                )
+            )
         }
         // What systemd goes on to do for a unit that it starts is not lost.
         for unit in startsUnit ? [timer] : [timer, service].compactMap(\.self) {
@@ -103,16 +107,18 @@ struct SystemdJobs {
     }
 
     private func owner() throws(UnitCommand.Mistake) -> LocalUser {
-        let name = startsUnit ? nil : service?.value("User", in: "Service")
-        if isUser, name == nil { return caller }
-        guard let user = findUser(name ?? "root") else {
-            throw UnitCommand.Mistake(reason: "there is no user '\(name ?? "root")'")
+        let setting = startsUnit ? nil : service?.last(of: ["User"], in: "Service")
+        if isUser, setting == nil { return caller }
+        let name = setting?.value ?? "root"
+        guard let user = findUser(name) else {
+            throw UnitCommand.Mistake(reason: "there is no user '\(name)'", setting: setting)
         }
         guard user.uid == caller.uid || caller.uid == 0 else {
             throw UnitCommand.Mistake(
                 reason:
                     "it runs as '\(user.name)'; only root may add jobs for others than oneself, "
-                    + "and --user takes a unit of your own"
+                    + "and --user takes a unit of your own",
+                setting: setting
             )
         }
         return user

@@ -16,107 +16,173 @@ struct TimerUnit {
         var delay: TimeSpan?
     }
 
+    /// What tells apart the instants of two settings, however they are spelt.
+    private struct Instants: Hashable {
+        var schedule: String
+        var zone: Zone?
+        var delay: TimeSpan?
+    }
+
     var clocks: [Clock] = []
     /// Schedules that cannot be taken over, and why.
-    var refusals: [(text: String, reason: String)] = []
+    var refusals: [ImportPlan.Refusal] = []
     var notes: [String] = []
     var jitter: String?
     var tolerance: String?
+    /// Where the instants of the clocks are asked for.
+    private var places: [Instants: String] = [:]
 
     /// The settings that are read here, or ask for what timerd does anyway.
-    static let known: Set = [
-        "OnCalendar", "OnActiveSec", "OnBootSec", "OnStartupSec", "OnUnitActiveSec",
-        "OnUnitInactiveSec", "Persistent", "AccuracySec", "RandomizedDelaySec", "Unit",
-        "RemainAfterElapse", "WakeSystem", "FixedRandomDelay",
+    static let known = Set(
+        [
+            "OnCalendar", "OnActiveSec", "OnBootSec", "OnStartupSec", "OnUnitActiveSec",
+            "OnUnitInactiveSec", "AccuracySec", "RandomizedDelaySec", "Unit",
+        ] + flags
+    )
+
+    private static let flags = [
+        "Persistent", "RemainAfterElapse", "WakeSystem", "FixedRandomDelay",
     ]
 
     init(_ unit: UnitFile, now: Timestamp) {
-        let isPersistent = unit.isOn("Persistent", in: "Timer")
-        for value in unit.values("OnCalendar", in: "Timer") {
-            let words = ScheduleWords(calendar: value)
-            add("OnCalendar=\(value)", words, .calendar(value), isPersistent ? .once : .skip, now)
+        let misfire: JobDefinition.Misfire = unit.isOn("Persistent", in: "Timer") ? .once : .skip
+        for setting in unit.settings("OnCalendar", in: "Timer") {
+            let words = ScheduleWords(calendar: setting.value)
+            add(setting, words, .calendar(setting.value), misfire, now)
         }
         for name in ["OnUnitActiveSec", "OnUnitInactiveSec"] {
-            for value in unit.values(name, in: "Timer") {
+            for setting in unit.settings(name, in: "Timer") {
                 let rule = SourceRule.none("from the last run on")
-                add("\(name)=\(value)", ScheduleWords(every: value), rule, nil, now)
-                if name == "OnUnitInactiveSec" {
+                let isNew = add(setting, ScheduleWords(every: setting.value), rule, nil, now)
+                if isNew, name == "OnUnitInactiveSec" {
                     notes.append(
-                        "\(name)=\(value): counted from date to date, not from a run's end"
+                        setting.carriedOtherwise("counted from date to date, not from a run's end")
                     )
                 }
             }
         }
         for name in ["OnActiveSec", "OnBootSec", "OnStartupSec"] {
-            for value in unit.values(name, in: "Timer") { addStart(name, value, now) }
+            for setting in unit.settings(name, in: "Timer") { addStart(setting, now) }
         }
         if clocks.isEmpty, refusals.isEmpty {
             refusals.append(
-                ("[Timer]", "it says at no time; needed is OnCalendar= or another On...=")
+                ImportPlan.Refusal(
+                    place: unit.name,
+                    text: "[Timer]",
+                    reason: "it says at no time; needed is OnCalendar= or another On...="
+                )
             )
         }
         readDelays(unit)
+        readFlags(unit)
     }
 
-    private mutating func add(
-        _ text: String,
+    /// Adds a job's times; false if there are none, or if another setting asks for the same instants.
+    @discardableResult private mutating func add(
+        _ setting: UnitFile.Setting,
         _ words: ScheduleWords,
         _ rule: SourceRule,
         _ misfire: JobDefinition.Misfire?,
-        _ now: Timestamp
-    ) {
+        _ now: Timestamp,
+        delay: TimeSpan? = nil
+    ) -> Bool {
         do {
             // Checked as the daemon will check it; its zone may be another, but it accepts the same.
             let schedule = try words.resolve(now: now, zone: .local).schedule
-            let named = words.namingZone(of: schedule)
-            clocks.append(Clock(text: text, schedule: named, rule: rule, misfire: misfire))
+            let instants = Instants(
+                schedule: schedule.normalized,
+                zone: schedule.zone,
+                delay: delay
+            )
+            // systemd elapses once, however often it is told.
+            if let place = places[instants] {
+                notes.append(
+                    setting.notCarried("the job of \(place) fires at the same instants, once")
+                )
+                return false
+            }
+            places[instants] = setting.place
+            clocks.append(
+                Clock(
+                    text: setting.assignment,
+                    schedule: words.namingZone(of: schedule),
+                    rule: rule,
+                    misfire: misfire,
+                    delay: delay
+                )
+            )
+            return true
         } catch {
-            refusals.append((text, error.message))
+            refuse(setting, error.message)
+            return false
         }
+    }
+
+    private mutating func refuse(_ setting: UnitFile.Setting, _ reason: String) {
+        refusals.append(.init(place: setting.place, text: setting.assignment, reason: reason))
     }
 
     /// Adds a delay after the start of the machine.
     ///
-    /// One after the start of the timer is treated alike, as it is nearly the same.
-    private mutating func addStart(_ name: String, _ value: String, _ now: Timestamp) {
+    /// One after the start of the timer, or of systemd, is treated alike, as it is nearly the same.
+    private mutating func addStart(_ setting: UnitFile.Setting, _ now: Timestamp) {
         if clocks.contains(where: { $0.schedule.every != nil }) {
             notes.append(
-                "\(name)=\(value) is left out: dates go on through a restart, and one that was "
-                    + "missed is made up for at once"
+                setting.notCarried(
+                    "dates go on through a restart, and one that was missed is made up for at once"
+                )
             )
             return
         }
         do {
-            let delay = try TimeSpan(parsing: value)
-            add("\(name)=\(value)", ScheduleWords(cron: "@reboot"), .none("at a start"), nil, now)
-            if delay > .zero { clocks[clocks.count - 1].delay = delay }
+            let delay = try TimeSpan(parsing: setting.value)
+            let isNew = add(
+                setting,
+                ScheduleWords(cron: "@reboot"),
+                .none("at a start"),
+                nil,
+                now,
+                delay: delay > .zero ? delay : nil
+            )
+            if isNew, setting.name != "OnBootSec" {
+                notes.append(
+                    setting.carriedOtherwise("it is counted from the start of the machine")
+                )
+            }
         } catch {
-            refusals.append(("\(name)=\(value)", error.message))
+            refuse(setting, error.message)
         }
     }
 
     private mutating func readDelays(_ unit: UnitFile) {
         func span(_ name: String) -> TimeSpan? {
-            guard let text = unit.value(name, in: "Timer") else { return nil }
+            guard let setting = unit.last(of: [name], in: "Timer") else { return nil }
             // try?: a length that cannot be read counts as not given.
-            let span = try? TimeSpan(parsing: text)
-            if span == nil { notes.append("\(name)=\(text) is no length of time, and left out") }
+            let span = try? TimeSpan(parsing: setting.value)
+            if span == nil { notes.append(setting.notCarried("it is no length of time")) }
             return span
         }
-        if let delay = span("RandomizedDelaySec"), delay > .zero {
-            jitter = delay.description
-            if unit.isOn("FixedRandomDelay", in: "Timer") {
-                notes.append("FixedRandomDelay: here a job's delay differs from date to date")
-            }
-        }
+        if let delay = span("RandomizedDelaySec"), delay > .zero { jitter = delay.description }
         // Up to a millisecond is no tolerance; systemd's default of a minute is not taken over.
         if let accuracy = span("AccuracySec"), accuracy > .milliseconds(1) {
             tolerance = accuracy.description
         }
-        if unit.isOn("WakeSystem", in: "Timer") {
-            notes.append(
-                "WakeSystem: timerd wakes no sleeping machine; Persistent= and misfire make up for it"
-            )
+    }
+
+    /// Tells of the flags that ask for more than timerd does.
+    private mutating func readFlags(_ unit: UnitFile) {
+        notes += unit.untrue(Self.flags, in: "Timer")
+        let others = [
+            ("WakeSystem", true, "timerd wakes no sleeping machine; misfire makes up for it"),
+            ("FixedRandomDelay", true, "a job's delay differs from date to date"),
+            ("RemainAfterElapse", false, "a job that has ended is kept for 30 days"),
+        ]
+        for (name, isOn, reason) in others {
+            let settings = unit.settings(name, in: "Timer")
+            guard let last = settings.last(where: { UnitFile.truth(of: $0.value) != nil }),
+                UnitFile.truth(of: last.value) == isOn
+            else { continue }
+            notes.append(last.notCarried(reason))
         }
     }
 }

@@ -9,24 +9,44 @@ struct UnitCommand: Hashable {
     var mayFail = false
     /// "+", "!": with more rights than the service's user has.
     var hasMoreRights = false
-    /// "@": the second word is the program's argv[0].
-    var hasOwnName = false
+    /// "@": what the program is told as its own name, argv[0].
+    private(set) var ownName: String?
     /// The variables that it takes and nobody sets: each is empty.
     private(set) var unset: Set<String> = []
 
-    struct Mistake: Error { var reason: String }
+    struct Mistake: Error {
+        var reason: String
+        /// Where it is; nil for what is missing.
+        var setting: UnitFile.Setting?
 
+        func at(_ setting: UnitFile.Setting) -> Self { Self(reason: reason, setting: setting) }
+    }
+
+    /// The commands of a setting's value, each with prefixes of its own.
+    ///
     /// `specifiers` expands "%n" and the like; a variable that is not among `variables` is empty.
     ///
-    /// - Throws: `Mistake` if it cannot be read, or names no program.
-    init(
-        parsing text: String,
+    /// - Throws: `Mistake` if one cannot be read, or names no program.
+    static func all(
+        in text: String,
         specifiers: UnitSpecifiers,
         variables: [String: String]
+    ) throws(Mistake) -> [Self] {
+        var commands: [Self] = []
+        for words in try split(commands: text[...]) {
+            commands.append(try Self(words, specifiers, variables))
+        }
+        return commands
+    }
+
+    private init(
+        _ raw: [String],
+        _ specifiers: UnitSpecifiers,
+        _ variables: [String: String]
     ) throws(Mistake) {
-        var rest = text[...]
-        var expands = true
-        prefixes: while let prefix = rest.first {
+        var program = (raw.first ?? "")[...]
+        var (expands, hasOwnName) = (true, false)
+        prefixes: while let prefix = program.first {
             switch prefix {
             case "-": mayFail = true
             case "+", "!": hasMoreRights = true
@@ -35,41 +55,70 @@ struct UnitCommand: Hashable {
             case "|": throw Mistake(reason: "the prefix '|' is not understood")
             default: break prefixes
             }
-            rest.removeFirst()
+            program.removeFirst()
         }
-        for word in try Self.split(rest) {
+        for word in [String(program)] + raw.dropFirst() {
             let word = try specifiers.expanded(word)
             words += expands ? substituted(word, variables) : [word]
         }
         guard words.count > (hasOwnName ? 1 : 0), !words[0].isEmpty else {
-            throw Mistake(reason: "no program in '\(text)'")
+            throw Mistake(reason: "no program in '\(raw.joined(separator: " "))'")
         }
-        if hasOwnName { words.remove(at: 1) }
+        if hasOwnName { ownName = words.remove(at: 1) }
+    }
+
+    /// The words of each command: a semicolon that stands alone ends one, unless it is quoted or "\;".
+    private static func split(commands text: Substring) throws(Mistake) -> [[String]] {
+        var commands: [[String]] = []
+        var words: [String] = []
+        var rest = text.drop(while: \.isWhitespace)
+        while !rest.isEmpty {
+            switch rest.prefix(while: { !$0.isWhitespace }) {
+            case ";":
+                commands.append(words)
+                words = []
+                rest.removeFirst()
+            case #"\;"#:
+                words.append(";")
+                rest.removeFirst(2)
+            default: words.append(try word(&rest))
+            }
+            rest = rest.drop(while: \.isWhitespace)
+        }
+        // As with systemd, nothing between two semicolons is no command.
+        return (commands + [words]).filter { !$0.isEmpty }
     }
 
     /// The words: quotes keep blanks, a backslash has the meanings that C gives it.
     static func split(_ text: Substring) throws(Mistake) -> [String] {
         var words: [String] = []
-        var word: String?
+        var rest = text.drop(while: \.isWhitespace)
+        while !rest.isEmpty {
+            words.append(try word(&rest))
+            rest = rest.drop(while: \.isWhitespace)
+        }
+        return words
+    }
+
+    /// Takes the word that `rest` begins with.
+    private static func word(_ rest: inout Substring) throws(Mistake) -> String {
+        let text = rest
+        var word = ""
         var quote: Character?
-        var rest = text
-        while let character = rest.popFirst() {
+        while let character = rest.first, quote != nil || !character.isWhitespace {
+            rest.removeFirst()
             if character == "\\" {
-                word = (word ?? "") + (try escape(&rest))
+                word += try escape(&rest)
             } else if character == quote {
                 quote = nil
             } else if quote == nil, character == "\"" || character == "'" {
                 quote = character
-                word = word ?? ""
-            } else if quote == nil, character.isWhitespace {
-                if let ended = word { words.append(ended) }
-                word = nil
             } else {
-                word = (word ?? "") + String(character)
+                word.append(character)
             }
         }
         guard quote == nil else { throw Mistake(reason: "a quote of '\(text)' has no end") }
-        return words + (word.map { [$0] } ?? [])
+        return word
     }
 
     private static func escape(_ rest: inout Substring) throws(Mistake) -> String {

@@ -8,7 +8,7 @@ struct UnitDirectives {
     private(set) var warnings: [String] = []
     private(set) var notes: [String] = []
 
-    /// What is carried, is done by timerd anyway, or is for readers of the unit.
+    /// What is told of where it is read, is done by timerd anyway, or is for readers of the unit.
     private static let known: [String: Set<String>] = [
         "Unit": ["Description", "Documentation"],
         "Timer": TimerUnit.known,
@@ -23,8 +23,7 @@ struct UnitDirectives {
             {
                 continue
             }
-            let line =
-                "\(setting.place): \(setting.text) is not carried: \(Self.reason(setting))"
+            let line = setting.notCarried(Self.reason(setting))
             if ["OnFailure", "OnSuccess"].contains(setting.name) {
                 warnings.append(line)
             } else {
@@ -70,6 +69,7 @@ struct UnitDirectives {
 /// What a service's `OnFailure=` or `OnSuccess=` starts, as the command of a job's handler.
 struct UnitHandler {
     private let handler: RunHandler
+    private let settings: [UnitFile.Setting]
     /// The units; empty where there is nothing that a job could carry.
     private let units: [String]
     private let owner: LocalUser
@@ -78,8 +78,8 @@ struct UnitHandler {
     /// systemd's manager of system units takes orders from root.
     init(_ handler: RunHandler, of service: UnitFile, owner: LocalUser, isUser: Bool) {
         let specifiers = UnitSpecifiers(unit: service, owner: owner, isUser: isUser)
-        let names = service.values(handler.directive, in: "Unit")
-            .flatMap { $0.split(whereSeparator: \.isWhitespace) }
+        settings = service.settings(handler.directive, in: "Unit")
+        let names = settings.flatMap { $0.value.split(whereSeparator: \.isWhitespace) }
         // try?: a specifier that is not understood leaves the directive to be told of.
         let expanded = names.map { try? specifiers.expanded(String($0)) }
         let mayStart = isUser || owner.uid == 0
@@ -102,12 +102,15 @@ struct UnitHandler {
         definition.env = (definition.env ?? [:]).merging(folder) { own, _ in own }
     }
 
-    var note: String? {
-        guard let carried else { return nil }
+    var notes: [String] {
+        guard carried != nil else { return [] }
         let when = handler == .onFailure ? "has failed for good" : "has succeeded"
-        return
-            "\(carried)=: when a fire \(when), 'systemctl start \(units.joined(separator: " "))' is "
-            + "run; $MONITOR_SERVICE_RESULT and the like are not set"
+        return settings.map {
+            $0.carriedOtherwise(
+                "when a fire \(when), 'systemctl start' of it is run; $MONITOR_SERVICE_RESULT and the like "
+                    + "are not set"
+            )
+        }
     }
 }
 

@@ -11,7 +11,20 @@ struct UnitFile: Hashable {
         var place = ""
 
         /// "[Unit] After=network.target".
-        var text: String { "[\(section)] \(name)=\(value)" }
+        var text: String { "[\(section)] \(assignment)" }
+
+        /// "After=network.target".
+        var assignment: String { "\(name)=\(value)" }
+
+        /// The one form in which an import tells of a setting that no job has.
+        func notCarried(_ reason: String) -> String {
+            "\(place): \(text) is not carried: \(reason)"
+        }
+
+        /// The same of one that means something else, or less, to a job.
+        func carriedOtherwise(_ meaning: String) -> String {
+            "\(place): \(text) is carried otherwise: \(meaning)"
+        }
     }
 
     /// "certbot.timer".
@@ -68,7 +81,8 @@ struct UnitFile: Hashable {
         settings(name, in: section).map(\.value)
     }
 
-    private func settings(_ name: String, in section: String) -> [Setting] {
+    /// The same with their places.
+    func settings(_ name: String, in section: String) -> [Setting] {
         var result: [Setting] = []
         for setting in settings where setting.section == section && setting.name == name {
             if setting.value.isEmpty { result = [] } else { result.append(setting) }
@@ -81,9 +95,30 @@ struct UnitFile: Hashable {
         values(name, in: section).last
     }
 
-    /// Whether a setting is a word for yes.
+    /// The last one of some settings; nil if none is given, or all were removed.
+    func last(of names: [String], in section: String) -> Setting? {
+        let given = names.flatMap { settings($0, in: section) }
+        return settings.last { given.contains($0) }
+    }
+
+    /// Whether a setting is a word for yes; as with systemd, what is no word for yes or no does not count.
     func isOn(_ name: String, in section: String) -> Bool {
-        ["1", "yes", "y", "true", "t", "on"].contains(value(name, in: section)?.lowercased() ?? "")
+        values(name, in: section).compactMap(Self.truth(of:)).last ?? false
+    }
+
+    /// What is no word for yes or no, where one is needed, in the form for what is not carried.
+    func untrue(_ names: [String], in section: String) -> [String] {
+        names.flatMap { settings($0, in: section) }.filter { Self.truth(of: $0.value) == nil }
+            .map { $0.notCarried("it is neither yes nor no; systemd skips it, too") }
+    }
+
+    /// Nil for what is no word for yes or no.
+    static func truth(of word: String) -> Bool? {
+        switch word.lowercased() {
+        case "1", "yes", "y", "true", "t", "on": true
+        case "0", "no", "n", "false", "f", "off": false
+        default: nil
+        }
     }
 
     /// The settings that none of `known` names, by section, in order, without those that were taken back.

@@ -2,7 +2,6 @@
 
 import CLinux
 import Glibc
-import Locks
 import SystemPackage
 
 /// A process of this one, in a process group of its own, with pipes as standard input and standard error.
@@ -11,84 +10,42 @@ struct ChildProcess {
     private let input: Int32
     private let errors: Int32
 
-    /// One at a time: no process is to inherit the pipes of another one.
-    private static let starting = Locked(())
     /// The longest line that is kept.
     private static let longestLine = 3072
 
     /// `variables` are added to the environment, in place of what begins with `TIMERD_` there.
     init(_ arguments: [String], _ variables: [String]) throws(Errno) {
-        (pid, input, errors) = try Self.starting.withLock {
-            _ throws(Errno) -> (pid_t, Int32, Int32) in
-            let (inputEnd, input) = try Self.pipe()
-            defer { close(inputEnd) }
-            let (errors, errorsEnd): (Int32, Int32)
-            do throws(Errno) {
-                (errors, errorsEnd) = try Self.pipe()
-            } catch {
-                close(input)
-                throw error
-            }
-            defer { close(errorsEnd) }
-            let (pid, code) = Self.spawn(arguments, variables, inputEnd, errorsEnd)
-            guard code == 0 else {
-                close(input)
-                close(errors)
-                throw Errno(rawValue: code)
-            }
-            return (pid, input, errors)
+        let (inputEnd, input) = try Spawn.pipe()
+        defer { close(inputEnd) }
+        let (errors, errorsEnd): (Int32, Int32)
+        do throws(Errno) {
+            (errors, errorsEnd) = try Spawn.pipe()
+        } catch {
+            close(input)
+            throw error
         }
+        defer { close(errorsEnd) }
+        do throws(Errno) {
+            pid = try Spawn.start(
+                arguments,
+                descriptors: [STDIN_FILENO: inputEnd, STDERR_FILENO: errorsEnd],
+                environment: Self.surroundings + variables.map { Array($0.utf8CString) },
+                leadsGroup: true
+            )
+        } catch {
+            close(input)
+            close(errors)
+            throw error
+        }
+        (self.input, self.errors) = (input, errors)
         for end in [input, errors] { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
     }
 
-    private static func pipe() throws(Errno) -> (read: Int32, write: Int32) {
-        var ends: [Int32] = [-1, -1]
-        guard Glibc.pipe(&ends) == 0 else { throw Errno(rawValue: errno) }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        return (ends[0], ends[1])
-    }
-
-    private static func spawn(
-        _ arguments: [String],
-        _ variables: [String],
-        _ input: Int32,
-        _ errors: Int32
-    ) -> (pid: pid_t, code: Int32) {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
-        posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // SwiftNIO has SIGPIPE ignored, which a program would inherit.
-        var (usual, none) = (sigset_t(), sigset_t())
-        sigemptyset(&usual)
-        sigemptyset(&none)
-        sigaddset(&usual, SIGPIPE)
-        posix_spawnattr_setsigdefault(&attributes, &usual)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setpgroup(&attributes, 0)
-        posix_spawnattr_setflags(
-            &attributes,
-            Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)
-        )
-        var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
-        var environment: [UnsafeMutablePointer<CChar>?] = []
-        var next = environ
-        while let entry = next.pointee {
-            // The daemon that this worker asks is the command's as well.
-            if strncmp(entry, "TIMERD_", 7) != 0 || strncmp(entry, "TIMERD_SOCKET=", 14) == 0 {
-                environment.append(strdup(entry))
-            }
-            next += 1
+    /// The daemon that this worker asks is the command's as well.
+    private static var surroundings: [[CChar]] {
+        Spawn.environment.filter {
+            strncmp($0, "TIMERD_", 7) != 0 || strncmp($0, "TIMERD_SOCKET=", 14) == 0
         }
-        environment += variables.map { strdup($0) } + [nil]
-        defer { for pointer in words + environment { free(pointer) } }
-        var pid: pid_t = 0
-        let code = posix_spawnp(&pid, arguments[0], &actions, &attributes, &words, &environment)
-        return code == 0 ? (pid, 0) : (0, code)
     }
 
     /// Writes what it reads, and passes on what it writes to standard error, until it ends; its last line there that
@@ -146,11 +103,7 @@ struct ChildProcess {
     }
 
     /// The status as waitpid(2) has it; its number may then be another's.
-    func reap() -> Int32 {
-        var status: Int32 = 0
-        while waitpid(pid, &status, 0) == -1, errno == EINTR {}
-        return status
-    }
+    func reap() -> Int32 { Spawn.end(of: pid) }
 }
 
 /// The last line of a text that is not empty, of a length that is bounded.

@@ -87,7 +87,11 @@ struct QueueKick: AsyncParsableCommand {
 
     @OptionGroup var queue: QueueArgument
 
-    @Option(help: ArgumentHelp("How many at most, 1 to 10000.", valueName: "number"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("How many at most, 1 to 10000.", valueName: "number"),
+        transform: wholeNumber("--count", "from 1 to \(Limits.manyTasks)")
+    )
     var count: Int?
 
     @OptionGroup var common: CommonOptions

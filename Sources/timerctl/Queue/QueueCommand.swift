@@ -50,7 +50,9 @@ struct TaskArguments: ParsableArguments {
     var queue: String?
 
     @Option(
-        help: ArgumentHelp("With --queue: how many at most, 1 to 10000.", valueName: "number")
+        parsing: .unconditional,
+        help: ArgumentHelp("With --queue: how many at most, 1 to 10000.", valueName: "number"),
+        transform: wholeNumber("--count", "from 1 to \(Limits.manyTasks)")
     )
     var count: Int?
 

@@ -11,7 +11,8 @@ struct QueueList: AsyncParsableCommand {
         commandName: "list",
         abstract: "List queues: how many tasks each has, and who waits for them.",
         discussion: """
-            OLDEST is since when the task is ready that goes next, WORKERS how many wait for one.
+            OLDEST is since when the task has been ready that has been so longest, whatever its \
+            priority; WORKERS how many wait for one.
 
             Examples:
               timerctl queue list

@@ -21,7 +21,11 @@ struct QueueReserve: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The queues.", valueName: "queue"), completion: .queues)
     var queues: [String]
 
-    @Option(help: ArgumentHelp("How many at most, 1 to 1000; default 1.", valueName: "number"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("How many at most, 1 to 1000; default 1.", valueName: "number"),
+        transform: wholeNumber("--count", "from 1 to \(Limits.tasks)")
+    )
     var count: Int?
 
     @Option(

@@ -64,10 +64,12 @@ struct QueueLimit: AsyncParsableCommand {
     @OptionGroup var queue: QueueArgument
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "How many are in progress at a time, 1 to 1000000; 0 for no limit.",
             valueName: "number"
-        )
+        ),
+        transform: wholeNumber("--reserved", "from 0 to \(Limits.tasksInProgress)")
     )
     var reserved: Int?
 

@@ -16,8 +16,9 @@ struct QueueWork: AsyncParsableCommand {
             its environment. With exit status 0 the task is done, with 75 it goes back for 5 s, with \
             any other it has failed, and the last line of standard error is the reason.
 
-            SIGTERM and SIGINT (Ctrl-C) let what runs come to its end; a second one ends the \
-            commands, and their tasks go back.
+            SIGTERM and SIGINT (Ctrl-C) let what runs come to its end, and the daemon be told; where \
+            it does not answer that is tried for 30 s at most. A second one ends the commands, and \
+            their tasks go back.
 
             Examples:
               timerctl queue work mails -- ./send-mail
@@ -33,7 +34,9 @@ struct QueueWork: AsyncParsableCommand {
     var queues: [String]
 
     @Option(
-        help: ArgumentHelp("How many commands at a time, 1 to 1000.", valueName: "number")
+        parsing: .unconditional,
+        help: ArgumentHelp("How many commands at a time, 1 to 1000.", valueName: "number"),
+        transform: wholeNumber("--concurrency", "from 1 to \(Limits.tasks)")
     )
     var concurrency = 1
 

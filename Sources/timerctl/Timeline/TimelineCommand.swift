@@ -25,26 +25,31 @@ struct TimelineCommand: AsyncParsableCommand {
     @OptionGroup var filter: JobFilter
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("How far back, from 1min; default 6h.", valueName: "duration"),
         transform: { try span($0, "--past") }
     )
     var past = TimeSpan.seconds(6 * 3600)
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("How far ahead, from 1min; default 6h.", valueName: "duration"),
         transform: { try span($0, "--next") }
     )
     var next = TimeSpan.seconds(6 * 3600)
 
     @Option(
-        help: ArgumentHelp("Columns; default the terminal's, else 80.", valueName: "columns")
+        parsing: .unconditional,
+        help: ArgumentHelp("Columns; default the terminal's, else 80.", valueName: "columns"),
+        transform: wholeNumber("--width", "from 40 to 1000")
     )
     var width: Int?
 
     @Option(
         name: .customShort("n"),
         parsing: .unconditional,
-        help: ArgumentHelp("The jobs that fire next, so many; default 40.", valueName: "number")
+        help: ArgumentHelp("The jobs that fire next, so many; default 40.", valueName: "number"),
+        transform: wholeNumber("-n", "from 1")
     )
     var number = 40
 

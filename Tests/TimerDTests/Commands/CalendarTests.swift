@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("Calendars", .timeLimit(.minutes(2)))
@@ -103,6 +104,24 @@ struct CalendarTests {
             } while dates.cursor != nil
             #expect(jobs.map(\.job.rawValue) == Array(1...2001))
             #expect(jobs.allSatisfy { $0.count == 1 && $0.dates == [start + .seconds(1800)] })
+        }
+    }
+
+    @Test("What failed has failed though its run is kept no more", arguments: [0, 2])
+    func trimmed(retries: Int) async throws {
+        try await TestScheduler.with { test in
+            test.runner.outcome = .exited(1)
+            let job = try await test.add(ScheduleWords(every: "10m"), command: ["c"]) {
+                ($0.retries, $0.backoff, $0.keepRuns) = (retries, "1s", 2)
+                $0.onFailure = ["alarm"]
+            }
+            test.runner.answer = { $0.argv == ["alarm"] ? .exited(0) : nil }
+            try await test.advance(by: .seconds(3100))
+            let runs = try await test.history(job.id)
+            let without = runs.filter { $0.id == nil }
+            #expect(!without.isEmpty && without.allSatisfy { $0.failed == true })
+            let fires = Set(runs.map(\.fire)).count
+            #expect(try await past(test, request(1))[0] == counts(failed: fires))
         }
     }
 

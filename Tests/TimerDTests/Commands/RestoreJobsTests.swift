@@ -107,6 +107,23 @@ import TimerControl
         }
     }
 
+    @Test("A job that lives stays as it is, also where its date comes before that is stored")
+    func livesAlready() async throws {
+        try await TestScheduler.with(keeping: .all) { test in
+            let job = try await add(test, ScheduleWords(every: "10s"))
+            try await test.advance(by: .milliseconds(9_900))
+            let gate = SchedulerAheadTests.stall(test)
+            async let restored = undo(test, job)
+            await test.advanceWithoutStore(by: .milliseconds(200))
+            gate.signal()
+            #expect(try await restored.map(\.state) == [.scheduled])
+            try await test.advance(by: .seconds(10))
+            #expect(test.fired(job) == [10, 20], "each once")
+            #expect(test.sink.all(.fireFired).allSatisfy { $0.redelivered != true })
+            #expect(try await story(test, job) == ["fired 10 x1", "fired 20 x1"])
+        }
+    }
+
     @Test("A moved date, a pause and a maintenance are as they were")
     func standing() async throws {
         try await TestScheduler.with { test in

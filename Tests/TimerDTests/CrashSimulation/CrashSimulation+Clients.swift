@@ -10,7 +10,7 @@ import TimerControl
 extension CrashSimulation {
     private enum Action {
         case add, batch, replace, revise, invalidate, tag, move, pause, resume, skip, fire, kill
-        case hangUp, restart, burst, step, undo
+        case hangUp, restart, burst, step, undo, undoNothing
     }
 
     /// A client does something, or the machine's user.
@@ -23,7 +23,7 @@ extension CrashSimulation {
             (5, Action.add), (2, .batch), (2, .replace), (3, .invalidate), (1, .tag), (3, .move),
             (3, .pause), (4, .resume), (2, .skip), (3, .fire), (2, .kill), (1, .hangUp),
             (1, .restart),
-            (2, .burst), (2, .revise), (3, .undo),
+            (2, .burst), (2, .revise), (3, .undo), (3, .undoNothing),
             (stepsClock ? 4 : 0, .step),
         ])
         // What is done to a date holds for it wherever a wrong clock puts it: who does it looks at a
@@ -62,6 +62,11 @@ extension CrashSimulation {
             }
         case .restart: restart()
         case .undo: undo()
+        case .undoNothing:
+            for job in pick({ $0.inFlight == 0 && !$0.mayHaveEnded }) {
+                // At any moment: one that lives stays as it is.
+                ask(.restoreJobs(.ids([job.id])), of: []) { _, _ in }
+            }
         case .burst: for _ in 0..<4 { act() }
         }
     }

@@ -20,9 +20,9 @@ struct BadInputTests {
 
     static let rows: [Row] = [
         Row(arguments: ["add", "--every", "0"], status: 1, names: ["'0'", "1ms to 100 years"]),
-        Row(arguments: ["add", "--every=-1s"], status: 1, names: ["'-1s'"]),
-        Row(arguments: ["add", "--every", "1e300"], status: 1, names: ["'1e300'"]),
-        Row(arguments: ["add", "--every", "NaN"], status: 1, names: ["'NaN'"]),
+        Row(arguments: ["add", "--every=-1s"], status: 64, names: ["--every", "'-1s'"]),
+        Row(arguments: ["add", "--every", "1e300"], status: 64, names: ["'1e300'"]),
+        Row(arguments: ["add", "--every", "NaN"], status: 64, names: ["'NaN'"]),
         Row(arguments: ["add", "--in", "101y"], status: 1, names: ["'101y'", "100 years"]),
         Row(arguments: ["add", "--at", "2020-01-01"], status: 1, names: ["2020-01-01", "passed"]),
         Row(
@@ -30,8 +30,8 @@ struct BadInputTests {
             status: 1,
             names: ["2020-01-01", "passed"]
         ),
-        Row(arguments: ["add", "--at", "2026-02-30 09:00"], status: 1, names: ["2026-02-30"]),
-        Row(arguments: ["add", "--at", "10:60"], status: 1, names: ["10:60"]),
+        Row(arguments: ["add", "--at", "2026-02-30 09:00"], status: 64, names: ["2026-02-30"]),
+        Row(arguments: ["add", "--at", "10:60"], status: 64, names: ["10:60"]),
         Row(
             arguments: ["add", "--every", "1h", "--until", "+1min"],
             status: 1,

@@ -69,6 +69,25 @@ struct EditTests {
         }
     }
 
+    @Test("An editor has descriptors 0, 1 and 2 alone, and so has a crontab's")
+    func descriptors() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--name", "tick", "--", "true")
+            // ls(1) has the folder open beside them.
+            let edited = try await edit("tick", "ls -m /proc/self/fd >\(daemon.folder)/fds", daemon)
+            #expect(edited.isDone, "\(edited.errors)")
+            let fds = { try String(contentsOfFile: daemon.folder + "/fds", encoding: .utf8) }
+            #expect(try fds() == "0, 1, 2, 3\n")
+            try "".write(toFile: daemon.folder + "/fds", atomically: false, encoding: .utf8)
+            let shell = Shell(variables: [
+                "TIMERD_SOCKET": daemon.socket, "VISUAL": daemon.folder + "/editor",
+                "TMPDIR": daemon.folder,
+            ])
+            #expect(try await shell("timerctl crontab -e").isDone)
+            #expect(try fds() == "0, 1, 2, 3\n")
+        }
+    }
+
     @Test("A mistake opens the editor again, with the reason and the line of it above the text")
     func mistaken() async throws {
         try await DaemonProcess.with { daemon in

@@ -23,6 +23,11 @@ struct PagerCommandTests {
                 )
                 #expect(paged.output.contains("paged:") == (command != "runs"), "\(paged.output)")
             }
+            // ls(1) has the folder open beside them.
+            let listing = try await shell(
+                "TIMERD_PAGER='cat >/dev/null; ls -m /proc/self/fd' script -qec 'timerctl list' /dev/null </dev/null"
+            )
+            #expect(listing.output == "0, 1, 2, 3\r\n")
             let without = try await shell(
                 "\(pager) script -qec 'timerctl list --no-pager' /dev/null </dev/null"
             )

@@ -63,6 +63,66 @@ struct QueueLifeTests {
     }
 
     @Test(
+        "A worker's command has neither its connection nor another descriptor of it, whatever the worker began without",
+        arguments: ["", "<&-", ">&-", "<&- >&- 2>&-", "9</dev/null"]
+    )
+    func descriptors(closed: String) async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "0s", "--queue", "mails")
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: daemon.folder)
+            let worked = try await shell(
+                "timerctl queue work mails --once -- sh -c 'ls -l /proc/$$/fd >fds; true' \(closed)"
+            )
+            #expect(worked.isDone, "\(worked.errors)")
+            let fds = try String(contentsOfFile: daemon.folder + "/fds", encoding: .utf8)
+            #expect(fds.contains(" 2 -> pipe:") && !fds.contains(" 3 -> "), "\(fds)")
+            #expect(!fds.contains("socket:") && !fds.contains("eventpoll"), "\(fds)")
+            let client = try await ControlClient.connect(to: daemon.socket)
+            #expect(try await client.listTasks().tasks.isEmpty)
+            await client.close()
+        }
+    }
+
+    @Test(
+        "A worker tells of failures also where its SIGCHLD was ignored",
+        .enabled(if: Shell.has("python3"), "there is no python3")
+    )
+    func ignoredSignal() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "0s", "--queue", "mails", "--retries", "0")
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: daemon.folder)
+            let ignoring = """
+                import os, signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+                os.execvp("timerctl", "timerctl queue work mails --once -- false".split())
+                """
+            let worked = try await shell("python3 -c '\(ignoring)'")
+            #expect(worked.isDone && worked.errors.contains("exit status 1"), "\(worked.errors)")
+        }
+    }
+
+    @Test("A second signal ends a worker whose daemon hangs, however long its lease")
+    func secondSignal() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "0s", "--queue", "mails")
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: daemon.folder)
+            let began = ContinuousClock.now
+            let ended = try await shell(
+                """
+                timerctl queue work mails --lease 1h -- sh -c 'kill -STOP \(daemon.pid); touch begun' 2>said &
+                until [ -e begun ]; do sleep 0.02; done
+                kill $!
+                until grep -q 'a second signal ends it' said; do sleep 0.02; done
+                kill $!
+                wait $!
+                """
+            )
+            kill(daemon.pid, SIGCONT)
+            #expect(ended.isDone)
+            #expect(ContinuousClock.now - began < .seconds(20))
+        }
+    }
+
+    @Test(
         "A task that is tied to a connection stays with its worker over a stop and a kill of the daemon",
         arguments: [SIGTERM, SIGKILL]
     )

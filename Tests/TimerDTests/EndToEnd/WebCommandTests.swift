@@ -24,6 +24,18 @@ struct WebCommandTests {
         #expect(plain.output == "\(path) --socket /s\n")
     }
 
+    @Test("timerd-web has descriptors 0, 1 and 2 alone")
+    func descriptors() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/timerd-web"
+        // ls(1) has the folder open beside them.
+        try Data("#!/bin/sh\nls -m /proc/self/fd\n".utf8).write(to: URL(fileURLWithPath: path))
+        #expect(chmod(path, 0o755) == 0)
+        let shell = Shell(variables: ["TIMERD_WEB_FOLDER": folder.path])
+        let web = try await shell("PATH=$TIMERD_WEB_FOLDER:$PATH timerctl web 9</dev/null")
+        #expect(web.output == "0, 1, 2, 3\n", "\(web.errors)")
+    }
+
     private func run(_ words: [String], path: String) async throws -> (
         status: Int32, output: String, errors: String
     ) {

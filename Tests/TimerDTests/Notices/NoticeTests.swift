@@ -148,7 +148,7 @@ import TimerControl
                 $0.notify = [NoticeSupport.place]
             }
             try await test.advance(by: .seconds(11))
-            _ = await test.scheduler.endRun(RunID(rawValue: 1), asDaemon: true)
+            _ = try await test.scheduler.endRun(RunID(rawValue: 1), asDaemon: true)
             try await test.settle()
             #expect(test.runner.heldCount == 0 && NoticeSupport.told(test).isEmpty)
         }

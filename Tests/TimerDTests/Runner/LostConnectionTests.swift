@@ -193,23 +193,41 @@ struct LostConnectionTests {
         await runner.detach()
     }
 
-    @Test("A first runner that says nothing is told as the reason, once it had its time")
-    func silent() async throws {
-        let runner = ProgramRunner(on: script) { 1 }
-        let why = Locked<String?>(nil)
-        let attaching = Task {
-            do {
-                _ = try await runner.attach { _ in }
-            } catch {
-                why.withLock { $0 = "\(error)" }
-            }
-        }
+    @Test(
+        "A first runner that says nothing keeps nobody waiting; once it is heard, each run that it may have goes on or is told of",
+        arguments: [1, 2]
+    )
+    func silent(epoch: Int64) async throws {
+        let (runner, changes) = (ProgramRunner(on: script) { 5_000_000 }, ScriptedRunner.Changes())
+        async let attached = runner.attach { changes.note($0) }
         _ = try await script.connection(0)
         await script.pass()
-        await attaching.value
-        #expect(
-            why.withLock { $0 } == "cannot reach timerd-runner: it has not answered within 10 s"
-        )
+        #expect(try await attached.isUnheard)
+        #expect(changes.all == [#"away("it has not answered within 10 s")"#])
+        // Of 7, 8 and 9 this daemon knows only that a runner of epoch 1 may have been asked for them.
+        let place = RunPlace(node: nil, runner: 1)
+        for run in [7, 8, 9] as [Int64] { runner.expect(run, at: place) }
+        async let goesOn = runner.takeUp(request(7, epoch: 1)) { _ in }
+        async let unknown = outcome(runner, request(8, epoch: 1))
+        await script.pass()
+        let second = try await script.connection(1)
+        await second.greet(epoch: epoch, knowing: [7: .scripted()])
+        await second.say(.scriptedEnd(of: 7, status: 4))
+        #expect(try await goesOn.outcome == .exited(4))
+        let expected =
+            epoch == 1 ? "timerd-runner did not get the order" : "\(RunOutcome.interrupted)"
+        #expect(await unknown == expected)
+        #expect(await outcome(runner, request(9, epoch: 1)) == expected, "taken up later")
+        await runner.detach()
+    }
+
+    private func outcome(_ runner: ProgramRunner, _ request: RunRequest) async -> String {
+        do throws(RunBreak) {
+            return "\(try await runner.takeUp(request) { _ in }.outcome)"
+        } catch {
+            if case .notBegun(let why) = error { return why }
+            return "\(error)"
+        }
     }
 
     @Test(

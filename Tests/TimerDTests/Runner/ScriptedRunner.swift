@@ -94,7 +94,7 @@ final class ScriptedRunner: RunnerLoop {
         private let words = Locked<[String]>([])
         var all: [String] { words.withLock { $0 } }
 
-        fileprivate func note(_ change: RunnerChange) {
+        func note(_ change: RunnerChange) {
             words.withLock { $0.append("\(change)") }
         }
     }

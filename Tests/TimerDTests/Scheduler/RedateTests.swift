@@ -208,4 +208,32 @@ import TimerControl
             try await after.close()
         }
     }
+
+    @Test("A fire that waits as the count begins anew is none of it, whether it begins or is dropped")
+    func waiting() async throws {
+        for isDropped in [true, false] {
+            try await TestScheduler.with { test in
+                test.runner.isHolding = true
+                let job = try await test.add(ScheduleWords(every: "10s"), command: ["c"]) {
+                    $0.overlap = .queue
+                }
+                try await test.advance(by: .seconds(25))
+                #expect(try await test.job(job.id).fires == 2, "one in progress, one that waits")
+                try await change(test, job) {
+                    ($0.schedule, $0.count) = (ScheduleWords(every: "100s"), 2)
+                }
+                #expect(try await test.job(job.id).fires == 0)
+                if isDropped { try await test.change(job.id, .invalidate) }
+                test.runner.isHolding = false
+                test.runner.end()
+                try await test.settle()
+                #expect(try await test.job(job.id).fires == 0)
+                #expect(test.runner.requests.count == (isDropped ? 1 : 2))
+                if isDropped { return }
+                try await test.advance(by: .seconds(500))
+                #expect(test.runner.requests.count == 4)
+                #expect(try await test.job(job.id).endReason == .count)
+            }
+        }
+    }
 }

@@ -117,6 +117,18 @@ import TimerControl
         }
     }
 
+    @Test("that finds no room names its own file; what ails the database stays the database's")
+    func full() {
+        func sentence(_ code: Int32) -> String {
+            let error = DatabaseError(code: code, message: "no", sql: "VACUUM", path: "/live.db")
+            return DatabaseCopy.trouble(error, writing: "/backup").sentence
+        }
+        // SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_IOERR_READ.
+        #expect(sentence(13) == "cannot write '/backup': there is no more room on its disk")
+        #expect(sentence(778) == "cannot write '/backup': no")
+        #expect(sentence(266).hasPrefix("database '/live.db': no"))
+    }
+
     @Test("daemon.check finds nothing in a sound database, and a row that lost its job")
     func check() async throws {
         try await TestScheduler.with { test in

@@ -13,6 +13,7 @@ final class RecordingRunner: CommandRunner {
     private struct State {
         var requests: [RunRequest] = []
         var isHolding = false
+        var ignoresSignals = false
         var held: [Int64: CheckedContinuation<RunOutcome, Never>] = [:]
         var startGate: Gate?
         var outcome = RunOutcome.exited(0)
@@ -66,6 +67,12 @@ final class RecordingRunner: CommandRunner {
     var isHolding: Bool {
         get { state.withLock { $0.isHolding } }
         set { state.withLock { $0.isHolding = newValue } }
+    }
+
+    /// Whether runs go on though they are told to end.
+    var ignoresSignals: Bool {
+        get { state.withLock { $0.ignoresSignals } }
+        set { state.withLock { $0.ignoresSignals = newValue } }
     }
 
     /// What holds commands back before they begin; nil for nothing.
@@ -185,6 +192,7 @@ final class RecordingRunner: CommandRunner {
 
     @discardableResult
     func stop(_ run: Int64, by teardown: Teardown) -> Bool {
+        if ignoresSignals { return true }
         let held = state.withLock { $0.held.removeValue(forKey: run) }
         held?.resume(returning: .signalled(15))
         return held != nil

@@ -146,6 +146,16 @@ import TimerControl
         #expect(plan("0 0 * * * 7z a x\n@daily 2to3 x\n* * * * * /1").refusals.count == 0)
     }
 
+    @Test("What the daemon would refuse is refused with its line")
+    func unstorable() {
+        let text = "0 5 * * * nul\0x\n0 6 * * * ok\n0 7 * * * \(String(repeating: "a", count: 131_072))\n"
+        let refusals = plan(text + "A=\0\n0 8 * * * b\n").refusals
+        #expect(refusals.map(\.place) == ["line 1", "line 3", "line 5"])
+        #expect(refusals[0].reason == "its 'command[2]' is with a NUL, expected text without NUL")
+        #expect(refusals[1].reason.hasSuffix("bytes; at most 131072 are accepted"))
+        #expect(refusals[2].reason.hasPrefix("its 'env.A' is with a NUL"))
+    }
+
     @Test("A user in a crontab without users is refused, or told of where it is a command as well")
     func userColumn() {
         let refused = plan("\n17 * * * * ann run-parts /etc/cron.hourly")
@@ -236,6 +246,19 @@ import TimerControl
         #expect(comparison.present.map(\.there.id.rawValue) == [7])
         #expect(comparison.new.map(\.place) == ["line 2", "line 3"])
         #expect(comparison.gone.map(\.id.rawValue) == [8])
+
+        // What its user has changed since is still the job of its line.
+        var changed = [live(7, jobs[0], owner: "root"), live(9, jobs[1], owner: "root")]
+        (changed[0].definition.timeout, changed[0].definition.overlap) = ("1h", .skip)
+        changed[1].definition.schedule.cron = "0 9 * * *"
+        let again = ImportComparison(of: Array(jobs[..<2]), with: changed)
+        #expect(again.new.isEmpty && again.gone.isEmpty)
+        #expect(
+            again.present.map(\.sentence) == [
+                "there already as \(changed[0].title), with another timeout, overlap",
+                "there already as \(changed[1].title), by another schedule, cron '0 9 * * *'",
+            ]
+        )
     }
 
     @Test("A name that another job has gets the next number that is free")

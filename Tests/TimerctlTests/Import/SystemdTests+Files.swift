@@ -51,6 +51,7 @@ extension SystemdTests {
             ("/bin/a %i-%n-%p 100%%", ["/bin/a", "b-a@b.service-a", "100%"]),
             ("/bin/a $MORE ${ONE}$ONE $$X $NONE", ["/bin/a", "p", "q", "1$ONE", "$X"]),
             (":/bin/a $MORE", ["/bin/a", "$MORE"]), (#"/bin/a """#, ["/bin/a", ""]),
+            (#"/bin/find . \; x; ";" ';' ;"#, ["/bin/find", ".", ";", "x;", ";", ";"]),
         ]
     )
     func commandLine(text: String, words: [String]) throws {
@@ -59,11 +60,13 @@ extension SystemdTests {
             owner: .ann,
             isUser: false
         )
-        let command = try UnitCommand(
-            parsing: text,
+        let commands = try UnitCommand.all(
+            in: text,
             specifiers: specifiers,
             variables: ["MORE": "p q", "ONE": "1"]
         )
+        let command = try #require(commands.first)
+        #expect(commands.count == 1)
         #expect(command.words == words)
         #expect(command.unset == (text.contains("$NONE") ? ["NONE"] : []))
     }

@@ -81,114 +81,14 @@ import TimerControl
         let job = try #require(plan.jobs.first)
         #expect(job.definition == expected)
         #expect(job.owner == .ann)
-        #expect(plan.notes.count == 2)
-        #expect(plan.notes[0].contains("not TEMPFAIL"))
-        #expect(plan.notes[1].hasPrefix("x.service:14: [Service] PrivateTmp=yes is not carried: "))
-    }
-
-    /// A plan of units that have more than one section.
-    private func whole(_ timer: String, _ service: String, caller: LocalUser = .root) -> ImportPlan
-    {
-        var jobs = SystemdJobs(
-            timer: unit("x.timer", timer),
-            service: unit("x.service", service),
-            serviceName: "x.service",
-            isUser: false,
-            startsUnit: false
-        )
-        jobs.caller = caller
-        jobs.findUser = { name in [LocalUser.root, .ann].first { $0.name == name } }
-        return jobs.plan(now: testNow)
-    }
-
-    @Test("Every directive that is not carried is told of, with its place and its value")
-    func directives() {
-        let plan = whole(
-            """
-            [Unit]
-            Description=x
-            Requires=network.target
-            After=a.service \\
-              b.service
-            [Timer]
-            OnCalendar=daily
-            OnClockChange=yes
-            Nonsense=1
-            rubbish
-            [Install]
-            WantedBy=timers.target
-            Also=y.service
-            [X-Mine]
-            A=b
-            """,
-            """
-            [Unit]
-            OnSuccess=y.service
-            ConditionACPower=true
-            Wants=z.service
-            Wants=
-            [Service]
-            User=ann
-            ExecStart=/bin/a
-            ProtectHome=yes
-            Nice=soon
-            TimeoutStopSec=later
-            [Mount]
-            What=x
-            """
-        )
-        #expect(plan.refusals == [])
+        #expect(plan.notes.count == 3, "\(plan.notes)")
         #expect(
-            plan.warnings == [
-                "x.service:2: [Unit] OnSuccess=y.service is not carried: "
-                    + "no unit is started when a run succeeds; --on-success of 'timerctl add' runs a "
-                    + "command then"
-            ]
+            plan.notes[0].hasPrefix(
+                "x.service:11: [Service] LimitAS=512M:1G is carried otherwise: "
+            )
         )
-        for expected in [
-            "x.timer:3: [Unit] Requires=network.target is not carried: a job neither waits",
-            "x.timer:4: [Unit] After=a.service  b.service is not carried: a job neither waits",
-            "x.timer:8: [Timer] OnClockChange=yes is not carried: timerd has nothing like it",
-            "x.timer:9: [Timer] Nonsense=1 is not carried: ", "x.timer:10: 'rubbish' is no setting",
-            "x.timer:13: [Install] Also=y.service is not carried: ",
-            "x.service:3: [Unit] ConditionACPower=true is not carried: it is not looked at",
-            "x.service:9: [Service] ProtectHome=yes is not carried: a run has nothing like it; ",
-            "x.service:13: [Mount] What=x is not carried: ", "Nice=soon is no number",
-            "TimeoutStopSec=later is no length of time",
-        ] {
-            #expect(plan.notes.filter { $0.hasPrefix(expected) }.count == 1, "\(expected)")
-        }
-        #expect(plan.notes.count == 11, "\(plan.notes)")
-    }
-
-    @Test("OnSuccess= is the job's where its owner may start units, else it is a warning")
-    func success() {
-        let service = "[Unit]\nOnSuccess=next.service\n[Service]\nExecStart=/bin/a\n"
-        let carried = whole("[Timer]\nOnCalendar=daily", service)
-        #expect(carried.jobs.first?.definition.onSuccess == ["systemctl", "start", "next.service"])
-        #expect(carried.jobs.first?.definition.onFailure == nil && carried.warnings == [])
-        #expect(carried.notes.contains { $0.hasPrefix("OnSuccess=: when a fire has succeeded") })
-        let told = whole("[Timer]\nOnCalendar=daily", service + "User=ann")
-        #expect(told.jobs.first?.definition.onSuccess == nil && told.jobs.count == 1)
-        #expect(told.warnings.first?.hasPrefix("x.service:2: [Unit] OnSuccess=next") == true)
-    }
-
-    @Test("OnFailure= is the job's where its owner may start units, else it is a warning")
-    func alert() {
-        let service =
-            "[Unit]\nOnFailure=alert@%n.service page.service\n[Service]\nExecStart=/bin/a\n"
-        let carried = whole("[Timer]\nOnCalendar=daily", service)
-        #expect(
-            carried.jobs.first?.definition.onFailure
-                == ["systemctl", "start", "alert@x.service.service", "page.service"]
-        )
-        #expect(carried.warnings == [])
-        #expect(carried.notes.contains { $0.hasPrefix("OnFailure=: when a fire has failed") })
-        let told = whole("[Timer]\nOnCalendar=daily", service + "User=ann")
-        #expect(told.jobs.first?.definition.onFailure == nil && told.jobs.count == 1)
-        #expect(told.warnings.first?.hasPrefix("x.service:2: [Unit] OnFailure=alert@%n") == true)
-        let ofTimer = whole("[Unit]\nOnFailure=y.service\n[Timer]\nOnCalendar=daily", service)
-        #expect(ofTimer.warnings.map { $0.prefix(9) } == ["x.timer:2"])
+        #expect(plan.notes[1].contains("not TEMPFAIL"))
+        #expect(plan.notes[2].hasPrefix("x.service:14: [Service] PrivateTmp=yes is not carried: "))
     }
 
     @Test("Limits of its control group are those of a run's; what a run has none of is noted")
@@ -219,11 +119,49 @@ import TimerControl
         #expect(plan.jobs.first?.definition.misfire == .skip, "Persistent= is off by default")
     }
 
+    @Test(
+        "A semicolon that stands alone separates commands, as several lines do, with prefixes of their own",
+        arguments: [
+            ("/bin/echo one ; /bin/echo two", "/bin/echo one && /bin/echo two"),
+            ("-/bin/a ; :/bin/b $X ; @/bin/c d e", "{ /bin/a || :; } && /bin/b '$X' && /bin/c e"),
+            ("/bin/a ; ; -+/bin/b ;\nExecStart=/bin/c", "/bin/a && { /bin/b || :; } && /bin/c"),
+        ]
+    )
+    func semicolons(text: String, line: String) {
+        let plan = plan("OnCalendar=daily", "Type=oneshot\nExecStart=\(text)")
+        #expect(plan.jobs.first?.definition.command == ["/bin/sh", "-c", line])
+    }
+
+    @Test("Of settings with the same instants one becomes a job, and both lines are named")
+    func sameInstants() {
+        let twice = plan(
+            "OnCalendar=daily\nOnCalendar=*-*-* 00:00\nOnCalendar=Sun 12:00\nOnCalendar=daily",
+            "ExecStart=/bin/a"
+        )
+        #expect(twice.jobs.map(\.text) == ["OnCalendar=daily", "OnCalendar=Sun 12:00"])
+        let reason = "is not carried: the job of x.timer:2 fires at the same instants, once"
+        #expect(
+            twice.notes == [
+                "x.timer:3: [Timer] OnCalendar=*-*-* 00:00 \(reason)",
+                "x.timer:5: [Timer] OnCalendar=daily \(reason)",
+                "x.timer: 2 jobs, whose runs may overlap; those of one unit never do",
+            ]
+        )
+        let starts = plan(
+            "OnBootSec=1min\nOnBootSec=2min\nOnStartupSec=60",
+            "ExecStart=/bin/a"
+        )
+        #expect(starts.jobs.map(\.text) == ["OnBootSec=1min", "OnBootSec=2min"])
+        let spans = plan("OnUnitActiveSec=1h\nOnUnitInactiveSec=60min", "ExecStart=/bin/a")
+        #expect(spans.jobs.map(\.text) == ["OnUnitActiveSec=1h"])
+        #expect(spans.notes.count == 1 && spans.notes[0].contains("of x.timer:2"))
+    }
+
     @Test("Lengths of time: a grid; from the start of the machine, where nothing else is said")
     func monotonic() throws {
         let grid = plan("OnBootSec=15min\nOnUnitActiveSec=1d", "ExecStart=/bin/a")
         #expect(grid.jobs.map(\.definition.schedule) == [ScheduleWords(every: "1d")])
-        #expect(grid.notes.contains { $0.hasPrefix("OnBootSec=15min is left out") })
+        #expect(grid.notes.contains { $0.contains("OnBootSec=15min is not carried") })
         let boot = plan("OnBootSec=90", "Type=oneshot\nTimeoutStartSec=30\nExecStart=/bin/a b")
         let job = try #require(boot.jobs.first).definition
         #expect(job.schedule == ScheduleWords(cron: "@reboot"))

@@ -3,7 +3,8 @@
 // What became of tasks, said in lists: what ends while a list is on its way is in the next one.
 
 import { ClosedError, errorOf, ProtocolError } from './errors.js'
-import { stringify } from './json.js'
+import { parse, stringify } from './json.js'
+import { bounded, textOf } from './reason.js'
 
 const mostBytes = 256 << 10
 /** What passes, and is tried again. A limit is one of connections here. */
@@ -24,8 +25,13 @@ export class Ends {
     this.#trouble = trouble
   }
 
+  /** Of `task`, whose `handle` names the attempt. What JSON cannot say of it becomes a failure, so that it costs no other task anything. */
   add(end) {
-    this.#waiting.push(end)
+    try {
+      this.#waiting.push(sayable(end))
+    } catch (error) {
+      this.#waiting.push(sayable(failure(end, `${end.method} cannot be said: ${textOf(error)}`, error)))
+    }
     if (!this.#isBusy) {
       this.#isBusy = true
       setImmediate(() => this.#flush())
@@ -48,9 +54,9 @@ export class Ends {
     for (let from = 0; from < ends.length;) {
       const tasks = []
       for (let bytes = 0; tasks.length < 1000 && from + tasks.length < ends.length && bytes < mostBytes;) {
-        const { task: { fire, token }, more } = ends[from + tasks.length]
-        tasks.push({ fire, token, ...more })
-        bytes += Buffer.byteLength(stringify(tasks.at(-1)))
+        const end = ends[from + tasks.length]
+        tasks.push(end.item)
+        bytes += end.bytes
       }
       const part = ends.slice(from, from + tasks.length)
       from += tasks.length
@@ -74,7 +80,7 @@ export class Ends {
           for (const end of part) await this.#send(method, [end])
         } else if (method !== 'task.fail') {
           this.#trouble(error)
-          this.#waiting.push({ ...part[0], method: 'task.fail', more: { reason: `${method}: ${error.message}`.slice(0, 1000) }, cause: error })
+          this.add(failure(part[0], `${method}: ${error.message}`, error))
         } else {
           this.#told(part[0], error)
         }
@@ -82,3 +88,11 @@ export class Ends {
     }
   }
 }
+
+/** With its item of a list, a plain copy: it is made once, and what a handler has put there is not asked again. */
+function sayable(end) {
+  const text = stringify({ ...end.handle, ...end.more })
+  return { ...end, item: parse(text), bytes: Buffer.byteLength(text) }
+}
+
+function failure(end, reason, cause) { return { ...end, method: 'task.fail', more: { reason: bounded(reason) }, cause } }

@@ -4,11 +4,14 @@
 
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { types } from 'node:util'
 import { ClosedError, ConnectionError, DeadlineError, errorOf, LeaseLostError, Release } from './errors.js'
 import { Ends } from './ends.js'
 import { Link } from './link.js'
 import { defaultSocketPath } from './paths.js'
+import { bounded } from './reason.js'
 
+const longestTimer = 2 ** 31 - 1
 const units = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /**
@@ -41,6 +44,8 @@ export class Worker extends EventEmitter {
     const wrong = queues.find((queue) => typeof handlers[queue] !== 'function')
     if (queues.length === 0) throw new TypeError('there is no handler; accepted is an object with a function for each queue')
     if (wrong !== undefined) throw new TypeError(`the handler of the queue '${wrong}' is no function`)
+    const idle = queues.find((queue) => types.isGeneratorFunction(handlers[queue]))
+    if (idle !== undefined) throw new TypeError(`the handler of the queue '${idle}' is a generator function; nothing of it would run`)
     this.#options = { handlers, queues, concurrency, lease, wait, deadline, grace, signals, leaseMs: part[1] * units[part[2]] }
     this.#reserving = new Link(socketPath)
     this.#saying = new Link(socketPath)
@@ -53,7 +58,7 @@ export class Worker extends EventEmitter {
   /** Takes nothing more; what runs has `grace` ms to finish, then it is released. Resolves once all is said. */
   async stop({ grace } = {}) {
     if (grace !== undefined) this.#options.grace = grace
-    if (this.#stopping.signal.aborted) this.#cutShort.abort()
+    if (this.#stopping.signal.aborted) this.#cutShort.abort(new ClosedError('the worker was stopped a second time'))
     this.#stopping.abort()
     await this.#run
   }
@@ -65,11 +70,17 @@ export class Worker extends EventEmitter {
     const onSignal = () => { this.stop() }
     const names = this.#options.signals ? ['SIGTERM', 'SIGINT'] : []
     for (const name of names) process.on(name, onSignal)
+    // From the stop on, whatever is waited for: a daemon that hangs may never answer.
+    let grace
+    this.#stopping.signal.addEventListener('abort', () => {
+      grace = setTimeout(() => this.#cutShort.abort(new ClosedError('the grace of the worker is over')), Math.min(this.#options.grace, longestTimer))
+    })
     try {
       while (!this.#stopping.signal.aborted) await this.#turn()
       await this.#windUp()
     } finally {
       for (const name of names) process.off(name, onSignal)
+      clearTimeout(grace)
       clearInterval(this.#heartbeat)
       this.#reserving.close()
       this.#saying.close()
@@ -83,7 +94,7 @@ export class Worker extends EventEmitter {
     if (room <= 0) return this.#untilChanged(this.#stopping.signal)
     try {
       await this.#bind(this.#reserving)
-      const late = ({ tasks }) => { for (const task of tasks) this.#ends.add({ task, method: 'task.release' }) }
+      const late = ({ tasks }) => { for (const task of tasks) this.#ends.add({ task, handle: handleOf(task), method: 'task.release' }) }
       const { tasks } = await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
         { generation: this.#bound, signal: this.#stopping.signal, late })
       this.#tries = 0
@@ -101,8 +112,8 @@ export class Worker extends EventEmitter {
     if (link.isOpen && link.generation === this.#bound) return
     const entries = this.#held()
     // Without a task any request makes the connection.
-    if (entries.length === 0) await link.call('daemon.status', {})
-    else await this.#extend(link, entries, { whileConnected: true })
+    if (entries.length === 0) await link.call('daemon.status', {}, { signal: this.#stopping.signal })
+    else await this.#extend(link, entries, { whileConnected: true }, { signal: this.#cutShort.signal })
     this.#bound = link.generation
   }
 
@@ -110,7 +121,7 @@ export class Worker extends EventEmitter {
 
   async #extend(link, entries, more, options) {
     if (entries.length === 0) return
-    const tasks = entries.map(({ task: { fire, token } }) => ({ fire, token }))
+    const tasks = entries.map(({ handle }) => handle)
     const told = await link.call('task.extend', { tasks, lease: this.#options.lease, ...more }, { repeatable: true, ...options })
     for (const [index, entry] of entries.entries()) {
       const error = told.tasks[index]?.error && errorOf(told.tasks[index].error)
@@ -127,24 +138,26 @@ export class Worker extends EventEmitter {
       this.#extend(this.#saying, this.#held(), {}, { retryFor: Infinity })
         .catch((error) => { if (!(error instanceof ClosedError)) this.#tell('trouble', error) })
         .finally(() => { isBusy = false })
-    }, Math.min(this.#options.leaseMs / 3, 2 ** 31 - 1))
+    }, Math.min(this.#options.leaseMs / 3, longestTimer))
   }
 
   async #start(task) {
     const abort = new AbortController()
-    const entry = { task, abort, isSaid: false, isLost: false }
-    this.#running.set(task.token, entry)
+    const entry = { task, handle: handleOf(task), abort, isSaid: false, isLost: false }
+    this.#running.set(entry.handle.token, entry)
     this.#beat()
     const { deadline } = this.#options
     const timer = deadline > 0 ? setTimeout(() => {
       abort.abort(new DeadlineError(`task ${task.fire} was not done within ${deadline} ms`))
     }, deadline) : undefined
     try {
-      await this.#options.handlers[task.queue](task, { signal: abort.signal })
+      const value = await this.#options.handlers[task.queue](task, { signal: abort.signal })
+      if (types.isGeneratorObject(value)) throw new TypeError('the handler has returned a generator, which nobody runs')
       this.#say(entry, 'task.finish')
     } catch (error) {
       const reason = abort.signal.reason instanceof DeadlineError ? abort.signal.reason : error
-      if (error instanceof Release) this.#say(entry, 'task.release', { delay: error.delay }, error)
+      const release = releaseOf(error)
+      if (release) this.#say(entry, 'task.release', release, error)
       else this.#say(entry, 'task.fail', { reason: bounded(reason) }, reason)
     } finally {
       clearTimeout(timer)
@@ -156,7 +169,7 @@ export class Worker extends EventEmitter {
     if (entry.isLost || entry.isSaid) return
     entry.isSaid = true
     entry.isWaited = true
-    this.#ends.add({ task: entry.task, method, more, entry, cause: error })
+    this.#ends.add({ task: entry.task, handle: entry.handle, method, more, entry, cause: error })
   }
 
   /** What was said has been answered. */
@@ -178,7 +191,7 @@ export class Worker extends EventEmitter {
   }
 
   #remove(entry) {
-    this.#running.delete(entry.task.token)
+    this.#running.delete(entry.handle.token)
     if (this.#running.size === 0) {
       clearInterval(this.#heartbeat)
       this.#heartbeat = null
@@ -202,11 +215,9 @@ export class Worker extends EventEmitter {
   async #windUp() {
     const limit = this.#cutShort.signal
     // The leases go over to the other connection, so that the waiting reserve can be withdrawn with its own.
-    const moved = this.#extend(this.#saying, this.#held(), { whileConnected: true }, { retryFor: this.#options.grace })
+    const moved = this.#extend(this.#saying, this.#held(), { whileConnected: true }, { retryFor: Infinity, signal: limit })
     await moved.then(() => this.#reserving.halfClose(), (error) => this.#tell('trouble', error))
-    const timer = setTimeout(() => this.#cutShort.abort(), this.#options.grace)
     while (this.#running.size > 0 && !limit.aborted) await this.#untilChanged(limit)
-    clearTimeout(timer)
     for (const entry of this.#held().filter((entry) => !entry.isSaid)) {
       entry.abort.abort(new ClosedError('the worker is stopped'))
       this.#say(entry, 'task.release')
@@ -217,20 +228,14 @@ export class Worker extends EventEmitter {
   }
 }
 
-/** The text of an error, at most 4096 bytes of UTF-8, cut between two characters. */
-export function bounded(error) {
-  const bytes = Buffer.from(textOf(error)) // half of a character becomes U+FFFD
-  if (bytes.length <= 4096) return bytes.toString()
-  let end = 4096
-  while ((bytes[end] & 0xc0) === 0x80) end -= 1
-  return bytes.toString('utf8', 0, end)
-}
+/** What names this attempt: as it came, whatever the handler makes of its task. */
+function handleOf({ fire, token }) { return { fire, token } }
 
-/** A handler may throw anything, also what has no text. */
-function textOf(error) {
+/** What a thrown Release says. What is thrown may be a Proxy, and refuse even to be asked what it is: then it is none. */
+function releaseOf(error) {
   try {
-    return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+    return error instanceof Release ? { delay: error.delay } : undefined
   } catch {
-    return `${typeof error} whose text cannot be made`
+    return undefined
   }
 }

@@ -9,7 +9,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Client, ConnectionError, FileCursor, LimitReachedError, ParseError, ProtocolError, stringify, Worker } from 'timerd'
+import { Client, ConnectionError, FileCursor, LimitReachedError, ParseError, ProtocolError, Release, stringify, Worker } from 'timerd'
 import { Fake } from './fake.mjs'
 
 const script = (name, body) => test(name, { timeout: 30_000 }, async () => {
@@ -182,4 +182,87 @@ worked('Of a list that is refused each is said by itself, and what cannot be sai
 
 test('A handler that is no function is said at once', () => {
   assert.throws(() => new Worker({ handlers: { mails: 'send' } }), /'mails' is no function/)
+})
+
+test('A handler that is a generator function is said at once', () => {
+  for (const handler of [function* () {}, async function* () {}]) {
+    assert.throws(() => new Worker({ handlers: { mails: handler } }), /'mails' is a generator function/)
+  }
+})
+
+const generators = [function* () { throw new Error('it ran') }, async function* () { throw new Error('it ran') }]
+worked('A generator that a handler returns is a failure', ({ fire }) => generators[fire - 1](), async (fake) => {
+  ;(await fake.take('task.reserve')).reply({ tasks: [task(1), task(2)] })
+  const { tasks } = (await fake.take('task.fail')).params
+  assert.deepEqual(tasks.map(({ reason }) => reason), Array(2).fill('TypeError: the handler has returned a generator, which nobody runs'))
+})
+
+const circular = {}
+circular.itself = circular
+class Sly extends Release { get delay() { throw new Error('no delay') } set delay(_) {} }
+const unsayable = [
+  [() => new Release(circular), /^task.release cannot be said: TypeError/],
+  [() => new Release('\ud800'), /^task.release cannot be said: .*half of a character/],
+  [() => new Release({ toString: () => '', toJSON() { throw null } }), /^task.release cannot be said: TypeError/],
+  [() => new Sly(), /./],
+  [() => new Proxy({}, { getPrototypeOf() { throw new Error('no') }, get() { throw new Error('no') } }), /whose text cannot be made/],
+]
+for (const [index, [thrown, reason]] of unsayable.entries()) {
+  worked(`What a handler says that cannot be said is its own failure (${index + 1})`, (held) => {
+    held.token = circular // what names the attempt is what came
+    if (held.fire === 1) throw thrown()
+  }, async (fake, worker) => {
+    ;(await fake.take('task.reserve')).reply({ tasks: [task(1), task(2)] })
+    const done = once(worker, 'done')
+    const failed = await fake.take('task.fail')
+    assert.equal(failed.params.tasks[0].token, 101)
+    assert.match(failed.params.tasks[0].reason, reason)
+    const finish = await fake.take('task.finish')
+    assert.deepEqual(finish.params.tasks, [{ fire: 2, token: 102 }])
+    failed.reply({ tasks: [{ fire: 1, state: 'dead' }] })
+    finish.reply({ tasks: [{ fire: 2, state: 'done' }] })
+    assert.equal((await done)[0].fire, 2)
+    await fake.take('task.reserve')
+  })
+}
+
+const held = (_, { signal }) => once(signal, 'abort')
+worked('A daemon that hangs keeps no worker beyond its grace', held, async (fake, worker) => {
+  ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+  await fake.take('task.reserve') // so it has begun
+  const stopped = worker.stop({ grace: 50 })
+  await fake.take('task.extend') // which nobody answers
+  await fake.take('task.release')
+  await stopped
+})
+
+worked('A second stop ends the grace though the daemon hangs, or has gone', held, async (fake, worker) => {
+  ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+  await fake.take('task.reserve')
+  const stopped = worker.stop({ grace: Infinity })
+  await fake.take('task.extend')
+  fake.close()
+  worker.stop()
+  await stopped
+})
+
+worked('A stop is heard while the worker ties its leases to a connection whose daemon hangs', held, async (fake, worker) => {
+  ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+  await fake.take('task.reserve')
+  fake.disconnect()
+  await fake.take('task.extend')
+  await worker.stop({ grace: 50 })
+})
+
+test('A stop is heard while the daemon does not answer at all', { timeout: 30_000 }, async () => {
+  const fake = await new Fake().listen()
+  const worker = new Worker({ socketPath: fake.path, handlers: { mails: () => {} } })
+  const run = worker.run()
+  try {
+    await fake.take('daemon.status')
+    await worker.stop()
+    await run
+  } finally {
+    fake.close()
+  }
 })

@@ -33,6 +33,7 @@ class FakeDaemon:
         self.asked = []  # (method, params)
         self.lose = []  # of these methods the next reply is lost, after it was carried out
         self.refuse = {}  # method: errors for the next requests
+        self.hangs = False  # as by SIGSTOP: who connects is heard later, and so is what is asked
         self.counter = self.tokens = 0
         self.start()
 
@@ -89,6 +90,8 @@ class FakeDaemon:
         with self.changed:
             self.asked.append((method, params))
             self.changed.notify_all()
+            while self.hangs and not connection.dead:
+                self.changed.wait(0.02)
             errors = self.refuse.get(method)
             if errors:
                 raise Refusal(*errors.pop(0))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers, against a daemon that a test stops, restarts and makes lose its replies."""
 import asyncio
+import functools
 import logging
 import os
 import signal
@@ -10,6 +11,7 @@ import tempfile
 import textwrap
 import threading
 import time
+import types
 import unittest
 
 from fake import FakeDaemon
@@ -49,7 +51,7 @@ class WorkerTests(unittest.TestCase):
     def begin(self, handler, **options):
         options.setdefault("wait", "1s")
         worker = timerd.Worker(["q"], handler, socket=self.daemon.path, **options)
-        thread = threading.Thread(target=worker.run, daemon=True)
+        self.thread = thread = threading.Thread(target=worker.run, daemon=True)
         thread.start()
 
         def end():
@@ -278,7 +280,21 @@ class WorkerTests(unittest.TestCase):
         class Unusual(BaseException):
             pass
 
-        problems = [SystemExit(3), Unprintable(), Unusual("odd"), lambda: timerd.Retry(delay=-1), lambda: timerd.Retry(delay="soon"), lambda: timerd.Retry("400d")]
+        class Exiting(Exception):
+            def __str__(self):
+                raise SystemExit
+
+        class Hollow(timerd.Retry):
+            def __init__(self):
+                pass
+
+        def unsayable():
+            retry = timerd.Retry(delay="5s")
+            retry.delay = "\ud800"  # which JSON cannot say
+            return retry
+
+        problems = [SystemExit(3), Unprintable(), Unusual("odd"), lambda: timerd.Retry(delay=-1), lambda: timerd.Retry(delay="soon"), lambda: timerd.Retry("400d"),
+                    GeneratorExit(), KeyboardInterrupt(), Exiting(), Hollow(), unsayable, lambda: timerd.Retry(reason="\ud800")]  # fmt: skip
 
         def handler(task):
             if task.payload < len(problems):
@@ -290,7 +306,8 @@ class WorkerTests(unittest.TestCase):
         self.all_are("dead", fires[:-1])
         self.all_are("done", fires[-1:])
         reasons = [self.daemon.tasks[fire]["reason"] for fire in fires[:-1]]
-        for reason, part in zip(reasons, ["SystemExit: 3", "Unprintable: its text", "Unusual: odd", "negative", "'soon' is no duration", "365 days"]):
+        for reason, part in zip(reasons, ["SystemExit: 3", "Unprintable: what it says cannot be told", "Unusual: odd", "negative", "'soon' is no duration", "365 days",
+                                          "GeneratorExit", "KeyboardInterrupt", "cannot be told: SystemExit", "cannot be told: AttributeError", "cannot be told: ValueError", "?"]):  # fmt: skip
             self.assertIn(part, reason)
 
     def test_a_list_that_is_refused_is_said_one_by_one_and_what_cannot_be_said_is_a_failure(self):
@@ -324,6 +341,11 @@ class WorkerTests(unittest.TestCase):
     def run_to_its_end(self):
         timerd.Worker("q", print, socket=self.daemon.path).run()
 
+    def leave_few_last_words(self):
+        module = sys.modules[self.WORKER.__module__]
+        before, module._LAST_WORDS = module._LAST_WORDS, 0.05
+        self.addCleanup(setattr, module, "_LAST_WORDS", before)
+
     def test_a_stop_while_the_daemon_is_away_ends_and_says_what_could_not_be_said(self):
         begun, go_on = threading.Event(), threading.Event()
 
@@ -332,9 +354,7 @@ class WorkerTests(unittest.TestCase):
             go_on.wait(10)
 
         self.add(1)
-        module = sys.modules[self.WORKER.__module__]
-        before, module._LAST_WORDS = module._LAST_WORDS, 0.05
-        self.addCleanup(setattr, module, "_LAST_WORDS", before)
+        self.leave_few_last_words()
         worker = self.begin(handler)
         self.assertTrue(begun.wait(10))
         self.daemon.stop()
@@ -344,7 +364,63 @@ class WorkerTests(unittest.TestCase):
             self.stop(worker, 0.05)
             go_on.set()
             self.end()
-        self.assertIn("of 1 tasks could not be said", logs.output[-1])
+        # Not always the last line: another thread may be about to say that the daemon is away.
+        self.assertIn("of 1 tasks could not be said", "\n".join(logs.output))
+
+    def begin_and_hang(self, **options):
+        begun, self.go_on = threading.Event(), threading.Event()
+        self.addCleanup(self.go_on.set)
+
+        def handler(task):
+            begun.set()
+            while not task.lost.is_set() and not self.go_on.wait(0.05):
+                pass
+
+        fires = self.add(1)
+        worker = self.begin(handler, **options)
+        self.assertTrue(begun.wait(10))
+        self.daemon.hangs = True
+        self.addCleanup(setattr, self.daemon, "hangs", False)
+        return worker, fires
+
+    def has_ended(self):
+        self.thread.join(20)
+        return not self.thread.is_alive()
+
+    def test_a_daemon_that_hangs_keeps_no_worker_beyond_its_grace(self):
+        self.leave_few_last_words()
+        worker, _ = self.begin_and_hang(grace=0.05)
+        self.go_on.set()
+        self.stop(worker)
+        self.assertTrue(self.has_ended())
+
+    def test_a_second_stop_ends_the_grace_though_the_daemon_hangs(self):
+        self.leave_few_last_words()
+        worker, _ = self.begin_and_hang(grace=3600)
+        self.stop(worker)
+        self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.extend") == 1))
+        self.stop(worker, 0.0)
+        self.go_on.set()
+        self.assertTrue(self.has_ended())
+
+    def test_what_ends_while_the_daemon_hangs_is_finished_within_the_grace(self):
+        worker, fires = self.begin_and_hang(grace=60)
+        self.stop(worker)
+        self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.extend") == 1))
+        self.go_on.set()
+        self.daemon.hangs = False
+        self.all_are("done", fires)
+        self.assertEqual(self.daemon.tasks[fires[0]]["attempt"], 1)
+        self.assertTrue(self.has_ended())
+
+    def test_a_task_that_is_lost_in_the_grace_is_waited_for_no_longer(self):
+        worker, fires = self.begin_and_hang(grace=3600)
+        self.stop(worker)
+        self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.extend") == 1))
+        with self.daemon.changed:
+            self.daemon.tasks[fires[0]]["state"] = "dead"
+        self.daemon.hangs = False
+        self.assertTrue(self.has_ended())
 
     WORKER = timerd.Worker
 
@@ -382,6 +458,106 @@ class KindTests(unittest.TestCase):
         worker.stop()
         thread.join(20)
         self.assertIn("AsyncWorker takes these", self.daemon.tasks[self.fire]["reason"])
+
+    def test_no_worker_takes_a_generator_function(self):
+        def generator(task):
+            self.fail("it ran")
+            yield
+
+        async def asynchronous(task):
+            self.fail("it ran")
+            yield
+
+        def partly(task):
+            yield
+
+        for one in (generator, asynchronous, functools.partial(generator)):
+            for worker in (timerd.Worker, timerd.AsyncWorker):
+                self.assertRaisesRegex(TypeError, "generator function", worker, "q", one, socket=self.daemon.path)
+                self.assertRaisesRegex(TypeError, "generator function", worker, "q", by_name={"n": one}, socket=self.daemon.path)
+        self.assertRaisesRegex(TypeError, "generator function", timerd.App(self.daemon.path).task, generator)
+        # A generator function that `types.coroutine` has made a coroutine function is one.
+        made = types.coroutine(partly)
+        timerd.AsyncWorker("q", made, socket=self.daemon.path)
+        self.assertRaisesRegex(TypeError, "coroutine function", timerd.Worker, "q", made, socket=self.daemon.path)
+
+    def test_a_generator_that_a_handler_returns_fails_its_task(self):
+        def generator(task):
+            self.fail("it ran")
+            yield
+
+        async def asynchronous(task):
+            self.fail("it ran")
+            yield
+
+        async def returns(task):
+            return generator(task)
+
+        for make, handler in (
+            (timerd.Worker, lambda task: generator(task)), (timerd.Worker, lambda task: asynchronous(task)),
+            (timerd.AsyncWorker, lambda task: generator(task)), (timerd.AsyncWorker, lambda task: asynchronous(task)), (timerd.AsyncWorker, returns),
+        ):  # fmt: skip
+            with self.subTest(make):
+                self.assertIn("a generator, of which nothing was run", self.worked_off(make, handler).get("reason", "it is done"))
+
+    def worked_off(self, make, handler):
+        # Its task, once that is over.
+        with timerd.Client(self.daemon.path) as client:
+            fire = client.add(queue="q")["id"]
+        worker = make("q", handler, socket=self.daemon.path, wait="100ms")
+
+        def over():
+            return self.daemon.tasks[fire]["state"] in ("dead", "done")
+
+        async def work():
+            running = asyncio.ensure_future(worker.run())
+            await asyncio.get_running_loop().run_in_executor(None, self.daemon.until, over)
+            worker.stop()
+            await running
+
+        if make is timerd.AsyncWorker:
+            asyncio.run(work())
+        else:
+            thread = threading.Thread(target=worker.run)
+            thread.start()
+            self.daemon.until(over)
+            worker.stop()
+            thread.join(20)
+        return self.daemon.tasks[fire]
+
+    def test_a_keyboard_interrupt_in_a_coroutine_is_its_failure_unless_it_may_be_ctrl_c(self):
+        async def handler(task):
+            raise KeyboardInterrupt
+
+        self.assertEqual(self.worked_off(timerd.AsyncWorker, handler)["reason"], "KeyboardInterrupt")
+        worker = timerd.AsyncWorker("q", handler, socket=self.daemon.path, wait="100ms")
+        with timerd.Client(self.daemon.path) as client:
+            client.add(queue="q")
+        with self.assertRaises(KeyboardInterrupt):
+            asyncio.run(worker.run(signals=False))
+        self.assertTrue(self.daemon.until(lambda: "reserved" not in self.daemon.states().values()))
+
+    def test_a_handler_that_others_cancel_fails_its_task_also_before_it_began(self):
+        async def handler(task):
+            await asyncio.sleep(60)
+
+        async def cancelling():
+            while True:
+                for task in asyncio.all_tasks():
+                    if "_outcome" in repr(task):
+                        task.cancel()
+                await asyncio.sleep(0)
+
+        async def work():
+            worker = timerd.AsyncWorker("q", handler, socket=self.daemon.path)
+            running, others = asyncio.ensure_future(worker.run()), asyncio.ensure_future(cancelling())
+            self.assertTrue(await asyncio.get_running_loop().run_in_executor(None, self.daemon.until, self.failed))
+            others.cancel()
+            worker.stop()
+            await running
+
+        asyncio.run(work())
+        self.assertEqual(self.daemon.tasks[self.fire]["reason"], "its handler was cancelled")
 
     def test_a_worker_for_asyncio_takes_no_plain_function(self):
         async def work():
@@ -439,7 +615,7 @@ class AsyncWorkerTests(WorkerTests):
 
             asyncio.run(main())
 
-        thread = threading.Thread(target=run, daemon=True)
+        self.thread = thread = threading.Thread(target=run, daemon=True)
         thread.start()
         made.wait(10)
 

@@ -7,13 +7,14 @@ import functools
 import inspect
 import logging
 import signal
+import threading
 import time
 from typing import Any, Awaitable, Callable, List, Mapping, Optional, Sequence, Set, Union
 
 from . import outcome
 from .aio_bell import Bell
 from .aio_client import AsyncClient
-from .duty import Duty, Held
+from .duty import Duty, Held, kind, unrun
 from .errors import ConnectionFailed, Refused, TimerdError
 from .outcome import Report
 from .repeats import Backoff
@@ -25,6 +26,7 @@ log = logging.getLogger("timerd.worker")
 
 #: How long, once all handlers have ended, what became of their tasks may take to be said.
 _LAST_WORDS = 5.0
+_CANCELLED = "its handler was cancelled"
 
 
 class AsyncWorker:
@@ -45,6 +47,9 @@ class AsyncWorker:
         wait: Duration = "30s",
     ) -> None:
         self._duty = Duty(queues, handler, by_queue, by_name, concurrency, lease, deadline, wait)
+        for one in self._duty.handlers:
+            if kind(one) == "generator function":
+                raise TypeError("the handler %r is a generator function; nothing of it would run" % (one,))
         self.grace = seconds(duration(grace))
         # Tasks are tied to the first one's connection: a lost one must be noticed.
         self._reserving, self._saying = AsyncClient(socket, reconnect=False), AsyncClient(socket)
@@ -52,6 +57,8 @@ class AsyncWorker:
         self._bell = Bell()
         self._has_run = False
         self._is_asked = False  # to stop
+        self._has_ctrl_c = False  # so that a KeyboardInterrupt is one that a handler has raised by itself
+        self._moving: "Optional[asyncio.Future[None]]" = None
 
     def stop(self, grace: Optional[float] = None) -> None:
         """Takes no more tasks. From another thread: `loop.call_soon_threadsafe(worker.stop)`."""
@@ -68,6 +75,7 @@ class AsyncWorker:
         self._has_run = True
         loop = asyncio.get_running_loop()
         taken = self._take_signals(loop) if signals else []
+        self._has_ctrl_c = signal.SIGINT in taken or threading.current_thread() is not threading.main_thread()
         reserving = asyncio.ensure_future(self._reserve())
         others = [asyncio.ensure_future(one) for one in (self._keep(), self._report(), self._until_asked())]
         try:
@@ -78,9 +86,10 @@ class AsyncWorker:
                 first.result()  # a fault in one of these
         finally:
             self._duty.forget()
-            for one in [reserving, *others, *self._running]:
+            left: "List[asyncio.Future[Any]]" = [reserving, *others, *self._running, *([] if self._moving is None else [self._moving])]
+            for one in left:
                 one.cancel()
-            await asyncio.gather(reserving, *others, *self._running, return_exceptions=True)
+            await asyncio.gather(*left, return_exceptions=True)
             await self._reserving.close()
             await self._saying.close()
             for number in taken:
@@ -134,10 +143,17 @@ class AsyncWorker:
     # Handling
 
     def _handled(self, held: Held, running: "asyncio.Task[Report]") -> None:
-        """Also where it was cancelled before it began."""
+        """Also where it was cancelled before it began, or raised what is about the program: a task of which nothing is said is kept for ever."""
         self._running.discard(running)
-        has_report = not running.cancelled() and running.exception() is None
-        self._duty.handled(held, running.result() if has_report else None)
+        error = None if running.cancelled() else running.exception()
+        if running.cancelled():
+            report = outcome.failed(held.task, _CANCELLED)
+        elif error is not None:
+            log.warning("task %d failed", held.task.fire, exc_info=error)
+            report = outcome.of_error(held.task, error)
+        else:
+            report = running.result()
+        self._duty.handled(held, report)
         self._bell.ring()
 
     async def _outcome(self, task: Task) -> Report:
@@ -147,14 +163,16 @@ class AsyncWorker:
         try:
             value = handler(task)
             if not inspect.isawaitable(value):
-                return outcome.failed(task, "the handler is no coroutine function: Worker takes these")
-            await value
-            return outcome.finished(task)
+                return outcome.failed(task, unrun(value) or "the handler is no coroutine function: Worker takes these")
+            wrong = unrun(await value)
+            return outcome.finished(task) if wrong is None else outcome.failed(task, wrong)
         except asyncio.CancelledError:
-            return outcome.failed(task, "its handler was cancelled")
-        except (KeyboardInterrupt, GeneratorExit):
-            raise  # these are about the program
+            return outcome.failed(task, _CANCELLED)
+        except GeneratorExit:
+            raise  # the event loop may have gone; where it goes on `_handled` says it
         except BaseException as error:  # SystemExit and the like end no worker
+            if isinstance(error, KeyboardInterrupt) and not self._has_ctrl_c:
+                raise  # it may be Ctrl-C, and is about the program
             if not isinstance(error, outcome.Retry):
                 log.warning("task %d failed", task.fire, exc_info=True)
             return outcome.of_error(task, error)
@@ -222,14 +240,10 @@ class AsyncWorker:
     # The end
 
     async def _end(self) -> None:
-        try:
-            # Else they would go back with the connection that waits for more.
-            await self._extend(self._saying, True)
-        except TimerdError as error:
-            log.warning("keeping what is in progress: %s", error)
-        await self._reserving.close()
         loop = asyncio.get_running_loop()
         begun = loop.time()
+        # Beside it: a daemon that hangs answers after the grace, or never.
+        self._moving = asyncio.ensure_future(self._move())
         while self._duty.held and loop.time() < begun + self.grace:
             await self._bell.wait(begun + self.grace)
         for held in self._duty.give_up():
@@ -240,3 +254,13 @@ class AsyncWorker:
             await self._bell.wait(until)
         if self._duty.unsaid():
             log.warning("of %d tasks could not be said what became of them; they may come again", self._duty.unsaid())
+        if self._moving.done():
+            self._moving.result()  # a fault in it
+
+    async def _move(self) -> None:
+        """Ties what is in progress to the other connection: else it would go back with the one that waits for more."""
+        try:
+            await self._extend(self._saying, True)
+        except TimerdError as error:
+            log.warning("keeping what is in progress: %s", error)
+        await self._reserving.close()

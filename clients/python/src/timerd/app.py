@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Sequence, TypeVar, Union, overload
 
 from . import calls
 from .client import Client
 from .definition import job
+from .duty import kind
 from .outcome import Retry
 from .task import Task
 from .values import Date, Duration, Json
@@ -112,8 +112,8 @@ class App:
         """
 
         def decorate(function: F) -> AppTask[F]:
-            if inspect.iscoroutinefunction(function):
-                raise TypeError("'%s' is a coroutine function; the tasks of an App are plain ones" % function.__qualname__)
+            if kind(function) is not None:
+                raise TypeError("'%s' is a %s; the tasks of an App are plain ones" % (function.__qualname__, kind(function)))
             full = name or "%s.%s" % (function.__module__, function.__qualname__)
             if full in self.tasks:
                 raise ValueError("there is a task of the name '%s' already" % full)

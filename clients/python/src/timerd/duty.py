@@ -2,7 +2,9 @@
 """What a worker has to do: which tasks it has, what is to be said of them, and when. Does no input or output; the time is given."""
 from __future__ import annotations
 
+import functools
 import inspect
+from types import CodeType
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import outcome
@@ -209,10 +211,28 @@ class Duty:
         self.held, self._reports, self._again = {}, [], []
 
 
+def kind(function: Any) -> Optional[str]:
+    """What a function is of which a call runs nothing yet, or None."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    # `types.coroutine` makes a coroutine function of a generator function, which is one all the same.
+    code = getattr(function, "__code__", None)
+    if inspect.iscoroutinefunction(function) or (isinstance(code, CodeType) and code.co_flags & inspect.CO_ITERABLE_COROUTINE):
+        return "coroutine function"
+    return "generator function" if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function) else None
+
+
+def unrun(value: Any) -> Optional[str]:
+    """What is wrong with a handler whose value, awaited where that is due, is this."""
+    if inspect.isasyncgen(value) or (inspect.isgenerator(value) and inspect.getgeneratorstate(value) == inspect.GEN_CREATED):
+        return "the handler has returned a generator, of which nothing was run"
+    return None
+
+
 def unawaited(value: Any) -> Optional[str]:
     """What is wrong with a handler that has returned this where a plain value was expected."""
     if not inspect.isawaitable(value):
-        return None
+        return unrun(value)
     if inspect.iscoroutine(value):
         value.close()
     return "the handler is a coroutine function, of which nothing was run: AsyncWorker takes these"

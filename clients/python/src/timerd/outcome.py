@@ -49,19 +49,19 @@ def failed(task: Task, reason: str) -> Report:
 
 def released(task: Task, delay: Duration = 0) -> Report:
     span = duration(delay)
+    seconds(span)  # a text that is none, which JSON may not be able to say, is a ValueError here
     return Report("task.release", task, {**task.handle, **({} if span == "0s" else {"delay": span})})
 
 
 def of_error(task: Task, error: BaseException) -> Report:
-    if isinstance(error, Retry):
-        if error.delay is not None:
-            return released(task, error.delay)
-        return failed(task, str(error.reason or "it is to be tried again"))
     try:
-        said = str(error)
-    except Exception as worse:
-        said = "its text cannot be made: %s" % type(worse).__name__
-    text = "".join(char if char.isprintable() or char == "\n" else "?" for char in said)
+        if isinstance(error, Retry):
+            if error.delay is not None:
+                return released(task, error.delay)
+            return failed(task, str(error.reason or "it is to be tried again"))
+        text = "".join(char if char.isprintable() or char == "\n" else "?" for char in str(error))
+    except BaseException as worse:  # also SystemExit, raised by its `__str__`, ends no worker
+        text = "what it says cannot be told: %s" % type(worse).__name__
     return failed(task, "%s: %s" % (type(error).__name__, text) if text else type(error).__name__)
 
 

@@ -16,13 +16,13 @@ class Task:
     `raw` has all fields as they came; in `task.list` there is no token.
     """
 
-    __slots__ = ("raw", "fire", "attempt", "token", "queue", "job", "name", "payload", "lost")
+    __slots__ = ("raw", "_fire", "attempt", "_token", "queue", "job", "name", "payload", "lost")
 
     def __init__(self, raw: Json) -> None:
         self.raw = raw
-        self.fire: int = raw["fire"]
+        self._fire: int = raw["fire"]
         self.attempt: int = raw.get("attempt", 0)
-        self.token: Any = raw.get("token")
+        self._token: Any = raw.get("token")
         self.queue: str = raw.get("queue", "")
         self.job: Optional[int] = raw.get("job")
         self.name: Optional[str] = raw.get("name")
@@ -35,6 +35,16 @@ class Task:
         """Raises LeaseLost once this attempt counts for nothing."""
         if self.lost.is_set():
             raise LeaseLost("task %d is not this attempt's any more" % self.fire, "leaseLost", -32008)
+
+    # What is said of the task goes by these two: no handler changes them.
+
+    @property
+    def fire(self) -> int:
+        return self._fire
+
+    @property
+    def token(self) -> Any:
+        return self._token
 
     @property
     def state(self) -> Optional[str]:

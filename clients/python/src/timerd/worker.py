@@ -2,7 +2,6 @@
 """A worker with threads."""
 from __future__ import annotations
 
-import inspect
 import logging
 import queue
 import signal
@@ -12,7 +11,7 @@ from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple, Unio
 
 from . import outcome
 from .client import Client
-from .duty import Duty, Handler, Held, unawaited
+from .duty import Duty, Handler, Held, kind, unawaited
 from .errors import ConnectionFailed, Refused, TimerdError
 from .outcome import Report
 from .repeats import Backoff
@@ -32,7 +31,8 @@ class Worker:
 
     `lease`: how long a task stays this worker's without a word; it is extended at each third of it for as long as the handler runs. `deadline`:
     how long a handler may take; a task that takes longer has failed. `task.lost` is then set, the handler's result counts for nothing, and its
-    thread is busy until it returns. `grace`: how long `run` waits at its end for what is in progress; what is left is released.
+    thread is busy until it returns. `grace`: how long `run` waits at its end for what is in progress; what is left is released. What became of
+    the tasks is then said for 5 s at most, where the daemon does not answer.
     """
 
     def __init__(
@@ -51,8 +51,9 @@ class Worker:
     ) -> None:
         self._duty = Duty(queues, handler, by_queue, by_name, concurrency, lease, deadline, wait)
         for one in self._duty.handlers:
-            if inspect.iscoroutinefunction(one):
-                raise TypeError("the handler %r is a coroutine function; AsyncWorker takes these" % (one,))
+            if kind(one) is not None:
+                hint = "AsyncWorker takes these" if kind(one) == "coroutine function" else "nothing of it would run"
+                raise TypeError("the handler %r is a %s; %s" % (one, kind(one), hint))
         self.grace = seconds(duration(grace))
         # Tasks are tied to its connection: a lost one must be noticed.
         self._reserving = Client(socket, reconnect=False)
@@ -237,6 +238,8 @@ class Worker:
                 self._lock.notify_all()
             for held in lost:
                 log.warning("task %d: its lease is lost; what its handler does counts for nothing", held.task.fire)
+            if lost and self._stopping.is_set():
+                self._woken.put(None)  # what is in progress may be over with it
 
     # The end
 
@@ -245,13 +248,9 @@ class Worker:
             self._duty.is_stopping = True
             self._stopping.set()
             self._lock.notify_all()
-        try:
-            # Else they would go back with the connection that waits for more.
-            self._extend(self._saying, True)
-        except TimerdError as error:
-            log.warning("keeping what is in progress: %s", error)
-        self._reserving.close()
         begun = time.monotonic()
+        # In a thread: a daemon that hangs answers after the grace, or never, and a signal ends no wait for an answer.
+        threading.Thread(target=self._guarded, args=(self._move,), name="timerd_move", daemon=True).start()
         while self._duty.held and self._wait_until(begun + self.grace):
             pass
         with self._lock:
@@ -268,7 +267,17 @@ class Worker:
             log.warning("of %d tasks could not be said what became of them; they may come again", unsaid)
         for _ in range(self._duty.concurrency):
             self._work.put(None)
+        self._reserving.close()
         self._saying.close()
+
+    def _move(self) -> None:
+        """Ties what is in progress to the other connection: else it would go back with the one that waits for more."""
+        try:
+            self._extend(self._saying, True)
+        except TimerdError as error:
+            if not self._over.is_set():
+                log.warning("keeping what is in progress: %s", error)
+        self._reserving.close()
 
     def _wait_until(self, moment: float) -> bool:
         """Until something was said, `stop` was called or the moment has come; whether there is time left."""

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+
+/// Settings that are accepted each by itself, and of which one says less than another.
+extension Configuration {
+    /// What becomes of settings that contradict one another, a sentence each.
+    public var contradictions: [String] {
+        var sentences: [String] = []
+        if runsKept > maxRunsKept {
+            sentences.append(
+                "'maxRunsKept' is \(maxRunsKept), fewer than 'runsKept', which is \(runsKept); both are taken as \(runsKept)"
+            )
+        }
+        if endedJobsMaxAge < eventsMaxAge {
+            let (jobs, events) = (Self.words(of: endedJobsMaxAge), Self.words(of: eventsMaxAge))
+            sentences.append(
+                "'endedJobsMaxAge' is '\(jobs)', shorter than 'eventsMaxAge', which is '\(events)'; both are taken as "
+                    + "'\(events)'"
+            )
+        }
+        if maxConnectionsPerUser >= maxConnections {
+            sentences.append(
+                "'maxConnectionsPerUser' is \(maxConnectionsPerUser), not fewer than 'maxConnections', which is "
+                    + "\(maxConnections); it has no effect"
+            )
+        }
+        return sentences
+    }
+
+    /// The settings as the daemon goes by them.
+    var corrected: Self {
+        var settings = self
+        // As `HistoryBound` and `Pruner` have it.
+        settings.maxRunsKept = max(maxRunsKept, runsKept)
+        settings.endedJobsMaxAge = max(endedJobsMaxAge, eventsMaxAge)
+        return settings
+    }
+
+    /// In days: the words for a long span have months and years, which are no whole numbers of days.
+    static func words(of duration: Duration) -> String {
+        let days = duration.components.seconds / 86_400
+        return days > 0 && duration == .seconds(86_400) * days
+            ? "\(days)d" : "\(TimeSpan(duration))"
+    }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+
+/// What a run of a service may use, how long it may take, and when it has failed.
+extension ServiceUnit {
+    mutating func readLimits(_ definition: inout JobDefinition) {
+        let settings: [(String, JobOption)] = [
+            ("Nice", .nice), ("UMask", .umask), ("MemoryMax", .memoryMax),
+            ("MemoryHigh", .memoryHigh), ("CPUWeight", .cpuWeight), ("CPUQuota", .cpuQuota),
+            ("TasksMax", .tasksMax), ("IOWeight", .ioWeight),
+        ]
+        let mayBeEndless: Set<JobOption> = [.memoryMax, .memoryHigh, .tasksMax]
+        for (name, option) in settings {
+            guard let setting = setting(name),
+                setting.value != "infinity" || !mayBeEndless.contains(option)
+            else { continue }
+            take(setting, setting.value, as: option, &definition)
+        }
+        readProcessLimit("LimitCPU", .cpuTime, &definition)
+        guard let size = setting("LimitAS"), definition.memoryMax != nil else {
+            return readProcessLimit("LimitAS", .memoryMax, &definition)
+        }
+        notes.append(size.notCarried("MemoryMax= is the job's limit"))
+    }
+
+    /// Takes a limit of each process, "soft:hard", of which a run has one.
+    private mutating func readProcessLimit(
+        _ name: String,
+        _ option: JobOption,
+        _ definition: inout JobDefinition
+    ) {
+        guard let setting = setting(name), setting.value != "infinity" else { return }
+        let limits = setting.value.split(separator: ":", maxSplits: 1)
+        guard let soft = limits.first, soft != "infinity" else {
+            return notes.append(setting.notCarried("a run has no hard limit beside the soft one"))
+        }
+        guard take(setting, String(soft), as: option, &definition) else { return }
+        if option == .memoryMax {
+            notes.append(
+                setting.carriedOtherwise("\(soft) is the limit of all processes of a run together")
+            )
+        } else if limits.count > 1 {
+            notes.append(setting.carriedOtherwise("\(soft) is the only limit"))
+        }
+    }
+
+    /// Takes a limit that a run has as well; false, with a note, for a value that no run can have.
+    @discardableResult private mutating func take(
+        _ setting: UnitFile.Setting,
+        _ value: String,
+        as option: JobOption,
+        _ definition: inout JobDefinition
+    ) -> Bool {
+        do throws(OptionRefusal) {
+            let stated: OptionValue =
+                option.form.shape == .integer
+                ? Int(value).map(OptionValue.integer) ?? .text(value) : .text(value)
+            var limit = JobDefinition(schedule: ScheduleWords())
+            try limit.set(option, stated)
+            _ = try ProcessLimits(limit)
+            try definition.set(option, stated)
+            return true
+        } catch {
+            notes.append(
+                setting.notCarried(
+                    "a run's --\(option.flag ?? option.rawValue) is \(option.form.accepted)"
+                )
+            )
+            return false
+        }
+    }
+
+    // MARK: - Time
+
+    mutating func readTimes(_ definition: inout JobDefinition) {
+        let names = [
+            "TimeoutStartSec", "TimeoutStopSec", "TimeoutSec", "RuntimeMaxSec", "RestartSec",
+        ]
+        for setting in names.compactMap({ setting($0) }) where Self.length(setting) == nil {
+            notes.append(setting.notCarried("it is no length of time"))
+        }
+        let (runtime, start) = (setting("RuntimeMaxSec"), setting("TimeoutStartSec", "TimeoutSec"))
+        // systemd counts all of a oneshot service's run as its start.
+        definition.timeout = Self.limit(isOneshot ? start : runtime)
+        if isOneshot, let runtime, Self.limit(runtime) != nil {
+            notes.append(runtime.notCarried("systemd does not heed it with Type=oneshot either"))
+        } else if !isOneshot, let start, Self.limit(start) != nil {
+            notes.append(
+                start.name == "TimeoutSec"
+                    ? start.carriedOtherwise("it limits the end of a run alone")
+                    : start.notCarried("a run has no start to limit apart from the rest")
+            )
+        }
+        guard let stop = setting("TimeoutStopSec", "TimeoutSec") else { return }
+        definition.killAfter = Self.limit(stop)
+        if Self.length(stop) != nil, definition.killAfter == nil {
+            notes.append(stop.notCarried("SIGKILL follows SIGTERM after 5s"))
+        }
+    }
+
+    /// Nil for what is no length of time; zero for "infinity", which systemd says with either.
+    private static func length(_ setting: UnitFile.Setting) -> TimeSpan? {
+        // try?: what is no length of time is told of with its place.
+        setting.value == "infinity" ? .zero : try? TimeSpan(parsing: setting.value)
+    }
+
+    /// Nil where there is no limit; a run without the setting has none either.
+    private static func limit(_ setting: UnitFile.Setting?) -> String? {
+        guard let span = setting.flatMap(length), span > .zero else { return nil }
+        return span.description
+    }
+
+    // MARK: - Failure
+
+    mutating func readSuccess(_ definition: inout JobDefinition) {
+        var codes: Set<Int32> = []
+        for setting in settings("SuccessExitStatus") {
+            let words = setting.value.split(whereSeparator: \.isWhitespace)
+            let numbers = words.compactMap { UInt8($0) }.map(Int32.init)
+            codes.formUnion(numbers)
+            let others = words.filter { UInt8($0) == nil }.joined(separator: ", ")
+            guard !others.isEmpty else { continue }
+            let reason = "only numbers from 0 to 255 count, not \(others)"
+            notes.append(
+                numbers.isEmpty ? setting.notCarried(reason) : setting.carriedOtherwise(reason)
+            )
+        }
+        if !codes.isEmpty { definition.successCodes = codes.union([0]).sorted() }
+    }
+
+    mutating func readRestart(_ definition: inout JobDefinition) {
+        let ofFailures = ["always", "on-failure", "on-abnormal", "on-watchdog", "on-abort"]
+        if let restart = setting("Restart"), restart.value != "no" {
+            if ofFailures.contains(restart.value) {
+                // The default of StartLimitBurst, at which systemd gives up if its attempts follow fast.
+                definition.retries = 5
+                let pause = Self.limit(setting("RestartSec")) ?? "100ms"
+                definition.backoff = "\(pause)..\(pause)"
+                notes.append(
+                    restart.carriedOtherwise(
+                        "a run that failed, and no other, is tried 5 times more, up to \(pause) apart"
+                    )
+                )
+                return
+            }
+            notes.append(
+                restart.notCarried(
+                    restart.value == "on-success"
+                        ? "a run that succeeded is not repeated"
+                        : "there is no such value; systemd skips it, too"
+                )
+            )
+        }
+        if let pause = setting("RestartSec"), Self.length(pause) != nil {
+            notes.append(pause.notCarried("no run is restarted"))
+        }
+    }
+}

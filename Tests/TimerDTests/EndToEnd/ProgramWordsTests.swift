@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@Suite("What the programs say of themselves", .timeLimit(.minutes(1))) struct ProgramWordsTests {
+    @Test(
+        "Output that cannot be written is a failure, with its reason",
+        arguments: [
+            "timerd --check-config", "timerd --version", "timerd --help", "timerd-runner --version",
+        ]
+    )
+    func full(command: String) async throws {
+        let folder = try TemporaryFolder()
+        let places = "TIMERD_DATABASE='\(folder.file("t.db"))' TIMERD_SOCKET='\(folder.file("s"))'"
+        let answer = try await Shell()("\(places) \(command) >/dev/full")
+        #expect(answer.status == 74)
+        #expect(answer.errors.lowercased().hasSuffix("standard output: no space left on device\n"))
+    }
+
+    @Test(
+        "Of what ends the program, one thing is accepted at a time",
+        arguments: [
+            "--check-config --restore x", "--check-config --end-runs", "--adopt x --check-config",
+            "--restore x --end-runs",
+        ]
+    )
+    func tasks(options: String) async throws {
+        let answer = try await Shell()("timerd \(options)")
+        #expect(answer.status == 64)
+        #expect(answer.errors.contains("accepted is one of them at a time"))
+    }
+
+    @Test("What would colour, hide or reorder text on a terminal is told by its number")
+    func hidden() async throws {
+        let words = #"$(printf '\033\302\233\342\200\256\342\201\246\342\200\250')"#
+        let told = #"^[\u{9b}\u{202e}\u{2066}\u{2028}"#
+        for (command, sentence) in [
+            ("timerd --\(words)", "Unknown option '--\(told)'"),
+            ("timerd --database \"/none/\(words)/x\"", "'/none/\(told)/x'"),
+            ("TIMERD_MAX_RUNS=\"\(words)\" timerd --check-config", "TIMERD_MAX_RUNS is '\(told)'"),
+        ] {
+            let answer = try await Shell()(command)
+            #expect(answer.errors.contains(sentence), "\(answer.errors)")
+        }
+    }
+
+    @Test(
+        "An argument that is not UTF-8 is refused: read as text it would be another one",
+        arguments: ["timerctl add --in 1h -- /bin/rm", "timerd --database"]
+    )
+    func unreadableArgument(command: String) async throws {
+        let answer = try await Shell()(#"\#(command) "$(printf 'caf\351')""#)
+        #expect(answer.status == 64)
+        let number = command.split(separator: " ").count
+        #expect(answer.errors.contains(#": argument \#(number), $'caf\xe9', is not UTF-8 text"#))
+    }
+
+    @Test("Relative places are those of the daemon's folder, and told as absolute ones")
+    func relative() async throws {
+        let folder = try TemporaryFolder()
+        let settings = try await Shell()(
+            "cd '\(folder.path)' && timerd --check-config --database t.db --socket s"
+        )
+        #expect(settings.output.contains(#""\#(folder.file("s"))""#))
+        #expect(settings.output.contains(#""\#(folder.file("t.db"))""#))
+    }
+
+    @Test("A number of seconds that is none is refused with what is accepted")
+    func drain() async throws {
+        let answer = try await Shell()("timerd --drain -1")
+        #expect(answer.errors.contains("--drain is '-1', accepted is 0 to 86400 seconds"))
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import Runner
+@testable import TimerD
+
+/// A run that somebody ends is not tried again, whatever daemon finds it.
+@Suite("Runs that were told to end", .timeLimit(.minutes(2))) struct StoppedRunTests {
+    enum Way: CaseIterable {
+        case killRun, invalidateAndUndo, replace
+    }
+
+    /// What the next daemon finds of the run.
+    enum Left: CaseIterable {
+        /// It goes on, and ends by the signal.
+        case goesOn
+        /// The runner died with it.
+        case isLost
+        /// The runner was never asked for it.
+        case wasNeverAsked
+    }
+
+    /// A job whose every failure is followed by something; its first run is in progress, and takes no notice of signals.
+    private func begin(_ test: TestScheduler, _ way: Way) async throws -> (JobID, run: Int64) {
+        (test.runner.isHolding, test.runner.ignoresSignals) = (true, true)
+        let job = try await test.add(ScheduleWords(every: "10s"), command: ["backup"]) {
+            ($0.name, $0.retries, $0.backoff) = ("n", 3, "1s")
+            ($0.rerunInterrupted, $0.onFailure, $0.notify) = (true, ["alarm"], ["command:tell"])
+            $0.overlap = way == .replace ? .replace : .skip
+        }
+        try await test.advance(by: .milliseconds(10_100))
+        return (job.id, try #require(test.runner.requests.first?.run))
+    }
+
+    private func end(_ test: TestScheduler, _ job: JobID, _ run: Int64, _ way: Way) async throws {
+        switch way {
+        case .killRun: _ = try await test.scheduler.endRun(RunID(rawValue: run), asDaemon: true)
+        case .invalidateAndUndo:
+            try await test.jobs(.invalidateJobs(InvalidateJobs(.ids([job]), kill: true)))
+        case .replace: try await test.advance(by: .seconds(10))
+        }
+    }
+
+    @Test(
+        "It is tried no more after a crash, nor is anybody told",
+        arguments: Way.allCases,
+        Left.allCases
+    )
+    func crash(way: Way, left: Left) async throws {
+        try await TestScheduler.with { test in
+            let (job, run) = try await begin(test, way)
+            try await end(test, job, run, way)
+            let started = test.clock.now().wall.microseconds
+            var known = KnownRuns(epoch: left == .isLost ? 1 : test.runner.known.epoch)
+            if left == .goesOn {
+                known.runs[run] = KnownRun(
+                    phase: .running,
+                    pid: 77,
+                    startedAtMicroseconds: started
+                )
+            }
+            let after = try await test.crashedAndDown(for: .zero, known: known)
+            if way == .invalidateAndUndo { try await after.jobs(.restoreJobs(.ids([job]))) }
+            after.runner.end(.signalled(9))
+            try await after.advance(by: .seconds(5))
+            // Only what took its place begins.
+            #expect(after.runner.requests.map(\.argv) == (way == .replace ? [["backup"]] : []))
+            let runs = try await after.history(job).filter { $0.id?.rawValue == run }
+            #expect(runs.map(\.state) == [.done])
+            switch left {
+            case .goesOn: #expect(runs.map(\.signal) == [9])
+            case .isLost: #expect(runs.map(\.outcome) == [.interrupted])
+            case .wasNeverAsked: #expect(runs.map(\.outcome) == [.notStarted])
+            }
+            try await after.close()
+            test.runner.ignoresSignals = false
+            test.runner.end()
+        }
+    }
+}
