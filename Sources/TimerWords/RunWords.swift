@@ -34,6 +34,8 @@ public struct RunWords: Sendable {
         case .queued: return "waiting for a worker"
         case .reserved where run.outcome == nil: return "with a worker" + since(run.startedAt)
         case .dead: return "dead; 'timerctl queue retry \(run.fire)' has it tried again"
+        case .done where run.id == nil && run.failed == true:
+            return "failed; its run is no longer kept"
         case .done:
             guard let start = run.startedAt, let end = run.endedAt else { return outcome }
             return "\(outcome) after \((end - start).length)"

@@ -63,7 +63,7 @@ struct LastResult {
         case .failed: "failed"
         case .released: "given back"
         case .lost: "lost"
-        case nil: "done"
+        case nil: run.failed == true ? "failed" : "done"
         }
     }
 }

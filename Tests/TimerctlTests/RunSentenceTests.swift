@@ -26,6 +26,10 @@ import TimerWords
             }, "exit 0 after 1.2 s"
         ),
         (
+            done(1.2) { ($0.id, $0.outcome, $0.failed) = (nil, nil, true) },
+            "failed; its run is no longer kept"
+        ),
+        (
             done(0.003) {
                 $0.outcome = .exited
                 $0.status = 3

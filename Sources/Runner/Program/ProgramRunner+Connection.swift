@@ -188,17 +188,6 @@ extension ProgramRunner {
         replaceIfIdle()
     }
 
-    /// The runner, which has said all that it knows, does not know a run that it may have been asked for.
-    ///
-    /// `isSame`: whether it is the runner that was there before.
-    func settle(unknown run: Int64, _ entry: RunEntry, isSame: Bool) {
-        // The same runner keeps what it was asked for: it has not read the order.
-        guard entry.epoch.map({ $0 == current?.epoch }) ?? isSame else { return interrupt(run) }
-        // Whoever takes it up is on the way, and hears of it then.
-        if remote == nil, entry.done == nil { return }
-        settle(run, .failure(.notBegun("timerd-runner did not get the order")))
-    }
-
     /// Says what could not be said while there was no connection.
     private func resume(_ greeting: RunnerGreeting) {
         guard case .linked(let link) = connection else { return }

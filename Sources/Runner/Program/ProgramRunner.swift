@@ -292,13 +292,4 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
         noteRoom()
         replaceIfIdle()
     }
-
-    /// There may be room for runs again.
-    func noteRoom() {
-        let hadNoRoom = state.withLock { state in
-            defer { state.isFull = false }
-            return state.isFull
-        }
-        if hadNoRoom { changed(.hasRoom) }
-    }
 }

@@ -59,7 +59,8 @@ extension Configuration {
         guard !path.isEmpty, !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
         defer { free(folder) }
         let start = String(cString: folder)
-        return start == "/" ? "/" + path : "\(start)/\(path)"
+        let rest = path.hasPrefix("./") ? path.dropFirst(2) : path[...]
+        return start == "/" ? "/\(rest)" : "\(start)/\(rest)"
     }
 
     private init(_ reader: ConfigReader, paths: DefaultPaths) {

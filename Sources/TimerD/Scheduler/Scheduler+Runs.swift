@@ -259,7 +259,8 @@ extension Scheduler {
         let (level, message): (Logger.Level, Logger.Message) =
             switch outcome {
             case .interrupted: (.notice, "a run was interrupted")
-            case _ where command.job.policy.run.isSuccess(outcome, of: command.fire.handler): (.debug, "a run ended")
+            case _ where command.job.policy.run.isSuccess(outcome, of: command.fire.handler):
+                (.debug, "a run ended")
             default: (.notice, "a run failed")
             }
         log.log(

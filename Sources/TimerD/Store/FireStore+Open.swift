@@ -56,7 +56,9 @@ extension FireStore {
         }
     }
 
-    /// A fire whose command waits; nil if it does not (any more). `isCounted`: whether it is one of its job's `fires`.
+    /// A fire whose command waits; nil if it does not (any more).
+    ///
+    /// `isCounted`: whether it is one of its job's `fires`.
     func waiting(_ fire: FireID) throws -> (
         date: Timestamp, hasBegun: Bool, isByHand: Bool, isCounted: Bool
     )? {

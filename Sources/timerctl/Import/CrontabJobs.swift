@@ -107,7 +107,7 @@ struct CrontabJobs {
     /// - Throws: where there is no command of that name.
     private func userWarning(_ entry: Crontab.Entry) throws(Mistake) -> String? {
         let words = entry.command.split { $0 == " " || $0 == "\t" }
-        guard entry.user == nil, let first = words.first, findUser(String(first)) != nil else {
+        guard entry.user == nil, words.count > 1, findUser(String(words[0])) != nil else {
             return nil
         }
         guard isCommand(String(words[0])) else {
@@ -117,8 +117,6 @@ struct CrontabJobs {
                     + "--system, a user's own has none"
             )
         }
-        // A command alone, such as "sync", is no user with a command.
-        guard words.count > 1 else { return nil }
         return
             "line \(entry.line): '\(words[0])' is a user as well; it is read as the command, and "
             + "--system reads a user there"

@@ -35,9 +35,12 @@ struct SharedJobsTests {
         ]
     )
     func addresses(text: String, isShared: Bool) async throws {
+        let name = text.hasPrefix("./") ? String(text.dropFirst(2)) : text
+        let folder = FileManager.default.currentDirectoryPath
+        let path = name.hasPrefix("/") ? name : "\(folder)/\(name)"
         let configuration = try await read(["database": text, "node": "alpha"])
         #expect((configuration.shared != nil) == isShared)
-        #expect(configuration.database == (isShared ? "/var/lib/timerd/copy-alpha.db" : text))
+        #expect(configuration.database == (isShared ? "/var/lib/timerd/copy-alpha.db" : path))
         // At the default socket it is the runner that the service manager starts.
         #expect(!isShared || configuration.runner == "/var/lib/timerd/timerd.db-runner")
     }

@@ -51,9 +51,12 @@ extension CrashSimulation {
         case .fire:
             for job in pick({ $0.inFlight == 0 && $0.definition.count == nil }) { fire(job.id) }
         case .kill:
-            let runs = processes.living.values.map(\.run).sorted()
-            if let run = runs.randomElement(using: &conductor.dice) {
-                ask(.killRun(RunReference(id: RunID(rawValue: run))), of: []) { _, _ in }
+            let living = processes.living.values.sorted { $0.run < $1.run }
+            if let process = living.randomElement(using: &conductor.dice) {
+                let run = RunReference(id: RunID(rawValue: process.run))
+                ask(.killRun(run), of: []) { [self] answer, _ in
+                    if answer != nil { killed.insert("\(process.job) \(process.fireDate)") }
+                }
             }
         case .hangUp:
             if let job = connections.keys.sorted().randomElement(using: &conductor.dice) {
@@ -78,9 +81,12 @@ extension CrashSimulation {
     }
 
     /// Sends a request about `ids`; `answered` is called with the answer, if the daemon lives to give it.
+    ///
+    /// `certain`: those of them that it means whatever else is under way; nil for all.
     private func ask(
         _ request: Request,
         of ids: [JobID],
+        surely certain: [JobID]? = nil,
         over connection: ConnectionLife? = nil,
         _ answered: @escaping (CommandHandler.Answer?, ControlError?) -> Void
     ) {
@@ -100,7 +106,7 @@ extension CrashSimulation {
                 tell("refused: \(error.reason) \(error.message)")
                 call.body(nil, error)
                 if error.reason == .notFound {
-                    let areGone = ids.allSatisfy(mayBeForgotten)
+                    let areGone = (certain ?? ids).allSatisfy(mayBeForgotten)
                     check(.accepted, areGone, "\(ids): \(error.message)")
                 }
             }
@@ -200,6 +206,13 @@ extension CrashSimulation {
 
     private func invalidate(_ selection: JobSelection, of ids: [JobID]) {
         tell("invalidate \(selection)")
+        // A tag may be another job's, or no job's, once what is under way was done: one that takes its place, say.
+        let certain =
+            if case .tag = selection {
+                ids.filter { jobs[$0].map { $0.inFlight == 0 && !$0.mayHaveEnded } ?? false }
+            } else {
+                ids
+            }
         for id in ids {
             guard let job = jobs[id] else { continue }
             jobs[id]?.mayHaveEnded = true
@@ -209,7 +222,7 @@ extension CrashSimulation {
         if case .tag(let tag) = selection { endedTags[tag] = .max }
         let kill = conductor.dice.isTrue(0.3)
         let request = InvalidateJobs(selection, kill: kill)
-        ask(.invalidateJobs(request), of: ids) { [self] answer, error in
+        ask(.invalidateJobs(request), of: ids, surely: certain) { [self] answer, error in
             if case .tag(let tag) = selection { endedTags[tag] = lastDefinition }
             for job in (answer as? JobsReply)?.jobs ?? [] { ended(job.id) }
         }

@@ -91,6 +91,7 @@ extension CrashSimulation {
         let what = "fire \(names.fire) of job \(names.job), attempt \(names.attempt)"
         let attempt = "\(names.job) \(names.fireDate) \(names.attempt) \(names.isOnFailure)"
         check(.atMostOnce, started.insert(attempt).inserted, what)
+        check(.notAfterKill, !killed.contains("\(names.job) \(names.fireDate)"), what)
         if !names.overlaps, !names.isOnFailure {
             let other = processes.living.values.first { $0.job == names.job && !$0.isOnFailure }
             // One that was given up goes on where its host is away: docs/cluster.md.

@@ -14,6 +14,7 @@ enum Invariant: String, CaseIterable, Sendable {
     case notEarly = "no fire is told before its date"
     case notAfterEnd = "nothing fires or is started once its invalidation was answered"
     case notWhilePaused = "nothing fires by its schedule once its pause was answered"
+    case notAfterKill = "nothing of a fire begins once the kill of its run was answered"
     case atMostOnce = "no command runs twice within an attempt"
     case noOverlap = "runs of a job that do not overlap never do, whoever started them"
     case oneProcess = "a run has one process at most"

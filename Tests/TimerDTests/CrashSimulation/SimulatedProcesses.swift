@@ -16,6 +16,8 @@ final class SimulatedProcesses: @unchecked Sendable {
         var host: Int
         var run: Int64
         var job: JobID
+        /// The fire's date, which with the job tells it from others.
+        var fireDate: String
         var isOnFailure: Bool
         var endsAt: Timestamp
         var outcome: RunOutcome
@@ -42,6 +44,7 @@ final class SimulatedProcesses: @unchecked Sendable {
             host: host,
             run: run,
             job: command.job,
+            fireDate: command.fireDate,
             isOnFailure: command.isOnFailure,
             endsAt: endsAt,
             outcome: outcome,

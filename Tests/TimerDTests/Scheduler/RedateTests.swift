@@ -209,7 +209,9 @@ import TimerControl
         }
     }
 
-    @Test("A fire that waits as the count begins anew is none of it, whether it begins or is dropped")
+    @Test(
+        "A fire that waits as the count begins anew is none of it, whether it begins or is dropped"
+    )
     func waiting() async throws {
         for isDropped in [true, false] {
             try await TestScheduler.with { test in

@@ -148,7 +148,8 @@ import TimerControl
 
     @Test("What the daemon would refuse is refused with its line")
     func unstorable() {
-        let text = "0 5 * * * nul\0x\n0 6 * * * ok\n0 7 * * * \(String(repeating: "a", count: 131_072))\n"
+        let long = String(repeating: "a", count: 131_072)
+        let text = "0 5 * * * nul\0x\n0 6 * * * ok\n0 7 * * * \(long)\n"
         let refusals = plan(text + "A=\0\n0 8 * * * b\n").refusals
         #expect(refusals.map(\.place) == ["line 1", "line 3", "line 5"])
         #expect(refusals[0].reason == "its 'command[2]' is with a NUL, expected text without NUL")

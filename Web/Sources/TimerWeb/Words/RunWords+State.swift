@@ -41,7 +41,7 @@ extension RunWords {
         case .failed: "failed"
         case .released: "given back"
         case .lost: "lost"
-        case nil: "done"
+        case nil: run.failed == true ? "failed" : "done"
         }
     }
 }
