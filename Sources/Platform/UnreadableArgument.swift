@@ -20,7 +20,7 @@ package struct UnreadableArgument: CustomStringConvertible {
         return nil
     }
 
-    /// "argument 3, $'caf\\xe9', is not UTF-8 text", in the words of a shell.
+    /// "argument 3, $'caf\xe9', is not UTF-8 text", in the words of a shell.
     package var description: String {
         let digits = Array("0123456789abcdef")
         let shown = bytes.prefix(80).map { byte in

@@ -90,6 +90,7 @@ enum Spawn {
         // try?: nobody asks why there is none.
         guard let (readEnd, writeEnd) = try? pipe() else { return nil }
         defer { close(readEnd) }
+        // try?: as above.
         let pid = try? start(Self.words(line), descriptors: [STDOUT_FILENO: writeEnd])
         close(writeEnd)
         guard let pid else { return nil }

@@ -30,8 +30,7 @@ extension CommandHandler {
     /// `run.kill`: begins to end the run; its end is reported as that of any run.
     func killRun(_ reference: RunReference, _ caller: Caller) async throws -> Answer {
         let run = try await run(reference.id, caller)
-        // Root may end processes that the run's owner may not.
-        switch try await scheduler.endRun(reference.id, asDaemon: caller.uid == 0) {
+        switch try await scheduler.endRun(reference.id, caller: caller) {
         case .gone: throw ControlError(.conflict, "run \(reference.id) is not in progress")
         case .refused:
             throw ControlError(

@@ -83,12 +83,20 @@ extension Scheduler {
         defer { letGo([selection], caller: caller) }
         let isEnd = if case .invalidate = change { true } else { false }
         let busy = isEnd ? jobsInProgress(selection, caller: caller) : []
+        let ending = kill ? runsInProgress(selection, caller: caller) : [:]
         let changed = try await submitWrite(
             of: caller.uid,
             isLong: selection.isLong,
             unstarted: unstarted([selection], caller)
         ) {
-            try $0.change(selection, change, caller: caller, kill: kill, busy: busy)
+            try $0.change(
+                selection,
+                change,
+                caller: caller,
+                kill: kill,
+                busy: busy,
+                ending: ending
+            )
         } durable: { scheduler, changed in
             // Here, before a later request can have them live again: the runs that follow that are not meant.
             guard isEnd else { return }
@@ -107,6 +115,12 @@ extension Scheduler {
         case .owner:
             Set(fires.ids(of: selection, caller: caller).compactMap { fires[$0]?.fire.job.id })
         }
+    }
+
+    /// The runs of the selected jobs that have their row, of jobs that have ended too.
+    private func runsInProgress(_ selection: JobSelection, caller: Caller) -> [JobID: [RunID]] {
+        let commands = fires.ids(of: selection, caller: caller).compactMap { fires[$0]?.command }
+        return Dictionary(grouping: commands) { $0.job.id }.mapValues { $0.map(\.run) }
     }
 
     /// Returns once it is known of each command of `jobs` that another node was told to begin whether it has.

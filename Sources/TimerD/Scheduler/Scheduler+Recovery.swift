@@ -72,7 +72,12 @@ extension Scheduler {
     /// Takes over the fires that the daemon before this one left running or waiting; they keep their jobs
     /// busy.
     func takeOver(_ recovered: Recovered) {
-        for left in recovered.running { left.isKnown ? takeUp(left) : interrupted(left) }
+        // Once: it is made anew each time that it is asked for.
+        let known = Set(runner.known.runs.keys)
+        for left in recovered.running {
+            left.isKnown
+                ? takeUp(left, isHere: known.contains(left.run.rawValue)) : interrupted(left)
+        }
         for run in recovered.settled {
             // Another node that led has told its end, and may have begun it anew.
             if fence != nil { runner.stop(run.rawValue, by: .standard) }
@@ -88,14 +93,14 @@ extension Scheduler {
     }
 
     /// Goes on with a run that whatever minds the runs still knows.
-    private func takeUp(_ left: LeftRun) {
+    ///
+    /// `isHere`: whether this node's own knows it.
+    private func takeUp(_ left: LeftRun, isHere: Bool) {
         let fire = left.commandFire
         let definition = left.job.definition
         var place = left.place
         // A node may have had another name.
-        if runner.known.runs[left.run.rawValue] != nil {
-            place.node = hosts.place(on: hosts.own).node
-        }
+        if isHere { place.node = hosts.place(on: hosts.own).node }
         var command = RunningCommand(
             run: left.run,
             place: place,
@@ -110,9 +115,7 @@ extension Scheduler {
         let host = place.node ?? hosts.own
         hosts.enterRunning(fire.id, on: host)
         // What minds it has not been heard yet.
-        if runner.known.runs[left.run.rawValue] == nil {
-            runner.expect(left.run.rawValue, at: place)
-        }
+        if !isHere { runner.expect(left.run.rawValue, at: place) }
         fires.insert(fire, .running(command))
         takeUp(command, isStarted: left.isStarted)
     }
@@ -120,7 +123,11 @@ extension Scheduler {
     /// Stores that a run was interrupted before this daemon, or never begun, and what follows it; goes on with that.
     private func interrupted(_ left: LeftRun) {
         let (next, moment) = (left.next(settings.runDefaults), clock.now())
-        log.notice("a run was interrupted", metadata: metadata(of: left.run, left.job))
+        log.notice(
+            left.outcome == .withdrawn
+                ? "a run was ended before it began" : "a run was interrupted",
+            metadata: metadata(of: left.run, left.job)
+        )
         var ended = EndedRun(
             fire: left.fire.id,
             fireDate: left.fire.wallDate,

@@ -95,12 +95,14 @@ extension Scheduler {
             hosts.noteStranger(command.job.owner.name, on: node)
         }
         guard let now = fires[command.run] else { return }
-        guard !now.isStopped, !isStopping else {
+        guard !now.isStopped else {
             let date = clock.now().wall.microseconds
-            return isStopping
-                ? putBack(command)
-                : ended(command, .notStarted(StartRefusal.withdrawn.message, from: date, to: date))
+            return ended(
+                command,
+                .notStarted(StartRefusal.withdrawn.message, from: date, to: date)
+            )
         }
+        if isStopping { return putBack(command) }
         log.notice(
             "a run waits",
             metadata: metadata(of: command.run, command.job)
@@ -216,16 +218,16 @@ extension Scheduler {
     /// Begins to end a run as its job says.
     ///
     /// - Returns: what came of the first signal, once it is stored that the run is not tried again; `gone` if the run is
-    ///   not in progress. If it is refused, the run goes on, and may be tried again as before. With `asDaemon` nothing is
-    ///   refused.
+    ///   not in progress. If it is refused, the run goes on, and may be tried again as before. Root is refused nothing.
     /// - Throws: `ControlError`, where that could not be stored.
-    func endRun(_ run: RunID, asDaemon: Bool) async throws -> SignalAnswer {
+    func endRun(_ run: RunID, caller: Caller) async throws -> SignalAnswer {
         guard let command = fires[run], let isFirst = fires.setStopped(true, run) else {
             return .gone
         }
         let teardown = command.job.policy.run.teardown
         command.start.withdraw()
-        switch await runner.kill(run.rawValue, by: teardown, asDaemon: asDaemon) {
+        // Root may end processes that the run's owner may not.
+        switch await runner.kill(run.rawValue, by: teardown, asDaemon: caller.uid == 0) {
         case .refused:
             if isFirst { fires.setStopped(false, run) }
             return .refused
@@ -235,7 +237,7 @@ extension Scheduler {
         case .sent, .unknown, nil: break
         }
         // What a restart finds of it is not tried again either.
-        try await write { try $0.runs.markStopped(run) }
+        try await submitWrite(of: caller.uid) { try $0.runs.markStopped(run) }.value()
         return .sent
     }
 

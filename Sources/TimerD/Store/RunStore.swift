@@ -61,9 +61,6 @@ struct RunStore {
     /// Notes that a run in progress is not tried again.
     func markStopped(_ run: RunID) throws { try database.prepare(SQL.markStopped).run(run) }
 
-    /// The same of all runs in progress of a job.
-    func markStopped(of job: JobID) throws { try database.prepare(SQL.markStoppedOfJob).run(job) }
-
     /// `failureOf`: whose failure it is; nil where it is none.
     func markFinished(_ run: RunID, _ ended: EndedRun, failureOf owner: OwnerID?) throws {
         let (outcome, code, error) = ended.outcome.columns
@@ -205,9 +202,6 @@ struct RunStore {
             UPDATE runs SET survivors = ?2 WHERE id = ?1 AND outcome IS NULL
             """
         static let markStopped = "UPDATE runs SET stopped = 1 WHERE id = ?1 AND outcome IS NULL"
-        static let markStoppedOfJob = """
-            UPDATE runs SET stopped = 1 WHERE job_id = ?1 AND outcome IS NULL
-            """
         static let markFinished = """
             UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
                 started_at_us = coalesce(?5, started_at_us), ended_at_us = ?6,

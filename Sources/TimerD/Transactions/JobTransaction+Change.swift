@@ -8,14 +8,16 @@ extension JobTransaction {
     ///
     /// Jobs that do not fit into the reply are not kept in memory with all their members.
     ///
-    /// `kill`: an invalidation that also takes tasks from their workers; `busy`: the jobs of which a fire is in progress.
+    /// `kill`: an invalidation that also takes tasks from their workers; `busy`: the jobs of which a fire is in progress;
+    /// `ending`: the runs that end with their jobs.
     /// - Throws: `ControlError` `notFound` or `conflict`, and what the database throws.
     mutating func change(
         _ selection: JobSelection,
         _ change: JobChange,
         caller: Caller,
         kill: Bool = false,
-        busy: Set<JobID> = []
+        busy: Set<JobID> = [],
+        ending: [JobID: [RunID]] = [:]
     ) throws -> ChangedJobs {
         let first = outcome.jobs.count
         let ids =
@@ -27,7 +29,10 @@ extension JobTransaction {
         if kill {
             try revokeTasks(of: ids)
             // Durable with the answer: what a restart finds of them is not tried again, not even after an undo.
-            for id in ids { try runs.markStopped(of: id) }
+            let ids = ending.isEmpty ? [] : Set(ids)
+            for (job, ending) in ending where ids.contains(job) {
+                for run in ending { try runs.markStopped(run) }
+            }
         }
         return changed
     }

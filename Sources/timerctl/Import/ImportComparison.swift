@@ -11,6 +11,8 @@ import TimerWords
 struct ImportComparison {
     /// A job of the source that lives already.
     struct Present {
+        /// Its place among the jobs of the source.
+        var number: Int
         var job: ImportedJob
         var there: Job
 
@@ -44,41 +46,44 @@ struct ImportComparison {
     var gone: [Job]
 
     init(of jobs: [ImportedJob], with live: [Job]) {
-        (new, gone) = (jobs, live)
-        claim { definition in
+        gone = live
+        var rest = Array(jobs.indices)
+        claim(&rest, of: jobs) { definition in
             var identity = definition
             identity.name = nil
             return identity
         }
-        claim { definition in
+        claim(&rest, of: jobs) { definition in
             var identity = JobDefinition(schedule: definition.schedule)
             identity.command = definition.command
             return identity
         }
-        claim { definition in
+        claim(&rest, of: jobs) { definition in
             var identity = JobDefinition(schedule: ScheduleWords())
             identity.command = definition.command
             return identity
         }
-        let places = Dictionary(
-            zip(jobs.map(\.key), jobs.indices),
-            uniquingKeysWith: { first, _ in first }
-        )
-        present.sort { places[$0.job.key] ?? 0 < places[$1.job.key] ?? 0 }
+        present.sort { $0.number < $1.number }
+        new = rest.map { jobs[$0] }
     }
 
-    /// Each new job that a live one is, by that identity, is present; in the order of both lists.
-    private mutating func claim(by identity: (JobDefinition) -> JobDefinition) {
-        var rest = Dictionary(grouping: gone) { identity($0.definition) }
+    /// Each of the `numbers` of jobs that a live one is, by that identity, is present; in the order of both lists.
+    private mutating func claim(
+        _ numbers: inout [Int],
+        of jobs: [ImportedJob],
+        by identity: (JobDefinition) -> JobDefinition
+    ) {
+        var left = Dictionary(grouping: gone) { identity($0.definition) }
         var found: Set<JobID> = []
-        new = new.filter { job in
+        numbers.removeAll { number in
+            let job = jobs[number]
             let key = identity(job.definition)
-            guard let index = rest[key]?.firstIndex(where: job.owner.owns),
-                let there = rest[key]?.remove(at: index)
-            else { return true }
-            present.append(Present(job: job, there: there))
+            guard let index = left[key]?.firstIndex(where: job.owner.owns),
+                let there = left[key]?.remove(at: index)
+            else { return false }
+            present.append(Present(number: number, job: job, there: there))
             found.insert(there.id)
-            return false
+            return true
         }
         gone = gone.filter { !found.contains($0.id) }
     }

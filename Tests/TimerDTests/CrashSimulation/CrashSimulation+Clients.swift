@@ -83,7 +83,7 @@ extension CrashSimulation {
     /// Sends a request about `ids`; `answered` is called with the answer, if the daemon lives to give it.
     ///
     /// `certain`: those of them that it means whatever else is under way; nil for all.
-    private func ask(
+    func ask(
         _ request: Request,
         of ids: [JobID],
         surely certain: [JobID]? = nil,
@@ -195,170 +195,10 @@ extension CrashSimulation {
         jobs[id] = job
     }
 
-    private func ended(_ id: JobID) {
+    func ended(_ id: JobID) {
         jobs[id]?.state = .ended
         jobs[id]?.isEndAnswered = true
         jobs[id]?.mayHaveEnded = true
         tell("job \(id) has ended")
-    }
-
-    // MARK: - Changing
-
-    private func invalidate(_ selection: JobSelection, of ids: [JobID]) {
-        tell("invalidate \(selection)")
-        // A tag may be another job's, or no job's, once what is under way was done: one that takes its place, say.
-        let certain =
-            if case .tag = selection {
-                ids.filter { jobs[$0].map { $0.inFlight == 0 && !$0.mayHaveEnded } ?? false }
-            } else {
-                ids
-            }
-        for id in ids {
-            guard let job = jobs[id] else { continue }
-            jobs[id]?.mayHaveEnded = true
-            if job.isLive { jobs[id]?.stateAtEnd = job.inFlight == 0 ? job.state : .unknown }
-        }
-        // Until it is answered it may come behind any that is asked for meanwhile.
-        if case .tag(let tag) = selection { endedTags[tag] = .max }
-        let kill = conductor.dice.isTrue(0.3)
-        let request = InvalidateJobs(selection, kill: kill)
-        ask(.invalidateJobs(request), of: ids, surely: certain) { [self] answer, error in
-            if case .tag(let tag) = selection { endedTags[tag] = lastDefinition }
-            for job in (answer as? JobsReply)?.jobs ?? [] { ended(job.id) }
-        }
-    }
-
-    /// Has a job live again that was ended, at a moment when nothing else is under way.
-    private func undo() {
-        settle()
-        guard life?.isReady == true, !disk.hasCrashed else { return }
-        let candidates = jobs.values.filter { job in
-            job.isEndAnswered && job.inFlight == 0 && stored(job.id)?.endReason == .invalidated
-        }
-        let picked = candidates.sorted { $0.id < $1.id }.randomElement(using: &conductor.dice)
-        guard let job = picked else { return }
-        let id = job.id
-        tell("undo \(id)")
-        // A start of the machine while it was ended was none of its dates.
-        jobs[id]?.hasLostPower = false
-        jobs[id]?.hasBooted = false
-        // Not answered, it may live or not.
-        jobs[id]?.isEndAnswered = false
-        jobs[id]?.state = .unknown
-        ask(.restoreJobs(.ids([id])), of: [id]) { [self] answer, error in
-            guard let restored = (answer as? JobsReply)?.jobs.first else {
-                guard error?.reason != .storageFailed else { return }
-                return ended(id)
-            }
-            let state: PromisedJob.State = restored.state == .paused ? .paused : .scheduled
-            if restored.state.isLive {
-                let isAsBefore = job.stateAtEnd == .unknown || job.stateAtEnd == state
-                check(.answered, isAsBefore, "job \(id) was \(job.stateAtEnd) and is \(state)")
-                jobs[id]?.state = state
-            }
-        }
-    }
-
-    /// Changes what a job's dates do not hang on: they have to go on as if nothing had been.
-    private func revise(_ id: JobID) {
-        settle()
-        guard life?.isReady == true, let stored = stored(id), stored.state.isLive else { return }
-        var definition = stored.definition
-        if definition.queue == nil {
-            definition.env = ["REVISION": "\(tally.commands)"]
-        } else {
-            definition.keyKept = "\(tally.commands)s"
-        }
-        let isPaused = stored.state == .paused
-        definition.paused = isPaused
-        tell("revise \(id)")
-        let revision = JobRevision(id: id, definition: definition)
-        change(.applyJobs(ApplyJobs(change: [revision])), id) {
-            $0.state = isPaused ? .paused : .scheduled
-        }
-    }
-
-    private func pause(_ id: JobID) {
-        tell("pause \(id)")
-        change(.pauseJobs(.ids([id])), id) { $0.state = .paused }
-    }
-
-    func resume(_ id: JobID) {
-        tell("resume \(id)")
-        change(.resumeJobs(.ids([id])), id) { $0.state = .scheduled }
-    }
-
-    private func skip(_ id: JobID) {
-        settle()
-        guard life?.isReady == true, let stored = stored(id) else { return }
-        // A row of dates from one that was moved alone would hold that one's old place as well.
-        let most = stored.movedFrom == nil ? 3 : 1
-        let count = Int.random(in: 1...most, using: &conductor.dice)
-        tell("skip \(id) \(count)")
-        change(.skipJobs(SkipJobs(jobs: .ids([id]), count: count)), id) {
-            $0.state = .scheduled
-            $0.skips += 1
-        }
-    }
-
-    private func fire(_ id: JobID) {
-        tell("fire \(id)")
-        jobs[id]?.mayHaveFiredByHand = true
-        let state = jobs[id]?.state ?? .unknown
-        ask(.fireJob(.id(id)), of: [id]) { [self] answer, error in
-            if let answer = answer as? FireReply { jobs[id]?.byHand.append(answer.fire) }
-            guard error?.reason != .storageFailed else { return }
-            // A job that is fired once is not paused any more.
-            if jobs[id]?.state != .ended, jobs[id]?.repeats == true { jobs[id]?.state = state }
-        }
-    }
-
-    /// Moves a job's date, at a moment when nothing else is under way: so it is known from where.
-    private func move(_ job: PromisedJob) {
-        settle()
-        guard life?.isReady == true, !disk.hasCrashed, let moment, let stored = stored(job.id),
-            stored.state == .scheduled, let old = stored.fireDate,
-            case let isGrid = { if case .every = stored.schedule { true } else { false } }(),
-            !isGrid || stored.clock == .elapsed
-        else { return }
-        let date = moment.wall + conductor.dice.span(.milliseconds(500), .seconds(60))
-        tell("move \(job.id) to \(date.rfc3339)")
-        let request = SetFireDate(job: .id(job.id), fireDate: date.rfc3339)
-        let new = moment.date(ofWall: date, on: stored.clock)
-        change(.setFireDate(request), job.id) {
-            $0.state = .scheduled
-            $0.movedTo = date
-        }
-        settle()
-        moves[job.id] = (old, new)
-        if let now = self.stored(job.id) { resolveMove(job.id, now) }
-    }
-
-    /// A change of one job that, once answered, makes of it what `promised` says.
-    private func change(
-        _ request: Request,
-        _ id: JobID,
-        _ promised: @escaping (inout PromisedJob) -> Void
-    ) {
-        let before = jobs[id]?.state ?? .unknown
-        jobs[id]?.movedTo = nil
-        ask(request, of: [id]) { [self] _, error in
-            guard var job = jobs[id], job.state != .ended else { return }
-            if let error {
-                // Refused is not done; where the disk failed, it may be found done after a crash.
-                if error.reason != .storageFailed { job.state = before }
-            } else {
-                promised(&job)
-            }
-            jobs[id] = job
-        }
-    }
-
-    private func restart() {
-        guard let life else { return }
-        let runs = conductor.dice.isTrue(0.5) ? RunsAtStop.goOn : .end(after: .seconds(86_400))
-        tell("stop, \(runs)")
-        life.stop()
-        Task(executorPreference: life.pool) { await life.end(runs) }
     }
 }

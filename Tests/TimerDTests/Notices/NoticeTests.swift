@@ -148,7 +148,10 @@ import TimerControl
                 $0.notify = [NoticeSupport.place]
             }
             try await test.advance(by: .seconds(11))
-            _ = try await test.scheduler.endRun(RunID(rawValue: 1), asDaemon: true)
+            _ = try await test.scheduler.endRun(
+                RunID(rawValue: 1),
+                caller: TestScheduler.root
+            )
             try await test.settle()
             #expect(test.runner.heldCount == 0 && NoticeSupport.told(test).isEmpty)
         }

@@ -37,7 +37,11 @@ import TimerControl
 
     private func end(_ test: TestScheduler, _ job: JobID, _ run: Int64, _ way: Way) async throws {
         switch way {
-        case .killRun: _ = try await test.scheduler.endRun(RunID(rawValue: run), asDaemon: true)
+        case .killRun:
+            _ = try await test.scheduler.endRun(
+                RunID(rawValue: run),
+                caller: TestScheduler.root
+            )
         case .invalidateAndUndo:
             try await test.jobs(.invalidateJobs(InvalidateJobs(.ids([job]), kill: true)))
         case .replace: try await test.advance(by: .seconds(10))
@@ -78,6 +82,32 @@ import TimerControl
             try await after.close()
             test.runner.ignoresSignals = false
             test.runner.end()
+        }
+    }
+
+    @Test("One that had not begun as the daemon stopped is not begun by the next one")
+    func stopBeforeBegin() async throws {
+        try await TestScheduler.with { test in
+            let gate = Gate()
+            test.runner.startGate = gate
+            let job = try await test.add(ScheduleWords(in: "1h"), command: ["backup"]) {
+                $0.retries = 3
+            }
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            while await test.scheduler.fires.running == 0 { await Task.yield() }
+            let run = try #require(await test.scheduler.fires.all.first?.command?.run)
+            _ = try await test.scheduler.endRun(run, caller: TestScheduler.root)
+            test.runner.notBegun = "the daemon stops"
+            async let stop: Void = test.scheduler.stop(.goOn)
+            while await !test.scheduler.isStopping { await Task.yield() }
+            gate.open()
+            await stop
+            let known = KnownRuns(epoch: test.runner.known.epoch)
+            let after = try await test.killedAndDown(for: .zero, known: known)
+            try await after.advance(by: .seconds(5))
+            #expect(after.runner.requests.isEmpty)
+            #expect(try await after.history(job.id).map(\.outcome) == [.notStarted])
+            try await after.close()
         }
     }
 }

@@ -258,7 +258,6 @@ enum AllStatements {
         ("RunStore.SQL.forgetRunners", RunStore.SQL.forgetRunners),
         ("RunStore.SQL.markStarted", RunStore.SQL.markStarted),
         ("RunStore.SQL.markStopped", RunStore.SQL.markStopped),
-        ("RunStore.SQL.markStoppedOfJob", RunStore.SQL.markStoppedOfJob),
         ("RunStore.SQL.markSurvivors", RunStore.SQL.markSurvivors),
         ("RunStore.SQL.openOfFire", RunStore.SQL.openOfFire),
         ("RunStore.SQL.trim", RunStore.SQL.trim),

@@ -14,6 +14,7 @@ final class RecordingRunner: CommandRunner {
         var requests: [RunRequest] = []
         var isHolding = false
         var ignoresSignals = false
+        var notBegun: String?
         var held: [Int64: CheckedContinuation<RunOutcome, Never>] = [:]
         var startGate: Gate?
         var outcome = RunOutcome.exited(0)
@@ -73,6 +74,12 @@ final class RecordingRunner: CommandRunner {
     var ignoresSignals: Bool {
         get { state.withLock { $0.ignoresSignals } }
         set { state.withLock { $0.ignoresSignals = newValue } }
+    }
+
+    /// Why commands do not begin, and may later; nil where they do.
+    var notBegun: String? {
+        get { state.withLock { $0.notBegun } }
+        set { state.withLock { $0.notBegun = newValue } }
     }
 
     /// What holds commands back before they begin; nil for nothing.
@@ -162,6 +169,7 @@ final class RecordingRunner: CommandRunner {
         let startedAt = clock.now().wall.microseconds
         if let node = request.node, strangerNodes.contains(node) { throw .stranger("no such user") }
         await startGate?.pass()
+        if let notBegun { throw .notBegun(notBegun) }
         guard request.start.begin() else {
             return .notStarted(StartRefusal.withdrawn.message, from: startedAt, to: startedAt)
         }
