@@ -82,6 +82,18 @@ extension CrashSimulation {
         }
     }
 
+    /// Ends a run for good that has begun; the next daemon is to know of it.
+    func kill(_ process: SimulatedProcesses.Process) {
+        killsNext = false
+        tell("kill run \(process.run)")
+        let run = RunReference(id: RunID(rawValue: process.run))
+        ask(.killRun(run), of: []) { [self] answer, _ in
+            guard answer != nil else { return }
+            killed.insert("\(process.job) \(process.fireDate)")
+            if conductor.dice.isTrue(0.5) { restart() }
+        }
+    }
+
     func pause(_ id: JobID) {
         tell("pause \(id)")
         change(.pauseJobs(.ids([id])), id) { $0.state = .paused }

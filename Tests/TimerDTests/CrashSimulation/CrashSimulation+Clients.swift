@@ -50,14 +50,7 @@ extension CrashSimulation {
         case .step: stepClock()
         case .fire:
             for job in pick({ $0.inFlight == 0 && $0.definition.count == nil }) { fire(job.id) }
-        case .kill:
-            let living = processes.living.values.sorted { $0.run < $1.run }
-            if let process = living.randomElement(using: &conductor.dice) {
-                let run = RunReference(id: RunID(rawValue: process.run))
-                ask(.killRun(run), of: []) { [self] answer, _ in
-                    if answer != nil { killed.insert("\(process.job) \(process.fireDate)") }
-                }
-            }
+        case .kill: killsNext = true
         case .hangUp:
             if let job = connections.keys.sorted().randomElement(using: &conductor.dice) {
                 tell("the connection of job \(job) is over")

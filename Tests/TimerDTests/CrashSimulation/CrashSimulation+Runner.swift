@@ -138,6 +138,7 @@ extension CrashSimulation {
         check(.oneProcess, trueEnds[run] == nil, "run \(run) has begun twice")
         let outcome: RunOutcome? = process == nil ? .notStarted("no such program") : nil
         trueEnds[run] = TrueEnd(pid: process?.pid, outcome: outcome)
+        if killsNext, let process { kill(process) }
     }
 
     /// Whether a runner has died with it; of one that never began, whether it may have been asked for before.

@@ -89,6 +89,8 @@ final class CrashSimulation: @unchecked Sendable {
     var byHand: Set<FireID> = []
     var lastSeq: Int64 = 0
     var started: Set<String> = []
+    /// Whether a client ends the next run that begins.
+    var killsNext = false
     /// The fires of which a run was told to end, by job and date.
     var killed: Set<String> = []
     /// How the runs ended that a runner has carried out, and the deaths of runners.

@@ -54,9 +54,9 @@ final class SimulatedProcesses: @unchecked Sendable {
         return process
     }
 
-    /// A signal: it ends at `date`, if it does not before.
-    func end(_ pid: Int32, at date: Timestamp) {
-        guard let process = living[pid], date < process.endsAt else { return }
+    /// A signal: it ends at `date`, if it does not before; `evenLater`: in any case.
+    func end(_ pid: Int32, at date: Timestamp, evenLater: Bool = false) {
+        guard let process = living[pid], evenLater || date < process.endsAt else { return }
         living[pid]?.endsAt = date
         living[pid]?.outcome = .signalled(15)
     }

@@ -110,7 +110,13 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
         case .start(let request, _): start(request)
         case .end(let number, _, _):
             let process = runs[number].flatMap { simulation.processes.living[$0.known.pid] }
-            if let process { simulation.processes.end(process.pid, at: simulation.soon()) }
+            if let process {
+                // Some take their time, in which the daemon may end.
+                let isSlow = conductor.dice.isTrue(0.3)
+                let time = isSlow ? conductor.dice.span(.seconds(1), .seconds(20)) : .zero
+                let date = simulation.soon() + time
+                simulation.processes.end(process.pid, at: date, evenLater: isSlow)
+            }
             say(.signalled(run: number, answer: process != nil ? .sent : .gone))
         case .stored(let number): if runs[number]?.isEndTold == true { runs[number] = nil }
         case .ping: say(.pong)
