@@ -65,22 +65,24 @@ class DutyTests(unittest.TestCase):
         self.assertEqual(self.duty.unsaid(), 1)
 
     def test_leases_are_extended_at_each_third_while_something_is_held(self):
-        self.assertEqual(self.duty.due(0.0).next, None)
+        self.assertIsNone(self.duty.extends_at(0.0))
         one = self.take(1, now=5.0)
-        self.assertEqual((self.duty.due(5.0).extend, self.duty.due(5.0).next), (False, 6.0))
-        self.assertEqual((self.duty.due(6.0).extend, self.duty.due(6.5).extend, self.duty.due(6.5).next), (True, False, 7.0))
+        self.assertEqual((self.duty.extends_at(5.0), self.duty.extends_at(5.5)), (6.0, 6.0))
+        self.duty.extends(6.0)
+        self.assertEqual(self.duty.extends_at(6.5), 7.0)
         self.duty.extend_failed(7.0)
-        self.assertEqual(self.duty.due(7.0).next, 7.25)
+        self.assertEqual(self.duty.extends_at(7.0), 7.25)
         del self.duty.held[one.task.fire]
-        self.assertIsNone(self.duty.due(9.0).next)
+        self.assertIsNone(self.duty.extends_at(9.0))
 
     def test_a_deadline_fails_the_task_once(self):
         one = self.take(1)
-        self.assertEqual(self.duty.due(9.9).overdue, [])
-        self.assertEqual(self.duty.due(10.0).overdue, [one])
+        self.assertEqual(self.duty.next_deadline(), 10.0)
+        self.assertEqual(self.duty.overdue(9.9), [])
+        self.assertEqual(self.duty.overdue(10.0), [one])
         self.duty.fail_overdue(one)
         self.assertTrue(one.task.lost.is_set())
-        self.assertEqual(self.duty.due(11.0).overdue, [])
+        self.assertEqual((self.duty.overdue(11.0), self.duty.next_deadline()), ([], None))
         self.duty.handled(one, outcome.finished(one.task))
         self.assertEqual((self.said(), self.said()), (("task.fail", [1]), None))
 

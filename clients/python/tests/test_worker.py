@@ -368,13 +368,14 @@ class WorkerTests(unittest.TestCase):
         self.assertIn("of 1 tasks could not be said", "\n".join(logs.output))
 
     def begin_and_hang(self, **options):
-        begun, self.go_on = threading.Event(), threading.Event()
+        begun, self.go_on, self.has_let_go = threading.Event(), threading.Event(), threading.Event()
         self.addCleanup(self.go_on.set)
 
         def handler(task):
             begun.set()
             while not task.lost.is_set() and not self.go_on.wait(0.05):
                 pass
+            self.has_let_go.set()
 
         fires = self.add(1)
         worker = self.begin(handler, **options)
@@ -382,6 +383,12 @@ class WorkerTests(unittest.TestCase):
         self.daemon.hangs = True
         self.addCleanup(setattr, self.daemon, "hangs", False)
         return worker, fires
+
+    def test_a_deadline_passes_while_a_daemon_that_hangs_is_asked_for_leases(self):
+        self.begin_and_hang(lease="3s", deadline=1.5)
+        self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.extend") >= 1))
+        self.assertTrue(self.has_let_go.wait(20))
+        self.go_on.set()  # for who has it next
 
     def has_ended(self):
         self.thread.join(20)

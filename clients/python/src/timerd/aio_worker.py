@@ -77,7 +77,7 @@ class AsyncWorker:
         taken = self._take_signals(loop) if signals else []
         self._has_ctrl_c = signal.SIGINT in taken or threading.current_thread() is not threading.main_thread()
         reserving = asyncio.ensure_future(self._reserve())
-        others = [asyncio.ensure_future(one) for one in (self._keep(), self._report(), self._until_asked())]
+        others = [asyncio.ensure_future(one) for one in (self._leases(), self._deadlines(), self._report(), self._until_asked())]
         try:
             ended, _ = await asyncio.wait([reserving, *others], return_when=asyncio.FIRST_COMPLETED)
             self._duty.is_stopping = True
@@ -209,25 +209,36 @@ class AsyncWorker:
 
     # Keeping
 
-    async def _keep(self) -> None:
-        """Leases and deadlines."""
-        loop = asyncio.get_running_loop()
+    async def _leases(self) -> None:
         while True:
             now = time.monotonic()
-            due = self._duty.due(now)
-            for held in due.overdue:
+            extends_at = self._duty.extends_at(now)
+            if extends_at is None or now < extends_at:
+                await self._sleep(extends_at, now)
+                continue
+            self._duty.extends(now)
+            try:
+                await self._extend(self._saying, False)
+            except TimerdError as error:
+                log.warning("extending leases: %s", error)
+                self._duty.extend_failed(time.monotonic())
+
+    async def _deadlines(self) -> None:
+        """Beside the leases: a daemon that hangs answers no extend, and deadlines pass meanwhile."""
+        while True:
+            now = time.monotonic()
+            overdue = self._duty.overdue(now)
+            for held in overdue:
                 self._duty.fail_overdue(held)
                 held.running.cancel()
-            if due.extend:
-                try:
-                    await self._extend(self._saying, False)
-                except TimerdError as error:
-                    log.warning("extending leases: %s", error)
-                    self._duty.extend_failed(time.monotonic())
-            elif due.overdue:
+            if overdue:
                 self._bell.ring()
             else:
-                await self._bell.wait(None if due.next is None else loop.time() + max(0.0, due.next - now))
+                await self._sleep(self._duty.next_deadline(), now)
+
+    async def _sleep(self, moment: Optional[float], now: float) -> None:
+        """Until then, or until something changes."""
+        await self._bell.wait(None if moment is None else asyncio.get_running_loop().time() + max(0.0, moment - now))
 
     async def _extend(self, client: AsyncClient, while_connected: bool) -> None:
         for some, params in self._duty.extensions(while_connected):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from types import CodeType
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import outcome
 from .errors import Refused
@@ -29,12 +29,6 @@ class Held:
         self.deadline = deadline
         self.is_said = False
         self.running: Any = None  # what an event loop runs for it
-
-
-class Due(NamedTuple):
-    overdue: List[Held]
-    extend: bool
-    next: Optional[float]  # when to look again; None: once something changes
 
 
 class Duty:
@@ -156,18 +150,16 @@ class Duty:
 
     # Keeping
 
-    def due(self, now: float) -> Due:
+    def extends_at(self, now: float) -> Optional[float]:
+        """When all leases are to be extended; None while nothing is held."""
         if not self.held:
             self._extend_at = None
-            return Due([], False, None)
-        waiting = [held for held in self.held.values() if held.deadline is not None and not held.is_said]
-        overdue = [held for held in waiting if held.deadline is not None and held.deadline <= now]
-        if self._extend_at is None:
+        elif self._extend_at is None:
             self._extend_at = now + self._third
-        extend = now >= self._extend_at
-        if extend:
-            self._extend_at = now + self._third
-        return Due(overdue, extend, min([self._extend_at] + [held.deadline for held in waiting if held.deadline is not None]))
+        return self._extend_at
+
+    def extends(self, now: float) -> None:
+        self._extend_at = now + self._third
 
     def extend_failed(self, now: float) -> None:
         """Again soon: while no daemon runs no lease ends; once it is back, each has its whole length."""
@@ -190,6 +182,14 @@ class Duty:
                 held.task.lost.set()
                 lost.append(held)
         return lost
+
+    # Deadlines
+
+    def next_deadline(self) -> Optional[float]:
+        return min((held.deadline for held in self.held.values() if held.deadline is not None and not held.is_said), default=None)
+
+    def overdue(self, now: float) -> List[Held]:
+        return [held for held in self.held.values() if held.deadline is not None and held.deadline <= now and not held.is_said]
 
     def fail_overdue(self, held: Held) -> None:
         self.settle(held, outcome.failed(held.task, "it took longer than %g s" % (self._deadline or 0.0)))

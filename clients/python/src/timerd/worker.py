@@ -85,7 +85,7 @@ class Worker:
         self._has_run = True
         before = self._take_signals() if signals and threading.current_thread() is threading.main_thread() else []
         try:
-            for target in [self._reserve, self._keep, self._report] + [self._handle] * self._duty.concurrency:
+            for target in [self._reserve, self._leases, self._deadlines, self._report] + [self._handle] * self._duty.concurrency:
                 threading.Thread(target=self._guarded, args=(target,), name="timerd" + target.__name__, daemon=True).start()
             while not self._is_asked:
                 self._woken.get()
@@ -208,25 +208,39 @@ class Worker:
 
     # Keeping
 
-    def _keep(self) -> None:
-        """Leases and deadlines."""
+    def _leases(self) -> None:
         while not self._over.is_set():
             with self._lock:
                 now = time.monotonic()
-                due = self._duty.due(now)
-                for held in due.overdue:
+                extends_at = self._duty.extends_at(now)
+                if extends_at is None or now < extends_at:
+                    self._sleep(extends_at, now)
+                    continue
+                self._duty.extends(now)
+            try:
+                self._extend(self._saying, False)
+            except TimerdError as error:
+                log.warning("extending leases: %s", error)
+                with self._lock:
+                    self._duty.extend_failed(time.monotonic())
+
+    def _deadlines(self) -> None:
+        """Beside the leases: a daemon that hangs answers no extend, and deadlines pass meanwhile."""
+        with self._lock:
+            while not self._over.is_set():
+                now = time.monotonic()
+                overdue = self._duty.overdue(now)
+                for held in overdue:
                     self._duty.fail_overdue(held)
-                if due.overdue:
+                if overdue:
                     self._lock.notify_all()
-                elif not due.extend and not self._over.is_set():
-                    self._lock.wait(None if due.next is None else max(0.001, due.next - now))
-            if due.extend:
-                try:
-                    self._extend(self._saying, False)
-                except TimerdError as error:
-                    log.warning("extending leases: %s", error)
-                    with self._lock:
-                        self._duty.extend_failed(time.monotonic())
+                else:
+                    self._sleep(self._duty.next_deadline(), now)
+
+    def _sleep(self, moment: Optional[float], now: float) -> None:
+        """Until then, or until something changes."""
+        if not self._over.is_set():
+            self._lock.wait(None if moment is None else max(0.001, moment - now))
 
     def _extend(self, client: Client, while_connected: bool) -> None:
         with self._lock:
