@@ -285,11 +285,12 @@ BEGIN
     UPDATE daemon_state SET fires_through = max(fires_through, old.id);
 END;
 
--- The order of a list of all, and what lies after a date: what went ahead of a clock that was set back.
-CREATE INDEX fires_by_date ON fires (wall_date_us);
+-- The order of a list of all, where a range stands at its last date, and what lies after a date: what went ahead of a
+-- clock that was set back.
+CREATE INDEX fires_by_date ON fires (coalesce(last_date_us, wall_date_us));
 
 -- One user's fires in the order of a list. Root is shown all, and needs none of its own.
-CREATE INDEX fires_by_owner ON fires (owner_id, wall_date_us) WHERE owner_id <> 0;
+CREATE INDEX fires_by_owner ON fires (owner_id, coalesce(last_date_us, wall_date_us)) WHERE owner_id <> 0;
 
 -- The ranges of dates that never will be a fire, and may hold a date that is looked for: found without
 -- a look at the fires in between.

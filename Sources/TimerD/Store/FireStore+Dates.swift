@@ -140,13 +140,10 @@ extension FireStore.SQL {
         SELECT id, fired_at_us FROM fires
         WHERE job_id = ?1 AND fire_date_us = ?2 AND state = 'claimed' AND reason IS NOT 'manual'
         """
-    /// Uses fires_by_date, and fires_ranges_by_end for what begins before that date.
+    /// Uses fires_by_date, and not the index that has the jobs in order.
     static let jobsAhead = """
-        SELECT job_id FROM fires WHERE wall_date_us > ?1 AND \(mayComeAgain)
-        UNION SELECT job_id FROM fires WHERE last_date_us > ?1 AND \(mayComeAgain)
-        """
-    private static let mayComeAgain = """
-        state <> 'claimed'
+        SELECT DISTINCT +job_id FROM fires
+        WHERE coalesce(last_date_us, wall_date_us) > ?1 AND state <> 'claimed'
             AND (reason IS NULL OR reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'zoneChanged'))
         """
     static let skippedAhead = """

@@ -135,11 +135,11 @@ extension Queries.SQL {
     static func firesToCount(hasOwner: Bool) -> String {
         """
         SELECT \(fireColumns) FROM fires
-        WHERE (fires.wall_date_us, fires.id) > (?1, ?2) AND fires.wall_date_us < ?3
+        WHERE (\(lastDate), fires.id) > (?1, ?2) AND \(lastDate) < ?3
             AND \(hasOwner ? "fires.owner_id = ?4 AND fires.owner_id <> 0" : "(fires.owner_id = ?4 OR ?4 IS NULL)")
             AND fires.last_date_us IS NULL AND typeof(fires.wall_date_us) = 'integer'
             AND fires.state <> 'claimed' AND fires.state <> 'forgotten'
-        ORDER BY fires.wall_date_us, fires.id LIMIT ?5
+        ORDER BY \(lastDate), fires.id LIMIT ?5
         """
     }
     /// Uses fires_ranges_by_end.

@@ -9,7 +9,8 @@ extension Queries {
     /// Reads a page: what comes after `cursor`, where the page before ended.
     ///
     /// A fire's attempts follow each other, the last first; fires of one date by falling number. Of a job, by the dates
-    /// on its clock; of an owner and of all, by the dates in wall time; what has failed, by the date of its end.
+    /// on its clock; of an owner and of all, by the dates in wall time, a range by its last; what has failed, by the date
+    /// of its end.
     func runs(
         _ filter: RunFilter,
         after cursor: RunCursor?,
@@ -108,12 +109,21 @@ enum RunOrder: Hashable, Sendable, CaseIterable {
 }
 
 extension Queries.SQL {
+    /// When the last date of a fire's row is due: of a range, its end.
+    static let lastDate = "coalesce(fires.last_date_us, fires.wall_date_us)"
+
     static func runs(_ order: RunOrder, _ part: RunOrder.Part) -> String {
         order.isOfFailures ? failedRuns(order, part) : fires(order, part)
     }
 
     private static func fires(_ order: RunOrder, _ part: RunOrder.Part) -> String {
-        let date = order == .job ? "fires.fire_date_us" : "fires.wall_date_us"
+        let date =
+            switch order {
+            case .job: "fires.fire_date_us"
+            // No range is open.
+            case .open, .openOfOwner: "fires.wall_date_us"
+            default: lastDate
+            }
         let isBehind =
             switch part {
             case .onDate:
@@ -139,13 +149,14 @@ extension Queries.SQL {
             }
         // An index is searched by it where it has that date, and no date is given already.
         let isSince =
-            order == .job || part == .onDate
-            ? "+fires.wall_date_us >= ?7" : "fires.wall_date_us >= ?7"
+            order == .job || part == .onDate ? "+\(lastDate) >= ?7" : "\(date) >= ?7"
+        // Of one expression's value SQLite does not see that it puts nothing in order.
+        let byDate = part == .onDate ? "" : "\(date) DESC, "
         return """
             SELECT \(RunRow.columns), \(date) FROM \(RunRow.source)
             WHERE \(isBehind) AND \(isListed) AND \(isSince)
                 AND fires.state NOT IN ('claimed', 'forgotten')
-            ORDER BY \(date) DESC, fires.id DESC, runs.id DESC LIMIT ?4
+            ORDER BY \(byDate)fires.id DESC, runs.id DESC LIMIT ?4
             """
     }
 

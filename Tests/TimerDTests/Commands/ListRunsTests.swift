@@ -44,9 +44,10 @@ import TimerControl
         )
     }
 
-    /// What stands before what in a list.
-    private func place(_ run: Run) -> (Timestamp, Int64, Int64) {
-        (run.fireDate, run.fire.rawValue, run.id?.rawValue ?? 0)
+    /// What stands before what in a list: of a job a range of dates stands at its first one, elsewhere at its last.
+    private func place(_ run: Run, ofJob: Bool) -> (Timestamp, Int64, Int64) {
+        let date = ofJob ? run.fireDate : run.through ?? run.fireDate
+        return (date, run.fire.rawValue, run.id?.rawValue ?? 0)
     }
 
     @Test(
@@ -68,8 +69,9 @@ import TimerControl
                 let whole = try await list(test, request, from: uid)
                 #expect(whole.cursor == nil)
                 #expect(whole.runs.count >= least)
+                let isOfJob = request.job != nil || request.name != nil
                 for (run, next) in zip(whole.runs, whole.runs.dropFirst()) {
-                    #expect(place(run) > place(next))
+                    #expect(place(run, ofJob: isOfJob) > place(next, ofJob: isOfJob))
                 }
                 for size in 1...whole.runs.count {
                     var runs: [Run] = []
@@ -95,6 +97,26 @@ import TimerControl
             #expect(all.contains { $0.reason == .manual && $0.id != nil })
             #expect(all.contains { $0.through != nil })
             #expect(all.map(\.fire) != all.map(\.fire).sorted(by: >))
+        }
+    }
+
+    @Test("Dates that did not fire are listed since any of them", arguments: [0, 1001] as [UInt32])
+    func sinceWithinRange(uid: UInt32) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add([ScheduleWords(every: "10s")], of: uid)[0]
+            try await test.advance(by: .seconds(25))
+            try await test.change(job.id, .pause)
+            try await test.advance(by: .seconds(60))
+            try await test.change(job.id, .resume)
+            for ofJob in [true, false] {
+                var request = ListRuns()
+                request.job = ofJob ? job.id : nil
+                request.since = test.clock.now().wall - .seconds(20)
+                let runs = try await list(test, request, from: uid).runs
+                #expect(runs.map(\.reason) == [.paused])
+                request.since = test.clock.now().wall
+                #expect(try await list(test, request, from: uid).runs.isEmpty)
+            }
         }
     }
 
@@ -129,10 +151,10 @@ import TimerControl
     func plans(order: RunOrder) async throws {
         let index = [
             RunOrder.job: "fires USING INDEX sqlite_autoindex_fires_1 (job_id=? AND fire_date_us",
-            .owner: "fires USING INDEX fires_by_owner (owner_id=? AND wall_date_us",
+            .owner: "fires USING INDEX fires_by_owner (owner_id=? AND <expr>",
             .openOfOwner: "fires USING INDEX fires_open_by_owner (owner_id=? AND wall_date_us",
             .open: "fires USING INDEX fires_open (wall_date_us",
-            .all: "fires USING INDEX fires_by_date (wall_date_us",
+            .all: "fires USING INDEX fires_by_date (<expr>",
             .failedOfJob: "runs USING INDEX runs_by_job (job_id=?",
             .failedOfOwner:
                 "runs USING INDEX runs_failed_by_owner (failed_owner_id=? AND ended_at_us",

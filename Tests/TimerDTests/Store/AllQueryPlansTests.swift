@@ -34,7 +34,7 @@ import Testing
     /// The functions that are parts of statements.
     private static let parts: Set = [
         "Queries.SQL.tagged", "Queries.SQL.ownTags", "Queries.SQL.named", "Queries.SQL.hasTag",
-        "Queries.SQL.any",
+        "Queries.SQL.any", "Queries.SQL.lastDate",
         "Queries.SQL.way", "Queries.SQL.isIdle", "Queries.SQL.isMatch", "Queries.SQL.definitions",
         "DaemonState.SQL.next", "Outbox.SQL.sum",
         "Outbox.SQL.sumOfOwner", "NoticeStore.SQL.columns",

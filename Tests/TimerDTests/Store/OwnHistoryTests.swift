@@ -14,12 +14,12 @@ import TimerControl
             (
                 Queries.SQL.runs(.owner, .before),
                 """
-                SEARCH fires USING INDEX fires_by_owner (owner_id=? AND wall_date_us>? AND wall_date_us<?)
+                SEARCH fires USING INDEX fires_by_owner (owner_id=? AND <expr>>? AND <expr><?)
                 """
             ),
             (
                 Queries.SQL.runs(.owner, .onDate),
-                "SEARCH fires USING INDEX fires_by_owner (owner_id=? AND wall_date_us=? AND rowid<?)"
+                "SEARCH fires USING INDEX fires_by_owner (owner_id=? AND <expr>=? AND rowid<?)"
             ),
             (
                 EventLog.SQL.afterOfOwner,

@@ -86,12 +86,7 @@ import Testing
                     .all { try $0.get(3, as: String.self) }
             }
             let fires = plan.filter { $0.contains(" fires") }
-            #expect(
-                fires == [
-                    "SEARCH fires USING INDEX fires_by_date (wall_date_us>?)",
-                    "SEARCH fires USING INDEX fires_ranges_by_end (last_date_us>?)",
-                ]
-            )
+            #expect(fires == ["SEARCH fires USING INDEX fires_by_date (<expr>>?)"])
         }
     }
 
