@@ -93,7 +93,7 @@ struct CrontabChanges {
             }
             if let change = Self.change(of: job, to: imported, entry) { changes.append(change) }
         }
-        if isFromHere, additions.isEmpty, !crontab.variableNames.isEmpty {
+        if isFromHere, additions.isEmpty, !crontab.variableLines.isEmpty {
             notes.append(
                 "the variables change nothing: they hold for new lines, and "
                     + "'timerctl change --env' changes those of a job"

@@ -31,10 +31,8 @@ struct Crontab {
     var refusals: [Refusal] = []
     /// The lines that begin with "-", which asks some crons not to log.
     var unloggedLines: [Int] = []
-    /// All variables that some line sets.
-    var variableNames: Set<String> = []
-    /// The lines that say who gets mail.
-    var mailLines: [(line: Int, text: String)] = []
+    /// The lines that set variables.
+    var variableLines: [(line: Int, name: String, value: String)] = []
 
     /// `hasUsers`: whether there is a user between schedule and command, as in /etc/crontab.
     init(parsing text: String, hasUsers: Bool) {
@@ -45,10 +43,7 @@ struct Crontab {
             if words.isEmpty || words.first == "#" { continue }
             if let variable = CrontabVariable(parsing: words) {
                 variables[variable.name] = variable.value
-                variableNames.insert(variable.name)
-                if ["MAILTO", "MAILFROM"].contains(variable.name) {
-                    mailLines.append((index + 1, "\(variable.name)=\(variable.value)"))
-                }
+                variableLines.append((index + 1, variable.name, variable.value))
                 continue
             }
             var rest = words

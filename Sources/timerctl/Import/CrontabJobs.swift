@@ -124,9 +124,10 @@ struct CrontabJobs {
 
     /// MAILTO="" asks for no mail, and loses nothing.
     private func mailWarnings(on crontab: Crontab) -> [String] {
-        crontab.mailLines.filter { !$0.text.hasSuffix("=") }.map { line, text in
-            guard text.hasPrefix("MAILTO="), Self.places(mailTo: String(text.dropFirst(7))) != nil
-            else {
+        let lines = crontab.variableLines.filter { ["MAILTO", "MAILFROM"].contains($0.name) }
+        return lines.filter { !$0.value.isEmpty }.map { line, name, value in
+            let text = "\(name)=\(value)"
+            guard name == "MAILTO", Self.places(mailTo: value) != nil else {
                 return "line \(line): \(text) is not carried; 'timerctl change --notify' says "
                     + "where notices go"
             }
@@ -149,22 +150,22 @@ struct CrontabJobs {
     }
 
     private func notes(on crontab: Crontab) -> [String] {
-        var notes: [String] = []
-        let names = crontab.variableNames
-        if names.contains("CRON_TZ") {
-            notes.append(
-                "CRON_TZ: dates are read in that zone, as cronie does; Debian's cron does not"
-            )
+        var notes = crontab.variableLines.compactMap { line, name, value in
+            Self.note(on: name).map { "line \(line): \(name)=\(value) \($0)" }
         }
-        if names.contains("RANDOM_DELAY") {
-            notes.append("RANDOM_DELAY is left out; --jitter of 'timerctl add' spreads fires")
-        }
-        if names.contains("LOGNAME") {
-            notes.append("LOGNAME is left out: it says who runs it, as with cron")
-        }
-        if let line = crontab.unloggedLines.first {
-            notes.append("line \(line): the '-' that keeps cron from logging is left out")
+        notes += crontab.unloggedLines.map {
+            "line \($0): the '-' that keeps cron from logging is left out"
         }
         return notes
+    }
+
+    private static func note(on variable: String) -> String? {
+        switch variable {
+        case "CRON_TZ":
+            "has the dates below it read in that zone, as cronie does; Debian's cron does not"
+        case "RANDOM_DELAY": "is left out; --jitter of 'timerctl add' spreads fires"
+        case "LOGNAME": "is left out: it says who runs it, as with cron"
+        default: nil
+        }
     }
 }

@@ -71,6 +71,25 @@ import TimerControl
 
     // MARK: - Jobs
 
+    @Test("What is left out is told with each line that has it")
+    func leftOut() {
+        let plan = plan(
+            """
+            RANDOM_DELAY=45
+            LOGNAME=ops
+            -0 3 * * * /opt/x.sh
+            RANDOM_DELAY=10
+            -0 4 * * * /opt/y.sh
+            """
+        )
+        let starts = [
+            "line 1: RANDOM_DELAY=45 is left out; --jitter", "line 2: LOGNAME=ops is left out",
+            "line 4: RANDOM_DELAY=10 is left out; --jitter", "line 3: the '-'", "line 5: the '-'",
+        ]
+        #expect(plan.notes.count == starts.count)
+        for (note, start) in zip(plan.notes, starts) { #expect(note.hasPrefix(start)) }
+    }
+
     @Test("A job runs as under cron: by the shell, never late, beside one still in progress")
     func job() throws {
         let plan = plan(
@@ -94,7 +113,7 @@ import TimerControl
         expected.misfire = .skip
         (expected.notify, expected.notifyOn) = (["mail:ops"], ["failed"])
         #expect(plan.jobs.first?.definition == expected)
-        #expect(plan.notes.map { $0.prefix(6) } == ["CRON_T", "line 5"])
+        #expect(plan.notes.map { $0.prefix(16) } == ["line 4: CRON_TZ=", "line 5: the '-' "])
         #expect(plan.warnings.map { $0.prefix(31) } == ["line 1: MAILTO=ops is carried a"])
     }
 
