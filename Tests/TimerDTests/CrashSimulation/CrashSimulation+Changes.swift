@@ -90,7 +90,7 @@ extension CrashSimulation {
         ask(.killRun(run), of: []) { [self] answer, _ in
             guard answer != nil else { return }
             killed.insert("\(process.job) \(process.fireDate)")
-            if conductor.dice.isTrue(0.5) { restart() }
+            if !isEnding, conductor.dice.isTrue(0.5) { restart() }
         }
     }
 

@@ -16,6 +16,8 @@ struct OtherHost {
     var runs: Set<Int64> = []
     /// Runs of hosts that stayed away: they count as interrupted, and go on there until the host is back.
     var givenUp: Set<Int64> = []
+    /// The last run that there was then: one that no host was told to begin may count as interrupted too.
+    var lastGivenUp: Int64 = 0
 }
 
 /// Commands on the other of two hosts that share their jobs.
@@ -43,6 +45,7 @@ extension CrashSimulation {
             connections: { lane }
         )
         // It has to be heard anew.
+        noteGivenUp()
         otherHost.goneSince = nil
         otherIsGone()
         guard !isEnding, let other else { return }
@@ -59,10 +62,12 @@ extension CrashSimulation {
 
     /// The other host takes the lead; what the one before has goes on there, if that is not lost.
     func changeHosts() {
+        noteGivenUp()
         leading = 1 - leading
         // Its agent has ended before it leads.
         runner.loseConnection()
-        otherHost = OtherHost(givenUp: otherHost.givenUp)
+        let (givenUp, last) = (otherHost.givenUp, otherHost.lastGivenUp)
+        otherHost = OtherHost(givenUp: givenUp, lastGivenUp: last)
         guard paused == nil, let other, conductor.dice.isTrue(0.3) else { return }
         dies(other, losingPower: true)
     }
@@ -141,7 +146,8 @@ extension CrashSimulation {
     /// Whether a run may count as interrupted as its host stayed away.
     func wasGivenUp(_ run: Int64) -> Bool {
         noteGivenUp()
-        return otherHost.givenUp.contains(run)
+        let wasBegun = trueEnds[run] != nil
+        return otherHost.givenUp.contains(run) || !wasBegun && run <= otherHost.lastGivenUp
     }
 
     private func noteGivenUp() {
@@ -150,5 +156,7 @@ extension CrashSimulation {
         else { return }
         otherHost.givenUp.formUnion(otherHost.runs)
         otherHost.givenUp.formUnion(other.runs.keys)
+        let last = inspect { try $0.number("SELECT coalesce(max(id), 0) FROM runs") }
+        otherHost.lastGivenUp = max(otherHost.lastGivenUp, Int64(last ?? 0))
     }
 }
