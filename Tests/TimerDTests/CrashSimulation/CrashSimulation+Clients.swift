@@ -61,7 +61,10 @@ extension CrashSimulation {
         case .undoNothing:
             for job in pick({ $0.inFlight == 0 && !$0.mayHaveEnded }) {
                 // At any moment: one that lives stays as it is.
-                ask(.restoreJobs(.ids([job.id])), of: []) { _, _ in }
+                jobs[job.id]?.restoresAsked += 1
+                ask(.restoreJobs(.ids([job.id])), of: []) { [self] _, _ in
+                    jobs[job.id]?.restoresAnswered += 1
+                }
             }
         case .burst: for _ in 0..<4 { act() }
         }

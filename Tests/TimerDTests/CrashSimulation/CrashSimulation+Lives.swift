@@ -13,6 +13,8 @@ extension CrashSimulation {
         respawnAt = nil
         if shared != nil { takeOver() }
         for tag in endedTags.keys { endedTags[tag] = lastDefinition }
+        // What the one before was asked for is not done any more.
+        for id in jobs.keys { jobs[id]?.restoresAreAnswered() }
         workers.daemonStarts(at: conductor.now)
         let life = SimulatedLife(lives, conductor)
         self.life = life

@@ -16,6 +16,8 @@ extension CrashSimulation {
         tell("job \(id) is another by now")
         var job = PromisedJob(stored, wallOffset: wallOffset, redated: end)
         (job.inFlight, job.byHand) = (promised.inFlight, promised.byHand)
+        job.restoresAsked = promised.restoresAsked
+        job.restoresAnswered = promised.restoresAnswered
         job.mayHaveFiredByHand = promised.mayHaveFiredByHand
         job.mayHaveEnded = promised.mayHaveEnded
         (job.isEndAnswered, job.bootsAtMost) = (promised.isEndAnswered, promised.bootsAtMost)

@@ -23,6 +23,8 @@ struct PromisedJob {
     var stateAtEnd = State.unknown
     /// Commands that are on their way.
     var inFlight = 0
+    /// Restores while it lived, which change nothing of it.
+    var (restoresAsked, restoresAnswered) = (0, 0)
     /// Whether somebody asked to end it, answered or not, or what it is tied to may be gone.
     var mayHaveEnded: Bool
     /// Whether its end was answered.
@@ -55,6 +57,7 @@ struct PromisedJob {
     }
 
     var repeats: Bool { dates.repeats }
+    mutating func restoresAreAnswered() { restoresAnswered = restoresAsked }
     /// Whether it is due whenever the machine has started, and at no other date.
     var isOfBoot: Bool { definition.schedule.cron == "@reboot" }
     var isLive: Bool { state != .ended }
